@@ -16,10 +16,14 @@ export function storedHeaders(received: Headers, vault: Vault, bucketId: string)
   // Only cookies are a list.
   const cookies = all["set-cookie"];
   if (cookies !== undefined) all["set-cookie"] = String(cookies);
-  const names = Object.keys(all).filter((name) => SECRET_NAMES.has(name));
-  if (names.length === 0) return JSON.stringify(all);
-  const secret = Object.fromEntries(names.map((name) => [name, all[name]]));
-  for (const name of names) all[name] = null;
+  let secret: Record<string, unknown> | null = null;
+  for (const name in all) {
+    if (!SECRET_NAMES.has(name)) continue;
+    secret ??= {};
+    secret[name] = all[name];
+    all[name] = null;
+  }
+  if (secret === null) return JSON.stringify(all);
   const sealed = vault.seal(JSON.stringify(secret), contextOf(bucketId));
   return JSON.stringify({ ...all, [SEALED]: Buffer.from(sealed).toString("base64") });
 }

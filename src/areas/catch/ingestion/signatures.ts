@@ -144,9 +144,9 @@ export function isSigned(scheme: Scheme, secret: string, received: Received): bo
   if (timestamp === null) return false;
   const signed = contentOf(scheme, received, timestamp);
   if (signed === null) return false;
-  const signatures = list
-    .filter((part) => part.startsWith(signaturePrefix))
-    .map((part) => part.slice(signaturePrefix.length));
+  const signatures: string[] = [];
+  for (const part of list)
+    if (part.startsWith(signaturePrefix)) signatures.push(part.slice(signaturePrefix.length));
   const key = keyBytes(scheme, secret);
   // An empty key would let anyone sign.
   if (key.length === 0) return false;

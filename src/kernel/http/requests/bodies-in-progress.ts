@@ -1,4 +1,4 @@
-import { ApiError } from "../../errors.ts";
+import { ApiError, invalidField } from "../../errors.ts";
 import { monotonicMs, realTimeout } from "../../time/clock.ts";
 
 const MIB = 1024 * 1024;
@@ -94,11 +94,28 @@ export class BodyInProgress {
     this.bytes += bytes;
   }
 
-  /** The result of `reading`. @throws ApiError `timeout` when the body takes too long. */
-  within<T>(reading: Promise<T>): Promise<T> {
+  /**
+   * The result of `take` for the bytes of `reading`; the body ends with them. One promise, since every small body comes by here.
+   *
+   * @throws ApiError `timeout` when the body takes too long, those of {@link readingError}; what `take` throws.
+   */
+  within<T>(reading: Promise<Uint8Array>, take: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.reject = reject;
-      reading.then(resolve, reject);
+      reading.then(
+        (bytes) => {
+          this.close();
+          try {
+            resolve(take(bytes));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        (error) => {
+          this.close();
+          reject(readingError(error));
+        },
+      );
     });
   }
 
@@ -130,4 +147,12 @@ function tooMany(): ApiError {
     retryAfterSeconds: 1,
     headers: { connection: "close" },
   });
+}
+
+/**
+ * The error of a body that could not be read. A client that goes away in the middle of its body gets no response; for the log
+ * it is a bad request, not a defect.
+ */
+export function readingError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : invalidField("body", "ended before it was complete");
 }

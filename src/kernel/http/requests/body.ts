@@ -1,7 +1,7 @@
 import { findExcess, JSON_LEVELS_MAX, JSON_VALUES_MAX } from "../../../json-text.ts";
 import { ApiError, invalidField, rejectionBy } from "../../errors.ts";
 import { realDelay } from "../../time/clock.ts";
-import type { BodyInProgress } from "./bodies-in-progress.ts";
+import { type BodyInProgress, readingError } from "./bodies-in-progress.ts";
 
 /** Largest request body. Catch has its own rule for the same size. */
 export const BODY_BYTES_MAX = 1024 * 1024;
@@ -33,42 +33,38 @@ const CHUNKED_ROOM_BYTES = 16 * 1024;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
+/** A body that is to be read. */
+export interface IncomingBody {
+  /** Its `Content-Length`; null without one. */
+  readonly declared: string | null;
+  readonly bytesMax: number;
+  /** Counts its bytes while they arrive; null for a body that is complete. */
+  readonly progress: BodyInProgress | null;
+}
+
 /**
- * Reads the exact bytes of a request's body, at most `bytesMax` of them, and returns the result of `take` for them. `progress`
- * counts them while they arrive.
+ * Reads the exact bytes of a request's body, at most `bytesMax` of them, and returns the result of `take` for them.
  *
  * @throws ApiError `request_too_large` when there are more, `timeout` when they take too long, `service_unavailable` when
  *   too many bodies are being received; what `take` throws.
  */
 export function readBody<T>(
   request: Request,
-  bytesMax: number,
-  progress: BodyInProgress | null,
+  body: IncomingBody,
   take: (bytes: Uint8Array) => T | Promise<T>,
 ): Promise<T> {
-  // Not an async function, and `take` within the last promise: every small body is read here, and each promise costs.
-  return reading(request, bytesMax, progress).then(
-    (bytes) => {
-      progress?.close();
-      return take(bytes);
-    },
-    (error) => {
-      progress?.close();
-      if (error instanceof ApiError) throw error;
-      // A client that goes away in the middle of its body gets no response; for the log it is a bad request, not a defect.
-      throw invalidField("body", "ended before it was complete");
-    },
-  );
+  const reading = bytesOf(request, body);
+  if (body.progress !== null) return body.progress.within(reading, take);
+  return reading.then(take, (error) => {
+    throw readingError(error);
+  });
 }
 
-function reading(request: Request, bytesMax: number, progress: BodyInProgress | null): Promise<Uint8Array> {
-  const declared = request.headers.get("content-length");
+function bytesOf(request: Request, { declared, bytesMax, progress }: IncomingBody): Promise<Uint8Array> {
   if (declared !== null) {
     if (Number(declared) > bytesMax) return rejectLarge(request, Number(declared), bytesMax);
     const excess = rejectionBy(() => progress?.grow(Number(declared)));
-    if (excess !== null) return Promise.reject(excess);
-    const bytes = request.bytes();
-    return progress?.within(bytes) ?? bytes;
+    return excess === null ? request.bytes() : Promise.reject(excess);
   }
   if (request.body === null) return Promise.resolve(new Uint8Array());
   return readChunked(request.body.getReader(), bytesMax, progress);
@@ -91,8 +87,7 @@ async function readChunked(
   let room = new Uint8Array(CHUNKED_ROOM_BYTES);
   let size = 0;
   for (;;) {
-    const next = reader.read();
-    const { done, value } = await (progress?.within(next) ?? next);
+    const { done, value } = await reader.read();
     if (done) return room.subarray(0, size);
     const total = size + value.length;
     if (total > bytesMax) {

@@ -128,12 +128,13 @@ export class OpenCall implements Warnings {
   /** Reads the body, and returns the result of `take` for its exact bytes. Once. */
   protected receive<T>(take: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const { request, deps } = this;
-    const { headers } = request;
-    const hasBody = Number(headers.get("content-length")) > 0 || headers.has("transfer-encoding");
+    const declared = request.headers.get("content-length");
+    const hasBody = Number(declared) > 0 || request.headers.has("transfer-encoding");
     // A request without a socket is complete already.
     const arrives = hasBody && deps.server() !== null;
     const progress = arrives ? deps.bodies.begin(this.sender) : null;
-    return readBody(request, this.operation.bodyLimits.bytesMax, progress, take);
+    const { bytesMax } = this.operation.bodyLimits;
+    return readBody(request, { declared, bytesMax, progress }, take);
   }
 
   /** The sender that bodies in progress are counted by: the account, or the network without a key. */

@@ -39,8 +39,30 @@ describe("bodies in progress", () => {
     const all = new BodiesInProgress({ senderBytesMax: 10, bytesMax: 10, durationMsMax: 1 });
     const body = all.begin(1);
     body.grow(10);
-    const error = await rejection(body.within(new Promise(() => {})));
+    const error = await rejection(body.within(new Promise(() => {}), (bytes) => bytes));
     expect(error).toMatchObject({ code: "timeout", details: { headers: { connection: "close" } } });
     all.begin(1).grow(10);
+  });
+
+  test("end with their bytes, with an error of theirs, and with an error of what takes them", async () => {
+    const all = new BodiesInProgress({ senderBytesMax: 10, bytesMax: 10, durationMsMax: 1_000 });
+    const bytes = new Uint8Array([1, 2]);
+    const next = () => {
+      const body = all.begin(1);
+      body.grow(10);
+      return body;
+    };
+    expect(await next().within(Promise.resolve(bytes), ({ length }) => length)).toBe(2);
+    const broken = next().within(Promise.reject(new Error("connection reset")), (read) => read);
+    expect(await rejection(broken)).toMatchObject({
+      code: "validation_error",
+      details: { fields: { body: ["ended before it was complete"] } },
+    });
+    const refused = next().within(Promise.resolve(bytes), () => {
+      throw new RangeError("too short");
+    });
+    expect(await rejection(refused)).toEqual(new RangeError("too short"));
+    // Each has freed its memory.
+    next();
   });
 });

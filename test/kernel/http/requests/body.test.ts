@@ -9,7 +9,10 @@ import {
 } from "../../../../src/kernel/http/requests/body.ts";
 import { rejection, thrown } from "../../support.ts";
 
-const read = (request: Request) => readBody(request, BODY_BYTES_MAX, null, (bytes) => bytes);
+function read(request: Request): Promise<Uint8Array> {
+  const declared = request.headers.get("content-length");
+  return readBody(request, { declared, bytesMax: BODY_BYTES_MAX, progress: null }, (bytes) => bytes);
+}
 
 /** Responds with the size and the SHA-256 of the body, or with the code of the error. */
 async function echo(request: Request): Promise<Response> {
