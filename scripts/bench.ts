@@ -20,6 +20,7 @@ import { parseArgs } from "node:util";
 import { BACKUP, measureBackup } from "./benchmarks/backup.ts";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { ARCHIVE, COMMIT_LOG, measureArchive, measureCommitLog } from "./benchmarks/beyond-one-machine.ts";
+import { CHECK_COST, measureCheckCost } from "./benchmarks/check-cost.ts";
 import { CHECK_BY_NGINX, measureByNginx } from "./benchmarks/checks.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { IDLE, measureIdle } from "./benchmarks/idle.ts";
@@ -100,6 +101,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [ARCHIVE, (stage, say) => measureArchive(stage, say, series())],
   [START_UP, measureStartUp],
   [IDLE, measureIdle],
+  [CHECK_COST, measureCheckCost],
   [CHECK_BY_NGINX, measureByNginx],
 ];
 

@@ -131,6 +131,12 @@ export class Stage {
     }
   }
 
+  /** Process id of the measured Ninefold server. @throws Error while none runs. */
+  get pid(): number {
+    if (this.server === null) throw new Error("no server of Ninefold is being measured");
+    return this.server.pid;
+  }
+
   /** The largest write-ahead log seen so far, in MiB. */
   get walMiB(): number {
     return this.walBytes / 1024 / 1024;
