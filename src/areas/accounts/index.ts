@@ -11,6 +11,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import type { MailQueue } from "../../kernel/mail/outbox.ts";
 import type { ExportedTable } from "../../kernel/projects/account-export.ts";
+import { MONTHLY } from "../../kernel/scheduler/recurrence.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { PlatformCredentials } from "./credentials.ts";
@@ -162,8 +163,6 @@ async function setOperatorEmail(
   }
 }
 
-/** The first of each month, 00:00 UTC. */
-const MONTHLY = "0 0 1 * *";
 /** Accounts granted in one unit of work: a few milliseconds, so that requests run in between. */
 const GRANT_SLICE = 200;
 

@@ -8,12 +8,12 @@ import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type Cancel, type Clock, monotonicMs, realDelay } from "../time/clock.ts";
 import { ClockTrust } from "../time/clock-trust.ts";
-import { nextOccurrence } from "./calendar.ts";
 import { ClockSetBack } from "./clock-set-back.ts";
 import { lanesOf, ownerOfLane, type Placed } from "./dispatcher.ts";
 import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
 import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
 import type { LaneLimits } from "./lane-groups.ts";
+import type { Recurrence } from "./recurrence.ts";
 
 /** A job that fell due. */
 export interface Job extends Omit<JobRow, "id" | "payload"> {
@@ -106,7 +106,7 @@ export class Scheduler {
   private readonly store: JobStore;
   private readonly kinds = new Map<string, Kind>();
   private readonly work = new Set<Promise<void>>();
-  private readonly calendar = new Map<string, string>();
+  private readonly calendar = new Map<string, Recurrence>();
   private readonly setBack: ClockSetBack;
   private readonly slices = new TimeSlices(START_MS_MAX);
   /** Accounts whose jobs wait. */
@@ -153,20 +153,19 @@ export class Scheduler {
   }
 
   /**
-   * Registers work that recurs at the times of a cron expression (UTC). What fell due while the server was down
-   * runs once, at the start. Work that resolves to `cut-off` was interrupted by the end of the process, and runs again
+   * Registers work that recurs. What fell due while the server was down runs once, at the start. Work that resolves to `cut-off` was interrupted by the end of the process, and runs again
    * at the next start.
    */
-  recurring(name: string, expression: string, run: (job: Job) => Promise<unknown>): void {
+  recurring(name: string, recurrence: Recurrence, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
       concurrency: 1,
       run: async (job) => {
         if ((await run(job)) === "cut-off") return { retryAt: job.dueAt, attempt: 0 };
-        const retryAt = nextOccurrence(expression, this.clock.now());
-        return { retryAt, payload: { expression }, attempt: 0 };
+        const { expression, after } = recurrence;
+        return { retryAt: after(this.clock.now()), payload: { expression }, attempt: 0 };
       },
     });
-    this.calendar.set(name, expression);
+    this.calendar.set(name, recurrence);
   }
 
   /** Enqueues a job; it replaces one of the same kind and key. `lane`: a {@link laneName}, for {@link JobKind.lanes}. */
@@ -207,10 +206,7 @@ export class Scheduler {
     return removeInSlices(slice, isStopping);
   }
 
-  /**
-   * Begins to run jobs in the next turn of the event loop: first those overdue, in the order of their due times. Recurring jobs
-   * are planned there as well, so that a start does not wait for the calendar.
-   */
+  /** Begins to run jobs: first those overdue, in the order of their due times. */
   async start(): Promise<void> {
     this.started = true;
     const moved = this.clock.wallMoved();
@@ -219,13 +215,7 @@ export class Scheduler {
     if (moved !== 0 || behind >= BEHIND_MS_MIN) this.store.wallSet(moved + behind, 0);
     this.stopListening = this.clock.onWallSet((before, now) => this.wallSet(before, now));
     await this.clockTrust.start();
-    this.clock.track(realDelay(0).then(() => this.begin(moved, behind)));
-  }
-
-  private async begin(moved: number, behind: number): Promise<void> {
-    if (!this.started) return;
     await this.planCalendar();
-    if (!this.started) return;
     if (behind >= BEHIND_MS_MIN) this.setBackSinceLastStop(moved, behind);
     const now = this.clock.now();
     for (const kind of this.kinds.values()) kind.lookAt = now;
@@ -270,13 +260,9 @@ export class Scheduler {
     };
   }
 
-  private async planCalendar(): Promise<void> {
-    const planned = this.writer.submit((tx) => {
-      for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
-    });
-    await planned.catch((error) => {
-      if (this.started)
-        this.log.error("a recurring job could not be scheduled", { error: errorText(error) });
+  private planCalendar(): Promise<void> {
+    return this.writer.submit((tx) => {
+      for (const [name, recurrence] of this.calendar) this.plan(tx, name, recurrence);
     });
   }
 
@@ -287,7 +273,10 @@ export class Scheduler {
       by_ms: Math.abs(now - before),
     });
     if (now > before) return;
-    this.clock.track(Promise.all([this.planCalendar(), this.setBack.begin()]));
+    const planned = this.planCalendar().catch((error) => {
+      this.log.error("a recurring job could not be scheduled", { error: errorText(error) });
+    });
+    this.clock.track(Promise.all([planned, this.setBack.begin()]));
   }
 
   private setBackSinceLastStop(moved: number, byMs: number): void {
@@ -296,9 +285,9 @@ export class Scheduler {
     this.clock.track(this.setBack.begin());
   }
 
-  private plan(tx: Tx, name: string, expression: string): void {
+  private plan(tx: Tx, name: string, { expression, after }: Recurrence): void {
     const known = this.store.find(name, "");
-    const next = nextOccurrence(expression, tx.now);
+    const next = after(tx.now);
     // A later one was planned while the machine's clock was ahead.
     if (known !== null && known.payload === JSON.stringify({ expression }) && known.dueAt <= next) return;
     this.enqueue(tx, name, "", next, { expression });

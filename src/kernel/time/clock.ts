@@ -348,7 +348,6 @@ export class ManualClock implements Clock {
 
   private async moveTo(target: number): Promise<number> {
     this.target = target;
-    if (this.pending.size > 0) await this.settle();
     for (;;) {
       const run = this.nextDue(target);
       if (run === undefined) break;

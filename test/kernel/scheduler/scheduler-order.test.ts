@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { cron } from "../../../src/kernel/scheduler/recurrence.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { DAY, HOUR, SchedulerBench, SECOND } from "./bench.ts";
@@ -169,20 +170,19 @@ describe("concurrency", () => {
 
 describe("recurring work", () => {
   test("planned while the clock was years ahead is planned again at the start", async () => {
-    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
     const ahead = TEST_START_MS + 12 * 365 * DAY;
     await bench.storage.writer.submit((tx) => {
       bench.scheduler.enqueue(tx, "hourly", "", ahead, { expression: EVERY_HOUR });
     });
     await bench.scheduler.start();
-    await bench.advance(0);
     expect(bench.jobs).toMatchObject([{ kind: "hourly", due: HOUR }]);
   });
 
   const EVERY_HOUR = "0 * * * *";
 
   test("runs at the times of its expression, without overlapping attempts", async () => {
-    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.advance(3 * HOUR);
     expect(bench.ran).toEqual([1, 2, 3].map((hour) => `hourly/#0 at ${hour * HOUR}`));
@@ -190,13 +190,12 @@ describe("recurring work", () => {
   });
 
   test("runs once for all missed times after a downtime, then by the calendar", async () => {
-    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
     await bench.scheduler.start();
-    await bench.advance(0);
     await bench.scheduler.stop();
     await bench.advance(5 * HOUR + 1);
     bench.renew(true);
-    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.advance(0);
     expect(bench.ran).toEqual([`hourly/#0 at ${5 * HOUR + 1}`]);
@@ -205,11 +204,11 @@ describe("recurring work", () => {
   });
 
   test("an expression that changed takes effect at the next start", async () => {
-    bench.scheduler.recurring("job", "0 0 1 * *", async (job) => bench.note(job));
+    bench.scheduler.recurring("job", cron("0 0 1 * *"), async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.scheduler.stop();
     bench.renew();
-    bench.scheduler.recurring("job", EVERY_HOUR, async (job) => bench.note(job));
+    bench.scheduler.recurring("job", cron(EVERY_HOUR), async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.advance(HOUR);
     expect(bench.ran).toEqual([`job/#0 at ${HOUR}`]);
@@ -217,7 +216,7 @@ describe("recurring work", () => {
 
   test("that fails is retried soon, regardless of earlier successes", async () => {
     let broken = false;
-    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => {
+    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => {
       bench.note(job);
       if (broken) throw new Error("broken");
     });
