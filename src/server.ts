@@ -5,7 +5,7 @@ import type { Archive, ArchiveParts } from "./archive/archive.ts";
 import type { LeadingNode, Replication } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
-import { isSureToListen, type ListenOptions } from "./kernel/http/http.ts";
+import { isSureToListen } from "./kernel/http/http.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type LogFields, type Logger } from "./kernel/log.ts";
