@@ -81,6 +81,7 @@ export class BodiesInProgress {
 export class BodyInProgress {
   readonly begunAt = monotonicMs();
   private bytes = 0;
+  private isGivenUp = false;
   private reject: (reason: ApiError) => void = () => {};
 
   constructor(
@@ -105,6 +106,7 @@ export class BodyInProgress {
       reading.then(
         (bytes) => {
           this.close();
+          if (this.isGivenUp) return;
           try {
             resolve(take(bytes));
           } catch (error) {
@@ -122,6 +124,7 @@ export class BodyInProgress {
   /** Rejects what waits for it: it takes too long. */
   giveUp(): void {
     this.close();
+    this.isGivenUp = true;
     this.reject(
       new ApiError(
         "timeout",

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, mock, test } from "bun:test";
 import { ApiError } from "../../../../src/kernel/errors.ts";
 import {
   BodiesInProgress,
@@ -39,9 +39,14 @@ describe("bodies in progress", () => {
     const all = new BodiesInProgress({ senderBytesMax: 10, bytesMax: 10, durationMsMax: 1 });
     const body = all.begin(1);
     body.grow(10);
-    const error = await rejection(body.within(new Promise(() => {}), (bytes) => bytes));
+    const { promise: reading, resolve } = Promise.withResolvers<Uint8Array>();
+    const take = mock();
+    const error = await rejection(body.within(reading, take));
     expect(error).toMatchObject({ code: "timeout", details: { headers: { connection: "close" } } });
     all.begin(1).grow(10);
+    resolve(new Uint8Array(10));
+    await reading;
+    expect(take).not.toHaveBeenCalled();
   });
 
   test("end with their bytes, with an error of theirs, and with an error of what takes them", async () => {
