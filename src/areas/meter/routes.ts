@@ -69,10 +69,7 @@ function readRoutes(api: Api, meters: MeterService, usage: UsageService) {
     .use(api)
     .get(
       "/balance",
-      ({ call, params: { meterId } }) => {
-        const { ref } = call.caller.project;
-        return meters.readSettled(ref, [meterId], () => meters.balance(ref, meterId));
-      },
+      ({ call, params: { meterId } }) => meters.readBalance(call.caller.project.ref, meterId),
       {
         op: {
           name: "meter.balance",

@@ -48,10 +48,28 @@ export class MeterService {
     return settled.catch(unlessFull).then(read);
   }
 
-  /** Returns a meter's balance; 0 for a meter that does not exist. */
+  /** Returns a meter's balance as {@link readSettled} does; 0 for a meter that does not exist. */
+  readBalance(projectRef: number, meterId: string): MeterState | Promise<MeterState> {
+    const meter = this.book.find(projectRef, meterId);
+    const now = this.kernel.clock.now();
+    // Hardly any read finds something due.
+    if (!this.book.isDue(meter, now)) return this.balanceOf(meter, projectRef, meterId, now);
+    return this.readSettled(projectRef, [meterId], () => this.balance(projectRef, meterId));
+  }
+
+  /** Returns a meter's balance without what is due. */
   balance(projectRef: number, meterId: string): MeterState {
     const meter = this.book.find(projectRef, meterId);
-    const state = this.stateOf(meter, meterId, this.kernel.clock.now());
+    return this.balanceOf(meter, projectRef, meterId, this.kernel.clock.now());
+  }
+
+  private balanceOf(
+    meter: MeterActor | undefined,
+    projectRef: number,
+    meterId: string,
+    now: number,
+  ): MeterState {
+    const state = this.stateOf(meter, meterId, now);
     const extras = meter === undefined ? null : this.book.extrasOf(meter);
     if (extras?.plan) state.has_plan = true;
     if (extras?.threshold) state.alert = "meter";
