@@ -153,8 +153,8 @@ export class Scheduler {
   }
 
   /**
-   * Registers work that recurs. What fell due while the server was down runs once, at the start. Work that resolves to `cut-off` was interrupted by the end of the process, and runs again
-   * at the next start.
+   * Registers work that recurs. What fell due while the server was down runs once, at the start. Work that resolves to
+   * `cut-off` was interrupted by the end of the process, and runs again at the next start.
    */
   recurring(name: string, recurrence: Recurrence, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
