@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { endsWithUs } from "../processes/children.ts";
+import { freePort } from "../processes/ports.ts";
 import { findProgram } from "../steps/debian.ts";
 import type { Benchmark, Finding, WrkRequest, WrkScript } from "./benchmark.ts";
 import { median } from "./results.ts";
@@ -171,9 +172,7 @@ export async function measureByNginx(stage: Stage, say: (text: string) => void):
 
 /** Writes the configuration of nginx and its file. Returns the port. */
 function writeConfiguration(folder: string, ninefold: string, key: string): number {
-  const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port = 0 } = taken;
-  taken.stop(true);
+  const port = freePort();
   mkdirSync(join(folder, "tmp"), { recursive: true });
   for (const name of ["plain", "checked"]) writeFileSync(join(folder, name), "here\n");
   const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(

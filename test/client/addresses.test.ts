@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { freePorts } from "../../scripts/processes/ports.ts";
+import { freePort } from "../../scripts/processes/ports.ts";
 import { Ninefold, NinefoldError } from "../../src/client/index.ts";
 import { apiError, type StubAnswer, startStub } from "./stub-server.ts";
 
@@ -16,7 +16,7 @@ function followerOf(leader: string): StubAnswer {
 
 /** An address at which nobody listens. */
 function nobody(): string {
-  return `http://127.0.0.1:${freePorts(1)[0]}`;
+  return `http://127.0.0.1:${freePort()}`;
 }
 
 describe("a client with several addresses", () => {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/processes/ports.ts";
 import { ROOT } from "../../scripts/processes/server-process.ts";
 import { findProgram } from "../../scripts/steps/debian.ts";
 import { makeBearer, makeKey } from "../areas/keys/support.ts";
@@ -59,13 +60,6 @@ function snippet(language: string, port: number): string {
     .replaceAll("listen 8080", `listen 127.0.0.1:${port}`)
     .replaceAll(/^:8080/gm, `http://127.0.0.1:${port}`)
     .replaceAll("sm_…", proxyKey);
-}
-
-function freePort(): number {
-  const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port = 0 } = taken;
-  taken.stop(true);
-  return port;
 }
 
 /** Starts a program that listens on a port, and waits for it. */

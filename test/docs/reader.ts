@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { freePort } from "../../scripts/processes/ports.ts";
 import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
@@ -105,6 +106,7 @@ export class Reader implements AsyncDisposable {
     const environment = Object.fromEntries(wordsOf(variables).map((word) => word.split("=")));
     const own = wordsOf(this.inFolder(given.replaceAll(/ --(port|data) \S+/g, "")));
     const args = own.includes(flag) || variable in environment ? own : [...own, flag, "127.0.0.1"];
+    // A server that is restarted uses the same port.
     this.servers.push(await startTestServer({ args, environment, config: { port: freePort() } }));
   }
 
@@ -174,12 +176,4 @@ export class Reader implements AsyncDisposable {
 
 function wordsOf(text: string): string[] {
   return text.split(" ").filter((word) => word !== "");
-}
-
-/** A free port: a server that is restarted uses the same one. */
-function freePort(): number {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port = 0 } = server;
-  server.stop(true);
-  return port;
 }
