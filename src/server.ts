@@ -244,6 +244,7 @@ async function listenAndAnnounce(
     announce?.(url);
     return url;
   } catch (error) {
+    await app.http.stop(SHUTDOWN_GRACE_MS);
     await app.finish();
     throw error;
   }

@@ -58,7 +58,7 @@ export async function serve(given: Given): Promise<number> {
   }
 }
 
-/** Prepares the output of a server that is about to be ready. @throws StartupError when it cannot be written. */
+/** Prepares the output of a server that is about to be ready. The result throws StartupError when it cannot be written. */
 async function prepareAnnouncement(
   config: Config,
   folder: string,

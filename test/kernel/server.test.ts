@@ -68,13 +68,16 @@ describe("the announcement of a server", () => {
     await server.stop();
   });
 
-  test("that fails ends the server's work, and its folder can be used again", async () => {
+  test("that fails ends the server, and its folder can be used again", async () => {
+    let told = "";
     const failing = start({
-      prepareAnnouncement: async () => () => {
+      prepareAnnouncement: async () => (url) => {
+        told = url;
         throw new StartupError("Standard output cannot be written.");
       },
     });
     expect(await rejection(failing)).toEqual(new StartupError("Standard output cannot be written."));
+    expect(String(await rejection(fetch(told)))).toContain("ECONNREFUSED");
     const server = await start();
     expect(server.operator.key).toStartWith("sm_");
     await server.stop();
