@@ -1,6 +1,6 @@
 import { processorMs } from "../processes/processor-time.ts";
 import type { Benchmark, Finding } from "./benchmark.ts";
-import { CHECKS } from "./checks.ts";
+import { CHECK } from "./checks.ts";
 import { median } from "./results.ts";
 import { deductRequest } from "./rows.ts";
 import type { Stage } from "./stage.ts";
@@ -19,15 +19,13 @@ const RATIO_MAX = 1.5;
 /** Processor time that the server takes for a check that includes everything, and for a deduct alone. */
 export async function measureCheckCost(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say(`${CHECK_COST}: ${ROUNDS} rounds`);
-  const [check] = CHECKS;
-  if (check === undefined) throw new Error("there is no row of a check");
   // The rows have filled it if they were measured.
   if (stage.key === "") await stage.fillOwn(0);
-  await stage.fresh("ninefold", async () => check.prepare?.(stage));
+  await stage.fresh("ninefold", async () => CHECK.prepare?.(stage));
   const checks: number[] = [];
   const deducts: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    checks.push(await microsecondsOf(stage, check.request));
+    checks.push(await microsecondsOf(stage, CHECK.request));
     deducts.push(await microsecondsOf(stage, deductRequest));
   }
   const [checkUs, deductUs] = [median(checks), median(deducts)];
@@ -49,7 +47,8 @@ function microsecondsOf(stage: Stage, request: Benchmark["request"]): Promise<nu
       runWrk({ url, connections: CONNECTIONS, seconds, request: request(stage), folder });
     await run(WARM_SECONDS);
     const before = processorMs(stage.pid);
-    const { requests } = await run(MEASURED_SECONDS);
+    const { requests, otherStatuses, broken } = await run(MEASURED_SECONDS);
+    if (otherStatuses + broken > 0) throw new Error(`${otherStatuses + broken} requests failed`);
     return ((processorMs(stage.pid) - before) * 1_000) / requests;
   });
 }
