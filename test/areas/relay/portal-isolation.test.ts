@@ -233,7 +233,9 @@ describe("a link is rejected", () => {
     await expectRejected(ofDisabled, "unauthorized", 401);
     expect((await ofRotated.get(PATH)).status).toBe(200);
     expect((await ofNarrowed.get(`${PATH}/endpoints`)).status).toBe(200);
-    expectError(await ofNarrowed.post(`${PATH}/endpoints`, { url: "https://example.com/" }), "forbidden");
+    const rejected = await ofNarrowed.post(`${PATH}/endpoints`, { url: "https://example.com/" });
+    expectError(rejected, "forbidden");
+    expect(rejected.text).not.toMatch(/scope|key|account/i);
     await stage.server.clock.advance(3_600_000);
     await expectRejected(ofRotated, "unauthorized", 401);
   });
@@ -251,6 +253,7 @@ describe("a link is rejected", () => {
     const path = `/v1/admin/accounts/${stage.account.userId}`;
     await stage.server.operator.patch(path, { suspended: true });
     await expectRejected(link, "forbidden", 403);
+    expect((await link.get(PATH)).text).not.toMatch(/scope|key|account/i);
     await stage.server.operator.patch(path, { suspended: false });
     expect((await link.get(PATH)).status).toBe(200);
   });
@@ -279,6 +282,21 @@ describe("a link is rejected", () => {
     expect((body["endpoints"] as unknown[]).length).toBe(added.status === 201 ? 1 : 0);
     expectError(await link.get(PATH), "unauthorized");
   });
+});
+
+test("a link needs a key with both scopes, which the error names", async () => {
+  for (const scopes of [["relay:read", "relay:write"], ["relay:*"], ["*"]]) {
+    const { client } = await managedKey({ scopes });
+    const link = await customerOf(stage.server, client);
+    const made = await link.post(`${PATH}/endpoints`, { url: "https://example.com/" });
+    expect([scopes, made.status, (await link.get(`${PATH}/endpoints`)).status]).toEqual([scopes, 201, 200]);
+  }
+  const { client } = await managedKey({ scopes: ["relay:write"] });
+  const { balance } = (await stage.account.get("/v1/me")).body;
+  const rejected = await client.post(PATH, { owner_id: OWNER });
+  expectError(rejected, "forbidden");
+  expect(rejected.text).toContain("relay:read and relay:write");
+  expect((await stage.account.get("/v1/me")).body["balance"]).toBe(balance);
 });
 
 test("a link works from any address, though its key does not", async () => {

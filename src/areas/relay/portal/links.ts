@@ -1,4 +1,4 @@
-import { invalidField } from "../../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import {
   type Authenticator,
   type Caller,
@@ -32,7 +32,7 @@ export const LINKS_PER_OWNER_MAX = 100;
 
 /** Prefix of the tokens. Keys of this API have another one, so neither is accepted in place of the other. */
 const TOKEN_PREFIX = "portal";
-/** Scopes that a link has if its key has them. */
+/** Scopes that a key needs to create a link. A link has them as long as its key has them. */
 const SCOPES = ["relay:read", "relay:write"] as const;
 
 /** What links need of other areas. */
@@ -101,7 +101,7 @@ export class PortalLinks implements PortalAuthenticator {
     },
   ) {}
 
-  /** Creates a link. @throws ApiError `validation_error` */
+  /** Creates a link. @throws ApiError `validation_error`; `forbidden` for a key without the scopes of a link */
   create(
     tx: Tx,
     { caller, keyDigest: digest, baseUrl }: LinkOrigin,
@@ -109,6 +109,7 @@ export class PortalLinks implements PortalAuthenticator {
   ): PortalLinkCreated {
     const { links, ids } = this.deps;
     const { owner_id, event_types = [], expires_in = PORTAL_EXPIRES_IN } = body;
+    assertMayCreateLinks(caller);
     assertNoNotices(event_types);
     const token = mintKey(TOKEN_PREFIX, ids);
     const until = tx.now + lifetimeMs(expires_in);
@@ -167,6 +168,16 @@ export class PortalLinks implements PortalAuthenticator {
     if (isProjectDeleted()) return null;
     return new PortalCaller(link, key, () => links.exists(link.id) === 0, isProjectDeleted);
   }
+}
+
+/** A link permits what its key permits: without one of the scopes, its page would fail. @throws ApiError `forbidden` */
+function assertMayCreateLinks(caller: Caller): void {
+  const missing = SCOPES.find((scope) => !hasScope(caller, scope));
+  if (missing === undefined) return;
+  throw new ApiError(
+    "forbidden",
+    `The key does not have the scope ${missing}. A portal link needs ${SCOPES.join(" and ")}: use a key that has both, or add the scope.`,
+  );
 }
 
 /** @throws ApiError `validation_error` outside the limits. */

@@ -49,7 +49,7 @@ export function portalLinkRoutes(api: Api, links: PortalLinks) {
           cost: 1,
           secret: true,
           summary: "Create a portal link for a customer",
-          description: `With the link, a customer manages the endpoints with its \`owner_id\`: it adds up to ${PORTAL_ENDPOINTS_MAX}, tests them, and sees their secrets and deliveries. The link gives no other rights, and works as long as your key does. A customer has at most ${LINKS_PER_OWNER_MAX} links: a new one revokes the oldest.`,
+          description: `With the link, a customer manages the endpoints with its \`owner_id\`: it adds up to ${PORTAL_ENDPOINTS_MAX}, tests them, and sees their secrets and deliveries. Your key must have the scopes \`relay:read\` and \`relay:write\`. The link gives no other rights, and works as long as your key does. A customer has at most ${LINKS_PER_OWNER_MAX} links: a new one revokes the oldest.`,
           example: { owner_id: "acme", expires_in: "2h" },
         },
         body: PortalLinkBody,

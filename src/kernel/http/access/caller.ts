@@ -293,12 +293,26 @@ export interface Charger {
  * @throws ApiError `unauthorized`, `forbidden`
  */
 export function assertStillValid(caller: Caller): void {
+  if (caller.portal !== undefined) return assertLinkStillValid(caller);
   if (caller.account.deleted) throw new ApiError("unauthorized", "This account has been deleted.");
   if (caller.revoked) throw new ApiError("unauthorized", "This key was revoked or disabled just now.");
   if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
   if (caller.projectDeleted) {
     throw new ApiError("forbidden", "The project of this key has been deleted. Use a key of another one.");
   }
+}
+
+/** The error of a portal link that has ended, as the customer of the account reads it. */
+export const PORTAL_LINK_OVER =
+  "This portal link is unknown, revoked or expired. Open the page again where you found it.";
+/** The error of a portal link that does not permit a request at present: customers know neither keys nor accounts. */
+export const PORTAL_LINK_FORBIDS =
+  "This portal link does not permit this. Contact the provider of this page.";
+
+/** The same for a portal link: its errors say nothing about the key and the account behind it. */
+function assertLinkStillValid({ account, revoked, projectDeleted }: Caller): void {
+  if (account.deleted || revoked || projectDeleted) throw new ApiError("unauthorized", PORTAL_LINK_OVER);
+  if (account.suspended) throw new ApiError("forbidden", PORTAL_LINK_FORBIDS);
 }
 
 /** @throws ApiError `forbidden` when the caller's key does not work from an address. */

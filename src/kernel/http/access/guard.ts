@@ -15,6 +15,8 @@ import {
   type Operation,
   type PortalAuthenticator,
   type SessionAuthenticator,
+  PORTAL_LINK_FORBIDS,
+  PORTAL_LINK_OVER,
 } from "./caller.ts";
 import type { Arrival } from "./peers.ts";
 import { CallerInProject, chosenProject, type ProjectFinder } from "./project-choice.ts";
@@ -250,9 +252,7 @@ export class Guard {
     const token = header.length <= PORTAL_HEADER_LENGTH_MAX ? BEARER.exec(header)?.[1] : undefined;
     const caller = token === undefined ? null : (this.portals?.authenticatePortal(token) ?? null);
     if (caller !== null) return caller;
-    throw unauthorized(
-      "This portal link is unknown, revoked or expired. Open the page again where you found it.",
-    );
+    throw unauthorized(PORTAL_LINK_OVER);
   }
 
   private callerBehind(header: string): Caller {
@@ -273,6 +273,7 @@ export class Guard {
     if (access === "operator") {
       if (!isOperator(caller)) throw new ApiError("forbidden", "Only the operator's key may call this.");
     } else if (access !== "any" && !hasScope(caller, access)) {
+      if (caller.portal !== undefined) throw new ApiError("forbidden", PORTAL_LINK_FORBIDS);
       throw new ApiError(
         "forbidden",
         `The key does not have the scope ${access}. Use a key that has it, or add the scope.`,
