@@ -352,6 +352,11 @@ export class Forwarder {
 }
 
 /** The lane of a bucket's jobs: its account and its target's host. */
-export function laneOf({ account_ref, target_url }: BucketActor): string {
-  return laneName(account_ref, URL.parse(target_url ?? "")?.host ?? "");
+function laneOf(bucket: BucketActor): string {
+  return laneName(bucket.account_ref, hostOf(bucket));
+}
+
+/** The host of a bucket's `target_url`; empty without one. */
+export function hostOf({ target_url }: Pick<BucketActor, "target_url">): string {
+  return URL.parse(target_url ?? "")?.host ?? "";
 }

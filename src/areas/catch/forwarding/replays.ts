@@ -15,6 +15,8 @@ import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
+import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
@@ -24,13 +26,15 @@ import type { EventService } from "../events/events.ts";
 import { eventIdOf, sequenceOf } from "../ids.ts";
 import type { CatchReplay, ReplayBody, ReplayMatched, ReplayStarted } from "../pull/schema.ts";
 import type { EventRow } from "../store.ts";
-import { FORWARDING_BUCKETS_MAX, LANES, laneOf } from "./forwarder.ts";
+import { FORWARDING_BUCKETS_MAX, hostOf, LANES } from "./forwarder.ts";
 import type { ReplayRow, ReplayStore } from "./replay-store.ts";
 
 /** The job of a bulk replay, which queues some events in each run. */
 const REPLAYS = "catch.replays";
 /** The job of each queued event. */
 const REPLAY = "catch.replay";
+/** Marks the destination of a lane as a bucket. Lanes that earlier versions stored go to hosts. */
+const BUCKET_MARK = "#";
 /** The operation whose credits are charged for each event. */
 const CHARGED_AS = "catch.events.replay";
 
@@ -88,9 +92,16 @@ export class Replays {
     });
     deps.scheduler.register(REPLAY, {
       concurrency: FORWARDING_BUCKETS_MAX,
-      lanes: LANES,
+      lanes: { ...LANES, termsOf: (destination) => this.laneTerms(destination) },
       run: (job) => this.replayOne(job),
     });
+  }
+
+  /** The events of a bucket are sent one by one, oldest first. All buckets with the same target share the slots of its host. */
+  private laneTerms(destination: string): LaneOptions | null {
+    if (!destination.startsWith(BUCKET_MARK)) return null;
+    const bucket = this.buckets.withRef(Number(destination.slice(BUCKET_MARK.length)));
+    return { group: bucket === undefined ? destination : hostOf(bucket), slots: () => 1 };
   }
 
   /**
@@ -245,7 +256,7 @@ export class Replays {
       replay: row.replay_id,
     };
     const key = `${row.replay_id}/${eventIdOf(sequence)}`;
-    scheduler.enqueue(tx, REPLAY, key, tx.now, payload, laneOf(bucket));
+    scheduler.enqueue(tx, REPLAY, key, tx.now, payload, laneName(bucket.account_ref, BUCKET_MARK + bucket.ref));
     return "sent";
   }
 
