@@ -1014,9 +1014,9 @@ export class RelayPortal extends Methods {
 
   /**
    * Create a portal link for a customer. With the link, a customer manages the endpoints with its
-   * `owner_id`: it adds up to 20, tests them, and sees their secrets and deliveries. The link gives no other
-   * rights, and works as long as your key does. A customer has at most 100 links: a new one revokes the
-   * oldest. Costs 1 credit.
+   * `owner_id`: it adds up to 20, tests them, and sees their secrets and deliveries. Your key must have the
+   * scopes `relay:read` and `relay:write`. The link gives no other rights, and works as long as your key
+   * does. A customer has at most 100 links: a new one revokes the oldest. Costs 1 credit.
    */
   create(body: PortalLinkBody, options?: ChangeOptions): Answers<"relay.portal.create"> {
     return this.api.call("relay.portal.create", { body }, options);

@@ -256,7 +256,14 @@ export class Replays {
       replay: row.replay_id,
     };
     const key = `${row.replay_id}/${eventIdOf(sequence)}`;
-    scheduler.enqueue(tx, REPLAY, key, tx.now, payload, laneName(bucket.account_ref, BUCKET_MARK + bucket.ref));
+    scheduler.enqueue(
+      tx,
+      REPLAY,
+      key,
+      tx.now,
+      payload,
+      laneName(bucket.account_ref, BUCKET_MARK + bucket.ref),
+    );
     return "sent";
   }
 

@@ -13,10 +13,10 @@ import {
   hasScope,
   isOperator,
   type Operation,
-  type PortalAuthenticator,
-  type SessionAuthenticator,
   PORTAL_LINK_FORBIDS,
   PORTAL_LINK_OVER,
+  type PortalAuthenticator,
+  type SessionAuthenticator,
 } from "./caller.ts";
 import type { Arrival } from "./peers.ts";
 import { CallerInProject, chosenProject, type ProjectFinder } from "./project-choice.ts";
