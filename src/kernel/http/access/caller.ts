@@ -293,7 +293,7 @@ export interface Charger {
  * @throws ApiError `unauthorized`, `forbidden`
  */
 export function assertStillValid(caller: Caller): void {
-  if (caller.portal !== undefined) return assertLinkStillValid(caller);
+  if (caller.portal !== undefined) assertLinkStillValid(caller);
   if (caller.account.deleted) throw new ApiError("unauthorized", "This account has been deleted.");
   if (caller.revoked) throw new ApiError("unauthorized", "This key was revoked or disabled just now.");
   if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
