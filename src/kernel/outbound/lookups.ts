@@ -13,6 +13,11 @@ export const LOOKUPS_PER_ACCOUNT_MAX = 64;
  * number does not end when there is none.
  */
 export const LOOKUPS_MAX = 8_192;
+/**
+ * Records of a name that are used; no name in use has as many. A response can hold 5,000, each of which would be compared,
+ * or checked as an address.
+ */
+export const RECORDS_MAX = 64;
 
 /** Lookups of an account. */
 interface Account {
@@ -90,12 +95,16 @@ export class Lookups {
     });
   }
 
-  /** An empty list: the name has no such record, or no server responds. */
+  /**
+   * An empty list: the name has no such record, or no server responds.
+   * @throws OutboundFailure `dns` for too many records
+   */
   private ask(query: Query, release: () => void): Promise<readonly string[]> {
     const key = keyOf(query);
     const question = this.resolver
       .resolve(query.host, query.type)
-      .catch(() => [])
+      .catch(noneUnlessTooMany)
+      .then(limited)
       .finally(() => {
         this.questions.delete(key);
         release();
@@ -113,6 +122,18 @@ export class Lookups {
     }
     if (account.inFlight === 0) this.accounts.delete(of);
   }
+}
+
+/** @throws OutboundFailure `dns` when there are more than {@link RECORDS_MAX} */
+function limited<T>(records: readonly T[]): readonly T[] {
+  if (records.length > RECORDS_MAX)
+    throw new OutboundFailure("dns", `too many records: more than ${RECORDS_MAX}`);
+  return records;
+}
+
+function noneUnlessTooMany(error: unknown): readonly string[] {
+  if (error instanceof OutboundFailure) throw error;
+  return [];
 }
 
 /** Types of records that can be looked up. */

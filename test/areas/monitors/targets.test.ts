@@ -206,6 +206,8 @@ describe("a dns monitor", () => {
     ["MX", ["10 mail.example"], "10 mail.example", null],
     ["TXT", ["v=spf1 -all"], "v=spf1 -all", null],
     ["TXT", ["other", "v=spf1 ", "-all", "more"], "v=spf1 -all", null],
+    ["TXT", Array.from({ length: 64 }, () => ""), "v", "record_value: none of 64 TXT records has it"],
+    ["TXT", Array.from({ length: 65 }, () => ""), "v", "dns: too many records: more than 64"],
     ["TXT", ["v=spf1 -all"], "V=SPF1 -all", "record_value: none of 1 TXT records has it"],
   ];
   for (const [record_type, found, record_value, error] of cases) {

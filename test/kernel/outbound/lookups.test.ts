@@ -1,14 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { getServers, setServers } from "node:dns";
 import { readFile } from "node:fs/promises";
+import type { OutboundClient, RecordsOutcome, TcpOutcome } from "../../../src/kernel/outbound/client.ts";
 import {
   createSystemResolver,
   LOOKUPS_MAX,
   LOOKUPS_PER_ACCOUNT_MAX,
   Lookups,
+  RECORD_TYPES,
+  RECORDS_MAX,
+  type RecordType,
   SERVERS_CHECK_MS,
 } from "../../../src/kernel/outbound/lookups.ts";
-import { Deadline } from "../../../src/kernel/outbound/outcome.ts";
+import { Deadline, type OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
 import { encodedName, NameServer } from "../../support/name-server.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { failureOf, get, Opened, textOf } from "./support.ts";
@@ -124,6 +128,66 @@ describe("lookups", () => {
     for (let turn = 0; turn <= LOOKUPS_PER_ACCOUNT_MAX; turn += 1) {
       expect(await found(failing, `none-${turn}.example`, HOSTILE)).toBe("dns");
     }
+  });
+});
+
+describe(`at most ${RECORDS_MAX} records of a name are used`, () => {
+  const TOO_MANY = ["dns", `too many records: more than ${RECORDS_MAX}`];
+  const kinds = ["", ...RECORD_TYPES].flatMap((type) =>
+    [RECORDS_MAX, RECORDS_MAX + 1].map((count) => [type, count] as const),
+  );
+  let examined: number;
+  let records: readonly string[];
+  let client: OutboundClient;
+  beforeEach(() => {
+    examined = 0;
+    client = opened.client(["127.0.0.0/8"], {
+      resolver: { resolve: async () => records },
+      leadTo: () => "127.0.0.1",
+    });
+    const { policy } = client;
+    const rejectionOf = policy.rejectionOf.bind(policy);
+    policy.rejectionOf = (target, addresses, rules) => {
+      examined += addresses.length;
+      return rejectionOf(target, addresses, rules);
+    };
+  });
+  const manyOf = (type: string, count: number): string[] =>
+    Array.from({ length: count }, (_, at) => {
+      if (type === "AAAA") return `2606:4700::${at + 1}`;
+      return type === "" || type === "A" ? `127.1.0.${at + 1}` : "";
+    });
+  const where = { account: OTHER, host: "many.example", timeoutMs: 2_000 };
+  const failed = (outcome: OutboundOutcome | RecordsOutcome | TcpOutcome) =>
+    outcome.answered ? [] : [outcome.failure.kind, outcome.failure.message];
+
+  for (const [type, count] of kinds.filter(([type]) => type !== "")) {
+    test(`${count} ${type} records`, async () => {
+      records = manyOf(type, count);
+      const outcome = await client.lookUp({ ...where, type: type as RecordType });
+      expect(failed(outcome)).toEqual(count > RECORDS_MAX ? TOO_MANY : []);
+      expect(examined).toBeLessThanOrEqual(RECORDS_MAX);
+    });
+  }
+
+  test("in every kind of request: HTTP, HTTPS, TCP, HTTP/2, and probes of the connectivity", async () => {
+    const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
+    const { port } = server;
+    const http2 = () =>
+      client.openHttp2(`http://many.example:${port}`, 2_000).then((session) => session.close());
+    records = manyOf("A", RECORDS_MAX);
+    expect(textOf(await client.send(get(`http://many.example:${port}/`)))).toBe("ok");
+    expect(failed(await client.connectTo({ ...where, port, expected: null }))).toEqual([]);
+    expect(await client.reaches(`http://many.example:${port}`, where)).toBe(true);
+    await http2();
+    expect(examined).toBe(4 * RECORDS_MAX);
+    records = manyOf("A", 3_900);
+    for (const scheme of ["http", "https"])
+      expect(failed(await client.send(get(`${scheme}://many.example:${port}/`)))).toEqual(TOO_MANY);
+    expect(failed(await client.connectTo({ ...where, port, expected: null }))).toEqual(TOO_MANY);
+    expect(await client.reaches(`http://many.example:${port}`, where)).toBe(false);
+    expect(await http2().catch((error) => error.kind)).toBe("dns");
+    expect(examined).toBe(4 * RECORDS_MAX);
   });
 });
 

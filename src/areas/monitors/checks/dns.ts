@@ -27,18 +27,20 @@ async function checkRecords({ outbound }: TargetParts, monitor: MonitorRow): Pro
 }
 
 function hasValue(type: RecordType, values: readonly string[], expected: string): boolean {
-  if (type === "TXT") return values.some((_, at) => startsWithWhole(values.slice(at), expected));
-  return values.some((value) => comparable(type, value) === comparable(type, expected));
+  if (type === "TXT") return hasText(values, expected);
+  const wanted = comparable(type, expected);
+  return values.some((value) => comparable(type, value) === wanted);
 }
 
-/** Whether the first of these texts together are the expected one: the runtime returns the parts of a long text separately. */
-function startsWithWhole(parts: readonly string[], expected: string): boolean {
+/** Whether one text, or several in a row, are the expected one: the runtime returns the parts of a long text separately. */
+function hasText(parts: readonly string[], expected: string): boolean {
+  const ends = new Set<number>();
   let whole = "";
   for (const part of parts) {
     whole += part;
-    if (whole.length >= expected.length) return whole === expected;
+    ends.add(whole.length);
   }
-  return false;
+  return [0, ...ends].some((start) => ends.has(start + expected.length) && whole.startsWith(expected, start));
 }
 
 /** The form in which equal values are equal texts: names without case and final dot, addresses as RFC 5952 has them. */
