@@ -11,7 +11,7 @@ export class References {
   /** `setting` stores the largest removed reference. `column`: the integer primary key of the table. */
   constructor(
     db: Database,
-    table: "accounts" | "platform_keys" | "projects" | "relays",
+    table: "accounts" | "platform_keys" | "projects" | "relays" | "relay_endpoints",
     setting: string,
     column: "id" | "ref" = "ref",
   ) {

@@ -86,6 +86,8 @@ export class Endpoints {
       readonly source: EventSource;
       /** Called when the pending deliveries of an endpoint must be sent, or cannot be sent. */
       readonly stateChanged: (tx: Tx, endpointRef: number) => void;
+      /** Removes all that is stored of an endpoint without deliveries. */
+      readonly removeRow: (tx: Tx, endpointRef: number) => void;
     },
   ) {
     this.nextRef = deps.endpoints.highestRef() + 1;
@@ -112,12 +114,12 @@ export class Endpoints {
   ): RelayEndpointCreated {
     const { endpoints, registry, secrets, ids, tiers } = this.deps;
     const { account, project } = caller;
-    const existing = registry.ofProject(project.ref);
+    const { existing, deleted } = this.countOf(project.ref, null, tx.now);
     const most = Math.min(ENDPOINTS_MAX, tiers[account.tier].endpoints);
-    if (existing.length >= most)
+    if (existing + deleted >= most)
       throw new ApiError(
         "endpoint_limit_exceeded",
-        `Your tier allows ${most} endpoints in a project; this one has ${existing.length}. Delete one, or move to a larger tier.`,
+        `Your tier allows ${most} endpoints in a project; this one has ${existing}${countedToo(deleted)}. ${whatToDo(deleted)}, or move to a larger tier.`,
       );
     const { name = null, custom = {}, state, ownerId = null, metadata = null, terms } = input;
     this.assertFree(project.ref, name);
@@ -240,18 +242,24 @@ export class Endpoints {
     return this.shownTo(caller, endpoint);
   }
 
-  /** Deletes an endpoint and cancels its pending deliveries. @throws ApiError `not_found`, `endpoint_in_use` */
+  /**
+   * Deletes an endpoint and cancels its pending deliveries. Its row is removed immediately if it has no deliveries, and
+   * emptied otherwise.
+   *
+   * @throws ApiError `not_found`, `endpoint_in_use`
+   */
   remove(tx: Tx, caller: Caller, endpointId: string): void {
     const { project } = caller;
     const { endpoints, registry, secrets, stateChanged } = this.deps;
     const endpoint = this.find(caller, endpointId);
     this.assertNoTarget(endpointId);
     const { ref } = endpoint.row;
-    endpoints.markDeleted(tx, tx.now, ref);
+    const shown = this.itemView(endpoint);
+    if (endpoints.mayHaveDeliveries(ref) === 0) this.deps.removeRow(tx, ref);
+    else endpoints.markDeleted(tx, tx.now, ref);
     registry.changed(tx, project.ref, ref);
     secrets.forget(tx, ref);
     stateChanged(tx, ref);
-    const shown = this.itemView(endpoint);
     tx.audit({ ...about(shown, "deleted"), before: shown, after: null });
   }
 
@@ -283,9 +291,14 @@ export class Endpoints {
     };
   }
 
-  /** The number of a customer's endpoints in a project. */
-  countOf(projectRef: number, ownerId: string): number {
-    return this.deps.registry.ofProject(projectRef).filter(({ row }) => row.owner_id === ownerId).length;
+  /**
+   * The endpoints that count towards a limit: those of a project or of one of its customers, and those deleted in the last
+   * day that are still stored, so that deleting and creating again and again has a limit, too.
+   */
+  countOf(projectRef: number, ownerId: string | null, now: number): { existing: number; deleted: number } {
+    const all = this.deps.registry.ofProject(projectRef);
+    const existing = ownerId === null ? all.length : all.filter(({ row }) => row.owner_id === ownerId).length;
+    return { existing, deleted: this.deps.endpoints.deletedSince(projectRef, now - DAY_MS, ownerId) };
   }
 
   /**
@@ -385,6 +398,18 @@ export class Endpoints {
     if (Object.keys(custom).length === 0) return null;
     return this.deps.vault.seal(JSON.stringify(custom), endpointSealContext(endpointId));
   }
+}
+
+/** What an error about a limit says of deleted endpoints. */
+export function countedToo(deleted: number): string {
+  return deleted === 0
+    ? ""
+    : `, and ${deleted} deleted in the last 24 hours, which ${deleted === 1 ? "counts" : "count"} as well`;
+}
+
+/** How a caller gets below a limit. A deleted endpoint is free again after a day, unless nothing was sent to it. */
+export function whatToDo(deleted: number): string {
+  return deleted === 0 ? "Delete one" : "Change an existing one, wait";
 }
 
 /** The known settings among the fields of a body. */

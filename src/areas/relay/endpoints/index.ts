@@ -74,17 +74,17 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
   const messages = new Messages({ ...common, messages: messageRows, dispatch, fanOut });
   const requests = new MessageRequests({ ...common, messages, rows: messageRows, fanOut });
   const resends = new MessageResends({ ...common, messages });
-  const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged });
+  const removeRow = (tx: Tx, endpointRef: number): void => {
+    secrets.forget(tx, endpointRef);
+    health.forget(tx, endpointRef);
+    rows.remove(tx, endpointRef);
+  };
+  const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged, removeRow });
   kernel.housekeeping.addPurge({
     name: "relay.messages.purge",
     rowsMax: MESSAGES_PURGED_MAX,
     remove: (tx, rowsMax) => messages.purge(tx, rowsMax),
   });
-  const remove = (tx: Tx, endpointRef: number): void => {
-    secrets.forget(tx, endpointRef);
-    health.forget(tx, endpointRef);
-    rows.remove(tx, endpointRef);
-  };
   return {
     /** Opens a stored signing secret. */
     openSecret: (ownerRef: number, number: number, sealed: Uint8Array) =>
@@ -104,7 +104,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
     /** Removes deleted endpoints without deliveries. @returns the number of rows. */
     purge(tx: Tx, rowsMax: number): number {
       const gone = rows.deletedBefore(tx.now - RELAY_RETENTION_MS, rowsMax);
-      for (const { ref } of gone) remove(tx, ref);
+      for (const { ref } of gone) removeRow(tx, ref);
       return gone.length;
     },
     /** Removes at most `rowsMax` rows of a deleted project. @returns the number of rows. */
@@ -116,7 +116,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
         const parked = rows.removeParked(tx, ref, rowsMax - removed);
         removed += parked;
         if (removed >= rowsMax) break;
-        remove(tx, ref);
+        removeRow(tx, ref);
         removed += 1;
       }
       registry.drop(projectRef);

@@ -1,8 +1,9 @@
 import type { ManagedBy } from "../../../kernel/resources/managed.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
+import { References } from "../../../kernel/storage/references.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 
-/** Stored states. A deleted endpoint is hidden; its row is removed after its deliveries. */
+/** Stored states. A deleted endpoint is hidden; its row, which then has only its URL, is removed after its deliveries. */
 export const [LIVE, PAUSED, DISABLED, DELETED] = [1, 2, 3, 4] as const;
 /** Stored states of the breaker: closed, open until the next probe, or waiting for the outcome of a probe. */
 export const [CLOSED, OPEN, PROBING] = [0, 1, 2] as const;
@@ -59,8 +60,11 @@ export type EndpointStore = ReturnType<typeof endpointStore>;
 /** All SQL of endpoints. */
 export function endpointStore(db: Database) {
   const health = HEALTH.split(", ").map((name) => `${name} = $${name}`);
+  const references = new References(db, "relay_endpoints", "relay_endpoints_highest_removed");
+  const remove = db.change<[ref: number]>("DELETE FROM relay_endpoints WHERE ref = ?");
   return {
-    highestRef: db.number("SELECT max(ref) AS n FROM relay_endpoints"),
+    /** The largest reference so far, including removed endpoints: jobs and lanes still have those. */
+    highestRef: references.highest,
     insert: db.change<[row: EndpointRow & Described]>(
       `INSERT INTO relay_endpoints (ref, endpoint_id, account_ref, project_ref, name, owner_id, metadata, terms, headers, ${HEALTH}, created_at, updated_at, managed_by)
        VALUES ($ref, $endpoint_id, $accountRef, $projectRef, $name, $owner_id, $metadata, $terms, $headers, ${HEALTH.replaceAll(/(\w+)/g, "$$$1")}, $created_at, $updated_at, $managed_by)`,
@@ -84,8 +88,22 @@ export function endpointStore(db: Database) {
     setHealth: db.change<[health: Health & Referenced]>(
       `UPDATE relay_endpoints SET ${health.join(", ")} WHERE ref = $ref`,
     ),
+    /** Empties the row: deliveries need only its id and URL. */
     markDeleted: db.change<[now: number, ref: number]>(
-      "UPDATE relay_endpoints SET state = 4, name = NULL, metadata = NULL, headers = NULL, updated_at = ? WHERE ref = ?",
+      `UPDATE relay_endpoints SET state = 4, name = NULL, metadata = NULL, headers = NULL, terms = json_object('url', terms ->> '$.url'),
+       disabled_reason = NULL, last_error = NULL, updated_at = ? WHERE ref = ?`,
+    ),
+    /**
+     * Whether an endpoint has deliveries. While deliveries of any message wait to be stored, they may be its own: their
+     * endpoints are in no index, and few messages wait for long.
+     */
+    mayHaveDeliveries: db.number<[ref: number]>(
+      "SELECT EXISTS (SELECT 1 FROM relays WHERE endpoint_ref = ?) OR EXISTS (SELECT 1 FROM relay_fan_outs) AS n",
+    ),
+    /** The number of a project's endpoints deleted after a time whose deliveries are stored; `ownerId`: null for those of all owners. */
+    deletedSince: db.number<[projectRef: number, time: number, ownerId: string | null]>(
+      `SELECT count(*) AS n FROM relay_endpoints INDEXED BY relay_endpoints_deleted_of_project
+       WHERE project_ref = ?1 AND state = 4 AND updated_at > ?2 AND (?3 IS NULL OR owner_id = ?3)`,
     ),
     /** Deliveries of an endpoint with a status that were finished since a time, among the newest `countedMax`. */
     finishedSince: db.number<[ref: number, status: number, countedMax: number, since: number]>(
@@ -108,7 +126,10 @@ export function endpointStore(db: Database) {
     someOfProject: db.all<Referenced, [projectRef: number, limit: number]>(
       "SELECT ref FROM relay_endpoints WHERE project_ref = ? LIMIT ?",
     ),
-    remove: db.change<[ref: number]>("DELETE FROM relay_endpoints WHERE ref = ?"),
+    remove(tx: Tx, ref: number): void {
+      references.removed(tx, ref);
+      remove(tx, ref);
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isServerHeader } from "../deliveries/reserved-headers.ts";
 import type { RelayAttempt, RelayItem, RelayResent } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
-import type { Endpoints } from "../endpoints/endpoints.ts";
+import { countedToo, type Endpoints, whatToDo } from "../endpoints/endpoints.ts";
 import type { RelayEndpointItem, RelayEndpointTested } from "../endpoints/schema.ts";
 import type { Messages } from "../messages/messages.ts";
 import type { MessageStore } from "../messages/store.ts";
@@ -66,8 +66,11 @@ export class Portal {
   create(tx: Tx, caller: Caller, { url }: PortalEndpointBody, input: PortalInput): PortalEndpointCreated {
     const { endpoints } = this.deps;
     const ownerId = ownerOf(caller);
-    if (endpoints.countOf(caller.project.ref, ownerId) >= PORTAL_ENDPOINTS_MAX)
-      throw limitExceeded(`You have ${PORTAL_ENDPOINTS_MAX} endpoints, which is the maximum. Delete one.`);
+    const { existing, deleted } = endpoints.countOf(caller.project.ref, ownerId, tx.now);
+    if (existing + deleted >= PORTAL_ENDPOINTS_MAX)
+      throw limitExceeded(
+        `You have ${existing} endpoints${countedToo(deleted)}. The maximum is ${PORTAL_ENDPOINTS_MAX}. ${whatToDo(deleted)}.`,
+      );
     // The account is not told of each customer's failures by e-mail: notices and lists show them.
     const terms = { ...input.terms, notify_email: false };
     try {
