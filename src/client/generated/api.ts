@@ -3443,7 +3443,7 @@ export interface RelayScheduled {
 export interface ScheduleBody {
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday. */
+  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday. */
   cron: string;
   /** IANA time zone of `cron`. Default: `UTC`. */
   time_zone?: string | undefined;
@@ -3492,7 +3492,7 @@ export interface SchedulePage {
 export interface ScheduleItem {
   schedule_id: string;
   name: string | null;
-  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday. */
+  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday. */
   cron: string;
   /** IANA time zone of `cron`. Default: `UTC`. */
   time_zone: string;
@@ -3544,7 +3544,7 @@ export interface ScheduleRun {
 export interface ScheduleUpdateBody {
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday. */
+  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday. */
   cron?: string | undefined;
   /** IANA time zone of `cron`. Default: `UTC`. */
   time_zone?: string | undefined;

@@ -2781,7 +2781,7 @@ export const BODIES = {
       type: "string",
       required: true,
       description:
-        "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday.",
+        "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday.",
       example: "0 9 * * MON-FRI",
       minLength: 1,
       maxLength: 256,
@@ -2870,7 +2870,7 @@ export const BODIES = {
     cron: {
       type: "string",
       description:
-        "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday.",
+        "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday.",
       example: "0 9 * * MON-FRI",
       minLength: 1,
       maxLength: 256,

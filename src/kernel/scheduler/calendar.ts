@@ -1,11 +1,29 @@
-import type { Cron, CronOptions } from "croner";
+import type { Cron } from "croner";
 import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
 
-/** Reads a cron expression. The library is loaded at its first use: a start needs none of them. */
-function readCron(expression: string, options: CronOptions): Cron {
+/**
+ * Reads a cron expression of five fields, or six with seconds first, on clocks that show UTC: changes of clocks are for
+ * {@link CronTimes}. As in every crontab, both day fields must match where one begins with `*`, and otherwise either is
+ * enough; `5/15` means every 15 from 5 on. The library is loaded at its first use: a start needs none.
+ *
+ * @throws Error when it is malformed.
+ */
+function readCron(fields: string, years = "*"): Cron {
   const { Cron } = require("croner") as typeof import("croner");
-  return new Cron(expression, options);
+  const parts = fields.split(/\s+/);
+  if (parts.length < FIELDS || parts.length > FIELDS + 1) throw new RangeError("it has not five fields");
+  const isNarrowed = [parts.at(-3), parts.at(-1)].some((days) => days?.startsWith("*"));
+  const seconds = parts.length === FIELDS ? "0 " : "";
+  const upToDays = parts.slice(0, -1).join(" ");
+  const weekdays = (parts.at(-1) ?? "").replace(STEP_FROM_WEEKDAY, "$1-7/");
+  const options = { utcOffset: 0, paused: true, domAndDow: isNarrowed, sloppyRanges: true };
+  return new Cron(`${seconds}${upToDays} ${weekdays} ${years}`, options);
+}
+
+/** The first time after another one (epoch milliseconds), on clocks that show UTC; null when none comes. */
+function nextOf(cron: Cron, afterMs: number): number | null {
+  return cron.nextRun(new Date(afterMs))?.getTime() ?? null;
 }
 
 /**
@@ -15,10 +33,9 @@ function readCron(expression: string, options: CronOptions): Cron {
  * @throws Error when the expression is malformed or never comes true.
  */
 export function nextOccurrence(expression: string, afterMs: number): number {
-  // An offset of 0 rather than a time zone of that name: for zones the library uses Intl, whose tables take 10 ms to load.
-  const next = readCron(expression, { utcOffset: 0, paused: true }).nextRun(new Date(afterMs));
+  const next = nextOf(readCron(NAMED.get(expression) ?? expression.trim()), afterMs);
   if (next === null) throw new Error(`the cron expression "${expression}" never comes true`);
-  return next.getTime();
+  return next;
 }
 
 /** Longest cron expression and name of a time zone that are looked at. */
@@ -31,11 +48,18 @@ const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
 const NAMED: ReadonlyMap<string, string> = new Map([
   ["@hourly", "0 * * * *"],
   ["@daily", "0 0 * * *"],
+  ["@midnight", "0 0 * * *"],
   ["@weekly", "0 0 * * 0"],
   ["@monthly", "0 0 1 * *"],
   ["@yearly", "0 0 1 1 *"],
+  ["@annually", "0 0 1 1 *"],
 ]);
 const FIELDS = 5;
+/** A step from nothing (`/15`), which the library would read. */
+const BARE_STEP = /(?:^|[\s,])\//;
+/** A step from a weekday on includes the Sunday that is written as 7; the library ends a week at 6. */
+const STEP_FROM_WEEKDAY = /(?<=^|,)([0-7]|[A-Za-z]{3})\//g;
+const NS_PER_MS = 1_000_000;
 
 /** Years that are searched. The rarest day, a leap day on a given weekday, comes every 40 years at the latest. */
 const YEARS_SEARCHED = 40;
@@ -57,16 +81,21 @@ interface ReadExpression {
 export function isTimeZone(name: string): boolean {
   if (name.length > TIME_ZONE_LENGTH_MAX || !TIME_ZONE.test(name)) return false;
   try {
-    // Its tables are requested only when a time is calculated.
-    return readCron("* * * * *", zoned(name)).nextRun() !== null;
+    clocksAt(0, name);
+    return true;
   } catch {
     return false;
   }
 }
 
-/** Times of a user's cron expression, of five fields or by name, on the clocks of a time zone. */
+/**
+ * Times of a user's cron expression, of five fields or by name, on the clocks of a time zone. Over changes of clocks they
+ * are those of Vixie's cron: **fixed times**, whose minute and hour do not begin with `*`, come once (a time that clocks
+ * skip comes when the change is over, of a time that they repeat the first one counts), and all others follow the clocks.
+ */
 export class CronTimes {
   private readonly fields: string;
+  private readonly isFixed: boolean;
 
   /** @throws RangeError when that is no expression. */
   constructor(
@@ -74,9 +103,12 @@ export class CronTimes {
     private readonly timeZone: string,
   ) {
     const fields = NAMED.get(expression) ?? expression.trim();
+    const parts = fields.split(/\s+/);
     const isLong = fields.length > CRON_LENGTH_MAX;
-    if (isLong || fields.split(/\s+/).length !== FIELDS) throw new RangeError("no cron expression");
+    if (isLong || parts.length !== FIELDS || BARE_STEP.test(fields))
+      throw new RangeError("no cron expression");
     this.fields = fields;
+    this.isFixed = parts.slice(0, 2).every((part) => !part.startsWith("*"));
     try {
       this.readFor(0);
     } catch {
@@ -84,19 +116,42 @@ export class CronTimes {
     }
   }
 
-  /**
-   * The first one after a time (epoch milliseconds); null when none comes. Of an hour that clocks repeat, the first one
-   * counts; what they omit comes when it is over.
-   */
+  /** The first one after a time (epoch milliseconds); null when none comes. */
   after(moment: number): number | null {
     const read = this.readFor(moment);
     // Many schedules have the same expression, and are due at the same time.
     if (moment >= read.from && moment < read.next) return read.next;
-    const next = read.cron.nextRun(new Date(moment));
+    const next = this.isFixed ? this.fixedAfter(read.cron, moment) : this.wildAfter(read.cron, moment);
     if (next === null) return null;
     read.from = moment;
-    read.next = next.getTime();
-    return read.next;
+    read.next = next;
+    return next;
+  }
+
+  /** After the clocks were set back, the times of the repeated hour are passed over. */
+  private fixedAfter(cron: Cron, moment: number): number | null {
+    let shown: number | null = moment + offsetOf(clocksAt(moment, this.timeZone));
+    for (;;) {
+      shown = nextOf(cron, shown);
+      if (shown === null) return null;
+      const time = firstTimeOf(shown, this.timeZone);
+      if (time > moment) return time;
+    }
+  }
+
+  /** From one change of clocks to the next, these only run. */
+  private wildAfter(cron: Cron, moment: number): number | null {
+    let clocks = clocksAt(moment, this.timeZone);
+    let after = moment;
+    for (;;) {
+      const offset = offsetOf(clocks);
+      const shown = nextOf(cron, after + offset);
+      if (shown === null) return null;
+      const change = clocks.getTimeZoneTransition("next");
+      if (change === null || shown - offset < change.epochMilliseconds) return shown - offset;
+      clocks = change;
+      after = change.epochMilliseconds - 1;
+    }
   }
 
   /** With its years: one that never comes true would be searched for in all years to come. */
@@ -104,14 +159,31 @@ export class CronTimes {
     // The year on the zone's clocks may be the one before.
     const year = new Date(moment).getUTCFullYear() - 1;
     const last = Math.min(year + YEARS_SEARCHED + 1, YEAR_MAX);
-    const pattern = `0 ${this.fields} ${year}-${last}`;
-    const key = `${this.timeZone} ${pattern}`;
-    const known = READ.get(key);
-    if (known !== undefined) return known;
-    const read = { cron: readCron(pattern, zoned(this.timeZone)), from: 0, next: 0 };
-    READ.set(key, read);
-    return read;
+    const years = `${year}-${last}`;
+    return READ.getOrAdd(`${this.timeZone} ${years} ${this.fields}`, () => ({
+      cron: readCron(this.fields, years),
+      from: 0,
+      next: 0,
+    }));
   }
+}
+
+/** @throws RangeError when there is no such zone. */
+function clocksAt(moment: number, timeZone: string): Temporal.ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(moment).toZonedDateTimeISO(timeZone);
+}
+
+/** What clocks show more than UTC, in milliseconds. */
+function offsetOf(clocks: Temporal.ZonedDateTime): number {
+  return clocks.offsetNanoseconds / NS_PER_MS;
+}
+
+/** When the clocks of a zone first show a time (given as though in UTC); the end of the change where they skip it. */
+function firstTimeOf(shown: number, timeZone: string): number {
+  const local = clocksAt(shown, "UTC").toPlainDateTime();
+  const first = local.toZonedDateTime(timeZone, { disambiguation: "earlier" });
+  if (first.toPlainDateTime().equals(local)) return first.epochMilliseconds;
+  return first.getTimeZoneTransition("next")?.epochMilliseconds ?? first.epochMilliseconds;
 }
 
 /** Whether a text is a cron expression that {@link CronTimes} reads, in a time zone that this machine knows. */
@@ -143,11 +215,6 @@ export function requestedTimes(expression: string, timeZone: string, fields: Cro
   if (isCron(expression, timeZone)) return new CronTimes(expression, timeZone);
   throw invalidField(
     fields.expression,
-    "must be five fields such as 30 2 * * *, or one of @hourly, @daily, @weekly, @monthly and @yearly",
+    "must be five fields such as 30 2 * * *, or one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually",
   );
-}
-
-/** An offset for UTC: see {@link nextOccurrence}. */
-function zoned(timeZone: string): CronOptions {
-  return { paused: true, ...(timeZone === "UTC" ? { utcOffset: 0 } : { timezone: timeZone }) };
 }

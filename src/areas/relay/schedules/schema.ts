@@ -17,7 +17,7 @@ const Cron = text({
   min: 1,
   max: 256,
   description:
-    "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday.",
+    "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday.",
   examples: ["0 9 * * MON-FRI"],
 });
 const TimeZone = text({
