@@ -16,7 +16,7 @@ function readCron(fields: string, years = "*"): Cron {
   const isNarrowed = [parts.at(-3), parts.at(-1)].some((days) => days?.startsWith("*"));
   const seconds = parts.length === FIELDS ? "0 " : "";
   const upToDays = parts.slice(0, -1).join(" ");
-  const weekdays = (parts.at(-1) ?? "").replace(STEP_FROM_WEEKDAY, "$1-7/");
+  const weekdays = (parts.at(-1) ?? "").replace(STEP_FROM_WEEKDAY, "$1$2-7/");
   const options = { utcOffset: 0, paused: true, domAndDow: isNarrowed, sloppyRanges: true };
   return new Cron(`${seconds}${upToDays} ${weekdays} ${years}`, options);
 }
@@ -58,7 +58,7 @@ const FIELDS = 5;
 /** A step from nothing (`/15`), which the library would read. */
 const BARE_STEP = /(?:^|[\s,])\//;
 /** A step from a weekday on includes the Sunday that is written as 7; the library ends a week at 6. */
-const STEP_FROM_WEEKDAY = /(?<=^|,)([0-7]|[A-Za-z]{3})\//g;
+const STEP_FROM_WEEKDAY = /(^|,)([0-7]|[A-Za-z]{3})\//g;
 const NS_PER_MS = 1_000_000;
 
 /** Years that are searched. The rarest day, a leap day on a given weekday, comes every 40 years at the latest. */
