@@ -34,7 +34,8 @@ import { createCors } from "./kernel/http/responses/response.ts";
 import { monitoringGate, systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import type { Logger } from "./kernel/log.ts";
-import { createOutbox, createSmtpMailer, declareMailMetrics } from "./kernel/mail/outbox.ts";
+import { createOutbox, declareMailMetrics } from "./kernel/mail/outbox.ts";
+import { createSmtpMailer } from "./kernel/mail/smtp.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
 import { extraAuthorities } from "./kernel/outbound/authorities.ts";
@@ -198,8 +199,8 @@ function createAreas(
   testClock: ManualClock | null,
   overrides: OutboundOverrides,
 ) {
-  const { tiers, signup, rotationGraceMs } = config;
-  const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
+  const { tiers, signup, rotationGraceMs, publicUrl } = config;
+  const mailer = config.smtp === null ? null : createSmtpMailer({ ...config.smtp, publicUrl });
   const outbox = createOutbox({ ...kernel, mailer });
   declareMailMetrics(kernel.metrics, outbox);
   const load = new RecentLoad(monotonicMs);

@@ -6,7 +6,7 @@ import { type ChannelNotification, Notifications } from "../../src/areas/monitor
 import { Outages } from "../../src/areas/monitors/incidents/outages.ts";
 import type { Notification } from "../../src/kernel/outbound/notification.ts";
 import { checkStore, type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
-import type { MailMessage } from "../../src/kernel/mail/outbox.ts";
+import type { MailMessage } from "../../src/kernel/mail/smtp.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../support/server.ts";
 
@@ -67,7 +67,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
       trial: () => Promise.reject(new Error("none")),
     },
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
-    outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, failingSince: null, lastError: null } },
+    outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
   });
   const subscribers = subscriberStore(db);
   const pages = { monitors: () => [], statusPages: () => [] };

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { errorText } from "../../kernel/errors.ts";
 import { urlOf } from "../../kernel/http/access/addresses.ts";
-import { verifySmtp } from "../../kernel/mail/outbox.ts";
+import { verifySmtp } from "../../kernel/mail/smtp.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
 import { ask } from "../api/http-api.ts";
@@ -114,11 +114,11 @@ export const dnsCheck: Check = {
 export const smtpCheck: Check = {
   name: "SMTP",
   cure: "Look at smtp_url.",
-  async run({ config: { smtp } }) {
+  async run({ config: { smtp, publicUrl } }) {
     if (smtp === null) return skipped("not configured: no e-mail is sent");
     const host = URL.parse(smtp.url)?.host ?? "";
     try {
-      await verifySmtp(smtp.url);
+      await verifySmtp({ ...smtp, publicUrl });
       return ok(`${host} accepts the login`);
     } catch (error) {
       const reason = error instanceof Error ? firstLine(error.message) : String(error);

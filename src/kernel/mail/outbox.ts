@@ -1,4 +1,3 @@
-import type { Transporter } from "nodemailer";
 import { errorText } from "../errors.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -7,14 +6,24 @@ import { backoffMs } from "../outbound/retries.ts";
 import { laneName } from "../scheduler/dispatcher.ts";
 import type { Job, JobOutcome, WorkGate } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
+import { faultOf, MAIL_FAULTS, type Mailer, type MailFault, type MailMessage } from "./smtp.ts";
 
 /** Concurrent e-mails: mail servers limit connections. */
 export const MAIL_CONCURRENCY = 4;
 /** Attempts before an e-mail fails, about a day and a half after the first. */
 export const MAIL_ATTEMPTS_MAX = 40;
+/** The same if the mail server rejects the message itself: about half an hour, in which a filter may change its mind. */
+export const MAIL_REJECTIONS_MAX = 12;
 /** Wait after a failed attempt, doubled each time up to the second value. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60 * 60 * 1000;
+
+/** Attempts before an e-mail fails, by what the last one was about. */
+const ATTEMPTS_MAX: Readonly<Record<MailFault, number>> = {
+  recipient: 1,
+  message: MAIL_REJECTIONS_MAX,
+  server: MAIL_ATTEMPTS_MAX,
+};
 
 /** The kind of the durable job that sends one e-mail. */
 export const MAIL_JOB = "mail.send";
@@ -43,7 +52,12 @@ export interface MailTrial {
 export interface MailHealth {
   readonly sent: number;
   readonly failures: number;
-  /** Time of the first failed attempt since the last message was accepted, epoch milliseconds; null if there was none. */
+  /** Messages that were given up, by what the last attempt was about. */
+  readonly givenUp: Readonly<Record<MailFault, number>>;
+  /**
+   * Time of the first failed attempt since the last message was accepted, epoch milliseconds; null if there was none.
+   * Rejected recipients do not count.
+   */
   readonly failingSince: number | null;
   /** Error of the last attempt; null if it succeeded. */
   readonly lastError: string | null;
@@ -123,6 +137,7 @@ function behind(gate: WorkGate, mailer: Mailer): Mailer {
 class Health implements MailHealth {
   sent = 0;
   failures = 0;
+  readonly givenUp = { recipient: 0, message: 0, server: 0 };
   failingSince: number | null = null;
   lastError: string | null = null;
 
@@ -136,8 +151,8 @@ class Health implements MailHealth {
       this.lastError = null;
     } else {
       this.failures += 1;
-      // A server that rejects one message works.
-      if (!isRefusedForGood(error)) this.failingSince ??= this.deps.clock.now();
+      // A server that rejects one recipient works.
+      if (faultOf(error) !== "recipient") this.failingSince ??= this.deps.clock.now();
       this.lastError = errorText(error);
     }
   }
@@ -167,6 +182,13 @@ export function declareMailMetrics(metrics: Metrics, { health }: Outbox): void {
     "Attempts to send an e-mail that failed.",
     () => health.failures,
   );
+  metrics.declare({
+    name: "ninefold_mail_given_up_total",
+    help: "E-mails that were given up, by reason: the mail server rejected the recipient, or the message, or failed at every attempt.",
+    type: "counter",
+    labels: ["reason"],
+    samples: () => MAIL_FAULTS.map((reason) => ({ labels: { reason }, value: health.givenUp[reason] })),
+  });
   const help = "1 while attempts to send e-mails fail, 0 otherwise.";
   metrics.number("ninefold_mail_failing", help, () => Number(health.failingSince !== null));
 }
@@ -192,82 +214,13 @@ async function deliver(
     const record = recordOf(publicError(error));
     // The mail server's words may repeat the address, never the text; they help the operator, who sees this log.
     const fields = { mail: key, attempt: attempt + 1, error: errorText(error) };
-    if (attempt + 1 >= MAIL_ATTEMPTS_MAX || isRefusedForGood(error)) {
+    const fault = faultOf(error);
+    if (attempt + 1 >= ATTEMPTS_MAX[fault]) {
+      health.givenUp[fault] += 1;
       deps.log.error("an e-mail was given up", fields);
       return { record };
     }
     deps.log.warn("an e-mail could not be sent yet", fields);
     return { retryAt: deps.clock.now() + backoffMs(attempt + 1, RETRY_MS, RETRY_MAX_MS), record };
   }
-}
-
-/** SMTP 5xx: a permanent failure (RFC 5321, section 4.2.1). Failed logins are the operator's to fix. */
-function isRefusedForGood(error: unknown): boolean {
-  return (responseCodeOf(error) ?? 0) >= 500;
-}
-
-/** An e-mail in plain text. */
-export interface MailMessage {
-  readonly to: string;
-  readonly subject: string;
-  readonly text: string;
-  /** Further headers. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** Hands a message to a mail server. */
-export interface Mailer {
-  /** Resolves with the response of the server when it has accepted the message. @throws Error if it could not be reached or rejected it. */
-  send(message: MailMessage): Promise<string>;
-}
-
-/** How long connecting, greeting and each response of the mail server may take. */
-const SMTP_TIMEOUT_MS = 15_000;
-/** The same when a mail server is only tried: shorter, since someone waits. */
-const VERIFY_TIMEOUT_MS = 10_000;
-
-/**
- * A mailer on an SMTP URL: `smtp://user:password@host:587` (STARTTLS when the server offers it) or
- * `smtps://host:465`. nodemailer's options can stand in the query, such as `?requireTLS=true`.
- */
-export function createSmtpMailer(url: string, from: string): Mailer {
-  let transport: Transporter | undefined;
-  return {
-    async send({ to, subject, text, headers = {} }) {
-      transport ??= await openTransport(url, SMTP_TIMEOUT_MS);
-      const { response } = await transport.sendMail({
-        from,
-        to: { name: "", address: to },
-        subject,
-        text,
-        headers,
-      });
-      return String(response);
-    },
-  };
-}
-
-/**
- * Connects to the mail server, reads its greeting, upgrades to TLS if it is offered or required, and logs in. Sends
- * nothing.
- * @throws Error that says what the server, or the way to it, did.
- */
-export async function verifySmtp(url: string): Promise<void> {
-  const transport = await openTransport(url, VERIFY_TIMEOUT_MS);
-  try {
-    await transport.verify();
-  } finally {
-    transport.close();
-  }
-}
-
-/** Loaded at the first message: evaluating nodemailer would be a fifth of the start-up of every server. */
-async function openTransport(url: string, timeoutMs: number): Promise<Transporter> {
-  const { createTransport } = await import("nodemailer");
-  return createTransport({
-    url,
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-  });
 }

@@ -100,7 +100,9 @@ describe("GET /metrics", () => {
       for (const { labels, value } of series) {
         expect(Number.isFinite(value), name).toBe(true);
         for (const label of Object.keys(labels)) {
-          expect(label, name).toMatch(/^(operation|status|kind|outcome|trigger|version|bun_version|le)$/);
+          expect(label, name).toMatch(
+            /^(operation|status|kind|outcome|reason|trigger|version|bun_version|le)$/,
+          );
         }
         if (type !== "gauge") expect(value, name).toBeGreaterThanOrEqual(0);
       }

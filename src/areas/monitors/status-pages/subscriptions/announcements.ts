@@ -1,5 +1,5 @@
 import type { Kernel } from "../../../../kernel/kernel.ts";
-import type { MailMessage } from "../../../../kernel/mail/outbox.ts";
+import type { MailMessage } from "../../../../kernel/mail/smtp.ts";
 import { laneName } from "../../../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../../kernel/storage/tx.ts";
