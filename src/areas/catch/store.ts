@@ -80,7 +80,11 @@ export function bucketStore(db: Database) {
     ofProject: db.all<Pick<BucketRow, "id">, [projectRef: number]>(
       "SELECT id FROM catch_buckets WHERE project_ref = ? AND deleted_at IS NULL ORDER BY ref DESC",
     ),
-    /** Buckets of all projects of an account. */
+    /** Buckets of a project, counted up to `countedMax`. */
+    countOfProject: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM catch_buckets WHERE project_ref = ? AND deleted_at IS NULL LIMIT ?)",
+    ),
+    /** Buckets of all projects of an account: at most its tier's limit. */
     countOfAccount: db.number<[accountRef: number]>(
       "SELECT count(*) AS n FROM catch_buckets WHERE account_ref = ? AND deleted_at IS NULL",
     ),

@@ -6,7 +6,7 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { BodyLimits } from "../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
-import { countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { FlagUsage } from "./evaluation/usage.ts";
 import { flagExport } from "./export.ts";
@@ -78,13 +78,13 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
     stopStreams: () => streams.stop(),
     resources: {
       name: "flags",
-      count: (projectRef) => store.count(projectRef),
+      count: (projectRef) => Math.min(store.count(projectRef), COUNTED_MAX),
       removeRows: (tx, projectRef, rowsMax) => flags.removeRows(tx, projectRef, rowsMax),
     },
     card: {
       area: "gate",
       schema: countsSchema(["total", "on"]),
-      read: ({ project }) => store.figures(project.ref) ?? { total: 0, on: 0 },
+      read: ({ project }) => store.figures(project.ref, COUNTED_MAX) ?? { total: 0, on: 0 },
     },
     parts: [
       { name: "Flags", description: "Feature flags of a project, evaluated in memory." },

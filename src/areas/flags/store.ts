@@ -57,9 +57,13 @@ export function flagStore(db: Database) {
     newestKeys: db.all<NamedFlag, [projectRef: number, below: number, limit: number]>(
       "SELECT ref, flag_key FROM flags WHERE project_ref = ? AND archived = 0 AND ref < ? ORDER BY ref DESC LIMIT ?",
     ),
+    /** Flags of a project, the archived ones included: at most {@link FLAGS_PER_PROJECT_MAX}. */
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM flags WHERE project_ref = ?"),
-    figures: db.one<{ readonly total: number; readonly on: number }, [projectRef: number]>(
-      'SELECT count(*) AS total, coalesce(sum(enabled), 0) AS "on" FROM flags WHERE project_ref = ? AND archived = 0',
+    figures: db.one<
+      { readonly total: number; readonly on: number },
+      [projectRef: number, countedMax: number]
+    >(
+      'SELECT count(*) AS total, coalesce(sum(enabled), 0) AS "on" FROM (SELECT enabled FROM flags WHERE project_ref = ? AND archived = 0 LIMIT ?)',
     ),
     insert: db.change<
       [

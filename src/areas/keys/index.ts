@@ -6,13 +6,14 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
+import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Admission, admissionRequestOf } from "./admission.ts";
 import { grantableScopes, RETENTION_MS, USAGE_RETENTION_MS } from "./domain.ts";
 import { keyExport } from "./export.ts";
 import { hourOf, KeyUses } from "./key-uses.ts";
-import { keyCard } from "./overview-card.ts";
+import { KEYS_SCANNED_MAX, keyCard } from "./overview-card.ts";
 import { KeyLimits } from "./rate-limits.ts";
 import { type KeyParts, KeyRegistry, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
@@ -58,7 +59,8 @@ export function createKeys(
     name: "keys",
     // Keys of the project that are not revoked; in the default project also those of the account.
     count: (project, defaultOf) =>
-      store.countOfProject(project) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
+      store.countOfProject(project, KEYS_SCANNED_MAX, COUNTED_MAX) +
+      (defaultOf === null ? 0 : store.countOfAccount(defaultOf, KEYS_SCANNED_MAX, COUNTED_MAX)),
     // Cleared rather than removed: for 30 days verify reports `deleted`, and a request with the key gets 403.
     removeRows: (tx, projectRef, rowsMax) =>
       remove(tx, store.batchOfProject(projectRef, rowsMax), (ref) =>

@@ -5,6 +5,9 @@ import type { KeyStore } from "./store.ts";
 /** A key that expires within this time is counted in `ending_soon`. */
 const EXPIRING_SOON_MS = 7 * 24 * 60 * 60 * 1000;
 
+/** Keys that are looked at to count those that are not revoked: some milliseconds, read from an index. */
+export const KEYS_SCANNED_MAX = 100_000;
+
 /** The keys' part of the overview: counts of the keys that the caller can see. */
 export function keyCard(store: KeyStore): OverviewCard {
   return {
@@ -14,8 +17,8 @@ export function keyCard(store: KeyStore): OverviewCard {
       const soon = now + EXPIRING_SOON_MS;
       return projectBound
         ? {
-            total: store.countOfProject(project.ref),
-            ending_soon: store.expiringInProject(project.ref, now, soon),
+            total: store.countOfProject(project.ref, KEYS_SCANNED_MAX, COUNTED_MAX),
+            ending_soon: store.expiringInProject(account.ref, now, soon, COUNTED_MAX, project.ref),
           }
         : {
             total: store.tierCountOf(account.ref),

@@ -99,6 +99,12 @@ const REVOCABLE =
   "SELECT ref, account_ref, project_ref, purge_at, digest, prefix, CASE WHEN prefix = 'sm' THEN scopes ELSE '[]' END AS scopes FROM keys";
 const NOT_REVOKED = "revoked_at IS NULL AND deleted = 0";
 
+/** Counts keys that are not revoked among the first `scannedMax`, up to `countedMax`: revoked ones remain for a time. */
+function countOfUnrevoked(condition: string): string {
+  return `SELECT count(*) AS n FROM (SELECT 1 FROM (SELECT revoked_at FROM keys WHERE ${condition} AND deleted = 0
+    LIMIT ?) WHERE revoked_at IS NULL LIMIT ?)`;
+}
+
 export type KeyStore = ReturnType<typeof keyStore>;
 
 /** The SQL statements of managed keys. */
@@ -153,15 +159,18 @@ export function keyStore(db: Database) {
     expiringBetween: db.number<[accountRef: number, from: number, to: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at > ? AND expires_at <= ? LIMIT ?)",
     ),
-    expiringInProject: db.number<[projectRef: number, from: number, to: number]>(
-      "SELECT count(*) AS n FROM keys WHERE project_ref = ? AND purge_at IS NULL AND expires_at > ? AND expires_at <= ?",
+    /** Keys of a project among the next `scannedMax` of its account that expire. */
+    expiringInProject: db.number<
+      [accountRef: number, from: number, to: number, scannedMax: number, projectRef: number]
+    >(
+      "SELECT count(*) AS n FROM (SELECT project_ref FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at > ? AND expires_at <= ? ORDER BY expires_at LIMIT ?) WHERE project_ref = ?",
     ),
-    countOfProject: db.number<[projectRef: number]>(
-      `SELECT count(*) AS n FROM keys WHERE project_ref = ? AND ${NOT_REVOKED}`,
+    countOfProject: db.number<[projectRef: number, scannedMax: number, countedMax: number]>(
+      countOfUnrevoked("project_ref = ?"),
     ),
     /** Keys of an account that belong to no project. */
-    countOfAccount: db.number<[accountRef: number]>(
-      `SELECT count(*) AS n FROM keys WHERE project_ref IS NULL AND account_ref = ? AND ${NOT_REVOKED}`,
+    countOfAccount: db.number<[accountRef: number, scannedMax: number, countedMax: number]>(
+      countOfUnrevoked("project_ref IS NULL AND account_ref = ?"),
     ),
     ...lifecycleStatements(db),
     ...useStatements(db),

@@ -126,7 +126,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
 function resourcesOf(service: MeterService, plans: PlanService, stopped: StoppedProjects): ProjectResources {
   return {
     name: "meters",
-    count: (projectRef) => service.count(projectRef),
+    count: (projectRef) => service.countTo(projectRef, COUNTED_MAX),
     projectDeleted(tx, projectRef) {
       stopped.stop(tx, projectRef);
       plans.forget(tx, projectRef);

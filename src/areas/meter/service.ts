@@ -164,11 +164,6 @@ export class MeterService {
     return this.store.countTo(projectRef, countedMax);
   }
 
-  /** Returns the number of a project's meters. */
-  count(projectRef: number): number {
-    return this.store.count(projectRef);
-  }
-
   /** See {@link MeterBook.removeRows}. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     return this.book.removeRows(tx, projectRef, rowsMax);

@@ -49,7 +49,6 @@ export function meterStore(db: Database) {
     someOfProject: db.all<MeterRow & { meter_id: string }, [projectRef: number, limit: number]>(
       "SELECT ref, balance, last_sequence, has_extras, meter_id FROM meters WHERE project_ref = ? LIMIT ?",
     ),
-    count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM meters WHERE project_ref = ?"),
     countTo: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM meters WHERE project_ref = ? LIMIT ?)",
     ),

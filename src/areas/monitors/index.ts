@@ -140,7 +140,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     exported: monitorExport({ ...kernel, pings: parts.heartbeats }),
     resources: {
       name: "monitors",
-      count: (projectRef) => parts.monitors.count(projectRef),
+      count: (projectRef) => parts.monitors.count(projectRef, COUNTED_MAX),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
       removeRows: (tx, projectRef, rowsMax) => {
         const pages = status.removeRows(tx, projectRef, rowsMax);

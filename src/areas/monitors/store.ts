@@ -188,7 +188,9 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     countOf: db.number<[projectRef: number, status: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM monitor_states WHERE project_ref = ? AND status = ? LIMIT ?)",
     ),
-    count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM monitors WHERE project_ref = ?"),
+    count: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM monitors WHERE project_ref = ? LIMIT ?)",
+    ),
   };
 }
 
@@ -223,7 +225,8 @@ function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow)
       { readonly ref: number; readonly accountRef: number; readonly type: string },
       [ref: number, rowsMax: number]
     >("SELECT ref, account_ref AS accountRef, type FROM monitors WHERE ref > ? ORDER BY ref LIMIT ?"),
-    countAll: db.number("SELECT count(*) AS n FROM monitors"),
+    /** Number of monitors of the server, counted up to `countedMax`. */
+    countAll: db.number<[countedMax: number]>("SELECT count(*) AS n FROM (SELECT 1 FROM monitors LIMIT ?)"),
     /** The same with filters. `floor`: the reference down to which monitors were searched; 0 for all. */
     walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
       const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);

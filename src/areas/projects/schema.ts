@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named, orNull, text } from "../../kernel/data/schema.ts";
 import { NextCursor } from "../../kernel/http/requests/pagination.ts";
+import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
 /** Longest id in a path: a longer one is rejected before a lookup. */
@@ -75,8 +76,7 @@ export function overviewSchema(kinds: readonly string[]) {
     project_id: Type.String({ examples: [PROJECT_ID] }),
     project_name: Type.String({ examples: ["Web shop"] }),
     resources: Type.Object(Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])), {
-      description:
-        "Number of resources by kind: keys that are not revoked, pending relays, held locks, and all of the other kinds.",
+      description: `Number of resources by kind, each counted up to ${COUNTED_MAX}: keys that are not revoked, pending relays, held locks, and all of the other kinds.`,
     }),
     usage: Type.Object({
       meter_balance: Type.Integer({ description: "The account's credit balance.", examples: [9_990] }),

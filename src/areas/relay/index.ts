@@ -226,7 +226,7 @@ function cardOf(store: RelayStore) {
 function resourcesOf({ store, resends, secrets, stopped, others }: ResourceParts): ProjectResources {
   return {
     name: "relays",
-    count: (projectRef) => store.waiting(projectRef),
+    count: (projectRef) => store.waiting(projectRef, COUNTED_MAX),
     projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
     removeRows(tx, projectRef, rowsMax) {
       let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));

@@ -2775,7 +2775,7 @@ export interface ProjectItem {
 export interface ProjectOverview {
   project_id: string;
   project_name: string;
-  /** Number of resources by kind: keys that are not revoked, pending relays, held locks, and all of the other kinds. */
+  /** Number of resources by kind, each counted up to 10000: keys that are not revoked, pending relays, held locks, and all of the other kinds. */
   resources: {
     flags: number;
     monitors: number;

@@ -1,10 +1,11 @@
 import type { Tx } from "../storage/tx.ts";
+import type { COUNTED_MAX } from "./overview-card.ts";
 
 /** A kind of resource that an area keeps in projects: an overview counts it, and it goes with a deleted project. */
 export interface ProjectResources {
   /** Its name under `resources` in the overview. */
   readonly name: string;
-  /** How many there are now. `defaultOf`: the account whose default project it is; null for any other project. */
+  /** How many there are now, counted up to {@link COUNTED_MAX}: read within a few milliseconds, whatever is stored. `defaultOf`: the account whose default project it is; null for any other project. */
   count(projectRef: number, defaultOf: number | null): number;
   /** Runs in the unit of work that deletes the project: stops what is active in it. */
   projectDeleted?(tx: Tx, projectRef: number): void;

@@ -11,18 +11,21 @@ export interface ResourceLimit extends NonNullable<ResourceFacts["limit"]> {
   assertCapacity(caller: Caller): void;
 }
 
+/** Counts the rows of a project, up to a number: more are not read. */
+type CountTo = (projectRef: number, countedMax: number) => number;
+
 /** A fixed limit for each project. `message`: what is limited, and what to do. */
 export function limitPerProject(
   code: ErrorCode,
   most: number,
-  count: (projectRef: number) => number,
+  count: CountTo,
   message: string,
 ): ResourceLimit {
   return {
     code,
     most,
     assertCapacity({ project }) {
-      if (count(project.ref) >= most) throw new ApiError(code, message);
+      if (count(project.ref, most) >= most) throw new ApiError(code, message);
     },
   };
 }
@@ -32,7 +35,7 @@ export function tierLimitPerProject(
   tiers: Tiers,
   kind: keyof TierLimits,
   code: ErrorCode,
-  count: (projectRef: number) => number,
+  count: CountTo,
 ): ResourceLimit {
   return {
     code,
@@ -40,7 +43,7 @@ export function tierLimitPerProject(
     assertCapacity({ account, project }) {
       const most = tiers[account.tier][kind];
       // Without a limit nothing has to be counted.
-      if (most === NO_LIMIT || count(project.ref) < most) return;
+      if (most === NO_LIMIT || count(project.ref, most) < most) return;
       const message = `Your tier allows ${most} ${kind} in a project. Delete one, or move to a larger tier.`;
       throw new ApiError(code, message);
     },

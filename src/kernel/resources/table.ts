@@ -139,7 +139,10 @@ export function resourceTable<Given extends Columns>(db: Database, table: Resour
     page: all<[projectRef: number, before: number, rowsMax: number]>(
       "WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?",
     ),
-    count: db.number<[projectRef: number]>(`SELECT count(*) AS n FROM ${name} WHERE project_ref = ?`),
+    /** Rows of a project, counted up to `countedMax`. */
+    count: db.number<[projectRef: number, countedMax: number]>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM ${name} WHERE project_ref = ? LIMIT ?)`,
+    ),
     insert: (tx: Tx, row: Row) => insert(tx, storedOf(row)),
     update: (tx: Tx, row: Row) => update(tx, storedOf(row)),
     remove: db.change<[ref: number]>(`DELETE FROM ${name} WHERE ref = ?`),

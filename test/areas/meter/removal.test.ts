@@ -76,7 +76,7 @@ describe.each([
     expect(await remove(SLICE)).toBe(61);
     expect(await remove(SLICE)).toBe(0);
     expect([rows("meters"), rows("meter_entries")]).toEqual([1, 50]);
-    expect(meters.count(GOING)).toBe(0);
+    expect(meters.countTo(GOING, 10)).toBe(0);
     expect(ledger(STAYING, "long")).toEqual(countdown(50));
     await meters.finish();
     expect([rows("meters"), rows("meter_entries")]).toEqual([1, 50]);
@@ -84,7 +84,7 @@ describe.each([
 
   test("that ends a slice with a meter's last entry removes the meter in the next slice", async () => {
     expect(await remove(250)).toBe(250);
-    expect(meters.count(GOING)).toBe(6);
+    expect(meters.countTo(GOING, 10)).toBe(6);
     meters = restarted();
     expect(meters.balance(GOING, "short-0").balance).toBe(1);
     expect(ledger(GOING, "long")).toEqual([]);

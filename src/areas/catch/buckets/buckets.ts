@@ -4,7 +4,7 @@ import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import type { Tiers } from "../../../kernel/limits/tiers.ts";
+import { NO_LIMIT, type Tiers } from "../../../kernel/limits/tiers.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { ProjectActivity } from "../../../kernel/projects/activity.ts";
@@ -257,7 +257,9 @@ export class Buckets {
     const settings = changedSettings(provider, {}, settingsIn(body), terms);
     const { name = null } = body;
     this.assertNameFree(project.ref, name, null);
-    assertBelowBucketLimit(store.countOfAccount(account.ref), tiers[account.tier].buckets);
+    const { buckets: bucketsMax } = tiers[account.tier];
+    // Without a limit nothing has to be counted.
+    if (bucketsMax !== NO_LIMIT) assertBelowBucketLimit(store.countOfAccount(account.ref), bucketsMax);
     const id = this.freeId();
     const ref = this.nextRef++;
     store.insert(tx, {

@@ -1,5 +1,6 @@
 import { removeInSlices } from "../../../kernel/background/removal.ts";
 import type { TierLimits } from "../../../kernel/limits/tiers.ts";
+import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -86,7 +87,7 @@ export class Removal {
     const { store } = this.deps;
     return {
       name: "buckets",
-      count: (projectRef) => store.ofProject(projectRef).length,
+      count: (projectRef) => store.countOfProject(projectRef, COUNTED_MAX),
       projectDeleted: (tx, projectRef) => {
         for (const bucket of this.buckets.listOfProject(projectRef)) this.buckets.markDeleted(tx, bucket);
       },

@@ -116,7 +116,7 @@ export class Notifications {
 
   /** Called after a channel was created or deleted. */
   channelsChanged(tx: Tx, projectRef: number): void {
-    const [had, has] = [this.projects.has(projectRef), this.parts.channels.count(projectRef) > 0];
+    const [had, has] = [this.projects.has(projectRef), this.parts.channels.count(projectRef, 1) > 0];
     const set = (is: boolean) => (is ? this.projects.add(projectRef) : this.projects.delete(projectRef));
     set(has);
     tx.onRollback(() => set(had));

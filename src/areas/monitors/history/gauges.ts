@@ -1,6 +1,7 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import type { Labels, Sample } from "../../../kernel/metrics/metrics.ts";
+import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { EventReader } from "../status-pages/event-reader.ts";
@@ -44,10 +45,16 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
       samples: () => labels.samples(read),
     });
   }
-  metrics.number("ninefold_monitors_omitted", "Monitors without metrics, above the maximum.", () =>
-    Math.max(0, monitors.countAll() - MONITORS_MEASURED_MAX),
+  metrics.number(
+    "ninefold_monitors_omitted",
+    `Monitors without metrics, above the maximum, counted up to ${COUNTED_MAX} monitors.`,
+    () => Math.max(0, monitors.countAll(COUNTED_MAX) - MONITORS_MEASURED_MAX),
   );
-  metrics.number("ninefold_incidents_open", "Open incidents of all projects.", eventReader.openIncidents);
+  metrics.number(
+    "ninefold_incidents_open",
+    `Open incidents of all projects, counted up to ${COUNTED_MAX}.`,
+    () => eventReader.openIncidents(COUNTED_MAX),
+  );
 }
 
 /** Monitors with metrics, and the labels of their series. */

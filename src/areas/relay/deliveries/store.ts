@@ -230,9 +230,9 @@ export function relayStore(db: Database) {
       if (relays.length > 0) references.removed(tx, Math.max(...relays.map(({ ref }) => ref)));
       return relays.length;
     },
-    /** The number of a project's unfinished deliveries. */
-    waiting: db.number<[projectRef: number]>(
-      "SELECT count(*) AS n FROM relays WHERE project_ref = ? AND status IN (1, 2)",
+    /** The number of a project's unfinished deliveries, counted up to `countedMax`. */
+    waiting: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status IN (1, 2) LIMIT ?)",
     ),
   };
 }

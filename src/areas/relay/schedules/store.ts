@@ -75,8 +75,8 @@ export function scheduleStore(db: Database) {
     someOfProject: db.all<{ readonly ref: number }, [projectRef: number, limit: number]>(
       "SELECT ref FROM relay_schedules WHERE project_ref = ? LIMIT ?",
     ),
-    count: db.number<[projectRef: number]>(
-      "SELECT count(*) AS n FROM relay_schedules INDEXED BY relay_schedules_of_project WHERE project_ref = ?",
+    count: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM relay_schedules INDEXED BY relay_schedules_of_project WHERE project_ref = ? LIMIT ?)",
     ),
   };
 }
