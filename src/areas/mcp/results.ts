@@ -16,16 +16,20 @@ export interface ToolResult {
   readonly isError: boolean;
 }
 
-/** The result of a tool whose request was rejected. */
+/** The result of a tool whose arguments are wrong: a text of this server's own. */
 export function errorResult(text: string): ToolResult {
   return { content: [{ type: "text", text }], isError: true };
 }
 
 /**
- * The result of a tool. Others may have written any part of a response, so all of it stands between two marks that a payload
- * cannot contain.
+ * The result of a tool. Others may have written any part of a response, errors included, so all of it stands between two
+ * marks that a payload cannot contain.
  */
-export function dataResult(json: string, nonce: string = randomNonce()): ToolResult {
+export function dataResult(
+  json: string,
+  isError: boolean = false,
+  nonce: string = randomNonce(),
+): ToolResult {
   if (Buffer.byteLength(json) > RESPONSE_BYTES_MAX) {
     return errorResult(
       `The response is larger than ${RESPONSE_BYTES_MAX} bytes. Request less, such as a smaller \`limit\` or a single item.`,
@@ -36,7 +40,7 @@ export function dataResult(json: string, nonce: string = randomNonce()): ToolRes
 <data-${nonce}>
 ${data}
 </data-${nonce}>`;
-  return { content: [{ type: "text", text }], isError: false };
+  return { content: [{ type: "text", text }], isError };
 }
 
 const NONCE_BYTES = 16;

@@ -20,7 +20,7 @@ import {
   readMessage,
 } from "./protocol.ts";
 import { dataResult, errorResult, type ToolResult } from "./results.ts";
-import { definitionOf, inputOf, mayCall, type Tool, toolsOf, UnknownArgument } from "./tools.ts";
+import { argumentProblem, definitionOf, inputOf, mayCall, type Tool, toolsOf } from "./tools.ts";
 
 /** What the server of tools needs. */
 export interface McpPorts {
@@ -175,15 +175,14 @@ export class McpServer {
       throw new ProtocolError(200, CODES.invalidParams, `Unknown tool: ${echoed(name)}`);
     if (!isObject(args)) throw new ProtocolError(200, CODES.invalidParams, '"arguments" must be an object.');
     if (slices.isOver) await slices.next();
+    // Before anything is read through or built: a message may have 50,000 arguments, or one of a megabyte.
+    const problem = argumentProblem(tool, args);
+    if (problem !== null) return errorResult(problem);
+    if (slices.isOver) await slices.next();
     const inexact = findInexactness(json.text, json.value, "params");
     if (inexact !== null) return errorResult(`${pathText(inexact.path)} ${inexact.problem}.`);
     if (slices.isOver) await slices.next();
-    try {
-      return await this.run(call, tool, args);
-    } catch (error) {
-      if (!(error instanceof UnknownArgument)) throw error;
-      return errorResult(`The tool ${tool.name} has no argument ${echoed(error.argument)}.`);
-    }
+    return this.run(call, tool, args);
   }
 
   /** Runs the operation of a tool as a request of its own. */
@@ -195,7 +194,7 @@ export class McpServer {
     const response = await contained.serve(call.request, tool.route.operation.name, input);
     const json = await response.text();
     if (slices.isOver) await slices.next();
-    return response.status < 400 ? dataResult(json) : errorResult(json);
+    return dataResult(json, response.status >= 400);
   }
 }
 

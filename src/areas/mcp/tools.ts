@@ -1,4 +1,5 @@
 import { type TObject, Type } from "@sinclair/typebox";
+import { echoed } from "../../kernel/errors.ts";
 import { type Caller, hasScope, type Scope } from "../../kernel/http/access/caller.ts";
 import type { DeclaredRoute } from "../../kernel/http/api.ts";
 import type { ContainedInput } from "../../kernel/http/contained.ts";
@@ -143,22 +144,68 @@ function inputSchema({ params, query, body }: DeclaredRoute, writes: boolean): T
 }
 
 /**
- * The input of a tool's operation, with each argument where its schema has it. Values are checked by the operation.
- * @throws UnknownArgument
+ * Longest arguments of path and query together, names included, in characters: the server's own limit of a request line is
+ * of this order, and no parameter needs more.
  */
-export function inputOf({ writes, route }: Tool, args: Readonly<Record<string, unknown>>): ContainedInput {
-  const has = (schema: TObject | undefined, name: string): boolean =>
-    schema !== undefined && Object.hasOwn(schema.properties, name);
+export const PARAMETERS_LENGTH_MAX = 2_048;
+
+/**
+ * What is wrong with the arguments of a tool, apart from what its operation checks; null if nothing is. Reads no further
+ * than the first unknown argument, or the end of {@link PARAMETERS_LENGTH_MAX}.
+ */
+export function argumentProblem(
+  { name: tool, writes, route: { params, query, body } }: Tool,
+  args: Readonly<Record<string, unknown>>,
+): string | null {
+  let left = PARAMETERS_LENGTH_MAX;
+  for (const name in args) {
+    if (has(params, name) || has(query, name)) {
+      const length = parameterLength(name, args[name], left);
+      if (length === null) return `The argument ${name} must be a text, a number or a boolean.`;
+      left -= length;
+      if (left < 0)
+        return `The arguments of path and query are longer than ${PARAMETERS_LENGTH_MAX} characters together. Shorten ${name}.`;
+    } else if (writes && name === IDEMPOTENCY_KEY) {
+      if (!isHeaderValue(args[name]))
+        return `The argument ${IDEMPOTENCY_KEY} must be 1 to 255 printable ASCII characters.`;
+    } else if (!has(body, name)) return `The tool ${tool} has no argument ${echoed(name)}.`;
+  }
+  return null;
+}
+
+/** Characters of a parameter, with its name before each value. Ends above `max`. Null for what is no parameter. */
+function parameterLength(name: string, value: unknown, max: number): number | null {
+  let length = 0;
+  for (const one of Array.isArray(value) ? value : [value]) {
+    if (typeof one === "object" && one !== null) return null;
+    length += name.length + String(one).length;
+    if (length > max) break;
+  }
+  return length;
+}
+
+function has(schema: TObject | undefined, name: string): boolean {
+  return schema !== undefined && Object.hasOwn(schema.properties, name);
+}
+
+/**
+ * The input of a tool's operation, with each argument where its schema has it. Values are checked by the operation.
+ * `args` have no {@link argumentProblem}.
+ */
+export function inputOf({ route }: Tool, args: Readonly<Record<string, unknown>>): ContainedInput {
   const params: Record<string, string> = {};
   const query = new URLSearchParams();
   const body: Record<string, unknown> = {};
   let idempotencyKey: string | null = null;
   for (const [name, value] of Object.entries(args)) {
-    if (has(route.params, name)) addPathParameter(params, name, value);
-    else if (has(route.query, name)) addParameter(query, name, value);
-    else if (has(route.body, name)) body[name] = value;
-    else if (writes && name === IDEMPOTENCY_KEY) idempotencyKey = headerValue(value);
-    else throw new UnknownArgument(name);
+    const isParameter = has(route.params, name);
+    if (isParameter || has(route.query, name)) {
+      // Models send null for what they omit, in the path and in the query.
+      if (value === null) continue;
+      if (isParameter) params[name] = String(value);
+      else for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+    } else if (name === IDEMPOTENCY_KEY) idempotencyKey = String(value);
+    else body[name] = value;
   }
   return {
     params,
@@ -168,30 +215,9 @@ export function inputOf({ writes, route }: Tool, args: Readonly<Record<string, u
   };
 }
 
-/** Thrown for an argument that a tool does not have. */
-export class UnknownArgument extends Error {
-  constructor(readonly argument: string) {
-    super(argument);
-  }
-}
-
-// Models send null for what they leave out, in the path and in the query.
-
-function addPathParameter(params: Record<string, string>, name: string, value: unknown): void {
-  if (value === null) return;
-  params[name] = typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function addParameter(query: URLSearchParams, name: string, value: unknown): void {
-  if (value === null) return;
-  for (const one of Array.isArray(value) ? value : [value])
-    query.append(name, typeof one === "string" ? one : JSON.stringify(one));
-}
-
 /** Printable ASCII, which is what a header can carry. */
 const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
 
-function headerValue(value: unknown): string {
-  if (typeof value === "string" && HEADER_VALUE.test(value)) return value;
-  throw new UnknownArgument(`${IDEMPOTENCY_KEY} that is not 1 to 255 printable ASCII characters`);
+function isHeaderValue(value: unknown): boolean {
+  return typeof value === "string" && HEADER_VALUE.test(value);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { PAYLOAD_BYTES_MAX } from "../../../src/areas/mcp/results.ts";
-import { READING_TOOLS, WRITING_TOOLS } from "../../../src/areas/mcp/tools.ts";
+import { PARAMETERS_LENGTH_MAX, READING_TOOLS, WRITING_TOOLS } from "../../../src/areas/mcp/tools.ts";
 import { isoTime } from "../../../src/kernel/time/date-time.ts";
 import type { Client } from "../../support/client.ts";
 import { type TestServer, useTestServer } from "../../support/server.ts";
@@ -123,7 +123,7 @@ test("each tool reads what its operation reads, or changes what it changes", asy
   for (const name of Object.keys({ ...READING_TOOLS, ...WRITING_TOOLS })) {
     const { text, isError } = await callTool(client, name, { ...args[name] });
     const code = REJECTED[name];
-    if (code !== undefined) expect([name, isError, JSON.parse(text).code]).toEqual([name, true, code]);
+    if (code !== undefined) expect([name, isError, dataOf(text)["code"]]).toEqual([name, true, code]);
     else expect([name, isError, typeof dataOf(text)]).toEqual([name, false, "object"]);
   }
   expect((await account.get("/v1/gate")).body["flags"]).toHaveLength(2);
@@ -141,7 +141,7 @@ describe("a key", () => {
       ),
     );
     const { text, isError } = await callTool(client, "audit_list");
-    expect([isError, JSON.parse(text).code]).toEqual([true, "forbidden"]);
+    expect([isError, dataOf(text)["code"]]).toEqual([true, "forbidden"]);
     expect(text).toContain("audit:read");
   });
 
@@ -168,7 +168,7 @@ describe("a key", () => {
       const client = await connected(server, key);
       for (const name of tools) {
         const { text, isError } = await callTool(client, name, { ...args[name] });
-        const code = isError ? JSON.parse(text).code : text;
+        const code = isError ? dataOf(text)["code"] : text;
         expect([name, code]).toEqual([name, expect.stringMatching(/^(.*[._])?not_found$/)]);
       }
     }
@@ -225,18 +225,47 @@ describe("arguments", () => {
     return [account, (name, args) => callTool(client, name, { ...args })];
   };
 
-  test("that are wrong get the error of the API", async () => {
+  test("that are wrong get the error of the API, which may repeat them, between the marks", async () => {
     const [, call] = await reading();
     const wrong = [
       ["flags_get", {}],
-      ["flags_list", { limit: "many" }],
+      ["deliveries_list", { limit: "many" }],
       ["flags_save", { flag_key: 7, enabled: true }],
-      ["flags_save", { flag_key: "f", enabled: true, idempotency_key: "" }],
     ] as const;
     for (const [name, args] of wrong) {
       const { text, isError } = await call(name, args);
-      expect(isError).toBe(true);
-      expect(text).not.toContain("<data-");
+      expect([isError, dataOf(text)["code"]]).toEqual([true, "validation_error"]);
+    }
+  });
+
+  test("of path and query that are no texts, or no header, are rejected before anything is built", async () => {
+    const [, call] = await reading();
+    expect(await call("deliveries_list", { limit: { n: 1 } })).toEqual({
+      text: "The argument limit must be a text, a number or a boolean.",
+      isError: true,
+    });
+    const saved = { flag_key: "f", enabled: true, idempotency_key: "" };
+    expect(await call("flags_save", saved)).toEqual({
+      text: "The argument idempotency_key must be 1 to 255 printable ASCII characters.",
+      isError: true,
+    });
+  });
+
+  test("of path and query have a maximum length together, names and items included", async () => {
+    const [, call] = await reading();
+    const most = "x".repeat(PARAMETERS_LENGTH_MAX - "flagKey".length);
+    const { text, isError } = await call("flags_get", { flagKey: most });
+    expect([isError, dataOf(text)["code"]]).toEqual([true, "validation_error"]);
+    const tooLong = /^The arguments of path and query are longer than 2048 characters together. Shorten /;
+    const items = Array.from({ length: PARAMETERS_LENGTH_MAX }, () => "");
+    for (const [name, args] of [
+      ["flags_get", { flagKey: `${most}x` }],
+      ["deliveries_list", { cursor: items }],
+      ["events_list", { bucket_id: "x".repeat(1_500), cursor: "x".repeat(600) }],
+    ] as const) {
+      const rejected = await call(name, args);
+      expect([name, rejected.isError]).toEqual([name, true]);
+      expect(rejected.text).toMatch(tooLong);
     }
   });
 
@@ -252,7 +281,7 @@ describe("arguments", () => {
     for (const flagKey of ["..", "../keys", "f?x=1", "%2e%2e", "f/definition", "\ud800", ""]) {
       const { text, isError } = await call("flags_get", { flagKey });
       expect([flagKey, isError]).toEqual([flagKey, true]);
-      expect(JSON.parse(text).code).toMatch(/validation_error|not_found/);
+      expect(dataOf(text)["code"]).toMatch(/validation_error|not_found/);
     }
   });
 
