@@ -48,6 +48,27 @@ describe("requests rejected by the transport have no body and no request id", ()
   });
 });
 
+describe("a header that a request must not repeat", () => {
+  const BODY_BYTES = 100_000;
+
+  test.each([PING, "GET /no/such/path HTTP/1.1", "GET /docs HTTP/1.1", "GET /v1/gate/f HTTP/1.1"])(
+    "two Host headers: %s",
+    async (line) => {
+      for (const second of ["other", "test"]) {
+        const answer = await sendRaw(server.url, [request(line, `Host: ${second}`)]);
+        expect([answer?.status, answer?.body["code"]]).toEqual([400, "invalid_request"]);
+      }
+    },
+  );
+
+  test("two Content-Length headers: the limit of bodies holds", async () => {
+    const length = `Content-Length: ${BODY_BYTES}`;
+    const login = request("POST /v1/session HTTP/1.1", length, length);
+    const answer = await sendRaw(server.url, [login, "x".repeat(BODY_BYTES)]);
+    expect([answer?.status, answer?.body["code"]]).toEqual([400, "invalid_request"]);
+  });
+});
+
 describe("a target that is not normalized is rejected with 400", () => {
   const keyed = (line: string): string => request(line, `Authorization: Bearer ${server.key}`);
 

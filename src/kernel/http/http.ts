@@ -13,7 +13,14 @@ import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
 import { BodiesInProgress } from "./requests/bodies-in-progress.ts";
 import { type Context, OpenCall } from "./requests/call.ts";
 import { Paths } from "./requests/paths.ts";
-import { isNormalized, notNormalized, parametersOf, pathOf } from "./requests/request-target.ts";
+import {
+  isNormalized,
+  isRepeated,
+  notNormalized,
+  parametersOf,
+  pathOf,
+  repeatedHeader,
+} from "./requests/request-target.ts";
 import { inputChecks } from "./requests/validate.ts";
 import type { RenderedResponse } from "./responses/response.ts";
 
@@ -308,13 +315,14 @@ export class Http {
   }
 
   private async fetchOther(request: Request): Promise<Response> {
+    if (isRepeated(request, "Host")) return this.rejectHosts(request);
     this.otherApp ??= this.appOf(this.otherMounts);
     return (await this.otherApp).fetch(request);
   }
 
   /**
-   * The handler of a native route, behind the check that its parameters are those of the request's URL; if they are not,
-   * `otherwise` serves the request.
+   * The handler of a native route, behind the checks that the request names one host, and that its parameters are those of
+   * its URL; if they are not, `otherwise` serves the request.
    */
   private native(
     path: string,
@@ -322,8 +330,14 @@ export class Http {
     otherwise: NativeHandler = (request) => this.serve(request, (call) => this.reject(call, notNormalized())),
   ): NativeHandler {
     const parameters = parametersOf(path);
-    if (parameters.length === 0) return handler;
-    return (request) => (isNormalized(request, parameters) ? handler(request) : otherwise(request));
+    return (request) => {
+      if (isRepeated(request, "Host")) return this.rejectHosts(request);
+      return isNormalized(request, parameters) ? handler(request) : otherwise(request);
+    };
+  }
+
+  private rejectHosts(request: Request): Promise<Response> {
+    return this.serve(request, () => Promise.reject(repeatedHeader("Host")));
   }
 
   private async appOf(mounts: readonly Mount[]): Promise<AnyElysia> {

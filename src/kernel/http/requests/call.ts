@@ -26,7 +26,7 @@ import {
   withWarnings,
 } from "../responses/response.ts";
 import { assertWithinLimits, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
-import { targetOf } from "./request-target.ts";
+import { isRepeated, repeatedHeader, targetOf } from "./request-target.ts";
 import { unknownParameterWarnings, WARNINGS_MAX } from "./unknown-names.ts";
 import { type InputChecks, queryOf, type Warnings } from "./validate.ts";
 
@@ -128,6 +128,8 @@ export class OpenCall implements Warnings {
   /** Reads the body, and returns the result of `take` for its exact bytes. Once. */
   protected receive<T>(take: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const { request, deps } = this;
+    // Its size would be unknown, and with it whether it is too large.
+    if (isRepeated(request, "Content-Length")) throw repeatedHeader("Content-Length");
     const declared = request.headers.get("content-length");
     const hasBody = Number(declared) > 0 || request.headers.has("transfer-encoding");
     // A request without a socket is complete already.

@@ -41,6 +41,21 @@ export function isNormalized(
   return backslashes === 0 || backslashes === pathOf(request.url).split(/%5c/i).length - 1;
 }
 
+/** A header that a request has once, or a sender and a server may each read another one (RFC 9112, sections 3.2 and 6.3). */
+type SingleHeader = "Host" | "Content-Length";
+
+/** Whether a request repeats such a header: the server joins both values as `a, b`, which no single one can be. */
+export function isRepeated({ headers }: Pick<Request, "headers">, name: SingleHeader): boolean {
+  return headers.get(name)?.includes(", ") === true;
+}
+
+/** The error for a header that {@link isRepeated}. */
+export function repeatedHeader(name: SingleHeader): ApiError {
+  return new ApiError("invalid_request", `The request has several ${name} headers. Send one.`, {
+    headers: { connection: "close" },
+  });
+}
+
 /** The error for a target that is not normalized. */
 export function notNormalized(): ApiError {
   return new ApiError(
