@@ -134,6 +134,10 @@ function formOf(schema: Value, document: Document): string {
     return listed([...new Set(schema.anyOf.map((one) => formOf(targetOf(one, document), document)))]);
   }
   const type = Array.isArray(schema.type) ? schema.type.find((one) => one !== "null") : schema.type;
+  // Durations have both forms.
+  const isDuration = schema.type?.includes("string") && /integer|number/.test(String(schema.type));
+  if (isDuration && type === "string") return "string such as `5m`, or milliseconds";
+  if (isDuration) return `${type}${range(schema.minimum, schema.maximum, "")}, or string such as \`1m\``;
   switch (type) {
     case "string":
       if (schema.format === "date-time") return "date-time";

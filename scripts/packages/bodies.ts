@@ -114,13 +114,18 @@ function fieldOf(
     ...(schema.description === undefined ? {} : { description: schema.description }),
     ...(typeof example === "string" ? { example } : {}),
     ...(schema.pattern?.includes(OF_ADDRESSES) === true ? { format: "email" } : {}),
-    ...(isChecked(schema.pattern) ? { pattern: schema.pattern } : {}),
+    ...(isChecked(schema.pattern) && isText(schema.type) ? { pattern: schema.pattern } : {}),
     ...Object.fromEntries(
       COPIED.flatMap((name) => (name in schema ? [[name, Reflect.get(schema, name)]] : [])),
     ),
     ...(choices === undefined ? {} : { enum: choices }),
     ...(!isChecked(items?.pattern) ? {} : { items: items?.pattern }),
   };
+}
+
+/** A duration as a number has the pattern of its form as a text. */
+function isText(type: Schema["type"]): boolean {
+  return type === undefined || type === "string";
 }
 
 function isChecked(pattern: string | undefined): boolean {

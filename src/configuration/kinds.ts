@@ -1,5 +1,6 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { DeclaredRoute } from "../kernel/http/api.ts";
+import { aliasesOf } from "../kernel/http/requests/aliases.ts";
 import type { FileFacts } from "../kernel/resources/managed.ts";
 
 /** A field of a resource in a file. */
@@ -179,4 +180,10 @@ export function isFree(schema: TSchema): boolean {
   if (type === undefined && schema["const"] === undefined) return true;
   if (type !== "object" || patternProperties !== undefined) return false;
   return Object.keys(properties ?? {}).length === 0 && additionalProperties !== false;
+}
+
+/** The names in a file of fields that have another name, by that name. */
+export function aliasesIn({ fields }: Kind): ReadonlyMap<string, string> {
+  const schemas = Object.fromEntries([...fields].map(([name, { schema }]) => [name, schema]));
+  return new Map([...aliasesOf(schemas)].map(([name, { field }]) => [name, field]));
 }

@@ -1,9 +1,10 @@
 import { type TSchema, Kind as TypeKind } from "@sinclair/typebox";
+import { durationUnitOf, readDuration } from "../kernel/data/duration.ts";
 import { nearestName } from "../kernel/data/nearest-name.ts";
 import { fieldMessages } from "../kernel/http/requests/validate.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { FileError, type FileMap, type FileValue, type Place, parseDocuments, plainOf } from "./document.ts";
-import { type Field, fileName, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
+import { aliasesIn, type Field, fileName, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
 
 /** Longest name for which a similar one is searched. */
 const NAME_LENGTH_MAX = 100;
@@ -129,7 +130,8 @@ class Reader {
   }
 
   private resource(kind: Kind, name: string, at: Place, value: FileValue): FileResource {
-    const map = this.mapOf(isNull(value) ? { kind: "map", at: value.at, entries: new Map() } : value, name);
+    const given = this.mapOf(isNull(value) ? { kind: "map", at: value.at, entries: new Map() } : value, name);
+    const map = this.renamed(given, aliasesIn(kind));
     const names = [...kind.fields.keys()];
     this.assertKnown(map, hasGroups(kind) ? [...names, "monitors"] : names, "field");
     const short = map.entries.get("monitors");
@@ -150,6 +152,22 @@ class Reader {
     this.check(kind, name, values, places);
     const own = entries.map(([field, entry]) => [field, entry.value.at] as const);
     return { kind, name, at, values, sensitive, places: new Map(own) };
+  }
+
+  /** A mapping whose fields have their own names in place of other ones. */
+  private renamed(map: FileMap, aliases: ReadonlyMap<string, string>): FileMap {
+    if (aliases.size === 0) return map;
+    const entries: Map<string, { at: Place; value: FileValue }> = new Map();
+    for (const [name, entry] of map.entries) {
+      const field = aliases.get(name) ?? name;
+      if (entries.has(field))
+        throw this.error(
+          entry.at,
+          `${name} is another name of ${field}, which stands here too: remove one of them`,
+        );
+      entries.set(field, entry);
+    }
+    return { ...map, entries };
   }
 
   /** Checks a request with the schema of the creation, or of the change for fields that only that has. */
@@ -193,6 +211,8 @@ class Reader {
         );
     }
     if (given.kind === "scalar") {
+      const unit = members.length === 1 && members[0] !== undefined ? durationUnitOf(members[0]) : null;
+      if (unit !== null) return readDuration(given.value, unit);
       const isOnlyText = members.every(({ type }) => type === "string");
       if (isOnlyText && typeof given.value !== "string")
         throw this.error(given.at, `${name} must be a text: quote it, as "${given.source}"`);

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { type Json, publicSchema } from "../kernel/http/document/openapi.ts";
-import { fileName, isHeaders, isSecret, type Kind } from "./kinds.ts";
+import { aliasesIn, fileName, isHeaders, isSecret, type Kind } from "./kinds.ts";
 
 /** A reference to a secret or another text. */
 const REFERENCE: Json = {
@@ -55,8 +55,16 @@ function resourceSchema(kind: Kind): Json {
     ]),
   );
   const groups = kind.fields.get("groups");
+  const aliases = [...aliasesIn(kind)].map(([name, field]) => [
+    name,
+    { description: `Another name of \`${field}\`.`, ...(properties[field] ?? {}) },
+  ]);
   const short = groups === undefined ? {} : { monitors: { type: "array", items: { type: "string" } } };
-  return { type: ["object", "null"], properties: { ...short, ...properties }, additionalProperties: false };
+  return {
+    type: ["object", "null"],
+    properties: { ...short, ...properties, ...Object.fromEntries(aliases) },
+    additionalProperties: false,
+  };
 }
 
 function headersSchema(schema: TSchema): Json {
@@ -107,7 +115,9 @@ function withReferences(schema: Json): Json {
     ...(anyOf === undefined ? {} : { anyOf: (anyOf as Json[]).map(withReferences) }),
   };
   const types = [schema["type"]].flat();
-  if (!types.includes("string") || schema["enum"] !== undefined) return own;
+  // A duration in the form of a text is no text that a file could hold.
+  const isText = types.includes("string") && !types.includes("integer") && !types.includes("number");
+  if (!isText || schema["enum"] !== undefined) return own;
   const { description, ...text } = own;
   const shown = description === undefined ? {} : { description };
   if (schema["writeOnly"] === true) return { ...shown, ...REFERENCE };

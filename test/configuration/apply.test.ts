@@ -420,3 +420,41 @@ test("what others refer to is created before them", () => {
   for (const { section, refersTo } of configured.kinds)
     for (const other of refersTo) expect(order.indexOf(other)).toBeLessThanOrEqual(order.indexOf(section));
 });
+
+test("durations have both forms, and zones all names; a later run changes nothing", async () => {
+  const text = `ninefold: 1
+schedules:
+  nightly: { cron: "0 3 * * *", target_url: https://example.com/, timezone: Europe/Berlin, retry_schedule: [5000, 5m] }
+monitors:
+  backup: { type: heartbeat, schedule: "0 3 * * *", time_zone: Europe/Berlin, grace: 10m }
+  shop: { url: https://example.com/, interval: 60s, retry_interval: 15s }
+buckets:
+  in: { target_url: https://example.com/in, state: live, deduplicate_hours: 2d }
+`;
+  await configured.apply(text);
+  expect(await configured.lines(text)).toEqual([]);
+  const { body } = await account.get("/v1/relay/schedules");
+  expect(body["schedules"]).toMatchObject([{ time_zone: "Europe/Berlin", retry_schedule: ["5s", "5m"] }]);
+  const { body: monitors } = await account.get("/v1/pulse");
+  expect(monitors["monitors"]).toMatchObject([
+    { interval: 60_000, retry_interval: 15_000 },
+    { tz: "Europe/Berlin", grace_ms: 600_000 },
+  ]);
+});
+
+test.each([
+  ["monitors: { b: { type: heartbeat, period: 1x } }", "period_ms must be an integer", 'such as "1m"'],
+  ["monitors: { b: { type: heartbeat, period: 60 } }", "period_ms must be an integer", 'such as "1m"'],
+  [
+    "monitors: { b: { type: heartbeat, tz: UTC, timezone: UTC } }",
+    "timezone is another name of tz",
+    "remove one",
+  ],
+  [
+    "schedules: { b: { cron: '@daily', target_url: 'https://a.example', retry_schedule: [5] } }",
+    "retry_schedule",
+    "5s",
+  ],
+])("%s is rejected", (resources, ...said) => {
+  for (const part of said) expect(() => configured.read(`ninefold: 1\n${resources}\n`)).toThrow(part);
+});

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration, fractionalDuration } from "../../kernel/data/duration.ts";
 import { BalanceValue } from "../../kernel/data/ledger.ts";
 import { named, oneOf } from "../../kernel/data/schema.ts";
 import { NextCursor } from "../../kernel/http/requests/pagination.ts";
@@ -104,10 +105,10 @@ export type ResetPlatformKey = Static<typeof ResetPlatformKey>;
 
 export const PlatformKeyRotateBody = named("PlatformKeyRotateBody", {
   grace_hours: Type.Optional(
-    Type.Number({
-      minimum: 0,
-      maximum: GRACE_HOURS_MAX,
-      errorMessage: `must be a number from 0 to ${GRACE_HOURS_MAX}`,
+    fractionalDuration({
+      unit: "hours",
+      min: 0,
+      max: GRACE_HOURS_MAX,
       description:
         "Hours for which older keys continue to work; 0 revokes them immediately. Default: as configured on the server (7 days).",
     }),
@@ -125,12 +126,15 @@ export const RotatedPlatformKey = named("RotatedPlatformKey", {
 });
 export type RotatedPlatformKey = Static<typeof RotatedPlatformKey>;
 
+/** Longest advance of the test clock: a hundred years. */
+const ADVANCE_MS_MAX = 100 * 365 * 24 * 60 * 60 * 1000;
+
 export const ClockBody = named("ClockBody", {
-  advance_ms: Type.Integer({
-    minimum: 0,
-    maximum: 100 * 365 * 24 * 60 * 60 * 1000,
+  advance_ms: duration({
+    unit: "ms",
+    min: 0,
+    max: ADVANCE_MS_MAX,
     description: "Milliseconds by which to advance the clock.",
-    errorMessage: "must be an integer, 0 or more, in milliseconds",
   }),
 });
 

@@ -80,7 +80,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
           access: "catch:write",
           summary: "Create a bucket",
           description:
-            "A new bucket is paused: it stores events and forwards none until its state is `live`.",
+            "A new bucket is paused unless `state` is `live`: it stores events and forwards none until its state is `live`.",
           errors: ["catch.provider_unsupported", "bucket_limit_exceeded", "bucket_name_taken"],
           example: {
             target_url: "https://example.com/webhooks",

@@ -91,6 +91,7 @@ export const EventParams = Type.Object({
 /** Body of a new bucket. */
 export const BucketCreateBody = Type.Object(
   {
+    state: Type.Optional(State),
     target_url: Type.Optional(TargetUrl),
     delivery: Type.Optional(Delivery),
     provider: Type.Optional(

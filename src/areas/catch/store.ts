@@ -46,9 +46,9 @@ type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | 
   retention_hours: number | null;
 };
 
-/** A new bucket: paused and empty. */
+/** A new bucket: empty. */
 type NewBucket = Omit<BucketRow, "live" | "pull" | EventStatus | "updated_at" | "deleted_at"> &
-  Pick<Terms, "pull" | "retention_hours">;
+  Pick<Terms, "live" | "pull" | "retention_hours">;
 
 /** A bucket with the age of its oldest event, for the clean-up. */
 export type OldestEvent = Pick<BucketRow, "ref" | "id" | "account_ref"> & {
@@ -104,7 +104,7 @@ export function bucketStore(db: Database) {
       `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings,
          retention_hours, live, pull, pending, delivered, failed, created_at, updated_at, managed_by)
        VALUES ($ref, $id, $account_ref, $project_ref, $name, $target_url, $provider, $signing_secret, $settings, $retention_hours,
-         0, $pull, 0, 0, 0, $created_at, $created_at, $managed_by)`,
+         $live, $pull, 0, 0, 0, $created_at, $created_at, $managed_by)`,
     ),
     setTerms: db.change<[Terms]>(
       `UPDATE catch_buckets SET name = $name, target_url = $target_url, signing_secret = $signing_secret,

@@ -1,4 +1,5 @@
 import { type SchemaOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
+import { duration, fractionalDuration } from "../../kernel/data/duration.ts";
 import { GivenMetadata, Metadata, OwnerId } from "../../kernel/data/owner.ts";
 import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
@@ -82,7 +83,10 @@ export function listOf<Schema extends TSchema>(
 const RATELIMIT = {
   name: RatelimitName,
   limit: integer(1, RATELIMIT_MAX, { description: "Number of tokens in a full bucket.", examples: [100] }),
-  duration_ms: integer(DURATION_MS_MIN, DURATION_MS_MAX, {
+  duration_ms: duration({
+    unit: "ms",
+    min: DURATION_MS_MIN,
+    max: DURATION_MS_MAX,
     description: "Time that an empty bucket takes to fill, in milliseconds. It fills continuously.",
     examples: [60_000],
   }),
@@ -222,11 +226,11 @@ export type KeysRevoked = Static<typeof KeysRevoked>;
 
 export const KeyRotateBody = named("KeyRotateBody", {
   grace_hours: Type.Optional(
-    Type.Number({
-      minimum: GRACE_HOURS_MIN,
-      maximum: GRACE_HOURS_MAX,
+    fractionalDuration({
+      unit: "hours",
+      min: GRACE_HOURS_MIN,
+      max: GRACE_HOURS_MAX,
       default: GRACE_HOURS_DEFAULT,
-      errorMessage: `must be a number from ${GRACE_HOURS_MIN} to ${GRACE_HOURS_MAX}`,
       description: "Hours for which the old key continues to work.",
     }),
   ),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration } from "../../kernel/data/duration.ts";
 import { named, orNull } from "../../kernel/data/schema.ts";
 import { NextCursor } from "../../kernel/http/requests/pagination.ts";
 import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
@@ -15,21 +16,21 @@ export const LockParams = Type.Object({
   }),
 });
 
-function duration(description: string) {
+function wait(description: string) {
   return Type.Optional(
-    Type.Integer({
-      minimum: DURATION_MS_MIN,
-      maximum: DURATION_MS_MAX,
+    duration({
+      unit: "ms",
+      min: DURATION_MS_MIN,
+      max: DURATION_MS_MAX,
       default: DURATION_MS_DEFAULT,
-      errorMessage: `must be an integer from ${DURATION_MS_MIN} to ${DURATION_MS_MAX} (milliseconds)`,
       description,
     }),
   );
 }
 
 export const AcquireBody = named("AcquireBody", {
-  ttl: duration("Time until the lock expires if it is not released, in milliseconds."),
-  timeout: duration("Maximum time to wait for the lock, in milliseconds."),
+  ttl: wait("Time until the lock expires if it is not released, in milliseconds."),
+  timeout: wait("Maximum time to wait for the lock, in milliseconds."),
   token: Type.Optional(
     Type.String({
       pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",

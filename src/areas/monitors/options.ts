@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration } from "../../kernel/data/duration.ts";
 import { name, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { partOf, setting } from "../../kernel/data/settings.ts";
 import { invalidField } from "../../kernel/errors.ts";
@@ -177,11 +178,13 @@ const OPTIONS = {
   ),
   tls_expiry_days: setting(
     Type.Optional(
-      integer(
-        0,
-        90,
-        "Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default.",
-      ),
+      duration({
+        unit: "days",
+        min: 0,
+        max: 90,
+        description:
+          "Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default.",
+      }),
     ),
     Type.Integer({ examples: [14] }),
     14,

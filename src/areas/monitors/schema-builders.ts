@@ -1,7 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { duration } from "../../kernel/data/duration.ts";
 import { orNull } from "../../kernel/data/schema.ts";
-
-const MINUTE_MS = 60_000;
 
 /** An integer with its limits in its error. */
 export const integer = (minimum: number, maximum: number, description: string) =>
@@ -12,11 +11,9 @@ export const integer = (minimum: number, maximum: number, description: string) =
     description,
   });
 
-/** The same for a duration: the error names the unit. */
-export const milliseconds = (minimum: number, maximum: number, description: string) => ({
-  ...integer(minimum, maximum, description),
-  errorMessage: `must be an integer from ${minimum} to ${maximum}, in milliseconds: ${MINUTE_MS} is a minute`,
-});
+/** A duration in milliseconds. */
+export const milliseconds = (min: number, max: number, description: string) =>
+  duration({ unit: "ms", min, max, description });
 
 export const flag = (description: string) =>
   Type.Boolean({ errorMessage: "must be true or false", description });

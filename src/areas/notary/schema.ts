@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration } from "../../kernel/data/duration.ts";
 import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { SECRET_DIGEST } from "../../kernel/resources/managed.ts";
@@ -170,10 +171,10 @@ const Fields = Type.Array(
     examples: [["/invoice", "/customer/id"]],
   },
 );
-const RetainDays = Type.Integer({
-  minimum: 0,
-  maximum: RETAIN_DAYS_MAX,
-  errorMessage: `must be an integer from 0 to ${RETAIN_DAYS_MAX}`,
+const RetainDays = duration({
+  unit: "days",
+  min: 0,
+  max: RETAIN_DAYS_MAX,
   description: "Days after which the texts of logs are deleted; 0: never.",
   examples: [0],
 });

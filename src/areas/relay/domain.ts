@@ -1,13 +1,13 @@
+import { durationMs } from "../../kernel/data/duration.ts";
 import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
 import {
   type AttemptResult,
   afterAttempt,
-  durationMs,
   type NextStep,
   type RetryRule,
   WEBHOOK_RULE,
 } from "../../kernel/outbound/retries.ts";
-import type { RelayBody, RelayFailure, RelayKind } from "./deliveries/schema.ts";
+import { DELAY_EXPECTED, type RelayBody, type RelayFailure, type RelayKind } from "./deliveries/schema.ts";
 
 const codes = registerErrors({
   endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` identifies it."],
@@ -47,10 +47,7 @@ export const DUE_HEADER = "X-Ninefold-Scheduled-At";
 export function readDelay(text: string): number {
   const ms = durationMs(text);
   if (ms <= DELAY_MS_MAX) return ms;
-  throw invalidField(
-    "delay",
-    "must be a number of seconds, minutes, hours or days such as 0s, 90s, 15m, 12h or 3d: at most 30d",
-  );
+  throw invalidField("delay", `${DELAY_EXPECTED}: at most 30d`);
 }
 
 /**

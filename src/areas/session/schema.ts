@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration } from "../../kernel/data/duration.ts";
 import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
@@ -48,10 +49,10 @@ export const SessionsEnded = named("SessionsEnded", {
 
 export const LoginLinkBody = named("LoginLinkBody", {
   minutes: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: LINK_MINUTES_MAX,
-      errorMessage: `must be an integer from 1 to ${LINK_MINUTES_MAX}`,
+    duration({
+      unit: "minutes",
+      min: 1,
+      max: LINK_MINUTES_MAX,
       description: `Minutes for which the link is valid. Default ${LINK_MINUTES}.`,
     }),
   ),

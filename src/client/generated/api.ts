@@ -136,7 +136,7 @@ export interface Backup {
 /** The body of `POST /v1/admin/clock`. */
 export interface ClockBody {
   /** Milliseconds by which to advance the clock. */
-  advance_ms: number;
+  advance_ms: number | string;
 }
 
 /** The response of `POST /v1/admin/clock`. */
@@ -148,7 +148,7 @@ export interface ClockAdvanced {
 /** The body of `POST /v1/admin/login-links`. */
 export interface LoginLinkBody {
   /** Minutes for which the link is valid. Default 30. */
-  minutes?: number | undefined;
+  minutes?: number | string | undefined;
 }
 
 /** The response of `POST /v1/admin/login-links`. */
@@ -257,6 +257,8 @@ export interface ServerStatus {
 
 /** The body of `POST /v1/catch/buckets`. */
 export interface BucketCreateBody {
+  /** `paused` (initially) stores events and forwards none; `live` forwards them. */
+  state?: "paused" | "live" | undefined;
   /** HTTPS URL that events are forwarded to. Null with `targets`; optional with `delivery: pull`. */
   target_url?: string | null | undefined;
   /** `push` forwards events to `target_url` or `targets`. `pull` stores them until a client fetches and acknowledges them. */
@@ -280,18 +282,18 @@ export interface BucketCreateBody {
   /** End of the validity of the previous secret, as RFC 3339, at most 30 days ahead. */
   previous_expires_at?: string | null | undefined;
   /** Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled. */
-  deduplicate_hours?: number | undefined;
+  deduplicate_hours?: number | string | undefined;
   /** Retention of events, in hours, at most the tier's; null for the tier's. */
-  retention_hours?: number | null | undefined;
+  retention_hours?: number | string | null | undefined;
   /** Methods of requests that are stored; others are `ignored`. Default: POST, PUT, PATCH, DELETE. */
   methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
   /** Recipe for signatures of a sender without a preset. */
-  signature?: BucketSignature | null | undefined;
+  signature?: BucketSignatureBody | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
   /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
   targets?: readonly BucketTarget[] | undefined;
-  retry_schedule?: readonly string[] | null | undefined;
+  retry_schedule?: readonly (string | number)[] | null | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }
@@ -304,7 +306,7 @@ export interface BucketResponse {
 }
 
 /** The body of `POST /v1/catch/buckets`, `signature`, `one of`. */
-export interface BucketSignature {
+export interface BucketSignatureBody {
   /** Name of the signature's header. */
   header: string;
   /** For `ed25519` and `ecdsa-p256-sha256` the secret is the public key (raw, SPKI or PEM). With `token` the header is the secret. */
@@ -326,7 +328,7 @@ export interface BucketSignature {
   /** Format of the timestamp. Default: `unix`. */
   timestamp_format?: "unix" | "unix_ms" | "rfc3339" | undefined;
   /** Tolerance of a signature's timestamp, in seconds; 0 for any age. Default: 300. */
-  tolerance_seconds?: number | undefined;
+  tolerance_seconds?: number | string | undefined;
   /** Signed content: text that contains `{body}` once, and `{timestamp}`, `{id:<header>}`, `{url}`, `{method}` or `{path}` as needed. */
   template?: string | undefined;
   /** Encoding of the secret. Default: `text`. */
@@ -422,6 +424,40 @@ export interface Bucket {
   hint?: string;
 }
 
+/** The response of `POST /v1/catch/buckets`, `signature`, `one of`. */
+export interface BucketSignature {
+  /** Name of the signature's header. */
+  header: string;
+  /** For `ed25519` and `ecdsa-p256-sha256` the secret is the public key (raw, SPKI or PEM). With `token` the header is the secret. */
+  algorithm: "hmac-sha256" | "hmac-sha1" | "hmac-sha512" | "ed25519" | "ecdsa-p256-sha256" | "token";
+  /** Encoding of the signature. Default: `hex`. */
+  encoding?: "hex" | "base64" | "base64url";
+  /** Prefix of each signature, such as `sha256=`. */
+  prefix?: string;
+  /** Separator between signatures. Default: a comma. */
+  separator?: string;
+  /** Separator of a header that is a list of `k=v`. */
+  pairs?: "," | ";";
+  /** With `pairs`: key of the signature. */
+  signature_key?: string;
+  /** With `pairs`: key of the timestamp. */
+  timestamp_key?: string;
+  /** Name of the timestamp's header. */
+  timestamp_header?: string;
+  /** Format of the timestamp. Default: `unix`. */
+  timestamp_format?: "unix" | "unix_ms" | "rfc3339";
+  /** Tolerance of a signature's timestamp, in seconds; 0 for any age. Default: 300. */
+  tolerance_seconds?: number;
+  /** Signed content: text that contains `{body}` once, and `{timestamp}`, `{id:<header>}`, `{url}`, `{method}` or `{path}` as needed. */
+  template?: string;
+  /** Encoding of the secret. Default: `text`. */
+  secret_encoding?: "text" | "base64" | "hex" | "whsec";
+  /** Source of the event's ID: `header:name`, or a JSON pointer into the body, of up to 8 levels. */
+  event_id?: string;
+  /** Source of the event's type, like `event_id`. */
+  event_type?: string;
+}
+
 /** The response of `GET /v1/catch/buckets`. */
 export type BucketList = { buckets: Bucket[] };
 
@@ -450,18 +486,18 @@ export interface BucketUpdateBody {
   /** End of the validity of the previous secret, as RFC 3339, at most 30 days ahead. */
   previous_expires_at?: string | null | undefined;
   /** Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled. */
-  deduplicate_hours?: number | undefined;
+  deduplicate_hours?: number | string | undefined;
   /** Retention of events, in hours, at most the tier's; null for the tier's. */
-  retention_hours?: number | null | undefined;
+  retention_hours?: number | string | null | undefined;
   /** Methods of requests that are stored; others are `ignored`. Default: POST, PUT, PATCH, DELETE. */
   methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
   /** Recipe for signatures of a sender without a preset. */
-  signature?: BucketSignature | null | undefined;
+  signature?: BucketSignatureBody | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
   /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
   targets?: readonly BucketTarget[] | undefined;
-  retry_schedule?: readonly string[] | null | undefined;
+  retry_schedule?: readonly (string | number)[] | null | undefined;
 }
 
 /** The body of `POST /v1/catch/{bucket_id}/events/{event_id}/ack`. */
@@ -471,7 +507,7 @@ export interface EventAckBody {
   response_status?: number | undefined;
   /** Reason of the failure. */
   error?: string | undefined;
-  duration_ms?: number | undefined;
+  duration_ms?: number | string | undefined;
 }
 
 /** The response of `POST /v1/catch/{bucket_id}/events/{event_id}/ack`. */
@@ -745,7 +781,7 @@ export interface CheckHold {
   /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
   meter_id?: string | undefined;
   /** Time until the hold expires, in seconds. */
-  ttl_seconds?: number | undefined;
+  ttl_seconds?: number | string | undefined;
   /** Id of the hold, unique in the project. Default: a UUID. */
   hold_id?: string | undefined;
 }
@@ -986,7 +1022,7 @@ export interface KeyCreateBody {
         /** Number of tokens in a full bucket. */
         limit: number;
         /** Time that an empty bucket takes to fill, in milliseconds. It fills continuously. */
-        duration_ms: number;
+        duration_ms: number | string;
         /** Whether every verification takes a token. If false, only verifications that name the limit do. */
         auto?: boolean | undefined;
         /** `owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own. */
@@ -1149,7 +1185,7 @@ export interface KeyPatchBody {
         /** Number of tokens in a full bucket. */
         limit: number;
         /** Time that an empty bucket takes to fill, in milliseconds. It fills continuously. */
-        duration_ms: number;
+        duration_ms: number | string;
         /** Whether every verification takes a token. If false, only verifications that name the limit do. */
         auto?: boolean | undefined;
         /** `owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own. */
@@ -1193,7 +1229,7 @@ export interface ResetPlatformKey {
 /** The body of `POST /v1/keys/rotate`. */
 export interface PlatformKeyRotateBody {
   /** Hours for which older keys continue to work; 0 revokes them immediately. Default: as configured on the server (7 days). */
-  grace_hours?: number | undefined;
+  grace_hours?: number | string | undefined;
 }
 
 /** The response of `POST /v1/keys/rotate`. */
@@ -1222,7 +1258,7 @@ export interface KeysRevoked {
 /** The body of `POST /v1/keys/{id}/rotate`. */
 export interface KeyRotateBody {
   /** Hours for which the old key continues to work. */
-  grace_hours?: number | undefined;
+  grace_hours?: number | string | undefined;
 }
 
 /** The response of `POST /v1/keys/{id}/rotate`. */
@@ -1317,9 +1353,9 @@ export interface KeyVerdict {
 /** The body of `POST /v1/latch/{key}/acquire`. */
 export interface AcquireBody {
   /** Time until the lock expires if it is not released, in milliseconds. */
-  ttl?: number | undefined;
+  ttl?: number | string | undefined;
   /** Maximum time to wait for the lock, in milliseconds. */
-  timeout?: number | undefined;
+  timeout?: number | string | undefined;
   /** Token for the lock, chosen by you; generated by default. With the token of the current holder, the request returns immediately and restarts the TTL. */
   token?: string | undefined;
 }
@@ -1484,7 +1520,7 @@ export interface HoldBody {
   /** Credits; 1 or more. */
   amount: number;
   /** Time until the hold expires, in seconds. */
-  ttl_seconds?: number | undefined;
+  ttl_seconds?: number | string | undefined;
   /** Id of the hold, unique in the project. Default: a UUID. */
   hold_id?: string | undefined;
   /** Whether to hold the available credits, at least 1, if they are less than the amount. */
@@ -1496,7 +1532,7 @@ export interface HoldBody {
 /** The body of `POST /v1/meter/{meterId}/holds/{hold_id}/extend`. */
 export interface ExtendBody {
   /** Time until the hold expires, in seconds. */
-  ttl_seconds: number;
+  ttl_seconds: number | string;
 }
 
 /** The response of `GET /v1/meter/{meterId}/holds`. */
@@ -1853,27 +1889,27 @@ export interface MonitorCreateBody {
   /** URL to check. Required for `http`. */
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
-  interval?: number | undefined;
+  interval?: number | string | undefined;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
   type?: "http" | "tcp" | "dns" | "heartbeat" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
-  period_ms?: number | undefined;
+  period_ms?: number | string | undefined;
   /** Heartbeats only, instead of `period_ms`: times of pings, as a cron expression with five fields. */
   schedule?: string | undefined;
   /** Time zone of `schedule`, as an IANA name. Default `UTC`. */
   tz?: string | undefined;
   /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
-  grace_ms?: number | undefined;
+  grace_ms?: number | string | undefined;
   /** HTTP method of checks; `GET` by default. */
   method?: "GET" | "HEAD" | "POST" | undefined;
   /** Timeout of a check, in milliseconds; 10000 by default. */
-  timeout?: number | undefined;
+  timeout?: number | string | undefined;
   /** Consecutive failures after which the target is down; 1 by default. */
   consecutive_threshold?: number | undefined;
   /** Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default. */
-  cooldown_ms?: number | undefined;
+  cooldown_ms?: number | string | undefined;
   /** Whether the e-mail address of the account is notified once per outage. Tiers pro and scale. */
   email_alert?: boolean | undefined;
   /** Whether the webhook and the e-mail also report recovery. */
@@ -1881,11 +1917,11 @@ export interface MonitorCreateBody {
   /** Group under which the monitor is listed. */
   group?: string | null | undefined;
   /** Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`. */
-  retry_interval?: number | null | undefined;
+  retry_interval?: number | string | null | undefined;
   /** Consecutive successes after which a target that is down is up; 1 by default. */
   recovery_threshold?: number | undefined;
   /** Latency above which a check is slow, in milliseconds; less than `timeout`. */
-  degraded_ms?: number | null | undefined;
+  degraded_ms?: number | string | null | undefined;
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
@@ -1908,7 +1944,7 @@ export interface MonitorCreateBody {
   /** Value that the value at `json_path` is compared with. */
   json_value?: string | number | boolean | null | undefined;
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
-  tls_expiry_days?: number | undefined;
+  tls_expiry_days?: number | string | undefined;
   channels?: readonly string[] | null | undefined;
   /** Name of the monitor, unique in the project. Without one, the host is shown. */
   name?: string | undefined;
@@ -2305,7 +2341,7 @@ export interface MaintenanceCreateBody {
   /** Time zone of `schedule`; `UTC` by default. */
   tz?: string | undefined;
   /** Duration of each window of `schedule`, in milliseconds. */
-  duration_ms?: number | undefined;
+  duration_ms?: number | string | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }
@@ -2356,7 +2392,7 @@ export interface MaintenanceUpdateBody {
   /** Time zone of `schedule`; `UTC` by default. */
   tz?: string | undefined;
   /** Duration of each window of `schedule`, in milliseconds. */
-  duration_ms?: number | undefined;
+  duration_ms?: number | string | undefined;
 }
 
 /** The body of `POST /v1/pulse/pages`. */
@@ -2523,27 +2559,27 @@ export interface MonitorUpdateBody {
   /** URL to check. Required for `http`. */
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
-  interval?: number | undefined;
+  interval?: number | string | undefined;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
   type?: "http" | "tcp" | "dns" | "heartbeat" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | null | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
-  period_ms?: number | undefined;
+  period_ms?: number | string | undefined;
   /** Heartbeats only, instead of `period_ms`: times of pings, as a cron expression with five fields. */
   schedule?: string | undefined;
   /** Time zone of `schedule`, as an IANA name. Default `UTC`. */
   tz?: string | undefined;
   /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
-  grace_ms?: number | undefined;
+  grace_ms?: number | string | undefined;
   /** HTTP method of checks; `GET` by default. */
   method?: "GET" | "HEAD" | "POST" | undefined;
   /** Timeout of a check, in milliseconds; 10000 by default. */
-  timeout?: number | undefined;
+  timeout?: number | string | undefined;
   /** Consecutive failures after which the target is down; 1 by default. */
   consecutive_threshold?: number | undefined;
   /** Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default. */
-  cooldown_ms?: number | undefined;
+  cooldown_ms?: number | string | undefined;
   /** Whether the e-mail address of the account is notified once per outage. Tiers pro and scale. */
   email_alert?: boolean | undefined;
   /** Whether the webhook and the e-mail also report recovery. */
@@ -2551,11 +2587,11 @@ export interface MonitorUpdateBody {
   /** Group under which the monitor is listed. */
   group?: string | null | undefined;
   /** Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`. */
-  retry_interval?: number | null | undefined;
+  retry_interval?: number | string | null | undefined;
   /** Consecutive successes after which a target that is down is up; 1 by default. */
   recovery_threshold?: number | undefined;
   /** Latency above which a check is slow, in milliseconds; less than `timeout`. */
-  degraded_ms?: number | null | undefined;
+  degraded_ms?: number | string | null | undefined;
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
@@ -2578,7 +2614,7 @@ export interface MonitorUpdateBody {
   /** Value that the value at `json_path` is compared with. */
   json_value?: string | number | boolean | null | undefined;
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
-  tls_expiry_days?: number | undefined;
+  tls_expiry_days?: number | string | undefined;
   channels?: readonly string[] | null | undefined;
   /** Name of the monitor, unique in the project. Without one, the host is shown. */
   name?: string | null | undefined;
@@ -2824,15 +2860,15 @@ export interface RelayEndpointPatch {
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
-  retry_schedule?: readonly string[] | undefined;
+  retry_schedule?: readonly (string | number)[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
-  timeout_ms?: number | undefined;
+  timeout_ms?: number | string | undefined;
   /** Maximum attempts per second; further deliveries wait. Null (default) for no limit. */
   max_per_second?: number | null | undefined;
   /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
   /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
-  disable_after_hours?: number | undefined;
+  disable_after_hours?: number | string | undefined;
   /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
   notify_email?: boolean | undefined;
   /** Whether the log of attempts stores responses. Default: true. */
@@ -2899,15 +2935,15 @@ export interface RelayEndpointBody {
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
-  retry_schedule?: readonly string[] | undefined;
+  retry_schedule?: readonly (string | number)[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
-  timeout_ms?: number | undefined;
+  timeout_ms?: number | string | undefined;
   /** Maximum attempts per second; further deliveries wait. Null (default) for no limit. */
   max_per_second?: number | null | undefined;
   /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
   /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
-  disable_after_hours?: number | undefined;
+  disable_after_hours?: number | string | undefined;
   /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
   notify_email?: boolean | undefined;
   /** Whether the log of attempts stores responses. Default: true. */
@@ -2949,7 +2985,7 @@ export interface RelayEndpoint extends RelayEndpointItem {
 /** The body of `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate`. */
 export interface RelaySecretRotateBody {
   /** Time for which deliveries are also signed with the old secret, in hours. */
-  grace_hours?: number | undefined;
+  grace_hours?: number | string | undefined;
   /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
   secret?: string | undefined;
 }
@@ -3030,7 +3066,7 @@ export interface RelayMessageBody {
   /** ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing. */
   message_id?: string | undefined;
   /** Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given. */
-  delay?: string | undefined;
+  delay?: string | number | undefined;
   /** Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`. */
   at?: number | undefined;
   /** Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge. */
@@ -3132,7 +3168,7 @@ export interface PortalLinkBody {
   /** Id of the customer who manages its endpoints with the link. */
   owner_id: string;
   /** Lifetime of the link, from `1m` to `7d`. Default: `24h`; at most that of your key. */
-  expires_in?: string | undefined;
+  expires_in?: string | number | undefined;
   /** Event types that the page offers to choose from. Default: the customer enters them. */
   event_types?: readonly string[] | undefined;
 }
@@ -3259,6 +3295,8 @@ export interface PortalEndpointBody {
   description?: string | null | undefined;
   /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types?: readonly string[] | undefined;
+  /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
+  state?: "live" | "paused" | undefined;
 }
 
 /** The response of `POST /v1/relay/portal/endpoints`. */
@@ -3294,7 +3332,7 @@ export interface RelaySecret {
 /** The body of `POST /v1/relay/portal/endpoints/{endpoint_id}/secret/rotate`. */
 export interface PortalRotateBody {
   /** Time for which deliveries are also signed with the old secret, in hours. */
-  grace_hours?: number | undefined;
+  grace_hours?: number | string | undefined;
   /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
   secret?: string | undefined;
 }
@@ -3405,7 +3443,7 @@ export interface RelayBody {
   /** HTTP method of the request. */
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given. */
-  delay?: string | undefined;
+  delay?: string | number | undefined;
   /** Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`. */
   at?: number | undefined;
   /** JSON body of the request, `{}` by default. Not sent with GET. */
@@ -3415,9 +3453,9 @@ export interface RelayBody {
   /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
   headers?: Record<string, string> | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
-  retry_schedule?: readonly string[] | undefined;
+  retry_schedule?: readonly (string | number)[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
-  timeout_ms?: number | undefined;
+  timeout_ms?: number | string | undefined;
   /** Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge. */
   deduplication_id?: string | undefined;
 }
@@ -3468,7 +3506,7 @@ export interface ScheduleBody {
   /** Latest time of a run, in epoch milliseconds. */
   ends_at?: number | null | undefined;
   /** Delay before each retry of a run, as in `POST /v1/relay`; null for the default. */
-  retry_schedule?: readonly string[] | null | undefined;
+  retry_schedule?: readonly (string | number)[] | null | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }
@@ -3569,7 +3607,7 @@ export interface ScheduleUpdateBody {
   /** Latest time of a run, in epoch milliseconds. */
   ends_at?: number | null | undefined;
   /** Delay before each retry of a run, as in `POST /v1/relay`; null for the default. */
-  retry_schedule?: readonly string[] | null | undefined;
+  retry_schedule?: readonly (string | number)[] | null | undefined;
 }
 
 /** The response of `GET /v1/relay/stats`. */
@@ -3757,7 +3795,7 @@ export interface ReceiptIndexBody {
   /** JSON Pointers (RFC 6901) to the values of logs that are indexed from now on. */
   fields?: readonly string[] | undefined;
   /** Days after which the texts of logs are deleted; 0: never. */
-  retain_days?: number | undefined;
+  retain_days?: number | string | undefined;
 }
 
 /** The body of `POST /v1/witness/sys/init`. */
@@ -4203,7 +4241,7 @@ export const OPERATIONS = {
       /** Position after which events are returned: an event's id, `beginning`, or `now` for new events. Then the `cursor` of the last response. */
       after: string;
       /** Longest wait for an event, in milliseconds, when there is none. */
-      wait_ms?: number | undefined;
+      wait_ms?: number | string | undefined;
       /** Maximum number of events to return. */
       limit?: number | undefined;
       /** Provider of the events, such as `stripe`. */

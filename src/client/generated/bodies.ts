@@ -54,6 +54,11 @@ export const BODIES = {
     },
   },
   "catch.buckets.create": {
+    state: {
+      type: "string",
+      description: "`paused` (initially) stores events and forwards none; `live` forwards them.",
+      enum: ["paused", "live"],
+    },
     target_url: {
       type: "string",
       nullable: true,
@@ -2545,7 +2550,7 @@ export const BODIES = {
       description:
         "Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given.",
       example: "15m",
-      pattern: /^[0-9]+[smhd]$/,
+      pattern: /^[0-9]{1,9}[smhd]$/,
     },
     at: {
       type: "integer",
@@ -2576,7 +2581,6 @@ export const BODIES = {
       description: "Lifetime of the link, from `1m` to `7d`. Default: `24h`; at most that of your key.",
       example: "2h",
       pattern: /^[0-9]{1,9}[smhd]$/,
-      maxLength: 10,
     },
     event_types: {
       type: "array",
@@ -2633,6 +2637,12 @@ export const BODIES = {
       description:
         "Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`.",
       items: /^[A-Za-z0-9_.-]{1,128}(\.\*)?$/,
+    },
+    state: {
+      type: "string",
+      description:
+        "`paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint.",
+      enum: ["live", "paused"],
     },
   },
   "relay.portal.endpoints.secret.rotate": {
@@ -2727,7 +2737,7 @@ export const BODIES = {
       description:
         "Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given.",
       example: "15m",
-      pattern: /^[0-9]+[smhd]$/,
+      pattern: /^[0-9]{1,9}[smhd]$/,
     },
     at: {
       type: "integer",

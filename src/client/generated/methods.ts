@@ -1194,7 +1194,10 @@ export class CatchMethods extends Methods {
 
 /** Methods of {@link Buckets} that send one request. */
 export class BucketsMethods extends Methods {
-  /** Create a bucket. A new bucket is paused: it stores events and forwards none until its state is `live`. */
+  /**
+   * Create a bucket. A new bucket is paused unless `state` is `live`: it stores events and forwards none
+   * until its state is `live`.
+   */
   create(body: BucketCreateBody, options?: ChangeOptions): Answers<"catch.buckets.create"> {
     return this.api.call("catch.buckets.create", { body }, options);
   }

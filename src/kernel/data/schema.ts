@@ -114,3 +114,22 @@ export function name(description: string, max: number = NAME_LENGTH_MAX) {
     errorMessage: `must be a text of 1 to ${max} characters on one line`,
   });
 }
+
+/** Longest name of a time zone: the longest of the IANA database has half of it. */
+const TIME_ZONE_LENGTH_MAX = 64;
+/** Extension of a schema: the text names a time zone. */
+const TIME_ZONE = "x-time-zone";
+
+/** The IANA name of a time zone. Requests and configuration files can name the field `tz`, `timezone` or `time_zone`. */
+export function timeZone(description: string, examples: readonly string[]) {
+  return Type.Unsafe<string>({
+    ...text({ min: 1, max: TIME_ZONE_LENGTH_MAX, description, examples }),
+    errorMessage: 'must be the IANA name of a time zone, such as "Europe/Berlin"',
+    [TIME_ZONE]: true,
+  });
+}
+
+/** Whether a schema is one that {@link timeZone} made. */
+export function isTimeZone(schema: { readonly [name: string]: unknown }): boolean {
+  return schema[TIME_ZONE] === true;
+}

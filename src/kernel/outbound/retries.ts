@@ -1,3 +1,4 @@
+import { durationMs } from "../data/duration.ts";
 import { invalidField } from "../errors.ts";
 
 /** Longest delay that a target can request with `Retry-After`. */
@@ -9,9 +10,6 @@ const RETRY_WAIT_MS_MAX = 86_400_000;
 const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
 /** The target does not exist any more. */
 export const GONE = 410;
-
-const DURATION = /^([0-9]{1,9})([smhd])$/;
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** What a retry depends on. */
 export interface AttemptResult {
@@ -97,12 +95,6 @@ export function varied(delayMs: number, fraction: number): number {
 /** The delay after a number of failures, from 1: the first delay, doubled up to the longest, in milliseconds. */
 export function backoffMs(failures: number, firstMs: number, longestMs: number): number {
   return Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 30));
-}
-
-/** Parses a duration such as `90s` to milliseconds; NaN when it is invalid. */
-export function durationMs(text: string): number {
-  const match = DURATION.exec(text);
-  return match === null ? Number.NaN : Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? Number.NaN);
 }
 
 /**

@@ -103,8 +103,8 @@ describe("POST /v1/catch/buckets", () => {
       holds: { has_signing_secret: true },
     },
     {
-      name: "unknown fields are ignored; the state is always paused",
-      request: ["POST", BUCKETS, { target_url: TARGET, state: "live", events: 7 }],
+      name: "unknown fields are ignored; the state is paused unless it is given",
+      request: ["POST", BUCKETS, { target_url: TARGET, events: 7 }],
       status: 201,
       holds: { state: "paused" },
     },

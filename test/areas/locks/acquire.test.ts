@@ -6,7 +6,7 @@ import { acquire, release, UUID_V4, waitForDepth } from "./support.ts";
 const TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
 const OTHER_TOKEN = "00000000-0000-0000-0000-000000000000";
 const KEY_MESSAGE = "must be 1 to 256 letters, digits, dashes, underscores or colons";
-const DURATION_MESSAGE = "must be an integer from 1000 to 900000 (milliseconds)";
+const DURATION_MESSAGE = 'must be an integer from 1000 to 900000 (milliseconds), or a text such as "1s"';
 
 let server: TestServer;
 beforeAll(async () => {

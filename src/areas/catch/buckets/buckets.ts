@@ -269,6 +269,7 @@ export class Buckets {
       project_ref: project.ref,
       name,
       target_url: target_url ?? NO_TARGET,
+      live: body.state === "live",
       pull,
       provider: encodeProvider(provider),
       signing_secret: this.seal(id, body.signing_secret ?? null),
@@ -280,6 +281,7 @@ export class Buckets {
     tx.onRollback(() => this.actors.drop(id));
     const bucket = this.ofProject(project.ref, id);
     tx.audit({ ...aboutBucket(bucket, "created"), before: null, after: termsOf(bucket) });
+    if (isSending(bucket)) this.onLive(tx, bucket);
     return bucket;
   }
 

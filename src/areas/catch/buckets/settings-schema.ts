@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration } from "../../../kernel/data/duration.ts";
 import { named, oneOf, orNull, refersTo, text } from "../../../kernel/data/schema.ts";
 import { RETRIES_MAX, retrySchedule } from "../../../kernel/outbound/retry-schedule-schema.ts";
 import { SIGNING_SECRET_LENGTH_MAX, TARGETS_MAX } from "../domain.ts";
@@ -53,8 +54,8 @@ const SOURCE = Type.String({
   examples: ["/id"],
 });
 
-/** Signature recipe of a sender without a preset. */
-export const Signature = named("BucketSignature", {
+/** Signature recipe of a sender without a preset, in a request. */
+const SignatureBody = named("BucketSignatureBody", {
   header: { ...HEADER_NAME, description: "Name of the signature's header." },
   algorithm: oneOf(ALGORITHMS, {
     description:
@@ -71,10 +72,10 @@ export const Signature = named("BucketSignature", {
     oneOf(TIMESTAMP_FORMATS, { description: "Format of the timestamp. Default: `unix`." }),
   ),
   tolerance_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: TOLERANCE_SECONDS_MAX,
-      errorMessage: `must be an integer from 0 to ${TOLERANCE_SECONDS_MAX}`,
+    duration({
+      unit: "seconds",
+      min: 0,
+      max: TOLERANCE_SECONDS_MAX,
       description: "Tolerance of a signature's timestamp, in seconds; 0 for any age. Default: 300.",
     }),
   ),
@@ -97,6 +98,8 @@ export const Signature = named("BucketSignature", {
   }),
   event_type: Type.Optional({ ...SOURCE, description: "Source of the event's type, like `event_id`." }),
 });
+/** The same as responses show it. */
+const Signature = named("BucketSignature", SignatureBody.properties);
 export type Signature = Static<typeof Signature>;
 
 /** Response of a bucket to accepted requests. */
@@ -173,16 +176,11 @@ export const BucketTarget = named("BucketTarget", {
 });
 export type BucketTarget = Static<typeof BucketTarget>;
 
-const Hours = (maximum: number | undefined, minimum: number, description: string) =>
-  Type.Integer({
-    minimum,
-    ...(maximum === undefined ? {} : { maximum }),
-    description,
-    errorMessage:
-      maximum === undefined
-        ? `must be an integer of at least ${minimum}`
-        : `must be an integer from ${minimum} to ${maximum}`,
-  });
+const Retention = duration({
+  unit: "hours",
+  min: 1,
+  description: "Retention of events, in hours, at most the tier's; null for the tier's.",
+});
 
 const RESETS = ", or null";
 const nullable = <S extends Parameters<typeof orNull>[0]>(schema: S, errorMessage: string) =>
@@ -233,16 +231,15 @@ export const SettingsInput = {
     "must be an RFC 3339 date-time",
   ),
   deduplicate_hours: Type.Optional(
-    Hours(
-      DEDUPLICATE_HOURS_MAX,
-      0,
-      "Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled.",
-    ),
+    duration({
+      unit: "hours",
+      min: 0,
+      max: DEDUPLICATE_HOURS_MAX,
+      description:
+        "Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled.",
+    }),
   ),
-  retention_hours: nullable(
-    Hours(undefined, 1, "Retention of events, in hours, at most the tier's; null for the tier's."),
-    "must be an integer of at least 1",
-  ),
+  retention_hours: nullable(Retention, Retention["errorMessage"]),
   methods: Type.Optional(
     Type.Array(oneOf(METHODS), {
       minItems: 1,
@@ -254,7 +251,7 @@ export const SettingsInput = {
     }),
   ),
   signature: Type.Optional(
-    orNull(Signature, { description: "Recipe for signatures of a sender without a preset." }),
+    orNull(SignatureBody, { description: "Recipe for signatures of a sender without a preset." }),
   ),
   challenge: Type.Optional(
     orNull(Challenge, { description: "Challenge that the sender requires before it sends events." }),

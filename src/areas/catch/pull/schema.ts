@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { duration } from "../../../kernel/data/duration.ts";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { PAGE_LIMIT_MAX } from "../../../kernel/http/requests/pagination.ts";
 import { ACK_RESULTS, EVENT_STATUSES, VERIFICATIONS } from "../domain.ts";
@@ -26,11 +27,11 @@ export const StreamQuery = named("EventStreamQuery", {
     examples: [EVENT_ID],
   }),
   wait_ms: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: WAIT_MS_MAX,
+    duration({
+      unit: "ms",
+      min: 0,
+      max: WAIT_MS_MAX,
       default: WAIT_MS,
-      errorMessage: `must be an integer from 0 to ${WAIT_MS_MAX}`,
       description: "Longest wait for an event, in milliseconds, when there is none.",
       // Examples must respond immediately.
       examples: [0],
@@ -82,10 +83,10 @@ export const EventAckBody = named("EventAckBody", {
     }),
   ),
   duration_ms: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: ACK_DURATION_MS_MAX,
-      errorMessage: `must be an integer from 0 to ${ACK_DURATION_MS_MAX}`,
+    duration({
+      unit: "ms",
+      min: 0,
+      max: ACK_DURATION_MS_MAX,
       examples: [31],
     }),
   ),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration } from "../../../kernel/data/duration.ts";
 import { AmountBody, BALANCE_MAX, BalanceValue } from "../../../kernel/data/ledger.ts";
 import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
@@ -34,10 +35,10 @@ export const PositiveAmount = Type.Integer({
   examples: [60],
 });
 
-const HoldSeconds = Type.Integer({
-  minimum: 1,
-  maximum: HOLD_SECONDS_MAX,
-  errorMessage: `must be an integer from 1 to ${HOLD_SECONDS_MAX} (seconds)`,
+const HoldSeconds = duration({
+  unit: "seconds",
+  min: 1,
+  max: HOLD_SECONDS_MAX,
   description: "Time until the hold expires, in seconds.",
   examples: [HOLD_SECONDS_DEFAULT],
 });

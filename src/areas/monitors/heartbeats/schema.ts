@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { named, oneOf, orNull, text, timeZone } from "../../../kernel/data/schema.ts";
+import { milliseconds } from "../schema-builders.ts";
 import { MonitorType } from "../types.ts";
 
 const MINUTE_MS = 60_000;
@@ -16,13 +17,7 @@ export const PINGS_STORED = 100;
 /** Bytes of a ping's body that are stored, as in Healthchecks. */
 export const PING_BODY_BYTES_MAX = 10_000;
 
-const wait = (description: string) =>
-  Type.Integer({
-    minimum: WAIT_MS_MIN,
-    maximum: WAIT_MS_MAX,
-    errorMessage: `must be an integer from ${WAIT_MS_MIN} to ${WAIT_MS_MAX}, in milliseconds: ${MINUTE_MS} is a minute`,
-    description,
-  });
+const wait = (description: string) => milliseconds(WAIT_MS_MIN, WAIT_MS_MAX, description);
 const SLUG = "^[a-z0-9_-]{1,64}$";
 const Slug = Type.String({
   pattern: SLUG,
@@ -45,14 +40,7 @@ const TIMING = {
       examples: ["30 2 * * *"],
     }),
   ),
-  tz: Type.Optional(
-    text({
-      min: 1,
-      max: 64,
-      description: "Time zone of `schedule`, as an IANA name. Default `UTC`.",
-      examples: ["Europe/Berlin"],
-    }),
-  ),
+  tz: Type.Optional(timeZone("Time zone of `schedule`, as an IANA name. Default `UTC`.", ["Europe/Berlin"])),
   grace_ms: Type.Optional(
     wait(
       `Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default ${GRACE_MS}.`,

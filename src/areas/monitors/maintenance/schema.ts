@@ -1,5 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NAME_LENGTH_MAX, name, named, oneOf, orNull, refersTo, text } from "../../../kernel/data/schema.ts";
+import { duration } from "../../../kernel/data/duration.ts";
+import {
+  NAME_LENGTH_MAX,
+  name,
+  named,
+  oneOf,
+  orNull,
+  refersTo,
+  text,
+  timeZone,
+} from "../../../kernel/data/schema.ts";
 import { patchOf } from "../../../kernel/resources/schema.ts";
 import { TIMESTAMP_EXPECTED } from "../../../kernel/time/date-time.ts";
 
@@ -53,16 +63,11 @@ const Cron = text({
   examples: [],
   description: "Cron expression for the start of each window, instead of `starts_at` and `ends_at`.",
 });
-const TimeZone = text({
-  min: 1,
-  max: 64,
-  examples: [],
-  description: "Time zone of `schedule`; `UTC` by default.",
-});
-const Duration = Type.Integer({
-  minimum: DURATION_MS_MIN,
-  maximum: DURATION_MS_MAX,
-  errorMessage: `must be an integer from ${DURATION_MS_MIN} to ${DURATION_MS_MAX}, in milliseconds: 3600000 is an hour`,
+const TimeZone = timeZone("Time zone of `schedule`; `UTC` by default.", []);
+const Duration = duration({
+  unit: "ms",
+  min: DURATION_MS_MIN,
+  max: DURATION_MS_MAX,
   description: "Duration of each window of `schedule`, in milliseconds.",
   examples: [],
 });

@@ -1,5 +1,6 @@
 import { type Static, type TInteger, Type } from "@sinclair/typebox";
 import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { duration, textDuration } from "../../../kernel/data/duration.ts";
 import { OwnerId } from "../../../kernel/data/owner.ts";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
@@ -37,13 +38,17 @@ export const RetrySchedule = retrySchedule(
   "Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.",
 );
 
-export const TimeoutMs = Type.Integer({
-  minimum: TIMEOUT_MS_MIN,
-  maximum: TIMEOUT_MS_MAX,
-  errorMessage: `must be an integer from ${TIMEOUT_MS_MIN} to ${TIMEOUT_MS_MAX}`,
+export const TimeoutMs = duration({
+  unit: "ms",
+  min: TIMEOUT_MS_MIN,
+  max: TIMEOUT_MS_MAX,
   description: "Timeout of an attempt, in milliseconds. Default: 15000.",
   examples: [10_000],
 });
+
+/** What is wrong with a delay that cannot be read. */
+export const DELAY_EXPECTED =
+  'must be a text such as "0s", "90s", "15m", "12h" or "3d", or whole seconds in milliseconds such as 90000';
 
 /** Headers set by the user. */
 export const CustomHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
@@ -62,9 +67,8 @@ export const RelayBody = named("RelayBody", {
   }),
   method: oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"], { description: "HTTP method of the request." }),
   delay: Type.Optional(
-    Type.String({
-      pattern: "^[0-9]+[smhd]$",
-      errorMessage: "must be a number of seconds, minutes, hours or days such as 0s, 90s, 15m, 12h or 3d",
+    textDuration({
+      errorMessage: DELAY_EXPECTED,
       description:
         "Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given.",
       examples: ["15m"],
@@ -494,11 +498,11 @@ export type RelaySecret = Static<typeof RelaySecret>;
 /** Body of a rotation. */
 export const RelaySecretRotateBody = named("RelaySecretRotateBody", {
   grace_hours: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: GRACE_HOURS_MAX,
+    duration({
+      unit: "hours",
+      min: 0,
+      max: GRACE_HOURS_MAX,
       default: GRACE_HOURS,
-      errorMessage: `must be an integer from 0 to ${GRACE_HOURS_MAX}`,
       description: "Time for which deliveries are also signed with the old secret, in hours.",
     }),
   ),

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { duration } from "../../../kernel/data/duration.ts";
 import { GivenMetadata, Metadata, OwnerId } from "../../../kernel/data/owner.ts";
 import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { partOf, setting } from "../../../kernel/data/settings.ts";
@@ -154,12 +155,13 @@ const SETTINGS = {
     CONCURRENCY,
   ),
   disable_after_hours: optional(
-    integer(
-      0,
-      DISABLE_HOURS_MAX,
-      `Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: ${DISABLE_HOURS}.`,
-      DISABLE_HOURS,
-    ),
+    duration({
+      unit: "hours",
+      min: 0,
+      max: DISABLE_HOURS_MAX,
+      description: `Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: ${DISABLE_HOURS}.`,
+      examples: [DISABLE_HOURS],
+    }),
     DISABLE_HOURS,
   ),
   notify_email: optional(

@@ -1,3 +1,4 @@
+import { durationMs } from "../../../kernel/data/duration.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import {
   type Authenticator,
@@ -8,12 +9,12 @@ import {
   type PortalAuthenticator,
 } from "../../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { durationMs } from "../../../kernel/outbound/retries.ts";
 import { keyDigest, keyPrefix, mintKey } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import { assertNoNotices } from "../endpoints/notices.ts";
 import {
+  LIFETIME_EXPECTED,
   PORTAL_ENDPOINTS_MAX,
   PORTAL_EXPIRES_IN,
   type PortalLink,
@@ -184,5 +185,5 @@ function assertMayCreateLinks(caller: Caller): void {
 function lifetimeMs(text: string): number {
   const ms = durationMs(text);
   if (ms >= PORTAL_MS_MIN && ms <= PORTAL_MS_MAX) return ms;
-  throw invalidField("expires_in", "must be a duration such as 30m, 24h or 7d: from 1m to 7d");
+  throw invalidField("expires_in", LIFETIME_EXPECTED);
 }

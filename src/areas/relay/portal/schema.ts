@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { textDuration } from "../../../kernel/data/duration.ts";
 import { OwnerId } from "../../../kernel/data/owner.ts";
 import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
@@ -26,6 +27,10 @@ export const PORTAL_ENDPOINTS_MAX = 20;
 const { url, description, event_types, state } = RelayEndpointBody.properties;
 const ExpiresAt = Type.Integer({ description: "Time at which the link expires, in epoch milliseconds." });
 
+/** What is wrong with a lifetime that cannot be read or is outside the limits. */
+export const LIFETIME_EXPECTED =
+  'must be a text such as "30m", "24h" or "7d", or whole seconds in milliseconds such as 1800000: from 1m to 7d';
+
 /** Body of a new link. */
 export const PortalLinkBody = named("PortalLinkBody", {
   owner_id: Type.Unsafe<string>({
@@ -33,10 +38,8 @@ export const PortalLinkBody = named("PortalLinkBody", {
     description: "Id of the customer who manages its endpoints with the link.",
   }),
   expires_in: Type.Optional(
-    Type.String({
-      pattern: "^[0-9]{1,9}[smhd]$",
-      maxLength: 10,
-      errorMessage: "must be a duration such as 30m, 24h or 7d: from 1m to 7d",
+    textDuration({
+      errorMessage: LIFETIME_EXPECTED,
       description: `Lifetime of the link, from \`1m\` to \`7d\`. Default: \`${PORTAL_EXPIRES_IN}\`; at most that of your key.`,
       examples: ["2h"],
     }),
@@ -83,7 +86,7 @@ export const PortalLink = named("PortalLink", {
 export type PortalLink = Static<typeof PortalLink>;
 
 /** Body of a new endpoint. */
-export const PortalEndpointBody = named("PortalEndpointBody", { url, description, event_types });
+export const PortalEndpointBody = named("PortalEndpointBody", { url, description, event_types, state });
 export type PortalEndpointBody = Static<typeof PortalEndpointBody>;
 
 /** Body of an update. */

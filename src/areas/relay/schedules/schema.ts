@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { name, named, oneOf, orNull, text, timeZone } from "../../../kernel/data/schema.ts";
 import { RetrySchedule, timestamp } from "../deliveries/schema.ts";
 import { MessageType } from "../endpoints/schema.ts";
 
@@ -20,12 +20,7 @@ const Cron = text({
     "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday.",
   examples: ["0 9 * * MON-FRI"],
 });
-const TimeZone = text({
-  min: 1,
-  max: 64,
-  description: "IANA time zone of `cron`. Default: `UTC`.",
-  examples: ["Europe/Berlin"],
-});
+const TimeZone = timeZone("IANA time zone of `cron`. Default: `UTC`.", ["Europe/Berlin"]);
 const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
   errorMessage: "must be an object that maps header names to strings",
   description: "Request headers, with the same reserved names as in `POST /v1/relay`.",

@@ -1,6 +1,7 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { version } from "../../../../package.json" with { type: "json" };
 import { slices } from "../../background/time-slices.ts";
+import { DURATION_PATTERN, durationUnitOf } from "../../data/duration.ts";
 import { BALANCE_EXTRAS } from "../../data/ledger.ts";
 import { oneOf } from "../../data/schema.ts";
 import {
@@ -184,7 +185,7 @@ function withAlso(
   const { content: known = {}, description: meaning, ...rest } = response ?? { headers: RESPONSE_HEADERS };
   const joined: Record<string, Json> = { ...(known as Record<string, Json>) };
   for (const [type, schema] of Object.entries(content ?? {})) {
-    const added = schema === null ? { type: "string" } : publicSchema(schema, named);
+    const added = schema === null ? { type: "string" } : responseSchema(schema, named);
     const { schema: own, ...shown } = joined[type] ?? {};
     joined[type] = { schema: own === undefined ? added : { anyOf: [own, added] }, ...shown };
   }
@@ -295,8 +296,8 @@ function successes({ responses, operation }: DeclaredRoute, named: Components): 
   }
   const described = Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
-      const example = exampleOf(publicSchema(response));
-      const content = { "application/json": { schema: publicSchema(response, named), example } };
+      const example = exampleOf(responseSchema(response));
+      const content = { "application/json": { schema: responseSchema(response, named), example } };
       const description = MEANING_OF_SUCCESS[status] ?? "Done.";
       return [
         status,
@@ -375,25 +376,56 @@ export type Json = { readonly [key: string]: unknown };
 export type Components = Map<string, Json>;
 
 /**
- * A schema as the API's description shows it: without what is for our own checks only, a union of constants as an
- * `enum`, and "or null" as a second type. With `components`, a schema that has an `$id` is put there, and a
- * reference stands in its place.
+ * The schema of a part of requests as the API's description shows it: without what is for our own checks only, a union of
+ * constants as an `enum`, "or null" as a second type, and durations with both forms. With `components`, a schema that has
+ * an `$id` is put there, and a reference stands in its place.
  */
 export function publicSchema(schema: unknown, components: Components | null = null): Json {
-  return simplified(JSON.parse(JSON.stringify(schema)), components) as Json;
+  return simplified(JSON.parse(JSON.stringify(schema)), { components, inForms: true }) as Json;
 }
 
-function simplified(value: unknown, components: Components | null): unknown {
-  if (Array.isArray(value)) return value.map((part) => simplified(part, components));
+/** The same for a part of responses, whose durations have one form. */
+function responseSchema(schema: unknown, components: Components | null = null): Json {
+  return simplified(JSON.parse(JSON.stringify(schema)), { components, inForms: false }) as Json;
+}
+
+interface Simplifying {
+  readonly components: Components | null;
+  /** Whether values can have the other forms that requests accept. */
+  readonly inForms: boolean;
+}
+
+function simplified(value: unknown, way: Simplifying): unknown {
+  if (Array.isArray(value)) return value.map((part) => simplified(part, way));
   if (typeof value !== "object" || value === null) return value;
   const { errorMessage: _, $id: name, ...rest } = value as { [key: string]: unknown };
   const plain: Json = Object.fromEntries(
-    Object.entries(rest).map(([key, part]) => [key, simplified(part, components)]),
+    Object.entries(rest).map(([key, part]) => [key, simplified(part, way)]),
   );
-  const shown = Array.isArray(plain["anyOf"]) ? union(plain, plain["anyOf"]) : asMap(plain);
+  const shown = Array.isArray(plain["anyOf"]) ? union(plain, plain["anyOf"]) : asMap(inForms(plain, way));
+  const { components } = way;
   if (typeof name !== "string" || components === null) return shown;
+  const known = components.get(name);
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(shown))
+    throw new Error(`requests and responses have different forms of ${name}: give them schemas of their own`);
   components.set(name, shown);
   return { $ref: `#/components/schemas/${name}` };
+}
+
+/** A schema without what marks durations and time zones for this server. */
+function withoutMarks(schema: Json): Json {
+  const { "x-duration": _duration, "x-time-zone": _zone, ...plain } = schema;
+  return plain;
+}
+
+/** A duration of a request as number or text. The limits hold for numbers, the pattern for texts. */
+function inForms(schema: Json, way: Simplifying): Json {
+  const unit = durationUnitOf(schema);
+  const plain = withoutMarks(schema);
+  if (unit === null || !way.inForms) return plain;
+  return unit === "text"
+    ? { ...plain, type: [plain["type"], "integer"] }
+    : { ...plain, type: [plain["type"], "string"], pattern: DURATION_PATTERN };
 }
 
 /** The pattern by which TypeBox means any name. As JSON Schema reads it, a name with a line break does not match. */
@@ -425,10 +457,11 @@ function enumOf(members: readonly Json[]): Json | undefined {
 /** The same with null; undefined where a second type does not express it, since an object's rules are next to its type. */
 function orNull(schema: Json): Json | undefined {
   const { type } = schema;
-  if (typeof type !== "string" || type === "object" || type === "array" || "const" in schema)
+  const types = [type].flat();
+  if (type === undefined || types.includes("object") || types.includes("array") || "const" in schema)
     return undefined;
   const names = schema["enum"];
-  return { ...schema, type: [type, "null"], ...(Array.isArray(names) ? { enum: [...names, null] } : {}) };
+  return { ...schema, type: [...types, "null"], ...(Array.isArray(names) ? { enum: [...names, null] } : {}) };
 }
 
 const UUID = "0199f0a2-7c1e-7b3a-9d52-0c8f6f0f5e11";

@@ -1,100 +1,115 @@
 import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
+import { durationUnitOf, readDuration } from "../../data/duration.ts";
+import { isTimeZone } from "../../data/schema.ts";
 import { invalidField } from "../../errors.ts";
+import { compiledCheck } from "./compiled-check.ts";
 
-/** Another name of a field, and how its value is read; undefined if the value has another meaning. */
-interface Alias {
-  readonly field: string;
-  readonly read: (value: unknown) => unknown;
-}
-
-const asGiven = (value: unknown): unknown => value;
-
-/** Names that people try for fields of this API. */
-const ALIASES: ReadonlyMap<string, Alias> = new Map([
-  ["timezone", { field: "tz", read: asGiven }],
-  ["time_zone", { field: "tz", read: asGiven }],
-  ["period", { field: "period_ms", read: durationMs }],
-  ["grace", { field: "grace_ms", read: durationMs }],
+/** Names of fields with a time zone: each stands for the others. */
+const TIME_ZONE_NAMES: readonly string[] = ["tz", "timezone", "time_zone"];
+/** Other names of fields with a duration. */
+const DURATION_NAMES: ReadonlyMap<string, string> = new Map([
+  ["period_ms", "period"],
+  ["grace_ms", "grace"],
 ]);
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
-/** A number of at most nine digits and a unit. */
-const DURATION = /^(\d{1,9})(ms|s|m|h|d|w)$/;
+/** Fields of an object by their other names. */
+export function aliasesOf(
+  properties: Readonly<Record<string, TSchema>>,
+): ReadonlyMap<string, { readonly field: string; readonly schema: TSchema }> {
+  const aliases = Object.entries(properties).flatMap(([field, schema]) =>
+    otherNames(field, schema).map((name) => [name, { field, schema }] as const),
+  );
+  return new Map(aliases.filter(([name]) => !Object.hasOwn(properties, name)));
+}
 
-/** Milliseconds of a duration such as `90s` or `1h`; undefined for anything else. */
-function durationMs(value: unknown): number | undefined {
-  const [, amount, unit = ""] = typeof value === "string" ? (DURATION.exec(value) ?? []) : [];
-  return amount === undefined ? undefined : Number(amount) * (UNIT_MS[unit] ?? 1);
+function otherNames(field: string, schema: TSchema): readonly string[] {
+  const own = valueSchema(schema);
+  if (isTimeZone(own)) return TIME_ZONE_NAMES;
+  const name = DURATION_NAMES.get(field);
+  return name === undefined || durationUnitOf(own) === null ? [] : [name];
+}
+
+/** The schema of a value that may also be null; the schema itself where it is no such one. */
+function valueSchema(schema: TSchema): TSchema {
+  const members: readonly TSchema[] = schema["anyOf"] ?? [schema];
+  const [own = schema, ...others] = members.filter(({ type }) => type !== "null");
+  return others.length === 0 ? own : schema;
 }
 
 /** Fields with a list of addresses, which accept a single address. */
 const ADDRESS_LISTS: readonly string[] = ["to"];
 
-type Reader = (body: object) => object;
+/** Returns a value in the form that its schema checks. What has no such form stays as it is. */
+type Reader = (value: unknown) => unknown;
+type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Returns a function that renames the aliases in a body to the fields of a schema, and reads a single address as a list;
- * null if no field of the schema has another form. The function throws ApiError `validation_error` if a body has both
- * names of a field with different values.
+ * Returns a function that reads the other forms of a value: the aliases of fields, a single address in place of a list, and
+ * durations as text or number; null if no field of the schema has another form. The function throws ApiError
+ * `validation_error` if an alias has an invalid value, and if an object has two names of a field with different values.
  */
-export function aliasReader(schema: TObject): Reader | null {
-  const readers = [renamer(schema), listReader(schema), ...membersOf(schema)].filter((one) => one !== null);
-  return readers.length === 0 ? null : (body) => readers.reduce((read, reader) => reader(read), body);
+export function aliasReader(schema: TSchema): Reader | null {
+  const own = valueSchema(schema);
+  const unit = durationUnitOf(own);
+  if (unit !== null) return (value) => readDuration(value, unit);
+  if (own[Kind] === "Array") return itemsReader(own);
+  return own[Kind] === "Object" ? objectReader(own as TObject) : null;
 }
 
-/** Readers of the objects in an object. */
-function membersOf({ properties }: TObject): Reader[] {
-  return Object.entries<TSchema>(properties).flatMap(([name, schema]) => {
-    const reader = schema[Kind] === "Object" ? aliasReader(schema as TObject) : null;
-    if (reader === null) return [];
-    return (body: object): object => {
-      const member = (body as Readonly<Record<string, unknown>>)[name];
-      const isObject = typeof member === "object" && member !== null && Object.hasOwn(body, name);
-      return isObject ? { ...body, [name]: reader(member) } : body;
-    };
+/** A list that is too long is not worth reading. */
+function itemsReader({ items, maxItems = Number.POSITIVE_INFINITY }: TSchema): Reader | null {
+  const reader = aliasReader(items);
+  if (reader === null) return null;
+  return (value) => (Array.isArray(value) && value.length <= maxItems ? value.map(reader) : value);
+}
+
+function objectReader({ properties }: TObject): Reader | null {
+  const members = Object.entries<TSchema>(properties).flatMap(([name, schema]) => {
+    const reader = memberReader(name, schema);
+    return reader === null ? [] : [[name, reader] as const];
   });
-}
-
-function listReader({ properties }: TObject): Reader | null {
-  const lists = ADDRESS_LISTS.filter((name) => properties[name]?.[Kind] === "Array");
-  if (lists.length === 0) return null;
-  return (body) => {
-    const given = body as Readonly<Record<string, unknown>>;
-    const single = lists.filter((name) => typeof given[name] === "string" && Object.hasOwn(given, name));
-    return single.length === 0
-      ? body
-      : { ...body, ...Object.fromEntries(single.map((name) => [name, [given[name]]])) };
-  };
-}
-
-function renamer({ properties }: TObject): Reader | null {
-  const aliases = [...ALIASES].filter(
-    ([name, { field }]) => Object.hasOwn(properties, field) && !Object.hasOwn(properties, name),
-  );
-  if (aliases.length === 0) return null;
-  return (body) => {
-    const given = body as Readonly<Record<string, unknown>>;
-    const renamed: Record<string, unknown> = {};
-    for (const [name, { field, read }] of aliases) {
-      const value = Object.hasOwn(given, name) ? read(given[name]) : undefined;
-      if (value === undefined) continue;
-      const other = Object.hasOwn(renamed, field) ? renamed[field] : given[field];
-      if (other !== undefined && other !== value)
-        throw invalidField(name, `has another value than ${field}: send one of them`);
-      renamed[field] = value;
-      renamed[name] = undefined;
+  const aliases = aliasesOf(properties);
+  if (members.length === 0 && aliases.size === 0) return null;
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    const given = value as Members;
+    const changed: Record<string, unknown> = {};
+    for (const [name, reader] of members) {
+      if (!Object.hasOwn(given, name)) continue;
+      const read = reader(given[name]);
+      if (read !== given[name]) changed[name] = read;
     }
-    return Object.keys(renamed).length === 0 ? body : withoutUndefined({ ...given, ...renamed });
+    for (const [name, alias] of aliases) {
+      if (Object.hasOwn(given, name) && given[name] !== undefined) addAliased(given, changed, name, alias);
+    }
+    return Object.keys(changed).length === 0 ? value : withoutUndefined({ ...given, ...changed });
   };
 }
 
-function withoutUndefined(body: Readonly<Record<string, unknown>>): object {
+function memberReader(name: string, schema: TSchema): Reader | null {
+  const reader = aliasReader(schema);
+  if (!ADDRESS_LISTS.includes(name) || schema[Kind] !== "Array") return reader;
+  return (value) => (typeof value === "string" ? [value] : (reader?.(value) ?? value));
+}
+
+/** Moves the value of an alias to its field in `changed`. */
+function addAliased(
+  given: Members,
+  changed: Record<string, unknown>,
+  name: string,
+  { field, schema }: { readonly field: string; readonly schema: TSchema },
+): void {
+  const own = valueSchema(schema);
+  const value = aliasReader(own)?.(given[name]) ?? given[name];
+  if (!compiledCheck(schema).Check(value))
+    throw invalidField(name, String(schema["errorMessage"] ?? own["errorMessage"] ?? "is not valid"));
+  const other = Object.hasOwn(changed, field) ? changed[field] : given[field];
+  if (other !== undefined && other !== value)
+    throw invalidField(name, `has another value than ${field}: send one of them`);
+  changed[field] = value;
+  changed[name] = undefined;
+}
+
+function withoutUndefined(body: Members): object {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }

@@ -1,5 +1,6 @@
 import { Kind, type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import type { TypeCheck, ValueError } from "@sinclair/typebox/compiler";
+import { durationUnitOf, readDuration } from "../../data/duration.ts";
 import { ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../../errors.ts";
 import { aliasReader } from "./aliases.ts";
 import { compiledCheck, schemaCompiler } from "./compiled-check.ts";
@@ -206,7 +207,7 @@ function bodyReader(schema: TObject): NonNullable<InputChecks["body"]> {
     | undefined;
   return (value, warnings) => {
     parts ??= { rename: aliasReader(schema), declared: declaredFields(schema) };
-    const named = parts.rename === null || !isMembers(value) ? value : parts.rename(value);
+    const named = parts.rename === null ? value : parts.rename(value);
     const checked = check(named);
     const state = { hasUnknown: false };
     const read = parts.declared(checked, state) as Static<TObject>;
@@ -260,5 +261,6 @@ function assertKnown(names: Iterable<string>, { properties }: TObject): void {
 function readValue(text: string, schema: TSchema): unknown {
   if (schema.type === "integer" && /^-?\d{1,16}$/.test(text)) return Number(text);
   if (schema.type === "boolean" && (text === "true" || text === "false")) return text === "true";
-  return text;
+  const unit = durationUnitOf(schema);
+  return unit === null ? text : readDuration(text, unit);
 }

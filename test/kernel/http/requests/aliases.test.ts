@@ -1,8 +1,15 @@
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
+import { duration } from "../../../../src/kernel/data/duration.ts";
+import { orNull, timeZone } from "../../../../src/kernel/data/schema.ts";
 import { aliasReader } from "../../../../src/kernel/http/requests/aliases.ts";
 
-const SCHEMA = Type.Object({ tz: Type.String(), period_ms: Type.Integer(), grace_ms: Type.Integer() });
+const wait = duration({ unit: "ms", min: 250, max: 604_800_000 });
+const SCHEMA = Type.Object({
+  tz: timeZone("Zone.", []),
+  period_ms: Type.Optional(wait),
+  grace_ms: Type.Optional(orNull(wait)),
+});
 const read = aliasReader(SCHEMA);
 
 test.each([
@@ -14,32 +21,44 @@ test.each([
     { period_ms: 90_000, grace_ms: 3_600_000 },
   ],
   [
-    { period: "5m", grace: "250ms" },
+    { period_ms: "5m", grace: "250ms" },
     { period_ms: 300_000, grace_ms: 250 },
   ],
   [
-    { period: "1d", grace: "1w" },
+    { period: 86_400_000, grace: "1w" },
     { period_ms: 86_400_000, grace_ms: 604_800_000 },
   ],
+  [{ grace: null }, { grace_ms: null }],
   [{ period: "1h", period_ms: 3_600_000 }, { period_ms: 3_600_000 }],
-  // Not a duration: an unknown field, as before.
-  [{ period: 60 }, { period: 60 }],
-  [{ period: "1 hour" }, { period: "1 hour" }],
+  // The check of the schema rejects it.
+  [{ period_ms: "1x" }, { period_ms: "1x" }],
 ])("%j is read as %j", (body, expected) => {
   expect(read?.(body)).toEqual(expected);
 });
 
 test.each([
+  [{ period: 60 }],
+  [{ period: "1 hour" }],
+  [{ period: "1x" }],
+  [{ grace: "soon" }],
+  [{ timezone: 5 }],
+])("%j is rejected with an example", (body) => {
+  const [name = ""] = Object.keys(body);
+  expect(() => read?.(body)).toThrow(new RegExp(`^${name} must be .*such as "`));
+});
+
+test.each([
   [{ tz: "UTC", timezone: "Europe/Berlin" }],
   [{ timezone: "UTC", time_zone: "Europe/Berlin" }],
-  [{ period: "1h", period_ms: 1 }],
+  [{ period: "1h", period_ms: 250 }],
 ])("%j has two values for one field", (body) => {
   expect(() => read?.(body)).toThrow("send one of them");
 });
 
 test("a schema without such fields needs no reader, and one that declares the name itself keeps it", () => {
   expect(aliasReader(Type.Object({ name: Type.String() }))).toBeNull();
-  expect(aliasReader(Type.Object({ period: Type.String(), name: Type.String() }))).toBeNull();
+  const both = aliasReader(Type.Object({ period: Type.String(), period_ms: wait }));
+  expect(both?.({ period: "weekly" })).toEqual({ period: "weekly" });
 });
 
 test("a single address is read as a list of one, also in a member", () => {
