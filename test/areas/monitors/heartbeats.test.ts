@@ -154,6 +154,64 @@ describe("a heartbeat", () => {
     expect(await beat.view()).toMatchObject({ last_duration_ms: 0, latency_ms: 0 });
   });
 
+  describe("with overlapping runs", () => {
+    const [a, b, c] = ["1", "2", "3"].map((digit) => `?rid=00000000-0000-4000-8000-00000000000${digit}`);
+
+    test("reports the one that hangs, though others start and end after it", async () => {
+      const beat = await makeHeartbeat(server, account, TERMS);
+      await beat.ping(`/start${a}`);
+      await server.clock.advance(MINUTE);
+      await beat.ping(`/start${b}`);
+      await beat.ping(b);
+      await beat.ping(`/start${c}`);
+      expect((await beat.view())["started_at"]).toBe(new Date(TEST_START_MS).toISOString());
+      await server.clock.advance(4 * MINUTE - 1);
+      expect(await statusOf(beat)).toBe("up");
+      await server.clock.advance(1);
+      expect(told()).toEqual(["monitor.down overran"]);
+      expect((await errorsOf(beat))[0]).toBe("The run that started at 12:00 UTC has not ended within 5 min.");
+    });
+
+    test("watches the next one when the oldest has ended, from its own start", async () => {
+      const beat = await makeHeartbeat(server, account, TERMS);
+      await beat.ping(`/start${a}`);
+      await server.clock.advance(2 * MINUTE);
+      await beat.ping(`/start${b}`);
+      await beat.ping(a);
+      await server.clock.advance(5 * MINUTE - 1);
+      expect(await statusOf(beat)).toBe("up");
+      await server.clock.advance(1);
+      expect(told()).toEqual(["monitor.down overran"]);
+      expect((await errorsOf(beat))[0]).toBe("The run that started at 12:02 UTC has not ended within 5 min.");
+    });
+
+    test("reports each that hangs; a failure of one does not end another", async () => {
+      const beat = await makeHeartbeat(server, account, TERMS);
+      await beat.ping(`/start${a}`);
+      await server.clock.advance(2 * MINUTE);
+      await beat.ping(`/start${b}`);
+      await beat.ping(`/start${c}`);
+      await beat.ping(`/fail${c}`);
+      await server.clock.advance(3 * MINUTE);
+      await server.clock.advance(2 * MINUTE);
+      expect((await errorsOf(beat)).map((error) => String(error).slice(0, 31))).toEqual([
+        "The run that started at 12:02 U",
+        "The run that started at 12:00 U",
+        "fail",
+      ]);
+    });
+
+    test("an end without a rid ends all of them", async () => {
+      const beat = await makeHeartbeat(server, account, TERMS);
+      await beat.ping(`/start${a}`);
+      await beat.ping(`/start${b}`);
+      await beat.ping();
+      expect((await beat.view())["started_at"]).toBeNull();
+      await server.clock.advance(HOUR);
+      expect(told()).toEqual([]);
+    });
+  });
+
   test("uses the earlier deadline when a run starts near the end of the period", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();

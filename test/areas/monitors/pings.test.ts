@@ -75,6 +75,13 @@ describe("a ping", () => {
     expect((await pingsOf(beat.id)).length).toBe(2);
   });
 
+  test("may end with a slash", async () => {
+    const beat = await makeHeartbeat(server, account);
+    for (const path of [`${beat.path}/`, `${beat.path}/start/`])
+      expect((await nobody.get(path)).text).toBe("OK");
+    expect((await pingsOf(beat.id)).map(({ kind }) => kind)).toEqual(["start", "success"]);
+  });
+
   test.each([
     "/ping/nonsense",
     "/ping/nonsense%zz",
@@ -83,7 +90,8 @@ describe("a ping", () => {
     `/ping/${UNKNOWN}/-1`,
     `/ping/${UNKNOWN}/1000`,
     `/ping/${UNKNOWN}/stop`,
-    `/ping/${UNKNOWN}/`,
+    `/ping/${UNKNOWN}//`,
+    `/ping/${UNKNOWN}/start//`,
     `/ping/${UNKNOWN}/start/more`,
     `/ping/${UNKNOWN}0`,
     `/ping/${UNKNOWN}?rid=7`,
@@ -211,13 +219,15 @@ describe("by slug", () => {
     expect((await nobody.get(`${base}/nightly`)).text).toBe("OK");
     expect((await nobody.get(`${base}/nightly/start`)).text).toBe("OK");
     expect((await nobody.get(`${base}/nightly/7`)).text).toBe("OK");
+    expect((await nobody.get(`${base}/nightly/`)).text).toBe("OK");
+    expect((await nobody.get(`${base}/nightly/7/`)).text).toBe("OK");
     expect((await nobody.get(`${base}/nightly/7/7`)).status).toBe(400);
     expect((await nobody.get(`${base}/other`)).status).toBe(404);
     const renewed = await makePingKey(account);
     expect(renewed).not.toBe(base);
     expect((await nobody.get(`${base}/nightly`)).status).toBe(404);
     expect((await nobody.get(`${renewed}/nightly`)).status).toBe(200);
-    expect((await pingsOf(beat.id)).map(({ exit }) => exit)).toEqual([null, 7, null, null]);
+    expect((await pingsOf(beat.id)).map(({ exit }) => exit)).toEqual([null, 7, null, 7, null, null]);
   });
 
   test("create=1 creates the heartbeat once, within the tier", async () => {

@@ -13,11 +13,13 @@ import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";
 import { type HeartbeatView, PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
 import {
+  afterOverrun,
   afterPing,
   afterStart,
   deadlineOf,
   type HeartbeatState,
   movedBack,
+  openRuns,
   type PingRequest,
   ranMs,
   withNextExpected,
@@ -164,7 +166,10 @@ export class Heartbeats {
     const { kind, exit, rid, ip, body } = ping;
     const isEnd = kind === "success" || kind === "fail";
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
-    const is = afterPing(was, ping, was, tx.now, startedAt === null ? null : ranMs(startedAt, tx.now));
+    const otherMs = startedAt === null ? null : ranMs(startedAt, tx.now);
+    // Its own ping is not stored yet.
+    const open = () => openRuns([...heartbeats.runPings(ref), { at: tx.now, kind, rid }]);
+    const is = afterPing(was, ping, was, tx.now, open, otherMs);
     const durationMs = isEnd ? is.lastDurationMs : null;
     heartbeats.insertPing(tx, ref, is.pings, { at: tx.now, kind, exit, durationMs, rid, ip, body });
     if (!monitor.settings.active) {
@@ -300,7 +305,8 @@ export class Heartbeats {
     const { missedAt, overranAt } = row;
     const isMissed = missedAt !== null && missedAt <= tx.now;
     const isOver = overranAt !== null && overranAt <= tx.now;
-    const next = { ...row, missedAt: null, overranAt: isOver ? null : overranAt };
+    const watched = isOver ? afterOverrun(row, row, openRuns(heartbeats.runPings(ref))) : row;
+    const next = { ...row, ...watched, missedAt: null };
     const error = isMissed
       ? missedText(row, tx.now)
       : isOver

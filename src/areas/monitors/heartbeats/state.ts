@@ -14,6 +14,7 @@ export interface Timing {
 export interface HeartbeatState {
   readonly pings: number;
   readonly lastPingAt: number | null;
+  /** The current run: of several that overlap the oldest one whose end is not overdue. */
   readonly startedAt: number | null;
   /** The `rid` of the current run. */
   readonly startedRid: string | null;
@@ -59,6 +60,8 @@ export function readPing(target: string): PingRequest | null {
   const byId = isUuid(pingId);
   const slug = byId ? "" : (rest.shift() ?? "");
   if (!byId && !(PING_KEY.test(first) && SLUG.test(slug))) return null;
+  // Some clients append a slash to every URL.
+  if (rest.at(-1) === "") rest.pop();
   const [signal = null, ...more] = rest;
   const parsed = more.length > 0 ? null : readSignal(signal);
   if (parsed === null) return null;
@@ -87,27 +90,70 @@ export function ranMs(startedAt: number, endedAt: number): number {
   return Math.max(0, endedAt - startedAt);
 }
 
-/** The state after a ping. `otherMs`: duration of a run other than the current one. */
+/** A run that has not ended. */
+export interface Run {
+  readonly at: number;
+  readonly rid: string | null;
+}
+
+/** A ping with the run that it belongs to. */
+export type RunPing = Run & Pick<PingRequest, "kind">;
+
+/** The runs that have not ended after these pings (oldest first), oldest first. */
+export function openRuns(pings: readonly RunPing[]): Run[] {
+  let open: Run[] = [];
+  for (const { kind, rid, at } of pings) {
+    if (kind !== "log") open = open.filter((run) => !endsRun({ kind, rid }, run));
+    if (kind === "start") open.push({ at, rid });
+  }
+  return open;
+}
+
+/** Whether a ping ends a run, or starts it anew. An end without a `rid` ends every run, one with a `rid` only that run. */
+function endsRun({ kind, rid }: Pick<PingRequest, "kind" | "rid">, run: Pick<Run, "rid">): boolean {
+  return rid === run.rid || (rid === null && kind !== "start");
+}
+
+/** The state that watches the end of a run; null: there is none. */
+function watching(state: HeartbeatState, run: Run | null, { grace_ms }: Timing): HeartbeatState {
+  if (run === null) return { ...state, startedAt: null, startedRid: null, overranAt: null };
+  return { ...state, startedAt: run.at, startedRid: run.rid, overranAt: run.at + grace_ms };
+}
+
+/** The state after a ping. `open`: the runs that have not ended after it, oldest first. `otherMs`: duration of a run other than the current one. */
 export function afterPing(
   state: HeartbeatState,
   { kind, rid }: Pick<PingRequest, "kind" | "rid">,
   timing: Timing,
   now: number,
+  open: () => readonly Run[],
   otherMs: number | null,
 ): HeartbeatState {
   const seen = { ...state, pings: state.pings + 1, lastPingAt: now };
   if (kind === "log") return seen;
-  if (kind === "start") return { ...seen, startedAt: now, startedRid: rid, overranAt: now + timing.grace_ms };
-  const isItsEnd = state.startedAt !== null && state.startedRid === rid;
-  // An end with the `rid` of another run does not end this one. An end without a `rid`, and every failure, does.
-  const ends = isItsEnd || rid === null || kind === "fail";
-  const ended = {
-    ...seen,
-    ...(ends ? { startedAt: null, startedRid: null, overranAt: null } : {}),
-    lastDurationMs: isItsEnd ? ranMs(state.startedAt ?? now, now) : otherMs,
-    repeatAt: null,
-  };
+  const { startedAt, startedRid, overranAt } = state;
+  const current = startedAt === null ? null : { at: startedAt, rid: startedRid };
+  const isItsEnd = current !== null && current.rid === rid;
+  if (kind === "start") {
+    const isWatched = current !== null && overranAt !== null && !isItsEnd;
+    return isWatched ? seen : watching(seen, { at: now, rid }, timing);
+  }
+  const ends = current !== null && endsRun({ kind, rid }, current);
+  const left = ends ? watching(seen, runAfter(open(), current), timing) : seen;
+  const ended = { ...left, lastDurationMs: isItsEnd ? ranMs(current.at, now) : otherMs, repeatAt: null };
   return kind === "fail" ? ended : withNextExpected(ended, timing, now);
+}
+
+/** The state after the end of its current run was overdue: the next one is watched. */
+export function afterOverrun(state: HeartbeatState, timing: Timing, open: readonly Run[]): HeartbeatState {
+  const next =
+    state.startedAt === null ? null : runAfter(open, { at: state.startedAt, rid: state.startedRid });
+  return next === null ? { ...state, overranAt: null } : watching(state, next, timing);
+}
+
+/** The first run that started after another one; those before it are overdue, and reported. */
+function runAfter(open: readonly Run[], { at, rid }: Run): Run | null {
+  return open.find((run) => run.at >= at && run.rid !== rid) ?? null;
 }
 
 /** The state after a success at `since`, with the time of the next one. */

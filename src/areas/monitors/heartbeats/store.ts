@@ -2,7 +2,7 @@ import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { PINGS_STORED, type PingKind } from "./schema.ts";
-import type { HeartbeatState, PingRequest, Timing } from "./state.ts";
+import type { HeartbeatState, PingRequest, RunPing, Timing } from "./state.ts";
 
 /** The settings of a heartbeat. */
 export interface HeartbeatSettings extends Timing {
@@ -170,6 +170,9 @@ export function pingStore(db: Database) {
   const stored = db.all<PingRow & { number: number }, [first: number, end: number]>(
     "SELECT number, at, kind, exit, duration_ms AS durationMs, rid, ip, body FROM heartbeat_pings WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT 100",
   );
+  const runPings = db.all<Pick<PingRow, "at" | "kind" | "rid">, [first: number, end: number]>(
+    "SELECT at, kind, rid FROM heartbeat_pings WHERE id >= ? AND id < ? ORDER BY number",
+  );
   const startOf = db.one<{ at: number }, [first: number, end: number, rid: Uint8Array]>(
     "SELECT at FROM heartbeat_pings WHERE id >= ? AND id < ? AND kind = 'start' AND rid = ? ORDER BY number DESC LIMIT 1",
   );
@@ -190,6 +193,9 @@ export function pingStore(db: Database) {
     ipOf: (ref: number, number: number) => pingAt(placeOf(ref, number))?.ip ?? null,
     /** Body of a ping, one of the last. */
     bodyOf: (ref: number, number: number) => pingAt(placeOf(ref, number))?.body ?? null,
+    /** Which runs a heartbeat's last pings belong to, oldest first. */
+    runPings: (ref: number): RunPing[] =>
+      runPings(...placesOf(ref)).map((ping) => ({ ...ping, rid: textOf(ping.rid) })),
     /** Start of a run, if it is among the stored pings. */
     startOf: (ref: number, rid: string) => startOf(...placesOf(ref), uuidToBytes(rid))?.at ?? null,
     removePings: (tx: Tx, ref: number) => removed(tx, ...placesOf(ref)),
