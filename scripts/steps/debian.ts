@@ -32,7 +32,7 @@ const NEEDS = [
   // The configurations in the guides are tried as they stand.
   ...["nginx", "caddy"].map((proxy) => ({
     package: proxy,
-    tests: ["test/docs/", "test/examples/", "test/cluster/"],
+    tests: ["test/docs/", "test/examples/", "test/cluster/", "test/deployment/"],
     isThere: () => findProgram(proxy) !== null,
   })),
   // The commit log is tested with the real engines.

@@ -1,16 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../scripts/processes/ports.ts";
 import { ROOT } from "../../scripts/processes/server-process.ts";
-import { findProgram } from "../../scripts/steps/debian.ts";
 import { makeBearer, makeKey } from "../areas/keys/support.ts";
+import { Proxies } from "../support/proxies.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { readPage } from "./page.ts";
 
 const PAGE = readPage("docs/guides/protect-an-api.md");
-const START_TRIES = 200;
 /** Timeout for the start of a proxy, long because the machine may be busy. */
 const TIMEOUT_MS = 30_000;
 
@@ -20,10 +19,11 @@ let proxyKey: string;
 let folder: string;
 /** The server behind the proxies, which responds with the headers that it received. */
 let api: ReturnType<typeof Bun.serve>;
-const running: Bun.Subprocess[] = [];
+let proxies: Proxies;
 beforeAll(async () => {
   server = await startTestServer({ args: ["--trust-proxy", "127.0.0.1"] });
   folder = mkdtempSync(join(tmpdir(), "ninefold-proxies-"));
+  proxies = new Proxies(folder);
   api = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -42,12 +42,7 @@ beforeEach(async () => {
   account = await server.account({ tier: "unlimited" });
   proxyKey = (await makeBearer(account, ["check:write"])).secret;
 });
-afterEach(async () => {
-  for (const child of running.splice(0)) {
-    child.kill();
-    await child.exited;
-  }
-});
+afterEach(() => proxies.stop());
 
 /** The page's block in a language, with this test's ports and keys. */
 function snippet(language: string, port: number): string {
@@ -62,48 +57,16 @@ function snippet(language: string, port: number): string {
     .replaceAll("sm_…", proxyKey);
 }
 
-/** Starts a program that listens on a port, and waits for it. */
-async function run(
-  port: number,
-  command: string[],
-  environment: Record<string, string> = {},
-): Promise<string> {
-  const env = { PATH: String(process.env["PATH"]), HOME: folder, ...environment };
-  running.push(
-    Bun.spawn(command, { cwd: folder, env, stdout: "ignore", stderr: Bun.file(join(folder, "err")) }),
-  );
-  const url = `http://127.0.0.1:${port}`;
-  for (let tries = 0; tries < START_TRIES; tries += 1) {
-    const answer = await fetch(url).catch(() => null);
-    if (answer !== null) return url;
-    await Bun.sleep(50);
-  }
-  throw new Error(await Bun.file(join(folder, "err")).text());
-}
-
-function program(name: string): string {
-  const path = findProgram(name);
-  if (path === null) throw new Error(`there is no ${name}: scripts/test installs it`);
-  return path;
-}
-
-function nginx(): Promise<string> {
+async function nginx(): Promise<string> {
   const port = freePort();
-  mkdirSync(join(folder, "tmp"), { recursive: true });
-  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (name) => `${name}_temp_path tmp/${name};`,
-  );
-  const asRoot = process.getuid?.() === 0 ? "user root;" : "";
-  const around = `${asRoot} daemon off; pid nginx.pid; error_log err; events {}\nhttp { access_log off; ${places.join(" ")}\n`;
-  writeFileSync(join(folder, "nginx.conf"), `${around}${snippet("nginx", port)}}\n`);
-  return run(port, [program("nginx"), "-p", folder, "-e", "err", "-c", "nginx.conf"]);
+  await proxies.nginx(snippet("nginx", port), port);
+  return `http://127.0.0.1:${port}`;
 }
 
-function caddy(): Promise<string> {
+async function caddy(): Promise<string> {
   const port = freePort();
-  writeFileSync(join(folder, "Caddyfile"), `{\nadmin off\nauto_https off\n}\n${snippet("caddy", port)}`);
-  const command = [program("caddy"), "run", "--config", "Caddyfile", "--adapter", "caddyfile"];
-  return run(port, command, { NINEFOLD_API_KEY: proxyKey });
+  await proxies.caddy(snippet("caddy", port), port, { NINEFOLD_API_KEY: proxyKey });
+  return `http://127.0.0.1:${port}`;
 }
 
 const customer = (terms: object = {}) => makeKey(account, { owner_id: "acme", ...terms });
@@ -180,7 +143,8 @@ test(
     const client = join(ROOT, "src/client/index.ts");
     writeFileSync(join(folder, "orders.ts"), snippet("ts", port).replace("ninefold/client", client));
     const environment = { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: proxyKey };
-    const url = await run(port, [process.execPath, "--no-env-file", "orders.ts"], environment);
+    await proxies.run(port, [process.execPath, "--no-env-file", "orders.ts"], environment);
+    const url = `http://127.0.0.1:${port}`;
     await refill(1);
     const { secret } = await customer();
     const ask = async (authorization: string) => {
