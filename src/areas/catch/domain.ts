@@ -72,6 +72,7 @@ export const INGEST_STATUSES = [
   "ignored",
   "rejected",
   "duplicate",
+  "loop_detected",
 ] as const;
 
 /** How an attempt was made: forwarded, replayed, or fetched and acknowledged by a client. */

@@ -128,9 +128,7 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
     .patch(
       "/v1/catch/buckets/:bucket_id",
       ({ call, params, body }) =>
-        call.perform((tx) =>
-          buckets.view(buckets.change(tx, call.caller.project.ref, params.bucket_id, body), call),
-        ),
+        call.perform((tx) => buckets.view(buckets.change(tx, call, params.bucket_id, body), call)),
       {
         op: {
           name: "catch.buckets.update",
@@ -199,6 +197,10 @@ const SETTINGS_RESPONSES = {
   403: { description: INVALID, content: REPORT },
   429: { description: OVERLOADED, content: REPORT },
   503: { description: OVERLOADED, content: REPORT },
+  508: {
+    description: "The webhook is in a loop: it was forwarded too often (`X-Ninefold-Hops` is 8 or more).",
+    content: REPORT,
+  },
 } as const;
 
 function ingestRoutes(api: Api, ingestion: Ingestion) {

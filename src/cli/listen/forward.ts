@@ -1,6 +1,7 @@
 import { attempt } from "../../kernel/outbound/attempt.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { headerError, type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
+import { hopsHeader } from "../../kernel/outbound/hops.ts";
 import type { JsonObject } from "../api/http-api.ts";
 import type { ListenOptions } from "./options.ts";
 
@@ -90,7 +91,11 @@ export class Forwarding {
    */
   private headersOf({ id, headers, received_at }: StreamedEvent): RequestHeaders {
     const sendable = Object.entries(headers).filter(([name, value]) => headerError(name, value) === null);
-    const ours = { "X-Svc-Event-Id": id, "X-Svc-Timestamp": String(Date.parse(received_at)) };
+    const ours = {
+      "X-Svc-Event-Id": id,
+      "X-Svc-Timestamp": String(Date.parse(received_at)),
+      ...hopsHeader(headers),
+    };
     return withDefaults(ours, withDefaults(this.options.headers, Object.fromEntries(sendable)));
   }
 }

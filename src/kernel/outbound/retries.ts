@@ -1,5 +1,6 @@
 import { durationMs } from "../data/duration.ts";
 import { invalidField } from "../errors.ts";
+import { LOOP_DETECTED } from "./hops.ts";
 
 /** Longest delay that a target can request with `Retry-After`. */
 export const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
@@ -27,7 +28,7 @@ export interface AttemptResult {
 export interface RetryRule {
   /** Statuses below it, from 200, are a success. */
   readonly successBelow: 300 | 400;
-  /** `all` failures, `unless-final` (410, and addresses that are not allowed), or only `temporary` ones. */
+  /** `all` failures, `unless-final` (410, and addresses that are not allowed), or only `temporary` ones; never a 508. */
   readonly repeats: "all" | "unless-final" | "temporary";
   /** Whether delays vary by a tenth. */
   readonly jitter: boolean;
@@ -81,6 +82,8 @@ export function errorOf({ status, failure }: Pick<AttemptResult, "status" | "fai
 }
 
 function isRepeated({ repeats }: RetryRule, { status, failure }: AttemptResult): boolean {
+  // The webhook is in a loop: each attempt would be received again.
+  if (status === LOOP_DETECTED) return false;
   if (repeats === "all") return true;
   if (failure !== null) return failure.kind !== "blocked" && failure.kind !== "invalid";
   if (repeats === "unless-final") return status !== GONE;

@@ -115,7 +115,7 @@ describe("a forwarded request", () => {
     expect(names.toSorted()).toEqual([
       ...["accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"],
       ...["webhook-id", "webhook-signature", "webhook-timestamp"],
-      ...["x-github-delivery", "x-github-event", "x-hub-signature-256"],
+      ...["x-github-delivery", "x-github-event", "x-hub-signature-256", "x-ninefold-hops"],
     ]);
     expect(stage.receiver.hits[0]?.headers.get("x-svc-event-id")).toMatch(/^evt_/);
     expect(signatureOf(stage.receiver.hits[0])).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);

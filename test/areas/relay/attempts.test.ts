@@ -33,6 +33,7 @@ describe("an attempt", () => {
       "X-Svc-Timestamp": header("x-svc-timestamp"),
       "X-Svc-Signature": header("x-svc-signature"),
       "X-Svc-Delivery-Id": header("x-svc-delivery-id"),
+      "X-Ninefold-Hops": "1",
       "webhook-id": header("webhook-id"),
       "webhook-timestamp": header("webhook-timestamp"),
       "webhook-signature": header("webhook-signature"),

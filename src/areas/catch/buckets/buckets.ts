@@ -30,6 +30,7 @@ import {
   type EventStore,
   encodeProvider,
 } from "../store.ts";
+import { bucketIdIn } from "./own-path.ts";
 import {
   changedSettings,
   openSettings,
@@ -71,6 +72,8 @@ export interface FailureNotice {
 /** The project's endpoints, which may be targets of buckets, and the deliveries of events to them. */
 interface EndpointPort {
   hasEndpoint(projectRef: number, endpointId: string): boolean;
+  /** The URL of an endpoint; null when the project has none with this id. */
+  urlOf(projectRef: number, endpointId: string): string | null;
   /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
   accepting(
     projectRef: number,
@@ -289,7 +292,13 @@ export class Buckets {
    * Updates the given fields; omitted fields keep their values.
    * @throws ApiError `catch.bucket_not_found`, `bucket_name_taken`, `validation_error`
    */
-  change(tx: Tx, projectRef: number, id: string, changes: BucketUpdateBody): BucketActor {
+  change(
+    tx: Tx,
+    { caller, ownUrls }: Pick<Call, "caller" | "ownUrls">,
+    id: string,
+    changes: BucketUpdateBody,
+  ): BucketActor {
+    const projectRef = caller.project.ref;
     const bucket = this.ofProject(projectRef, id);
     const { name, target_url, signing_secret, settings, live, pull, updated_at } = bucket;
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
@@ -305,6 +314,7 @@ export class Buckets {
     const { targets = settings.stored.targets } = changes;
     if ([changes.target_url, delivery, changes.targets].some((value) => value !== undefined))
       this.assertTarget(url, pulls, targets ?? []);
+    this.assertNoLoop(bucket, changes, ownUrls);
     this.assertNameFree(projectRef, called, bucket);
     const sent = isSending(bucket);
     const hadTargets = hasTargets(bucket);
@@ -432,6 +442,27 @@ export class Buckets {
         "cannot be combined with target_url: set target_url to null, or targets to []",
       );
     this.deps.outbound.policy.assertUrl("target_url", url, { requireHttps: true });
+  }
+
+  /** A new bucket needs no check, since nothing knows its id. @throws ApiError `validation_error` */
+  private assertNoLoop(
+    { id, project_ref }: BucketActor,
+    { target_url, targets }: BucketUpdateBody,
+    ownUrls: readonly string[],
+  ): void {
+    if (target_url && bucketIdIn(target_url, ownUrls) === id)
+      throw invalidField(
+        "target_url",
+        "must not be a URL of this bucket, which would forward each event to itself",
+      );
+    for (const [at, { endpoint_id }] of (targets ?? []).entries()) {
+      const url = this.deps.endpoints.urlOf(project_ref, endpoint_id);
+      if (url !== null && bucketIdIn(url, ownUrls) === id)
+        throw invalidField(
+          `targets.${at}.endpoint_id`,
+          "must not be an endpoint whose URL is one of this bucket",
+        );
+    }
   }
 
   private seal(id: string, secret: string | null): Uint8Array | null {

@@ -1,5 +1,6 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import { attempt, isLocalFailure, LOCAL_RETRY_MS, resultOf } from "../../../kernel/outbound/attempt.ts";
+import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import { replaySignature } from "../../../kernel/outbound/signing.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
@@ -70,6 +71,7 @@ export async function forward(
       "X-Svc-Event-Id": eventId,
       "X-Svc-Timestamp": String(received_at),
       "User-Agent": "Svc-Relay/1.0",
+      ...hopsHeader(received),
       ...signed,
     },
     body,

@@ -1,4 +1,5 @@
 import { headerError } from "../../../kernel/outbound/headers.ts";
+import { HOPS_HEADER } from "../../../kernel/outbound/hops.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
 import type { Provider } from "../domain.ts";
 import type { EventHeaders } from "../ingestion/event-headers.ts";
@@ -17,6 +18,7 @@ export function originalHeaders(
   return Object.fromEntries(
     Object.entries(received).filter(
       ([name, value]) =>
+        name !== HOPS_HEADER.toLowerCase() &&
         (name === "content-type" || (preset !== null && isProviderHeader(preset, name))) &&
         headerError(name, value) === null,
     ),

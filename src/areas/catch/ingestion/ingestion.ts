@@ -5,6 +5,7 @@ import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
+import { HOPS_HEADER, HOPS_MAX, hopsOf, LOOP_DETECTED } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
@@ -90,7 +91,7 @@ export class Ingestion {
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return this.receiveForNone(inbound);
     const way = originOf(inbound);
-    let result = this.resultBeforeBody(bucket, way);
+    let result = this.resultBeforeBody(bucket, way, inbound.request.headers);
     try {
       // One async function from here to the commit: each further promise costs half a microsecond.
       result ??= await this.keep(bucket, way, inbound.request.headers, await inbound.readBytes());
@@ -117,8 +118,13 @@ export class Ingestion {
   }
 
   /** The result of a request whose body is not needed for it; null for others. @throws ApiError as {@link respondToQuery} */
-  private resultBeforeBody(bucket: BucketActor, way: Way): Ingested | ChallengeResponse | null {
+  private resultBeforeBody(
+    bucket: BucketActor,
+    way: Way,
+    headers: Headers,
+  ): Ingested | ChallengeResponse | null {
     if (this.deps.accounts.account(bucket.account_ref).suspended) return notStored("ignored");
+    if (hopsOf(headers.get(HOPS_HEADER)) >= HOPS_MAX) return notStored("loop_detected");
     const method = way.method ?? "POST";
     const challenge = respondToQuery(bucket, method, way.query ?? "");
     if (challenge !== null) return challenge;
@@ -279,6 +285,8 @@ function responseOf(
 ): Ingested | ChallengeResponse {
   const { status, verification } = result;
   const { response = null, overload_status = 200 } = stored;
+  // The sender must not repeat it, whatever the bucket responds with.
+  if (status === "loop_detected") return reply(LOOP_DETECTED, result) as unknown as ChallengeResponse;
   const code = verification === "invalid" ? invalidStatus(provider, stored) : 200;
   // The API document lists the statuses separately: the route's schema has only 200.
   if (code !== 200) return reply(code, result) as unknown as ChallengeResponse;

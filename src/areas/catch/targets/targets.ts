@@ -1,7 +1,9 @@
 import { findExcess, JSON_LEVELS_MAX } from "../../../json-text.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
+import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { BucketActor, Buckets, CatchDeps, EndpointDelivery } from "../buckets/buckets.ts";
+import { bucketIdIn } from "../buckets/own-path.ts";
 import type { EventStatus } from "../domain.ts";
 import type { FailureNotices } from "../forwarding/failure-notices.ts";
 import { originalHeaders, standardHeadersOf } from "../forwarding/request.ts";
@@ -97,7 +99,11 @@ export class Targets {
         ...originalHeaders(bucket, row.provider, received),
         ...senderHeaders(standardHeadersOf(received)),
       },
-      own: { "X-Svc-Event-Id": event.event_id, "X-Svc-Timestamp": String(row.received_at) },
+      own: {
+        "X-Svc-Event-Id": event.event_id,
+        "X-Svc-Timestamp": String(row.received_at),
+        ...hopsHeader(received),
+      },
     };
   }
 
@@ -110,6 +116,17 @@ export class Targets {
   /** Ids of some buckets that deliver to an endpoint. */
   bucketsOf(endpointId: string): string[] {
     return this.deps.store.bucketsWithTarget(endpointId).map(({ id }) => id);
+  }
+
+  /**
+   * The bucket that delivers to an endpoint and receives what is sent to `url`; null if there is none. `ownUrls`: starts of
+   * this server's URLs.
+   */
+  loopThrough(endpointId: string, url: string, ownUrls: readonly string[]): string | null {
+    const id = bucketIdIn(url, ownUrls);
+    const bucket = id === null ? undefined : this.buckets.find(id);
+    const isTarget = bucket?.settings.targets.some(({ endpoint_id }) => endpoint_id === endpointId) === true;
+    return isTarget ? id : null;
   }
 
   private find({ bucket_id, event_id }: EventIds): { bucket: BucketActor; row: EventRow } | null {

@@ -5,7 +5,7 @@ import { givenHeaders, type RequestHeaders } from "../../../kernel/outbound/head
  * as dashes.
  */
 const RESERVED_HEADERS =
-  /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
+  /^(x[-_]svc[-_].*|x[-_]ninefold[-_]hops|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
 /** Checks a user's headers and removes the reserved ones. @throws ApiError `validation_error` */
 export function withoutReservedHeaders(given: RequestHeaders): RequestHeaders {

@@ -8,6 +8,7 @@ import {
 } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type {
   AttemptListener,
   Destination,
@@ -248,7 +249,7 @@ export class WebhookSender {
     now: number,
     body: SignedBody,
   ): Promise<RequestHeaders> {
-    if (destination !== null) return {};
+    if (destination !== null) return hopsHeader();
     const { accounts, secrets } = this.deps;
     const { kind, event, relay_id: relayId } = relay.item;
     const key = accounts.signingKey(relay.accountRef);
@@ -264,6 +265,7 @@ export class WebhookSender {
           };
     return {
       ...own,
+      ...hopsHeader(),
       "X-Svc-Delivery-Id": relayId,
       ...(await secrets.headers(relay.projectRef, relayId, now, body)),
     };

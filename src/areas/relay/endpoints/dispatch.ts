@@ -1,5 +1,6 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { AttemptResult, NextStep } from "../../../kernel/outbound/retries.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
@@ -226,7 +227,7 @@ export class EndpointDispatch {
     { id, body, own }: EndpointRequest,
   ): Promise<RequestHeaders> {
     const signed = await this.deps.secrets.headers(endpointRef ?? 0, id, now, body);
-    return { "X-Svc-Delivery-Id": item.relay_id, ...own, ...signed };
+    return { "X-Svc-Delivery-Id": item.relay_id, ...hopsHeader(), ...own, ...signed };
   }
 
   /** The next step after attempt number `number`. */

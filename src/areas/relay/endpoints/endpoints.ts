@@ -183,8 +183,18 @@ export class Endpoints {
     };
   }
 
-  /** @throws ApiError `not_found`, `endpoint_name_taken`; `conflict` for another owner */
-  change(tx: Tx, caller: Caller, endpointId: string, input: EndpointInput): RelayEndpointItem {
+  /**
+   * `ownUrls`: starts of this server's URLs.
+   * @throws ApiError `not_found`, `endpoint_name_taken`; `conflict` for another owner; `validation_error` for a URL of a bucket
+   * that delivers to this endpoint
+   */
+  change(
+    tx: Tx,
+    caller: Caller,
+    endpointId: string,
+    input: EndpointInput,
+    ownUrls: readonly string[],
+  ): RelayEndpointItem {
     const { project } = caller;
     const { endpoints, registry, stateChanged } = this.deps;
     const before = this.find(caller, endpointId);
@@ -192,6 +202,7 @@ export class Endpoints {
     const shownBefore = this.itemView(before);
     const { name = before.row.name, custom = before.custom, state, metadata, secret, terms } = input;
     const { owner_id } = before.row;
+    if (terms.url !== undefined) this.assertNoLoop(endpoint_id, terms.url, ownUrls);
     if (input.ownerId !== undefined && input.ownerId !== owner_id)
       throw new ApiError(
         "conflict",
@@ -382,6 +393,12 @@ export class Endpoints {
     if (bucket_id === undefined) return;
     const message = `Buckets deliver their events to this endpoint: ${buckets.join(", ")}. Remove it from their targets first.`;
     throw new ApiError("endpoint_in_use", message, { extras: { bucket_id } });
+  }
+
+  private assertNoLoop(endpointId: string, url: string, ownUrls: readonly string[]): void {
+    const bucketId = this.deps.source.loopThrough(endpointId, url, ownUrls);
+    if (bucketId !== null)
+      throw invalidField("url", `must not lead to the bucket ${bucketId}, which delivers to this endpoint`);
   }
 
   private assertMaySubscribe(projectRef: number): void {

@@ -31,4 +31,9 @@ export interface EventSource {
   changed(tx: Tx, event: InboundEvent, change: EventChange): void;
   /** Ids of some buckets that deliver to an endpoint. */
   bucketsOf(endpointId: string): readonly string[];
+  /**
+   * The bucket that delivers to an endpoint and receives what is sent to `url`; null if there is none. `ownUrls`: starts of
+   * this server's URLs.
+   */
+  loopThrough(endpointId: string, url: string, ownUrls: readonly string[]): string | null;
 }

@@ -32,6 +32,11 @@ export class EventDeliveries {
     return this.find(projectRef, endpointId)?.row.owner_id === null;
   }
 
+  /** The URL of an endpoint; null when the project has none with this id. */
+  urlOf(projectRef: number, endpointId: string): string | null {
+    return this.find(projectRef, endpointId)?.terms.url ?? null;
+  }
+
   /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
   accepting(projectRef: number, endpointId: string, { type, value }: EventProperties): number | null {
     const endpoint = this.find(projectRef, endpointId);

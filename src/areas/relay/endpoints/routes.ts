@@ -82,7 +82,9 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
       "/v1/relay/endpoints/:endpoint_id",
       ({ call, params, body }) => {
         const input = endpoints.prepare(body);
-        return call.perform((tx) => endpoints.change(tx, call.caller, params.endpoint_id, input));
+        return call.perform((tx) =>
+          endpoints.change(tx, call.caller, params.endpoint_id, input, call.ownUrls),
+        );
       },
       {
         op: {

@@ -110,7 +110,16 @@ export class Peers {
    * its `Host`, and the scheme that it came by.
    */
   origin(request: Request, server: Listener | null): string {
-    if (this.publicOrigin !== null) return this.publicOrigin;
+    return this.publicOrigin ?? this.shownOrigin(request, server);
+  }
+
+  /** All starts of this server's URLs that are known: its `publicUrl`, where the request came in, and where it listens. */
+  ownUrls(request: Request, server: Listener | null): string[] {
+    const listening = (server?.url ?? this.configured).origin;
+    return [this.baseUrl(request, server), this.shownOrigin(request, server), listening];
+  }
+
+  private shownOrigin(request: Request, server: Listener | null): string {
     // With a Host that makes no URL, the server hands out the target alone.
     const own = server === null ? this.configured : (URL.parse(request.url) ?? server.url);
     const scheme = this.scheme(request, server) ?? own.protocol.slice(0, -1);

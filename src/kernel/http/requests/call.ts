@@ -97,6 +97,11 @@ export class OpenCall implements Warnings {
     return this.deps.peers.baseUrl(this.request, this.deps.server());
   }
 
+  /** Starts of this server's URLs: see {@link Peers.ownUrls}. */
+  get ownUrls(): readonly string[] {
+    return this.deps.peers.ownUrls(this.request, this.deps.server());
+  }
+
   /** The origin of the request, for logs and sessions. */
   get requestOrigin(): RequestOrigin {
     const isOffline = this.deps.server() === null;

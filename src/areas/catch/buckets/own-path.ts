@@ -1,0 +1,19 @@
+import { isLoopbackName } from "../../../kernel/http/access/addresses.ts";
+
+/** The public paths of a bucket, and those below them. */
+const PUBLIC_PATH = /^\/v1\/(?:in|catch)\/([^/]+)(?:\/|$)/;
+
+/** The id in a URL of a bucket of this server; null for other URLs. `ownUrls`: starts of this server's URLs. */
+export function bucketIdIn(url: string, ownUrls: readonly string[]): string | null {
+  const target = URL.parse(url);
+  if (target === null) return null;
+  for (const own of ownUrls) {
+    const { host, port, hostname, pathname } = new URL(own);
+    const bothLoopback = port === target.port && isLoopbackName(hostname) && isLoopbackName(target.hostname);
+    const prefix = pathname === "/" ? "" : pathname;
+    if ((host !== target.host && !bothLoopback) || !target.pathname.startsWith(prefix)) continue;
+    const id = PUBLIC_PATH.exec(target.pathname.slice(prefix.length))?.[1];
+    if (id !== undefined) return id;
+  }
+  return null;
+}
