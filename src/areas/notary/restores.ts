@@ -9,7 +9,7 @@ import { type Fork, originOf } from "./history.ts";
 import type { NotaryService } from "./service.ts";
 import type { NotaryStore } from "./store.ts";
 import type { Uploads } from "./uploads.ts";
-import type { Witnesses } from "./witnesses/witnesses.ts";
+import type { Witnesses, WitnessProblem } from "./witnesses/witnesses.ts";
 
 /** Kind of the durable job that checks a restored chain. Its key is the project. */
 export const RESTORED_JOB = "notary.restored";
@@ -90,18 +90,24 @@ export class Restores {
   }
 
   private async check(projectRef: number, { since, failures }: Attempts): Promise<JobOutcome> {
-    const { kernel, notary } = this.deps;
+    const { kernel, notary, witnesses } = this.deps;
     const chain = notary.chain(projectRef);
     if (chain === undefined || chain.restored === null || chain.fork !== null) return {};
-    const found = await this.findLonger(projectRef, chain);
+    const { found, problems } = await this.findLonger(projectRef, chain);
     const now = kernel.clock.now();
+    const record = (tx: Tx): ChainActor | undefined => {
+      const current = notary.chain(projectRef, tx);
+      if (current !== undefined) witnesses.recordProblems(tx, current, problems);
+      return current;
+    };
     if (found === "unknown" && now - since < UNREACHABLE_MS) {
       const payload: Attempts = { since, failures: failures + 1 };
-      return { retryAt: now + retryDelayMs(payload.failures, kernel.ids.fraction()), payload };
+      const retryAt = now + retryDelayMs(payload.failures, kernel.ids.fraction());
+      return { retryAt, payload, record: (tx) => void record(tx) };
     }
     return {
       record: (tx) => {
-        const current = notary.chain(projectRef, tx);
+        const current = record(tx);
         if (current === undefined || current.restored === null) return;
         if (found !== null && found !== "unknown") this.setFork(tx, current, found);
         else this.declare(tx, projectRef, current);
@@ -109,19 +115,26 @@ export class Restores {
     };
   }
 
-  /** The longer history that the storage or a witness has seen; null if all deny it, `unknown` while one does not say. */
-  private async findLonger(projectRef: number, chain: ChainActor): Promise<Fork | null | "unknown"> {
+  /**
+   * The longer history that the storage or a witness proves: by a receipt or a checkpoint with the signature of this chain. Null
+   * if none does, `unknown` while one does not say.
+   */
+  private async findLonger(
+    projectRef: number,
+    chain: ChainActor,
+  ): Promise<{ found: Fork | null | "unknown"; problems: readonly WitnessProblem[] }> {
     const { uploads, witnesses } = this.deps;
-    const [isStored, seen] = await Promise.all([
-      uploads.hasReceipt(projectRef, chain.sequence + 1),
+    const [isStored, { found: seen, problems }] = await Promise.all([
+      uploads.hasNextReceipt(projectRef, chain),
       witnesses.findLonger(chain),
     ]);
-    if (seen !== null && seen !== "unknown") return seen;
-    if (isStored === true) return { by: "the storage", seen: chain.sequence + 1 };
-    return isStored === null ? "unknown" : seen;
+    const stored: Fork = { by: "the storage", seen: chain.sequence + 1 };
+    if (seen !== null && seen !== "unknown") return { found: seen, problems };
+    if (isStored === true) return { found: stored, problems };
+    return { found: isStored === null ? "unknown" : seen, problems };
   }
 
-  /** Stops a chain of which a witness has cosigned more than the server ever signed under the origin of `epoch`. */
+  /** Stops a chain of which a witness proves more than the server knows to have signed under the origin of `epoch`. */
   detect(tx: Tx, chain: ChainActor, epoch: number, fork: Fork): void {
     const isOutdated = chain.epoch !== epoch || chain.fork !== null || chain.restored !== null;
     const { size = 0 } = this.deps.checkpoints.submitted(chain, epoch) ?? {};

@@ -5,16 +5,18 @@ import type { Caller, CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import {
-  hasObject,
   objectUrl,
   type PutOutcome,
   putOnce,
   type Replaceable,
+  readStart,
   type S3Bucket,
 } from "../../kernel/outbound/s3.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { createNativeCrypto } from "../../verify/native.ts";
+import { checkReceipt, isObject, publicKeyX } from "../../verify/receipt.ts";
 import type { ChainActor, LogEntry, PredictedReceipt } from "./chain.ts";
 import {
   assertValidStorage,
@@ -39,10 +41,16 @@ export const CONCURRENT_UPLOADS_MAX = 256;
 /** Bytes of a receipt with the largest log, whose text may be longer than that of the request: each character escaped. */
 const COPY_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Kind of the durable job that uploads buffered receipts. Each project has one; its key is the project. */
+/** Bytes of a copy that its fields before the log fit in: about 600. */
+const RECEIPT_HEAD_BYTES = 2_048;
+
+const crypto = createNativeCrypto();
+
 /** Problem of a storage whose credentials a restore without the master key has removed. */
 const CREDENTIALS_LOST =
   "the credentials were lost in a restore: set them again with POST /v1/witness/config";
+
+/** Kind of the durable job that uploads buffered receipts. Each project has one; its key is the project. */
 export const UPLOAD_JOB = "notary.deliver";
 
 /** Storage configurations in memory, about 1 KB each. */
@@ -238,18 +246,24 @@ export class Uploads {
     );
   }
 
-  /** Whether a project's storage has a receipt; null if it does not say. False without a storage. */
-  async hasReceipt(projectRef: number, sequence: number): Promise<boolean | null> {
+  /**
+   * Whether a project's storage has a receipt that follows the chain's last one, with the chain's signature: any other object of
+   * that name proves nothing. Null if the storage does not say; false without a storage.
+   */
+  async hasNextReceipt(projectRef: number, chain: ChainActor): Promise<boolean | null> {
     const { store } = this.destination(projectRef);
     if (store === null) return false;
     const bucket = this.bucketOf(projectRef, store);
     if (bucket === null) return null;
-    return hasObject(
+    const sequence = chain.sequence + 1;
+    const start = await readStart(
       this.deps.outbound,
       bucket,
       objectKey(store.prefix, sequence),
+      RECEIPT_HEAD_BYTES,
       IMMEDIATE_UPLOAD_TIMEOUT_MS,
     );
+    return start && isReceiptOf(chain, sequence, start);
   }
 
   /** A storage with its credentials; null if a restore has removed them. */
@@ -390,6 +404,30 @@ function auditFields({ endpoint, bucket, region, prefix, ...keys }: NewReceiptSt
     accessKeyId: masked(access_key_id),
     secretAccessKey,
   };
+}
+
+/** Whether the start of a copy is that of a receipt of a chain. */
+function isReceiptOf({ publicX }: ChainActor, sequence: number, start: Uint8Array): boolean {
+  const text = Buffer.from(start).toString("utf8");
+  // The fields before the log; see replaceableBy.
+  const end = text.indexOf("}") + 1;
+  const fields: unknown = parsedOrNull(`${text.slice(0, end)}}`);
+  if (
+    !isObject(fields) ||
+    fields.sequence_id !== String(sequence) ||
+    publicKeyX(fields.public_key) !== publicX
+  )
+    return false;
+  const { signature_valid, chain_link_valid } = checkReceipt(fields, crypto);
+  return signature_valid.length === 0 && chain_link_valid.length === 0;
+}
+
+function parsedOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The copy of a receipt from before its text was deleted, which begins with the same fields; null if it was not. */

@@ -114,19 +114,23 @@ function startsWith(bytes: Uint8Array, start: Uint8Array): boolean {
 }
 
 /**
- * Whether an object exists; null if the storage does not say. A storage that does not show its list returns 403 for an object
- * that does not exist.
+ * The first bytes of an object; false if there is none, null if the storage does not say. A storage that does not show its list
+ * returns 403 for an object that does not exist.
  */
-export async function hasObject(
+export async function readStart(
   client: S3Client,
   bucket: S3Bucket,
   key: string,
+  bytes: number,
   timeoutMs: number,
-): Promise<boolean | null> {
-  const outcome = await sendToBucket(client, bucket, { method: "HEAD", key, timeoutMs });
+): Promise<Uint8Array | false | null> {
+  const headers = { range: `bytes=0-${bytes - 1}` };
+  const request: S3Request = { method: "GET", key, headers, timeoutMs, bodyBytesMax: bytes };
+  const outcome = await sendToBucket(client, bucket, request);
   if (!outcome.answered) return null;
-  if (outcome.status === 404 || outcome.status === 403) return false;
-  return isSuccess(WEBHOOK_RULE, outcome.status) ? true : null;
+  // An empty object has no range.
+  if (outcome.status === 404 || outcome.status === 403 || outcome.status === 416) return false;
+  return isSuccess(WEBHOOK_RULE, outcome.status) ? outcome.body : null;
 }
 
 /** Sends one request with AWS Signature V4 through the guarded client. Redirects are not followed. */

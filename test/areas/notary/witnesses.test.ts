@@ -225,6 +225,81 @@ describe("a restored chain", () => {
   });
 });
 
+describe("a larger size that a witness names", () => {
+  const CLAIMED = `${Number.MAX_SAFE_INTEGER}\n`;
+  /** A chain of three receipts, and the checkpoint over them. */
+  let account: AccountClient;
+  let own: string;
+  beforeEach(async () => {
+    account = await server.account();
+    await chainOf(account, 3);
+    own = (await account.get("/v1/witness/checkpoint")).text;
+  });
+
+  /** Names a larger size, and returns what `proof` does for its checkpoint. */
+  function claims(proof: () => Response): void {
+    sink.answersBy(({ method }) => (method === "GET" ? proof() : conflict(CLAIMED)));
+  }
+
+  const larger = (note: string) => note.replace("\n3\n", "\n4\n");
+  /** A valid checkpoint over four receipts, of another chain. */
+  const foreign = async () => {
+    const other = await server.account();
+    await chainOf(other, 4);
+    return (await other.get("/v1/witness/checkpoint")).text;
+  };
+
+  test.each([
+    ["no checkpoint", () => ({ status: 404, text: "none" })],
+    ["something else", () => ({ status: 200, text: "hello\n" })],
+    ["a redirect", () => ({ status: 302, text: "" })],
+    ["a checkpoint with an invalid signature", () => ({ status: 200, text: larger(own) })],
+    [
+      "a checkpoint without a signature of the chain",
+      () => ({ status: 200, text: `${larger(own).split("\n\n")[0]}\n\n` }),
+    ],
+    ["a checkpoint of the same size", () => ({ status: 200, text: own })],
+    ["a checkpoint of another chain", async () => ({ status: 200, text: await foreign() })],
+  ] as const)("does not stop the chain with %s as its proof", async (_, proof) => {
+    const { status, text } = await proof();
+    claims(() => new Response(text, { status }));
+    await account.put(WITNESSES, { witnesses: [SINK()] });
+    for (let n = 4; n < 7; n += 1) {
+      await server.clock.advance(SUBMISSION_INTERVAL_MS);
+      expect((await log(account, n)).status).toBe(200);
+    }
+    const paths = new Set(sink.received.filter(({ method }) => method === "GET").map(({ path }) => path));
+    const origin = new Bun.CryptoHasher("sha256").update(own.split("\n")[0] ?? "").digest("hex");
+    expect([...paths]).toEqual([`/w/${origin}/checkpoint`]);
+    expect((await stateOf(account))["last_error"]).toContain("without a proof");
+    const { chain_id } = (await account.post("/v1/witness/sys/init")).body;
+    const logged = server.logs.filter(({ fields }) => fields["chain"] === chain_id);
+    expect(logged.map(({ message }) => message)).toEqual(["a witness has not cosigned a checkpoint"]);
+  });
+
+  test("is checked again while its proof cannot be read", async () => {
+    claims(() => new Response("", { status: 503 }));
+    await account.put(WITNESSES, { witnesses: [SINK()] });
+    await server.clock.advance(SECOND_MS);
+    const before = sink.received.length;
+    await server.clock.advance(10 * SUBMISSION_INTERVAL_MS);
+    expect(sink.received.length).toBeGreaterThan(before);
+    expect((await log(account, 4)).status).toBe(200);
+  });
+
+  test("does not stop a restored chain without proof, and is shown", async () => {
+    cosigns(8);
+    await account.put(WITNESSES, { witnesses: [SINK()] });
+    await server.clock.advance(SECOND_MS);
+    claims(() => new Response("none", { status: 404 }));
+    await goBack(1);
+    const client = server.client(account.key);
+    expect((await client.get("/v1/witness/receipts/3")).body["log"]).toMatchObject({ ninefold: "restored" });
+    expect((await stateOf(client))["last_error"]).toContain("without a proof");
+    expect((await log(client, 4)).status).toBe(200);
+  });
+});
+
 describe("a submission", () => {
   async function submitted(...answers: SinkAnswer[]): Promise<{ account: AccountClient; error: unknown }> {
     const account = await server.account();
@@ -364,7 +439,7 @@ describe("a submission", () => {
     });
     await account.put(WITNESSES, { witnesses: [SINK()] });
     await server.clock.advance(SECOND_MS);
-    expect(sink.received).toHaveLength(1);
+    expect(sink.received.map(({ method }) => method)).toEqual(["POST", "GET"]);
     expect((await log(account, 4)).status).toBe(200);
   });
 

@@ -238,6 +238,7 @@ export class Checkpoints {
     if (row === null) return null;
     return {
       epoch,
+      key: this.key(chain, epoch),
       size: row.size,
       note: this.ownNote(chain, row, epoch),
       prove: (oldSize) => this.notary.trees.of(chain.ref).consistency(oldSize, row.size),

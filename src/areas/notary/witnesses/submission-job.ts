@@ -21,7 +21,7 @@ interface Parts {
 
 /** Registers the job that submits checkpoints to witnesses. A crash repeats a submission, which changes nothing. */
 export function registerSubmissionJob(
-  { scheduler, clock, ids }: Pick<Kernel, "scheduler" | "clock" | "ids">,
+  { scheduler, clock, ids, log }: Pick<Kernel, "scheduler" | "clock" | "ids" | "log">,
   { notary, checkpoints, witnesses, restores }: Parts,
 ): void {
   scheduler.register(WITNESS_JOB, {
@@ -43,6 +43,13 @@ export function registerSubmissionJob(
         for (const [at, row] of rows.entries()) {
           const one = said[at];
           if (one === undefined) continue;
+          // A witness that returns the same at each checkpoint is logged once.
+          if (one.kind === "rejected" && one.problem !== row.last_error)
+            log.warn("a witness has not cosigned a checkpoint", {
+              chain: current.chainId,
+              witness: row.name,
+              error: one.problem,
+            });
           const isKnown = witnesses.record(tx, current, row, checkpoint, one);
           if (isKnown && one.kind === "larger")
             restores.detect(tx, current, checkpoint.epoch, { by: `the witness ${row.name}`, seen: one.size });

@@ -1,8 +1,8 @@
-import { sign } from "node:crypto";
+import { hash, sign } from "node:crypto";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { attempt } from "../../../kernel/outbound/attempt.ts";
-import type { OutboundClient } from "../../../kernel/outbound/client.ts";
+import type { OutboundClient, OutboundRequest } from "../../../kernel/outbound/client.ts";
 import type { Answered, OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -11,7 +11,9 @@ import { createNativeCrypto } from "../../../verify/native.ts";
 import {
   COSIGNATURE,
   checkpointText,
+  type NoteKey,
   noteKey,
+  parseCheckpoint,
   parseNote,
   parseVkey,
   signatureBy,
@@ -49,11 +51,17 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 /** What a witness said to a checkpoint. */
 export type Submitted =
   | { readonly kind: "cosigned"; readonly line: string; readonly signedAt: number }
-  /** It has cosigned a larger tree. */
+  /** It has a checkpoint of the chain's own key over a larger tree. */
   | { readonly kind: "larger"; readonly size: number }
   /** The same request would be rejected again. */
   | { readonly kind: "rejected"; readonly problem: string }
   | { readonly kind: "unavailable"; readonly problem: string };
+
+/** What is wrong with a witness of a chain. */
+export interface WitnessProblem {
+  readonly vkey: string;
+  readonly problem: string;
+}
 
 interface WitnessDeps {
   readonly kernel: Pick<Kernel, "scheduler" | "changes">;
@@ -145,7 +153,7 @@ export class Witnesses {
     const first = await this.post(chain, row, checkpoint, oldSize);
     const size = sizeIn(first);
     if (size === null || size === oldSize) return this.read(first, row, checkpoint);
-    if (size > checkpoint.size) return { kind: "larger", size };
+    if (size > checkpoint.size) return this.proofOfLarger(chain, row, checkpoint, size);
     return this.read(await this.post(chain, row, checkpoint, size), row, checkpoint);
   }
 
@@ -168,27 +176,41 @@ export class Witnesses {
     }
     const problem =
       said.kind === "larger"
-        ? `the witness has cosigned ${said.size} receipts, more than the chain has: see accept-fork`
+        ? `the witness has a checkpoint of this chain over ${said.size} receipts, more than it has: see accept-fork`
         : said.problem;
     store.setError(tx, problem.slice(0, ERROR_LENGTH_MAX), chain.ref, vkey);
     return true;
   }
 
+  /** Shows the problems of witnesses in their list. */
+  recordProblems(tx: Tx, { ref }: ChainActor, problems: readonly WitnessProblem[]): void {
+    for (const { vkey, problem } of problems)
+      this.deps.store.setError(tx, problem.slice(0, ERROR_LENGTH_MAX), ref, vkey);
+  }
+
   /**
-   * Asks the witnesses of a restored chain whether they have seen more of its previous epoch. Returns the longest history, null
-   * if nobody has seen more, `unknown` while a witness does not say.
+   * Asks the witnesses of a restored chain whether they have seen more of its previous epoch. `found`: the longest history that
+   * one of them proves, null if none does, `unknown` while a witness does not say.
    */
-  async findLonger(chain: ChainActor): Promise<Fork | null | "unknown"> {
+  async findLonger(chain: ChainActor): Promise<{
+    readonly found: Fork | null | "unknown";
+    readonly problems: readonly WitnessProblem[];
+  }> {
     const checkpoint = this.lastOfPreviousEpoch(chain);
     const rows = this.deps.store.witnesses(chain.ref);
-    if (checkpoint === null) return null;
+    if (checkpoint === null) return { found: null, problems: [] };
     const said = await Promise.all(rows.map((row) => this.submit(chain, row, checkpoint)));
     let fork: Fork | null = null;
     for (const [at, one] of said.entries()) {
       if (one.kind !== "larger" || one.size <= Math.max(chain.sequence, fork?.seen ?? 0)) continue;
       fork = { by: `the witness ${rows[at]?.name}`, seen: one.size };
     }
-    return fork ?? (said.some(({ kind }) => kind === "unavailable") ? "unknown" : null);
+    const problems = rows.flatMap(({ vkey }, at) => {
+      const one = said[at];
+      return one !== undefined && "problem" in one ? [{ vkey, problem: one.problem }] : [];
+    });
+    const isUnknown = said.some(({ kind }) => kind === "unavailable");
+    return { found: fork ?? (isUnknown ? "unknown" : null), problems };
   }
 
   /** The newest stored checkpoint of the epoch before; of an empty tree, which contradicts none, if there is none. */
@@ -200,21 +222,71 @@ export class Witnesses {
     const text = checkpointText({ origin, size: 0, root: emptyRoot(this.crypto) });
     const key = noteKey(this.crypto, origin, Buffer.from(chain.publicX, "base64url"));
     const line = signatureLine(key, sign(null, Buffer.from(text), chain.privateKey));
-    return { epoch, size: 0, note: `${text}\n${line}\n`, prove: () => [] };
+    return { epoch, key, size: 0, note: `${text}\n${line}\n`, prove: () => [] };
+  }
+
+  /**
+   * Reads the proof of a size that a witness has named: the checkpoint that it cosigned, with the signature of this chain. A
+   * number alone proves nothing, and does not stop a chain.
+   */
+  private async proofOfLarger(
+    chain: ChainActor,
+    row: WitnessRow,
+    { key, size }: SubmittedCheckpoint,
+    named: number,
+  ): Promise<Submitted> {
+    const path = `${hash("sha256", key.name, "hex")}/checkpoint`;
+    const outcome = await this.send(chain, row, { method: "GET", path });
+    const claim = `the witness returned 409 with the size ${named}, above that of the chain`;
+    if (!outcome.answered)
+      return {
+        kind: "unavailable",
+        problem: `${claim}, but no response with its checkpoint: ${outcome.failure.message}`,
+      };
+    const { status } = outcome;
+    const proven = status === 200 ? this.sizeSignedBy(outcome, key) : null;
+    if (proven !== null && proven > size) return { kind: "larger", size: proven };
+    const problem = `${claim}, without a proof: ${path} returned ${status} and no checkpoint of the chain's key over more receipts`;
+    return { kind: status === 429 || status >= 500 ? "unavailable" : "rejected", problem };
+  }
+
+  /** The size of a checkpoint that a chain has signed; null for anything else. */
+  private sizeSignedBy({ body }: Answered, key: NoteKey): number | null {
+    const note = parseNote(Buffer.from(body).toString("utf8"));
+    const checkpoint = note && parseCheckpoint(note.text);
+    if (note === null || checkpoint === null || checkpoint.origin !== key.name) return null;
+    return signatureBy(this.crypto, note, key) === null ? null : checkpoint.size;
   }
 
   private post(
     chain: ChainActor,
-    { url }: WitnessRow,
+    row: WitnessRow,
     { note, prove }: SubmittedCheckpoint,
     oldSize: number,
   ): Promise<OutboundOutcome> {
-    return attempt(this.deps.outbound, {
-      account: this.deps.owners.accountOf(chain.projectRef),
+    return this.send(chain, row, {
       method: "POST",
-      url: `${url}${url.endsWith("/") ? "" : "/"}${ADD_CHECKPOINT}`,
+      path: ADD_CHECKPOINT,
       headers: { "content-type": TEXT_TYPE },
       body: Buffer.from(submissionText(oldSize, prove(oldSize), note)),
+    });
+  }
+
+  private send(
+    chain: ChainActor,
+    { url }: WitnessRow,
+    {
+      path,
+      ...request
+    }: Pick<OutboundRequest, "method"> &
+      Partial<Pick<OutboundRequest, "headers" | "body">> & { readonly path: string },
+  ): Promise<OutboundOutcome> {
+    return attempt(this.deps.outbound, {
+      headers: {},
+      body: null,
+      ...request,
+      account: this.deps.owners.accountOf(chain.projectRef),
+      url: `${url}${url.endsWith("/") ? "" : "/"}${path}`,
       timeoutMs: SUBMISSION_TIMEOUT_MS,
       bodyBytesMax: RESPONSE_BYTES_MAX,
       requireHttps: true,
