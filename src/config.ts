@@ -8,6 +8,7 @@ import {
   type Environment,
   flagsGiven,
   type Given,
+  ignoredVariables,
   readConfigFile,
   readEnvironment,
   type Source,
@@ -34,6 +35,8 @@ function isTerminal(): boolean {
 export type Config = Readonly<ReturnType<typeof assemble>> & {
   /** Names of the options that differ from their defaults. */
   readonly optionsSet: readonly string[];
+  /** Variables of options that were ignored, if any, because Kubernetes has set them for a service of this name. */
+  readonly ignoredVariables?: readonly string[];
   /** Every option and every limit of every tier, for display. */
   readonly settings: readonly Setting[];
 };
@@ -137,7 +140,9 @@ export function resolveConfig(flags: Given, environment: Environment = process.e
   const names = optionsSet.map(({ fileName }) => fileName);
   const settings = settingsOf(options, tiers, tierTable, path);
   assertPeerWitness(values.witness_name, values.witnessed);
-  return checked({ ...assemble(values, tiers), optionsSet: names, settings }, options);
+  const variables = ignoredVariables(environment);
+  const ignored = variables.length === 0 ? {} : { ignoredVariables: variables };
+  return checked({ ...assemble(values, tiers), optionsSet: names, ...ignored, settings }, options);
 }
 
 type Resolved = ReadonlyMap<OptionName, ReadValue>;
@@ -162,7 +167,8 @@ function resolveOptions(flags: Given, environment: Environment, options: readonl
 
 function assemble(values: Values, tiers: Tiers) {
   return {
-    host: values.host,
+    // As a URL writes an IPv6 address.
+    host: values.host.replace(/^\[(.*)\]$/, "$1"),
     port: values.port,
     dataFolder: values.data,
     ephemeral: values.ephemeral,

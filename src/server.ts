@@ -133,6 +133,14 @@ async function locked<Started extends Server | null>(
   }
 }
 
+function warnOfVariables({ ignoredVariables = [] }: Config, log: Logger): void {
+  for (const variable of ignoredVariables)
+    log.warn(
+      "the variable was set by Kubernetes for a service named ninefold and is ignored: set enableServiceLinks: false, or name the service differently",
+      { variable },
+    );
+}
+
 async function startLocked(
   folder: string,
   config: Config,
@@ -141,9 +149,9 @@ async function startLocked(
 ): Promise<Server> {
   const clock = parts.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
   const log = parts.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
+  warnOfVariables(config, log);
   const { masterKey, durability, acceptDamagedLog } = config;
-  const ids = parts.ids === undefined ? {} : { ids: parts.ids };
-  const cores = parts.cores === undefined ? {} : { cores: parts.cores };
+  const { ids, cores } = parts;
   const kernel = openDataFolder(folder, {
     masterKey,
     durability,
@@ -151,8 +159,8 @@ async function startLocked(
     makesEntries: config.archive !== null,
     clock,
     log,
-    ...ids,
-    ...cores,
+    ...(ids === undefined ? {} : { ids }),
+    ...(cores === undefined ? {} : { cores }),
     ...leading?.kernelOptions,
   });
   const failed = Promise.withResolvers<string>();

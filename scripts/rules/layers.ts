@@ -77,14 +77,14 @@ function domain(from: string, one: Import): Finding | undefined {
   if (one.target && mayDomainImport(from, one.target)) return undefined;
   return [
     "domain-is-pure",
-    `${fileName(from)} imports "${one.specifier}"; it may import only kernel/data/duration, kernel/errors, kernel/outbound/retries, kernel/time/date-time and its area's schema.ts, ports.ts and types`,
+    `${fileName(from)} imports "${one.specifier}"; it may import only kernel/data/duration-text, kernel/errors, kernel/outbound/retries, kernel/time/date-time and its area's schema.ts, ports.ts and types`,
   ];
 }
 
 /** Modules of the kernel that domains may import: none has side effects. */
 const PURE_KERNEL: ReadonlySet<string> = new Set([
   "src/kernel/errors.ts",
-  "src/kernel/data/duration.ts",
+  "src/kernel/data/duration-text.ts",
   "src/kernel/outbound/retries.ts",
   "src/kernel/time/date-time.ts",
 ]);

@@ -16,8 +16,8 @@ export async function healthcheck(given: Given): Promise<number> {
   if (seconds < 1 || seconds > TIMEOUT_S_MAX) {
     throw new UsageError(`--timeout must be a number of seconds from 1 to ${TIMEOUT_S_MAX}.`);
   }
-  const settings = readClientSettings();
-  const url = given.text("--url") ?? settings.url ?? urlOf(resolveConfig(new Map()));
+  const settings = readClientSettings({ url: given.text("--url") });
+  const url = settings.url ?? urlOf(resolveConfig(new Map()));
   const path = given.has("--live") ? "/healthz" : "/readyz";
   const { status } = await ask({ url, key: settings.key, timeoutMs: seconds * 1000 }, "GET", path);
   if (status === 200) {

@@ -36,8 +36,8 @@ export function readEnvironment(environment: Environment, options: readonly Opti
     "variable",
     ({ variable, secret }) => {
       if (secret === true) return secretIn(environment, variable);
-      const text = environment[variable];
-      return { value: text === "" ? undefined : text, origin: variable };
+      const text = environment[variable] ?? "";
+      return { value: text === "" || isOfKubernetes(variable, text) ? undefined : text, origin: variable };
     },
     options.filter(({ flagOnly }) => flagOnly !== true),
   );
@@ -73,13 +73,13 @@ export function variableNamed(name: string, environment: Environment = process.e
 }
 
 /**
- * The settings of the environment; without a key there, those that `ninefold login` has stored, unless the environment or
- * `given` names another server.
+ * URL and key for a command: those that `given` has from its options, else those of the environment, else those that
+ * `ninefold login` has stored. A stored key is sent to no other server than its own.
  * @throws StartupError when a file with a key cannot be read.
  */
 export function readClientSettings(
+  given: { readonly url: string | null; readonly keyFile?: string | null },
   environment: Environment = process.env,
-  given: { readonly url?: string | null; readonly keyFile?: string | null } = {},
 ): ClientSettings {
   const { NINEFOLD_URL: variable = "" } = environment;
   const url = given.url ?? (variable === "" ? null : variable);
@@ -87,8 +87,9 @@ export function readClientSettings(
     typeof given.keyFile === "string"
       ? readText(given.keyFile, "--api-key-file").trim()
       : secretIn(environment, "NINEFOLD_API_KEY").value?.trim();
-  if (key !== undefined) return { url, key };
+  if (key !== undefined && url !== null) return { url, key };
   const stored = readCredentials(environment);
+  if (key !== undefined) return { url: stored?.url ?? null, key };
   return stored === null || (url !== null && url !== stored.url) ? { url, key: null } : stored;
 }
 
@@ -174,8 +175,25 @@ function lineOf(text: string, fileName: string): string {
   return line < 0 ? "" : `:${line + 1}`;
 }
 
-/** Variables that Kubernetes sets for a service named `ninefold`. */
-const KUBERNETES = /^NINEFOLD_(SERVICE_(HOST|PORT)|PORT_\d+_)/;
+/** In the names of variables that Kubernetes sets for services named `ninefold` or `ninefold-…`. */
+const OF_KUBERNETES = ["_SERVICE_HOST", "_SERVICE_PORT"];
+const PORT_OF_KUBERNETES = /_PORT_\d{1,5}_(?:TCP|UDP|SCTP)/;
+/** Values that it sets for `NINEFOLD_PORT` and `NINEFOLD_…_PORT`. */
+const URL_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
+
+/** Whether Kubernetes has set a variable for a service: it is no option, whatever its name. */
+function isOfKubernetes(name: string, value: string): boolean {
+  if (name.endsWith("_PORT") && URL_OF_KUBERNETES.test(value)) return true;
+  return OF_KUBERNETES.some((part) => name.includes(part)) || PORT_OF_KUBERNETES.test(name);
+}
+
+/** Options whose variable has a value of Kubernetes, which does not count. */
+export function ignoredVariables(environment: Environment): string[] {
+  return OPTIONS.flatMap(({ variable }) =>
+    isOfKubernetes(variable, environment[variable] ?? "") ? [variable] : [],
+  );
+}
+
 /** Variables of the client and of its test server, which are no options of `ninefold serve`. */
 const OTHER_VARIABLES: readonly string[] = [
   "NINEFOLD_URL",
@@ -198,7 +216,7 @@ export function assertKnownVariables(environment: Environment): void {
     secret === true ? [variable, `${variable}_FILE`] : [variable],
   );
   for (const [name, value] of Object.entries(environment)) {
-    if (!name.startsWith("NINEFOLD_") || value === undefined || value === "" || KUBERNETES.test(name))
+    if (!name.startsWith("NINEFOLD_") || value === undefined || value === "" || isOfKubernetes(name, value))
       continue;
     if (known.includes(name) || OTHER_VARIABLES.includes(name)) continue;
     throw new StartupError(`${name}: there is no such option.${didYouMean(name, known)}`);

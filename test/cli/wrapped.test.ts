@@ -241,9 +241,35 @@ describe("login", () => {
     expect(statSync(credentials()).mode & 0o777).toBe(0o600);
     const listed = await ninefold(["key", "list"], { environment });
     expect(listed.code, listed.error).toBe(0);
-    // Another server never receives the key.
+    // A key of the environment or of a file is used with the stored server.
+    const own = { ...environment, NINEFOLD_API_KEY: account.key ?? "" };
+    expect((await ninefold(["key", "list"], { environment: own })).code).toBe(0);
+    expect((await ninefold(["key", "list", "--api-key-file", key], { environment })).code).toBe(0);
+    const elsewhere = { ...own, NINEFOLD_URL: "http://127.0.0.1:9" };
+    expect((await ninefold(["key", "list"], { environment: elsewhere })).error).toContain(
+      "http://127.0.0.1:9",
+    );
+    // Another server never receives the stored key.
     const other = await ninefold(["key", "list", "--url", "http://127.0.0.1:9"], { environment });
     expect(other.error).toContain("Set NINEFOLD_API_KEY");
+    const received: (string | null)[] = [];
+    const stranger = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch(request) {
+        received.push(request.headers.get("authorization"));
+        return new Response("{}", { status: 404 });
+      },
+    });
+    try {
+      const url = `http://127.0.0.1:${stranger.port}`;
+      const forwarding = ["listen", "--bucket", "b", "--forward", "http://127.0.0.1:9", "--url", url];
+      expect((await ninefold(forwarding, { environment })).code).not.toBe(0);
+      expect((await ninefold(["healthcheck", "--url", url], { environment })).code).toBe(1);
+      expect(received).toEqual([null]);
+    } finally {
+      await stranger.stop(true);
+    }
     const wrong = { ...environment, NINEFOLD_API_KEY: "sm_x", NINEFOLD_URL: server.url };
     expect((await ninefold(["key", "list"], { environment: wrong })).error).toContain(
       "not a well-formed API key",

@@ -451,6 +451,27 @@ describe("precedence: flags, then the environment, then the file, then the defau
     expect(config).toEqual(loadConfig([], {}));
   });
 
+  test("values that Kubernetes sets for services named ninefold are ignored, and named where they replace an option", () => {
+    const environment = {
+      NINEFOLD_PORT: "tcp://10.43.12.9:9909",
+      NINEFOLD_PORT_9909_TCP: "tcp://10.43.12.9:9909",
+      NINEFOLD_PORT_9909_TCP_PROTO: "tcp",
+      NINEFOLD_SERVICE_PORT_HTTP: "9909",
+      NINEFOLD_HEADLESS_PORT: "tcp://10.43.12.10:9909",
+      NINEFOLD_HEADLESS_SERVICE_HOST: "10.43.12.10",
+      NINEFOLD_HEADLESS_PORT_9909_TCP_ADDR: "10.43.12.10",
+    };
+    expect(loadConfig([], environment)).toEqual({
+      ...loadConfig([], {}),
+      ignoredVariables: ["NINEFOLD_PORT"],
+    });
+    expect(loadConfig([], { ...environment, NINEFOLD_CONFIG: file("port = 1004\n") }).port).toBe(1004);
+  });
+
+  test("a host can be an IPv6 address in brackets", () => {
+    expect(loadConfig(["--host", "[::1]"], {}).host).toBe("::1");
+  });
+
   test.each([
     ["NINEFOLD_PROT", "NINEFOLD_PROT: there is no such option. Did you mean NINEFOLD_PORT?"],
     ["NINEFOLD_SOMETHING_ELSE", "NINEFOLD_SOMETHING_ELSE: there is no such option."],

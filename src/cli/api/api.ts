@@ -99,7 +99,7 @@ async function openApi(given: Given): Promise<Api> {
   if (given.text("--config") !== null) {
     throw new UsageError("--config requires --data: a running server has its configuration already.");
   }
-  const settings = readClientSettings(undefined, { url, keyFile: given.text("--api-key-file") });
+  const settings = readClientSettings({ url, keyFile: given.text("--api-key-file") });
   if (settings.key === null) {
     throw new StartupError(
       "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, run ninefold login, or work on the folder of a stopped one with --data FOLDER.",

@@ -23,10 +23,9 @@ const DATED_MS = 5 * 60 * 1000;
 /** `ninefold listen`: forwards a bucket's events to a local server. */
 export async function listen(given: Given): Promise<number> {
   const options = listenOptions(given);
-  const settings = readClientSettings();
-  if (settings.key === null)
+  const target = readClientSettings({ url: given.text("--url") });
+  if (target.key === null)
     throw new StartupError("Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server.");
-  const target = { ...settings, url: given.text("--url") ?? settings.url };
   const signal = interruption();
   const server = new RetryingServer(target, signal);
   const { bucketId } = options;

@@ -1,4 +1,5 @@
 import { UsageError } from "../../config/command-line.ts";
+import { msOfText } from "../../kernel/data/duration-text.ts";
 import { monotonicMs, realDelay } from "../../kernel/time/clock.ts";
 import { pathSegment, withApi } from "../api/api.ts";
 import { type Api, type JsonObject, RejectedRequest } from "../api/http-api.ts";
@@ -20,8 +21,6 @@ const KILL_MS = 10_000;
 const TTL_MS = 60_000;
 const DURATION_MS_MIN = 1_000;
 const DURATION_MS_MAX = 900_000;
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
 /** `ninefold lock KEY -- COMMAND`: runs a command while it holds a lock. Resolves to its exit code, or 75. */
 export function lock(given: Given): Promise<number> {
@@ -120,8 +119,7 @@ async function release(api: Api, path: string, token: string): Promise<void> {
 function durationOf(given: Given, flag: string): number | null {
   const text = given.text(flag);
   if (text === null) return null;
-  const [, number = "", unit = ""] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
-  const value = Number(number) * (UNITS[unit] ?? Number.NaN);
+  const value = msOfText(text);
   if (value >= DURATION_MS_MIN && value <= DURATION_MS_MAX) return value;
   throw new UsageError(`${flag} must be from 1s to 15m, such as 30s.`);
 }

@@ -53,7 +53,7 @@ function pingUrl(given: Given): string {
   const key = readPingKey();
   if (key === null)
     throw new StartupError("Set NINEFOLD_PING_KEY to the ping key of the project, or give the ping URL.");
-  const server = given.text("--url") ?? readClientSettings().url ?? DEFAULT_URL;
+  const server = readClientSettings({ url: given.text("--url") }).url ?? DEFAULT_URL;
   return `${server.replace(/\/$/, "")}/ping/${encodeURIComponent(key)}/${slug}`;
 }
 

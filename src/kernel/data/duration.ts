@@ -1,4 +1,5 @@
 import { type TInteger, type TNumber, type TString, Type } from "@sinclair/typebox";
+import { durationText, msOfText, STORED_DURATION } from "./duration-text.ts";
 
 /** Units of the numbers that fields with a duration accept. */
 const UNITS = {
@@ -12,45 +13,8 @@ const UNITS = {
 /** Unit of a field with a duration. */
 export type DurationUnit = keyof typeof UNITS;
 
-/** Milliseconds of the units of texts. */
-const SUFFIXES_MS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
-/** At most nine digits, whose product with each unit is exact. */
-const TEXT = /^([0-9]{1,9})(ms|s|m|h|d|w)$/;
-
-/** Pattern of texts in fields with a duration. */
-export const DURATION_PATTERN = "^[0-9]{1,9}(ms|s|m|h|d|w)$";
-
 /** Extension of a schema: the unit of its numbers, or `text` where durations are stored as texts. */
 const EXTENSION = "x-duration";
-
-/** Texts of fields that store and show them as they were sent. */
-const STORED_TEXT = /^[0-9]{1,9}[smhd]$/;
-
-/** Milliseconds of a text such as `90s` or `30d`, as fields with texts store them; NaN for anything else. */
-export function durationMs(text: string): number {
-  return STORED_TEXT.test(text) ? readText(text) : Number.NaN;
-}
-
-/** Milliseconds of any text that a request can have; NaN for anything else. */
-function readText(text: string): number {
-  const [, amount, unit = ""] = TEXT.exec(text) ?? [];
-  return amount === undefined ? Number.NaN : Number(amount) * (SUFFIXES_MS[unit] ?? Number.NaN);
-}
-
-/** A duration as a text with the largest unit up to `largest` that expresses it exactly. */
-function durationText(ms: number, largest: string = "d"): string {
-  const names = Object.keys(SUFFIXES_MS).slice(0, Object.keys(SUFFIXES_MS).indexOf(largest) + 1);
-  const fitting = names.findLast((name) => ms % (SUFFIXES_MS[name] ?? 1) === 0);
-  const unit = fitting ?? "ms";
-  return `${ms / (SUFFIXES_MS[unit] ?? 1)}${unit}`;
-}
 
 /** Limits and notes of a field with a duration, its limits in its unit. */
 export interface DurationOptions {
@@ -98,7 +62,7 @@ export function textDuration(options: {
 }): TString {
   const { examples, ...more } = options;
   return Type.String({
-    pattern: STORED_TEXT.source,
+    pattern: STORED_DURATION.source,
     [EXTENSION]: "text",
     ...(examples === undefined ? {} : { examples: [...examples] }),
     ...more,
@@ -115,7 +79,7 @@ export function durationUnitOf(schema: { readonly [name: string]: unknown }): Du
 export function readDuration(value: unknown, unit: DurationUnit | "text"): unknown {
   if (unit === "text") return isWholeSeconds(value) ? durationText(value) : value;
   if (typeof value !== "string") return value;
-  const ms = readText(value);
+  const ms = msOfText(value);
   return Number.isNaN(ms) ? value : ms / UNITS[unit].ms;
 }
 

@@ -1,4 +1,4 @@
-import { durationMs } from "../data/duration.ts";
+import { durationMs } from "../data/duration-text.ts";
 import { invalidField } from "../errors.ts";
 import { LOOP_DETECTED } from "./hops.ts";
 

@@ -1,4 +1,4 @@
-import { durationMs } from "../../../kernel/data/duration.ts";
+import { durationMs } from "../../../kernel/data/duration-text.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import {
   type Authenticator,

@@ -1,7 +1,8 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { version } from "../../../../package.json" with { type: "json" };
 import { slices } from "../../background/time-slices.ts";
-import { DURATION_PATTERN, durationUnitOf } from "../../data/duration.ts";
+import { durationUnitOf } from "../../data/duration.ts";
+import { DURATION_PATTERN } from "../../data/duration-text.ts";
 import { BALANCE_EXTRAS } from "../../data/ledger.ts";
 import { oneOf } from "../../data/schema.ts";
 import {
