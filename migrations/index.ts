@@ -53,6 +53,7 @@ import relayBodiesLast from "./0052_relay_bodies_last.sql" with { type: "text" }
 import notaryWitnesses from "./0053_notary_witnesses.sql" with { type: "text" };
 import notaryRedactions from "./0054_notary_redactions.sql" with { type: "text" };
 import deletedEndpoints from "./0055_deleted_endpoints.sql" with { type: "text" };
+import logIdentity from "./0056_log_identity.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -110,4 +111,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0053_notary_witnesses", sql: notaryWitnesses },
   { name: "0054_notary_redactions", sql: notaryRedactions },
   { name: "0055_deleted_endpoints", sql: deletedEndpoints },
+  { name: "0056_log_identity", sql: logIdentity },
 ];

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { basesIn, newestCounting } from "../../src/archive/bases.ts";
 import { entryName } from "../../src/archive/names.ts";
-import { ENTRY_HEADER_BYTES, readHeader } from "../../src/kernel/storage/replication/entry.ts";
+import { HEADER_BYTES_MAX, readHeader } from "../../src/kernel/storage/replication/entry.ts";
 import { endOf } from "../../test/support/ended.ts";
 import { type Command, ROOT } from "../processes/server-process.ts";
 import {
@@ -192,7 +192,7 @@ class RemovalRounds {
       if (!found.has(amount)) this.problems.push(`${what}: the acknowledged refill of ${amount} is lost`);
     const ends: number[] = [];
     for await (const { name } of this.bench.store.list("e/"))
-      ends.push(readHeader(await this.bench.store.read(name, 0, ENTRY_HEADER_BYTES)).at);
+      ends.push(readHeader(await this.bench.store.read(name, 0, HEADER_BYTES_MAX)).at);
     const first = Math.max(since, this.beginning);
     const times = new Set([first, ...ends.flatMap((at) => [at - 1, at]).filter((at) => at >= first)]);
     for (const at of [...times, null]) {

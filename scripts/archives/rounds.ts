@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { ENTRY_HEADER_BYTES, readHeader } from "../../src/kernel/storage/replication/entry.ts";
+import { HEADER_BYTES_MAX, readHeader } from "../../src/kernel/storage/replication/entry.ts";
 import type { Command, ServerProcess } from "../processes/server-process.ts";
 import { ArchiveBench, integrityOf, ledgerOf, type RoundStore, type StepRequest } from "./bench.ts";
 
@@ -164,7 +164,7 @@ class Rounds {
   private async restoreEach(ledger: readonly number[]): Promise<void> {
     const path = this.bench.restored;
     for await (const { name } of this.bench.store.list("e/")) {
-      const { at } = readHeader(await this.bench.store.read(name, 0, ENTRY_HEADER_BYTES));
+      const { at } = readHeader(await this.bench.store.read(name, 0, HEADER_BYTES_MAX));
       if ((await this.bench.restore(at)) === null) continue;
       this.restores += 1;
       if (ledgerOf(path).some(({ amount }, index) => amount !== ledger[index]))

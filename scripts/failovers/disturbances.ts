@@ -1,4 +1,5 @@
-import { readdirSync } from "node:fs";
+import { statSync } from "node:fs";
+import { dataFilesOf } from "../../src/kernel/storage/folders.ts";
 import type { FailoverClient, Journal } from "./clients.ts";
 import type { EngineNode } from "./engine-node.ts";
 import type { Engine } from "./engines.ts";
@@ -84,10 +85,10 @@ async function majorityAway({ leaseMs, engine, journal, client }: Disturbed): Pr
   return journal.nextAcknowledged();
 }
 
-/** Kills a leader that has committed what the log does not have. It sets its database aside when it comes back. */
+/** Kills a leader that has committed what the log does not have. It copies the database of another one when it comes back. */
 async function split(leader: SupervisedNode, cluster: Disturbed): Promise<number> {
   const { engine, journal, nodes } = cluster;
-  const before = divergedIn(leader.folder);
+  const before = databaseIn(leader.folder);
   // Nothing is in flight when the engine goes: that could have reached the log.
   const release = await journal.hold();
   const away = await engine.writers();
@@ -99,7 +100,7 @@ async function split(leader: SupervisedNode, cluster: Disturbed): Promise<number
   await restart(away);
   leader.startAgain();
   await leaderOf(nodes, LEADER_MS_MAX, true);
-  if (divergedIn(leader.folder) === before)
+  if (databaseIn(leader.folder) === before)
     journal.report("unnoticed", 1, `${leader.name} kept a change that the log does not have`);
   return acknowledged;
 }
@@ -109,7 +110,7 @@ async function restart(nodes: readonly EngineNode[]): Promise<void> {
   await Promise.all(nodes.map((node) => node.ready()));
 }
 
-/** Name of the database that was set aside in a folder: one is kept. */
-function divergedIn(folder: string): string | undefined {
-  return readdirSync(folder).find((name) => name.startsWith("ninefold.db.diverged-"));
+/** Identity of the database file in a folder. */
+function databaseIn(folder: string): number {
+  return statSync(dataFilesOf(folder).database).ino;
 }

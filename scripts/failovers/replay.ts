@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, renameSync } from "node:fs";
-import { fetchBase } from "../../src/cluster/base.ts";
+import { fetchBase, type NodeAccess } from "../../src/cluster/base.ts";
 import { NODE_KEY_PURPOSE, openCommitLog } from "../../src/cluster/cluster.ts";
 import { type CommitLog, EngineUnavailable } from "../../src/cluster/commit-log.ts";
 import { createVault } from "../../src/kernel/secrets/vault.ts";
@@ -22,8 +22,6 @@ interface ReplaySource {
   readonly commitLog: string;
   /** 64 hex digits. */
   readonly masterKey: string;
-  /** URL of the node that leads when the replay begins. */
-  readonly leader: string;
   /** File that the replay creates. */
   readonly path: string;
 }
@@ -54,18 +52,32 @@ export class Replay {
 
   /** Copies the database. From then on entries are applied as they come, since the log is trimmed. */
   async begin(): Promise<void> {
-    const { leader, path } = this.source;
-    const access = { key: this.nodeKey, cell: "main", extraCaPath: null, now: () => Date.now() };
+    const { path } = this.source;
+    const access = {
+      id: "replay",
+      key: this.nodeKey,
+      cell: "main",
+      extraCaPath: null,
+      now: () => Date.now(),
+    };
     const target = `${path}.base`;
-    // The other node may be copying it.
-    while (
-      !(await fetchBase(access, { id: "", advertise: leader, epoch: 0 }, target).then(succeeded, failed))
-    )
-      await Bun.sleep(BASE_RETRY_MS);
+    // The leader may change meanwhile.
+    while (!(await this.copyTo(target, access).then(succeeded, failed))) await Bun.sleep(BASE_RETRY_MS);
     this.seq = seqOf(target);
     renameSync(target, path);
     this.reading = this.follow();
     this.reading.catch(() => undefined);
+  }
+
+  private async copyTo(target: string, access: NodeAccess): Promise<void> {
+    const [leader, log] = [await this.log.leader(), await this.log.identity()];
+    if (leader === null || log === null) throw new Error("no node leads");
+    await fetchBase(access, { leader, log }, target, {
+      isWanted: () => Promise.resolve(!this.isOver),
+      onBegun: () => undefined,
+      onProgress: () => undefined,
+      onInterrupted: () => undefined,
+    });
   }
 
   /**

@@ -61,7 +61,7 @@ export async function runFailovers(run: FailoverRun, cleanup: Cleanup): Promise<
   const locksKey = await createAccount(operator, "locks");
   for (let index = 1; index <= CLIENTS; index += 1)
     clients.push(await FailoverClient.create(`client-${index}`, journal, urls, operator, locksKey));
-  const replay = new Replay({ ...launch, leader: first.url, path: join(folder, "replay.db") });
+  const replay = new Replay({ ...launch, path: join(folder, "replay.db") });
   await replay.begin();
   let isOver = false;
   const working = Promise.all(clients.map((client) => client.run(() => !isOver)));

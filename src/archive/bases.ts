@@ -1,4 +1,4 @@
-import { ENTRY_HEADER_BYTES, readHeader } from "../kernel/storage/replication/entry.ts";
+import { HEADER_BYTES_MAX, readHeader } from "../kernel/storage/replication/entry.ts";
 import type { StoredPosition } from "../kernel/storage/replication/position.ts";
 import { BASES, baseNamed, entriesOf, entryName, entryNamed, type NamedPosition } from "./names.ts";
 import type { ArchiveStore } from "./store.ts";
@@ -19,8 +19,8 @@ export async function basesIn(store: ArchiveStore): Promise<Base[]> {
   for await (const { name, bytes } of store.list(BASES)) {
     const from = baseNamed(name);
     if (from === null) continue;
-    const { epoch, seq, at } = readHeader(await store.read(name, 0, ENTRY_HEADER_BYTES));
-    bases.push({ name, from, position: { epoch, seq, at }, bytes });
+    const { epoch, seq, at, log } = readHeader(await store.read(name, 0, HEADER_BYTES_MAX));
+    bases.push({ name, from, position: { epoch, seq, at, log }, bytes });
   }
   return bases;
 }
@@ -41,5 +41,5 @@ async function isReached(store: ArchiveStore, { from, position }: Base): Promise
     if (first.seq > position.seq) return true;
     last = name;
   }
-  return last !== null && readHeader(await store.read(last, 0, ENTRY_HEADER_BYTES)).seq >= position.seq;
+  return last !== null && readHeader(await store.read(last, 0, HEADER_BYTES_MAX)).seq >= position.seq;
 }

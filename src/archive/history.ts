@@ -4,9 +4,9 @@ import { writeAll } from "../kernel/storage/log-file.ts";
 import {
   applyEntry,
   decodeEntry,
-  ENTRY_HEADER_BYTES,
   type Entry,
   forEachPage,
+  HEADER_BYTES_MAX,
   openPart,
   PAGE_BYTES,
   readHeader,
@@ -95,7 +95,7 @@ async function sealedAfter(store: ArchiveStore, after: Position): Promise<Archiv
 }
 
 async function headerOf(store: ArchiveStore, { name }: ArchivedObject) {
-  return readHeader(await store.read(name, 0, ENTRY_HEADER_BYTES));
+  return readHeader(await store.read(name, 0, HEADER_BYTES_MAX));
 }
 
 /**
@@ -133,8 +133,8 @@ export async function writeHistory(
     applyEntry(file.fd, entry);
     read += entry.bytes;
     onRead(read, total);
-    const { epoch, seq } = entry;
-    end = { position: { epoch, seq, at: entry.at }, objects: end.objects + 1 };
+    const { epoch, seq, log } = entry;
+    end = { position: { epoch, seq, at: entry.at, log }, objects: end.objects + 1 };
   }
   return end;
 }
@@ -177,7 +177,7 @@ async function writeBase(
   let filePages = 0;
   for (let at = 0; at < bytes; at += RANGE_BYTES) {
     waiting = Buffer.concat([waiting, await store.read(name, at, Math.min(RANGE_BYTES, bytes - at))]);
-    while (waiting.length >= ENTRY_HEADER_BYTES) {
+    while (waiting.length >= HEADER_BYTES_MAX) {
       const { bytes: length } = readHeader(waiting);
       if (waiting.length < length) break;
       const opened = openPart(waiting.subarray(0, length), key, name);

@@ -70,8 +70,8 @@ export class Uploader {
     const bytes = Buffer.concat([...encodeEntry(entry, this.key, name, OBJECT_PART_PAGES)]);
     const outcome = await this.store.put(name, bytes);
     if (outcome.kind !== "stored") return outcome;
-    const { epoch, seq, at } = entry;
-    return { kind: "stored", last: { epoch, seq, at }, bytes: bytes.length };
+    const { epoch, seq, at, log } = entry;
+    return { kind: "stored", last: { epoch, seq, at, log }, bytes: bytes.length };
   }
 
   /**

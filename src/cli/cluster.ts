@@ -2,7 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { openCommitLog } from "../cluster/cluster.ts";
 import type { CommitLog } from "../cluster/commit-log.ts";
-import { followerStatePath } from "../cluster/follower.ts";
+import { nodeStatePath } from "../cluster/node-folder.ts";
 import { UsageError } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveClusterConfig } from "../config.ts";
@@ -21,6 +21,7 @@ export async function clusterStatus(given: Given): Promise<number> {
   const { cluster } = resolveClusterConfig(flagsGiven(given.line));
   return withLog(openCommitLog(cluster), async (log) => {
     const [leader, range, reports] = [await log.leader(), await log.range(), await log.nodes()];
+    const logId = await log.identity();
     const now = createSystemClock().now();
     const nodes = reports.map(({ id, advertise, applied, synced, at }) => ({
       id,
@@ -32,11 +33,12 @@ export async function clusterStatus(given: Given): Promise<number> {
       reported_at: at,
     }));
     const epoch = leader?.epoch ?? null;
-    if (given.has("--json")) printJson({ cell: cluster.cell, epoch, leader, log: range, nodes });
+    if (given.has("--json"))
+      printJson({ cell: cluster.cell, log_id: logId, epoch, leader, log: range, nodes });
     else {
       const entries = range === null ? "empty" : `entries ${range.first} to ${range.last}`;
       print(
-        `Cell ${cluster.cell}: ${epoch === null ? "no node leads" : `epoch ${epoch}`}, log: ${entries}\n\n`,
+        `Cell ${cluster.cell}: ${epoch === null ? "no node leads" : `epoch ${epoch}`}, log: ${entries}, log id: ${logId ?? "none"}\n\n`,
       );
       printTable([
         ["NODE", "ROLE", "APPLIED", "ON DISK", "LAG"],
@@ -95,7 +97,7 @@ export async function clusterResetLog(given: Given): Promise<number> {
     return await withLog(openCommitLog(cluster), async (log) => {
       if ((await log.leader()) !== null) throw new StartupError("A node leads: stop all nodes first.");
       await log.reset();
-      rmSync(followerStatePath(files.database), { force: true });
+      rmSync(nodeStatePath(files.database), { force: true });
       print("The commit log is empty. Start this node first: it begins a new log from its data.\n");
       return 0;
     });

@@ -1,42 +1,196 @@
-import { closeSync, createReadStream, ftruncateSync, openSync, rmSync, writeSync } from "node:fs";
-import { Readable } from "node:stream";
+import { closeSync, openSync, readSync, rmSync } from "node:fs";
 import { startBackupProcess } from "../backup/process.ts";
-import { hashOf, readSeal } from "../backup/seal.ts";
+import { readSeal } from "../backup/seal.ts";
+import { errorText } from "../kernel/errors.ts";
 import { extraAuthorities } from "../kernel/outbound/authorities.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
 import { hmacSha256 } from "../kernel/secrets/hmac.ts";
 import { equalInConstantTime } from "../kernel/secrets/key-format.ts";
-import { realDelay } from "../kernel/time/clock.ts";
-import type { Leader } from "./commit-log.ts";
+import {
+  forEachPage,
+  HEADER_BYTES_MAX,
+  openPart,
+  PAGE_BYTES,
+  PAGE_RECORD_BYTES,
+  PAGES_PER_PART,
+  payloadOf,
+  sealPart,
+  splitParts,
+} from "../kernel/storage/replication/entry.ts";
+import type { StoredPosition } from "../kernel/storage/replication/position.ts";
+import { type Cancel, monotonicMs, realDelay, realTimeout } from "../kernel/time/clock.ts";
+import type { ClusterNode, Leader } from "./commit-log.ts";
+import type { Disk } from "./disk.ts";
+import { LOCAL_DISK } from "./disk.ts";
+import { RequestVerifier, signRequest } from "./node-token.ts";
 
 /** Path of the leader's database, for other nodes. */
 export const BASE_PATH = "/v1/cluster/base";
-/** How far the clocks of two nodes may differ. */
-const TOKEN_AGE_MS_MAX = 5 * 60_000;
-/** Longest transfer of a base: 100 GiB at 30 MB/s. */
-const FETCH_MS_MAX = 60 * 60_000;
-/** Largest base. */
-const BASE_BYTES_MAX = 1024 ** 4;
-const TOKEN = /^Bearer (\d{1,15})\.([0-9a-f]{64})$/;
+/** Parts of a response: about 4 MiB, so that a node with 1 MB/s gets each well within {@link IDLE_MS_MAX}. */
+const PARTS_PER_RESPONSE = 4;
+/** Longest wait for the next pages: after it they are requested again, or from another leader. */
+const IDLE_MS_MAX = 10_000;
+/** Pause before something that failed is requested again, and between two looks at a copy that is being made. */
+const RETRY_MS = 500;
+/** A copy that nobody has read for so long is deleted. */
+const COPY_IDLE_MS = 60_000;
+/** A copy that is older is not begun again: the log may not go back to it. */
+const COPY_AGE_MS_MAX = 60_000;
+/** How often the progress of a copy is logged. */
+const PROGRESS_MS = 10_000;
+/** Longest response: its pages in an encoding that does not compress them. */
+const RESPONSE_BYTES_MAX =
+  PARTS_PER_RESPONSE * (PAGES_PER_PART * PAGE_RECORD_BYTES * 1.01 + HEADER_BYTES_MAX + 1_024);
+const NONCE_BYTES = 16;
+/** Bytes that are hashed at a time: some milliseconds. */
+const DIGEST_SLICE_BYTES = 1024 * 1024;
 
-/** Proves that a node has the master key of the cell: a time, and its HMAC. `key` is derived from that key. */
-function clusterToken(key: Uint8Array, cell: string, now: number): string {
-  return `${now}.${signatureOf(key, cell, now)}`;
+/** What a copy is: the first response, whose MAC covers everything in it and, through its key, the request's nonce. */
+interface Manifest {
+  readonly copy: string;
+  readonly position: StoredPosition;
+  readonly bytes: number;
+  /** SHA-256 of the database, lower-case hex. */
+  readonly sha256: string;
 }
 
-/** Whether the token of an `Authorization` header is valid now. */
-function isClusterToken(header: string | null, key: Uint8Array, cell: string, now: number): boolean {
-  const [, time = "", signature = ""] = TOKEN.exec(header ?? "") ?? [];
-  if (signature === "" || Math.abs(now - Number(time)) > TOKEN_AGE_MS_MAX) return false;
-  return equalInConstantTime(signature, signatureOf(key, cell, Number(time)));
+/** A copy of the database that can be sent. */
+interface ReadyCopy extends Manifest {
+  readonly file: number;
+  readonly madeAt: number;
 }
 
-function signatureOf(key: Uint8Array, cell: string, time: number): string {
-  return hmacSha256(key).update(`${cell}\n${time}`).digest("hex");
+/** Serves copies of the leader's database. */
+export class BaseServer {
+  private readonly verifier: RequestVerifier;
+  private copy: ReadyCopy | null = null;
+  private isMaking = false;
+  private problem: string | null = null;
+  private cancelIdle: Cancel = () => undefined;
+
+  constructor(
+    private readonly parts: {
+      readonly folder: string;
+      /** This node. */
+      readonly node: ClusterNode;
+      readonly log: string;
+      readonly key: Uint8Array;
+      readonly cell: string;
+      /** Whether this node can confirm that it leads. */
+      readonly isLeading: () => boolean;
+      readonly now: () => number;
+    },
+  ) {
+    this.verifier = new RequestVerifier(parts);
+  }
+
+  async respond(request: Request): Promise<Response> {
+    const verified = this.verifier.verify(request.headers.get("authorization"));
+    if ("status" in verified) return refusal(verified.status, verified.message);
+    if (!this.parts.isLeading()) return refusal(503, "This node cannot confirm that it leads.");
+    const { copy, page } = verified.request;
+    if (copy === null) return this.begin(verified.responseKey);
+    if (this.copy?.copy !== copy) return refusal(410, "This copy of the database is not available any more.");
+    this.keepFor(COPY_IDLE_MS);
+    return binary(await this.pages(this.copy, page, verified.responseKey));
+  }
+
+  /** Deletes the copy. */
+  close(): void {
+    this.cancelIdle();
+    if (this.copy !== null) closeSync(this.copy.file);
+    this.copy = null;
+  }
+
+  private begin(responseKey: Uint8Array): Response {
+    if (this.copy !== null && monotonicMs() - this.copy.madeAt < COPY_AGE_MS_MAX) {
+      const { copy, position, bytes, sha256 } = this.copy;
+      const text = JSON.stringify({ copy, position, bytes, sha256 } satisfies Manifest);
+      this.keepFor(COPY_IDLE_MS);
+      return Response.json({ manifest: text, mac: macOf(text, responseKey) });
+    }
+    if (this.problem !== null) {
+      const response = refusal(503, `The copy of the database failed: ${this.problem}`);
+      this.problem = null;
+      return response;
+    }
+    if (!this.isMaking) void this.make();
+    return new Response(null, { status: 202 });
+  }
+
+  private async make(): Promise<void> {
+    const { folder } = this.parts;
+    const path = `${folder}/ninefold.db.sent`;
+    this.isMaking = true;
+    try {
+      rmSync(path, { force: true });
+      this.problem = await startBackupProcess(path, folder).done;
+      if (this.problem !== null) return;
+      const seal = readSeal(path);
+      const position = LOCAL_DISK.positionIn(path);
+      if (seal === null || position === null) throw new Error("the copy has no position");
+      const { bytes, sha256 } = seal;
+      this.close();
+      const file = openSync(path, "r");
+      this.copy = { copy: crypto.randomUUID(), position, bytes, sha256, file, madeAt: monotonicMs() };
+      this.keepFor(COPY_IDLE_MS);
+    } catch (error) {
+      this.problem = errorText(error);
+    } finally {
+      // By name only: what was opened can be read until it is closed.
+      rmSync(path, { force: true });
+      this.isMaking = false;
+    }
+  }
+
+  private async pages(copy: ReadyCopy, from: number, key: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+    const filePages = copy.bytes / PAGE_BYTES;
+    const parts: Uint8Array[] = [];
+    for (let part = 0, page = from; part < PARTS_PER_RESPONSE && page <= filePages; part += 1) {
+      // The event loop serves others in between.
+      if (part > 0) await realDelay(0);
+      const count = Math.min(PAGES_PER_PART, filePages - page + 1);
+      const hasMore = page + count <= filePages;
+      const payload = payloadOf(this.readPages(copy, page, count), filePages);
+      const entry = { ...copy.position, isSeal: false, filePages };
+      parts.push(sealPart(entry, { part, hasMore, payload }, key, copy.copy));
+      page += count;
+    }
+    return Buffer.concat(parts);
+  }
+
+  private readPages({ file }: ReadyCopy, first: number, count: number): Map<number, Uint8Array> {
+    const bytes = Buffer.alloc(count * PAGE_BYTES);
+    if (readSync(file, bytes, 0, bytes.length, (first - 1) * PAGE_BYTES) < bytes.length)
+      throw new Error("the copy is shorter than it was");
+    const pages = Array.from({ length: count }, (_, index) => index);
+    return new Map(
+      pages.map((index) => [first + index, bytes.subarray(index * PAGE_BYTES, (index + 1) * PAGE_BYTES)]),
+    );
+  }
+
+  private keepFor(ms: number): void {
+    this.cancelIdle();
+    this.cancelIdle = realTimeout(ms, () => this.close());
+  }
+}
+
+function refusal(status: number, message: string): Response {
+  return new Response(`${message}\n`, { status });
+}
+
+function binary(body: Uint8Array<ArrayBuffer>): Response {
+  return new Response(body, { headers: { "content-type": "application/octet-stream" } });
+}
+
+function macOf(text: string, responseKey: Uint8Array): string {
+  return hmacSha256(responseKey).update(text).digest("hex");
 }
 
 /** With what a node reaches the others of its cell. */
-interface NodeAccess {
+export interface NodeAccess {
+  /** Id of this node. */
+  readonly id: string;
   /** Derived from the master key. */
   readonly key: Uint8Array;
   readonly cell: string;
@@ -45,81 +199,153 @@ interface NodeAccess {
   readonly now: () => number;
 }
 
-/** Serves copies of the leader's database, one at a time. */
-export class BaseServer {
-  private isBusy = false;
+/** What follows a copy in progress. */
+export interface CopyWatch {
+  /** Whether the copy is still worth it: its source leads, and this node is not stopped. */
+  readonly isWanted: () => Promise<boolean>;
+  /** The log must not be trimmed beyond this position until the copy is complete. */
+  readonly onBegun: (position: StoredPosition) => void;
+  readonly onProgress: (bytes: number, total: number) => void;
+  /** The source does not respond; the request is repeated. */
+  readonly onInterrupted: (reason: string) => void;
+}
 
-  constructor(
-    private readonly parts: {
-      readonly folder: string;
-      readonly key: Uint8Array;
-      readonly cell: string;
-      readonly now: () => number;
-    },
-  ) {}
+/** The source cannot give this copy, or not any more: it must be begun again. */
+class CopyLost extends Error {}
 
-  async respond(request: Request): Promise<Response> {
-    const { folder, key, cell, now } = this.parts;
-    if (!isClusterToken(request.headers.get("authorization"), key, cell, now()))
-      return new Response("This path is for nodes of the same cell.\n", { status: 401 });
-    if (this.isBusy)
-      return new Response("Another node is being served.\n", {
-        status: 503,
-        headers: { "retry-after": "5" },
-      });
-    this.isBusy = true;
-    const file = `${folder}/ninefold.db.sent`;
-    try {
-      rmSync(file, { force: true });
-      const problem = await startBackupProcess(file, folder).done;
-      if (problem !== null) return new Response(`${problem}\n`, { status: 503 });
-      const copy = createReadStream(file);
-      // Deleted by name only: it can be read until it has been sent.
-      copy.once("open", () => rmSync(file));
-      const body = Readable.toWeb(copy) as ReadableStream;
-      return new Response(body, { headers: { "content-type": "application/octet-stream" } });
-    } finally {
-      this.isBusy = false;
+/**
+ * Copies the database of the leader into a file, which is complete and verified, but not synced when this resolves. Requests that
+ * fail are repeated as long as the copy is wanted, and continue where it is. Resolves to its position.
+ *
+ * @throws Error
+ */
+export async function fetchBase(
+  access: NodeAccess,
+  source: { readonly leader: Leader; readonly log: string },
+  target: string,
+  watch: CopyWatch,
+  disk: Disk = LOCAL_DISK,
+): Promise<StoredPosition> {
+  const client = new OutboundClient(["all"], extraAuthorities(access.extraCaPath));
+  const file = disk.open(target, true);
+  try {
+    const requests = new CopyRequests(client, access, source, watch);
+    const manifest = await requests.manifest();
+    watch.onBegun(manifest.position);
+    const filePages = manifest.bytes / PAGE_BYTES;
+    let loggedAt = monotonicMs();
+    for (let page = 1; page <= filePages; ) {
+      page = await requests.pages(manifest, page, (bytes, at) => disk.write(file, bytes, at));
+      if (monotonicMs() - loggedAt < PROGRESS_MS) continue;
+      loggedAt = monotonicMs();
+      watch.onProgress((page - 1) * PAGE_BYTES, manifest.bytes);
     }
+    disk.truncate(file, manifest.bytes);
+    if ((await digestOf(disk, file, manifest.bytes)) !== manifest.sha256)
+      throw new Error("the copy of the leader's database was damaged on its way");
+    return manifest.position;
+  } finally {
+    disk.close(file);
+    client.close();
   }
 }
 
-/** Copies the database of the leader into a file, and verifies its digest. @throws Error */
-export async function fetchBase(
-  { key, cell, extraCaPath, now }: NodeAccess,
-  leader: Leader,
-  target: string,
-): Promise<void> {
-  const client = new OutboundClient(["all"], extraAuthorities(extraCaPath));
-  const file = openSync(target, "w+", 0o600);
-  try {
-    const outcome = await client.send({
-      account: null,
-      method: "GET",
-      url: new URL(BASE_PATH, leader.advertise ?? "").href,
-      headers: { authorization: `Bearer ${clusterToken(key, cell, now())}` },
-      body: null,
-      timeoutMs: FETCH_MS_MAX,
-      bodyBytesMax: BASE_BYTES_MAX,
-      keepsBody: true,
-      onBody: (bytes) => void writeSync(file, bytes),
-      longerBody: "fail",
-      redirectsMax: 0,
-      reuseConnection: false,
-    });
-    if (!outcome.answered) throw new Error(`the leader cannot be reached: ${outcome.failure.message}`);
-    if (outcome.status !== 200)
-      throw new Error(
-        `the leader responded with ${outcome.status}: ${Buffer.from(outcome.body).toString("utf8").trim()}`,
-      );
-    const seal = readSeal(target);
-    if (seal === null) throw new Error("the copy of the leader's database is incomplete");
-    const digest = await hashOf(file, seal.bytes, () => realDelay(0));
-    if (digest.digest("hex") !== seal.sha256)
-      throw new Error("the copy of the leader's database was damaged on its way");
-    ftruncateSync(file, seal.bytes);
-  } finally {
-    closeSync(file);
-    client.close();
+async function digestOf(disk: Disk, file: number, bytes: number): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  const slice = Buffer.allocUnsafe(DIGEST_SLICE_BYTES);
+  for (let at = 0; at < bytes; at += slice.length) {
+    hash.update(slice.subarray(0, disk.read(file, slice, at)));
+    await realDelay(0);
+  }
+  return hash.digest("hex");
+}
+
+/** The requests of one copy. */
+class CopyRequests {
+  constructor(
+    private readonly client: OutboundClient,
+    private readonly access: NodeAccess,
+    private readonly source: { readonly leader: Leader; readonly log: string },
+    private readonly watch: CopyWatch,
+  ) {}
+
+  /** Waits until the leader has made the copy. */
+  async manifest(): Promise<Manifest> {
+    for (;;) {
+      const { status, body, key } = await this.send(null, 1);
+      if (status === 202) {
+        await this.pauseWhileWanted();
+        continue;
+      }
+      const { manifest = "", mac = "" } = JSON.parse(Buffer.from(body).toString("utf8")) as {
+        manifest?: string;
+        mac?: string;
+      };
+      if (!equalInConstantTime(mac, macOf(manifest, key)))
+        throw new Error("the response is not that of a node with the same master key");
+      return JSON.parse(manifest) as Manifest;
+    }
+  }
+
+  /** Receives pages from this one on. Resolves to the one after them. */
+  async pages(
+    { copy, position, bytes }: Manifest,
+    from: number,
+    write: (bytes: Uint8Array, at: number) => void,
+  ): Promise<number> {
+    const { body, key } = await this.send(copy, from);
+    let next = from;
+    for (const [index, part] of splitParts(body).entries()) {
+      const { payload, part: number, seq, epoch, log, filePages } = openPart(part, key, copy);
+      if (number !== index || seq !== position.seq || epoch !== position.epoch || log !== position.log)
+        throw new Error("the leader has sent pages of another copy");
+      if (filePages !== bytes / PAGE_BYTES) throw new Error("the leader has sent pages of another copy");
+      forEachPage(payload, (page, content) => {
+        if (page !== next) throw new Error("the leader has sent other pages");
+        write(content, (page - 1) * PAGE_BYTES);
+        next += 1;
+      });
+      await realDelay(0);
+    }
+    if (next === from) throw new Error("the leader has sent no pages");
+    return next;
+  }
+
+  /** Repeats a request until there is a response. @throws Error when it is a rejection, or the copy is not wanted any more. */
+  private async send(copy: string | null, page: number) {
+    const { client, access, source, watch } = this;
+    const { leader, log } = source;
+    for (;;) {
+      const nonce = Buffer.from(crypto.getRandomValues(new Uint8Array(NONCE_BYTES))).toString("hex");
+      const to = { id: leader.id, advertise: leader.advertise };
+      const request = { from: access.id, to, log, nonce, at: access.now(), copy, page };
+      const { authorization, responseKey: key } = signRequest(request, access.key, access.cell);
+      const outcome = await client.send({
+        account: null,
+        method: "GET",
+        url: new URL(BASE_PATH, leader.advertise ?? "").href,
+        headers: { authorization },
+        body: null,
+        timeoutMs: IDLE_MS_MAX,
+        bodyBytesMax: RESPONSE_BYTES_MAX,
+        keepsBody: true,
+        longerBody: "fail",
+        redirectsMax: 0,
+        reuseConnection: true,
+      });
+      if (outcome.answered && (outcome.status === 200 || outcome.status === 202))
+        return { status: outcome.status, body: outcome.body, key };
+      const reason = outcome.answered
+        ? `the leader responded with ${outcome.status}: ${Buffer.from(outcome.body).toString("utf8").trim()}`
+        : `the leader cannot be reached: ${outcome.failure.message}`;
+      if (copy === null || (outcome.answered && outcome.status < 500)) throw new CopyLost(reason);
+      watch.onInterrupted(reason);
+      await this.pauseWhileWanted();
+    }
+  }
+
+  private async pauseWhileWanted(): Promise<void> {
+    if (!(await this.watch.isWanted())) throw new CopyLost("another node leads, or this node stops");
+    await realDelay(RETRY_MS);
   }
 }

@@ -16,10 +16,13 @@ import { BASE_PATH, BaseServer, fetchBase } from "./base.ts";
 import { type ClusterNode, type CommitLog, EngineUnavailable, type NodeReport } from "./commit-log.ts";
 import { EtcdLog } from "./engines/etcd.ts";
 import { PostgresLog } from "./engines/postgres.ts";
-import { ENGINE_RETRY_MS, Follower, type Lead, readFollowerState } from "./follower.ts";
+import { ENGINE_RETRY_MS, Follower, type Lead } from "./follower.ts";
 import type { Leadership } from "./leadership.ts";
+import { Membership, placeOf } from "./membership.ts";
+import { NodeFolder } from "./node-folder.ts";
 import { declareNodeMetrics } from "./node-metrics.ts";
-import { type ClusterSettings, engineAddress } from "./settings.ts";
+import { REAL_TIME } from "./node-time.ts";
+import { type ClusterSettings, engineAddress, isPlainAndPublic } from "./settings.ts";
 import { StandbyServer } from "./standby.ts";
 
 /** Purpose of the key with which nodes prove that they belong to a cell. */
@@ -65,11 +68,10 @@ export class LeadingNode {
       readonly cell: string;
       readonly node: ClusterNode;
       readonly log: CommitLog;
+      readonly membership: Membership;
       readonly base: BaseServer;
       readonly entryKey: Uint8Array;
-      readonly schema: number;
       readonly logger: Logger;
-      readonly now: () => number;
     },
   ) {
     this.leadership = lead.leadership;
@@ -122,25 +124,45 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
     throw new StartupError(
       `All nodes of a cell need the same master key: copy ${files.masterKey} of another node, or set NINEFOLD_MASTER_KEY.`,
     );
-  const state = readFollowerState(files.database, parts.newId);
-  const node = { id: state.id, advertise: settings.advertise };
+  const nodeFolder = new NodeFolder(files.database, parts.newId);
+  const node = { id: nodeFolder.id, advertise: settings.advertise };
   const databaseExists = existsSync(files.database);
   const vault = createVault(obtainMasterKey({ ...place, databaseExists, durability: "full" }));
   const entryKey = vault.derive(ENTRY_KEY_PURPOSE);
   const nodeKey = vault.derive(NODE_KEY_PURPOSE);
-  const access = { key: nodeKey, cell: settings.cell, extraCaPath: settings.extraCaPath, now };
+  const { cell, extraCaPath, leaseMs } = settings;
+  const access = { id: node.id, key: nodeKey, cell, extraCaPath, now };
+  const membership = new Membership({
+    log,
+    node,
+    processId: parts.newId(),
+    place: placeOf(folder),
+    schema: parts.schema,
+    logger,
+    time: REAL_TIME,
+    now,
+  });
   const follower = new Follower({
     log,
     node,
-    databasePath: files.database,
+    cell,
+    folder: nodeFolder,
+    membership,
     key: entryKey,
     schema: parts.schema,
-    leaseMs: settings.leaseMs,
+    leaseMs,
     logger,
+    fetchBase: (leader, id, watch) => fetchBase(access, { leader, log: id }, nodeFolder.copyPath, watch),
+    time: REAL_TIME,
     now,
-    fetchBase: (leader, target) => fetchBase(access, leader, target),
+    newLogId: () => parts.newId().replaceAll("-", ""),
   });
   const standby = new StandbyServer(parts.listen, follower, parts.metricsAccess);
+  if (settings.advertise !== null && isPlainAndPublic(settings.advertise))
+    logger.warn(
+      "--advertise names an unencrypted URL on a public network, where requests and keys of clients can be read: use https",
+      { advertise: settings.advertise },
+    );
   logger.info("this node follows", { cell: settings.cell, port: standby.port, node: node.id });
   const stop = (): void => follower.stop();
   parts.stopped.then(stop, stop);
@@ -150,17 +172,9 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
       log.close();
       return null;
     }
-    const base = new BaseServer({ ...access, folder });
-    return new LeadingNode(lead, {
-      cell: settings.cell,
-      node,
-      log,
-      base,
-      entryKey,
-      schema: parts.schema,
-      logger,
-      now,
-    });
+    const isLeading = (): boolean => lead.leadership.isTrusted;
+    const base = new BaseServer({ folder, node, log: lead.seal.log, key: nodeKey, cell, isLeading, now });
+    return new LeadingNode(lead, { cell, node, log, membership, base, entryKey, logger });
   } finally {
     await standby.stop();
   }
@@ -196,12 +210,12 @@ interface ReplicationParts {
   readonly log: CommitLog;
   readonly leadership: Leadership;
   readonly entries: EntrySource;
+  readonly membership: Membership;
+  readonly base: BaseServer;
   readonly entryKey: Uint8Array;
   /** The write-ahead log of the database. */
   readonly logPath: string;
-  readonly schema: number;
   readonly logger: Logger;
-  readonly now: () => number;
 }
 
 /** Sends each batch of a leader to the log, and trims the log. */
@@ -237,6 +251,7 @@ export class Replication {
   async finish(): Promise<void> {
     this.isStopped = true;
     this.cancelLook();
+    this.parts.base.close();
     await this.parts.leadership.handOver();
     this.parts.log.close();
   }
@@ -252,9 +267,10 @@ export class Replication {
     this.cancelLook = realTimeout(LOOK_MS, () => {
       this.trim()
         .then(() => this.lookForRequests())
-        .catch((error: unknown) =>
-          this.parts.logger.debug("the log was not trimmed", { error: errorText(error) }),
-        )
+        .catch((error: unknown) => {
+          if (error instanceof StartupError) this.parts.leadership.end(error.message);
+          else this.parts.logger.debug("the log was not trimmed", { error: errorText(error) });
+        })
         .finally(() => {
           if (!this.isStopped) this.look();
         });
@@ -267,12 +283,12 @@ export class Replication {
   }
 
   private async trim(): Promise<void> {
-    const { log, node, entries, logger, now, schema } = this.parts;
+    const { log, membership, entries, logger } = this.parts;
     const { seq } = entries.position;
     await this.sync();
-    const own: NodeReport = { ...node, applied: seq, synced: seq, schema, at: now() };
-    await log.report(own);
-    this.reports = (await log.nodes()).filter(({ id }) => id !== node.id);
+    const own = { applied: seq, synced: seq };
+    await membership.report(own);
+    this.reports = await membership.others();
     const copies = [own, ...this.reports].map(({ synced }) => synced).sort((a, b) => b - a);
     // Two disks have everything that is trimmed; a node that is alone has its own.
     const through = Math.min(copies[1] ?? seq, seq - ENTRIES_KEPT_MIN);

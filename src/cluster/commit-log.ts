@@ -30,6 +30,18 @@ export interface NodeReport extends ClusterNode {
   readonly schema: number;
   /** Its wall clock, epoch milliseconds. */
   readonly at: number;
+  /** The process that reports. Absent from programs before identities. */
+  readonly process?: NodeProcess;
+}
+
+/** A process that takes part as a node. */
+export interface NodeProcess {
+  /** Random. */
+  readonly id: string;
+  /** Machine and data folder: another process at the same place has ended, because the folder has a lock. */
+  readonly place: string;
+  /** Number of this process among those that were this node: the highest one is the node. */
+  readonly term: number;
 }
 
 /** What the log has: every sequence number from `first` through `last`. */
@@ -77,18 +89,23 @@ export interface CommitLog {
   read(from: number, max: number): Promise<LoggedEntry[]>;
   /** Null: the log is empty. */
   range(): Promise<LogRange | null>;
+  /** Random id of the log, 32 hex digits. Null: it has none yet. */
+  identity(): Promise<string | null>;
+  /** Gives the log this id unless it has one. Returns the one that it has afterwards. */
+  identify(id: string): Promise<string>;
   /** Calls `wake` when entries may have been appended. It may be called too often. */
   watch(from: number, wake: () => void): Cancel;
   /** Deletes the entries through this place. */
   trim(through: number): Promise<void>;
-  report(node: NodeReport): Promise<void>;
+  /** Replaces the report of a node. Returns the one before; null without one. */
+  report(node: NodeReport): Promise<NodeReport | null>;
   nodes(): Promise<NodeReport[]>;
   /** Deletes the report of a node that was removed for good. A node that still runs reports again. */
   forget(id: string): Promise<void>;
   /** Asks the leader of an epoch to let another node lead. */
   askToHandOver(epoch: number): Promise<void>;
   isAskedToHandOver(epoch: number): Promise<boolean>;
-  /** Deletes the whole log and the lease, for a new log that begins from a file. */
+  /** Deletes the whole log with its id, and the lease, for a new log that begins from a file. */
   reset(): Promise<void>;
   close(): void;
 }

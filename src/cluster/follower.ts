@@ -1,37 +1,22 @@
-import {
-  closeSync,
-  existsSync,
-  fdatasyncSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
-import { syncFolder, syncPath, writeDurably } from "../kernel/storage/folders.ts";
-import { OfflineDatabase, settleFile } from "../kernel/storage/offline.ts";
-import {
-  applyEntry,
-  decodeEntry,
-  encodeEntry,
-  InvalidEntry,
-  PAGE_BYTES,
-} from "../kernel/storage/replication/entry.ts";
-import { type Position, positionIn } from "../kernel/storage/replication/position.ts";
-import { type Cancel, monotonicMs, realDelay, realTimeout } from "../kernel/time/clock.ts";
+import { decodeEntry, type Entry, encodeEntry, InvalidEntry } from "../kernel/storage/replication/entry.ts";
+import { epochAbove, type LogPosition, type StoredPosition } from "../kernel/storage/replication/position.ts";
+import type { CopyWatch } from "./base.ts";
 import {
   type ClusterNode,
   type CommitLog,
   EngineUnavailable,
   type Leader,
+  type LoggedEntry,
+  type LogRange,
   LogTrimmed,
   PlaceTaken,
 } from "./commit-log.ts";
 import { Leadership } from "./leadership.ts";
+import { type Membership, type NodeState, REPORT_MS } from "./membership.ts";
+import type { NodeFolder } from "./node-folder.ts";
+import type { NodeTime } from "./node-time.ts";
 
 /** Entries that are read at a time. */
 const PAGE_ENTRIES = 100;
@@ -46,91 +31,72 @@ const SYNC_MS = 1_000;
 const OTHERS_FIRST_LEASES = 2;
 /** Pause after the engine could not be reached. */
 export const ENGINE_RETRY_MS = 500;
-/** Where SQLite keeps `user_version`, big-endian: the number of migrations. */
-const SCHEMA_AT = 60;
+const NOTHING: LogPosition = { log: null, epoch: 0, seq: 0 };
 
 /** What a follower needs. */
 export interface FollowerParts {
   readonly log: CommitLog;
   readonly node: ClusterNode;
-  readonly databasePath: string;
+  readonly cell: string;
+  readonly folder: NodeFolder;
+  readonly membership: Pick<Membership, "register" | "report">;
   /** For {@link decodeEntry}. */
   readonly key: Uint8Array;
   /** Migrations that this program knows. */
   readonly schema: number;
   readonly leaseMs: number;
   readonly logger: Logger;
-  /** Copies the leader's database into a file. */
-  readonly fetchBase: (leader: Leader, target: string) => Promise<void>;
+  /** Copies the leader's database into the folder's {@link NodeFolder.copyPath}. `log` is the id of the log. */
+  readonly fetchBase: (leader: Leader, log: string, watch: CopyWatch) => Promise<StoredPosition>;
+  readonly time: NodeTime;
   /** Wall clock, epoch milliseconds. */
   readonly now: () => number;
+  /** A random id of a log. */
+  readonly newLogId: () => string;
 }
 
 /** Becoming the leader: the place in the log from which this process continues. */
 export interface Lead {
   readonly leadership: Leadership;
   /** Of the entry that began the epoch. */
-  readonly seal: Position;
-}
-
-/** What `follower.json` stores: which node this folder is, and how far its file is. */
-interface FollowerState {
-  readonly id: string;
-  /** Whether this folder has ever had its place in the log: then an empty log is one that was lost. */
-  readonly joined: boolean;
-  /** Everything up to here is in the file and synced; null while the file itself says where it is. */
-  readonly synced: Position | null;
-}
-
-/** The path of the state of a data folder. */
-export function followerStatePath(databasePath: string): string {
-  return join(dirname(databasePath), "follower.json");
-}
-
-/** Reads the state of a folder; one with a new identity if there is none. */
-export function readFollowerState(databasePath: string, newId: () => string): FollowerState {
-  const path = followerStatePath(databasePath);
-  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as FollowerState;
-  const state = { id: newId(), joined: false, synced: null };
-  writeState(path, state);
-  return state;
-}
-
-function writeState(path: string, state: FollowerState): void {
-  writeDurably(path, `${JSON.stringify(state)}\n`);
+  readonly seal: LogPosition & { readonly log: string };
 }
 
 /** Copies the log into the file of this node, until the node leads. No connection to the database is open meanwhile. */
 export class Follower {
-  private file: number | null = null;
-  private applied: Position | null = null;
-  private synced: Position | null = null;
+  private applied: LogPosition | null = null;
+  /** Whether the log was empty when the place of the file was determined: it is determined again when somebody begins it. */
+  private isFirst = false;
+  /** Position of a copy in progress: the log is kept from there on. */
+  private copying: LogPosition | null = null;
+  /** Id of the log that the engine has; null: it has none. */
+  private identity: string | null = null;
   private leaderNow: Leader | null = null;
   private lastSeq = 0;
-  private syncedAt = 0;
+  private syncedAt = Number.NEGATIVE_INFINITY;
   private isStopped = false;
+  private isRegistered = false;
   private wake: () => void = () => undefined;
   private hasNewerSchema = false;
   private problem: string | null = null;
   private lookedAt = Number.NEGATIVE_INFINITY;
   private waitingSince: number | null = null;
-  private state: FollowerState;
+  /** Why this process must end. */
+  private failure: StartupError | null = null;
 
-  constructor(private readonly parts: FollowerParts) {
-    this.state = readFollowerState(parts.databasePath, () => parts.node.id);
-  }
+  constructor(private readonly parts: FollowerParts) {}
 
   /** The node that leads, as far as is known. */
   get leader(): Leader | null {
     return this.leaderNow;
   }
 
-  /** Entries of the log that are not applied yet. */
-  get lag(): number {
-    return Math.max(0, this.lastSeq - (this.applied?.seq ?? 0));
+  /** Entries of the log that are not applied yet; null without a database. */
+  get lag(): number | null {
+    return this.applied === null ? null : Math.max(0, this.lastSeq - this.applied.seq);
   }
 
-  get position(): Position | null {
+  get position(): LogPosition | null {
     return this.applied;
   }
 
@@ -143,12 +109,17 @@ export class Follower {
   /**
    * Follows until this node leads; null when it was stopped.
    *
-   * @throws StartupError if the folder's data or its master key do not belong to the log.
+   * @throws StartupError if the folder's data or its master key do not belong to the log, or another process has the identity
+   *   of this node.
    */
   async follow(): Promise<Lead | null> {
-    const cancel = this.parts.log.watch(1, () => this.wake());
+    const { folder, log, logger, time } = this.parts;
+    const cancel = log.watch(1, () => this.wake());
+    let isOver = false;
+    void this.reportUntil(() => isOver || this.isStopped);
     try {
       while (!this.isStopped) {
+        if (this.failure !== null) throw this.failure;
         try {
           const lead = await this.step();
           if (lead !== null) return lead;
@@ -157,20 +128,23 @@ export class Follower {
           if (error instanceof InvalidEntry)
             throw new StartupError(`The commit log cannot be read: ${error.message}.`);
           if (error instanceof LogTrimmed) {
-            this.parts.logger.warn("the log does not go back to this node's data: a new copy is fetched", {
-              reason: error.message,
-            });
-            this.discard();
+            this.note(`a new copy of the database is needed: ${error.message}`);
+            this.applied = null;
+            await this.tryToFetch();
             continue;
           }
           this.note(errorText(error));
-          await realDelay(ENGINE_RETRY_MS);
+          await time.delay(ENGINE_RETRY_MS);
         }
       }
       return null;
+    } catch (error) {
+      logger.debug("the node does not follow any more", { error: errorText(error) });
+      throw error;
     } finally {
+      isOver = true;
       cancel();
-      this.closeFile();
+      folder.close();
     }
   }
 
@@ -183,10 +157,14 @@ export class Follower {
 
   /** Does what can be done now. Returns the lead when this node has got it. */
   private async step(): Promise<Lead | null> {
-    const { log, node } = this.parts;
-    if (monotonicMs() - this.lookedAt >= LOOK_MS) {
+    const { log, membership, node, time } = this.parts;
+    if (!this.isRegistered) {
+      await membership.register(this.reported);
+      this.isRegistered = true;
+    }
+    if (time.monotonic() - this.lookedAt >= LOOK_MS) {
       this.leaderNow = await log.leader();
-      this.lookedAt = monotonicMs();
+      this.lookedAt = time.monotonic();
     }
     if (this.applied === null && !(await this.establish())) {
       await this.pause(LOOK_MS);
@@ -206,52 +184,153 @@ export class Follower {
 
   /** Finds the place of the file in the log, or fetches a file that has one. False: there is nothing to begin with yet. */
   private async establish(): Promise<boolean> {
-    const { databasePath, log, logger } = this.parts;
+    const { folder, log } = this.parts;
     const range = await log.range();
-    if (!existsSync(databasePath)) {
-      if (range !== null) return this.fetch();
-      if (this.state.joined) throw lostLog();
-      this.applied = { epoch: 0, seq: 0 };
-      return true;
-    }
-    const own = this.state.synced ?? this.positionOfFile();
+    this.identity = await log.identity();
     if (range === null) {
-      if (this.state.joined) throw lostLog();
-      this.applied = own ?? { epoch: 0, seq: 0 };
+      if (folder.hasJoined) throw lostLog(folder.databasePath);
+      this.applied = (folder.hasDatabase ? folder.position() : null) ?? NOTHING;
+      this.isFirst = true;
       return true;
     }
+    await this.assertReadable(range);
+    this.assertIsOurs(folder.log);
+    const begun = folder.begins === null ? null : await this.positionBegun(range, folder.begins);
+    if (begun !== null) {
+      this.applied = begun;
+      return true;
+    }
+    if (!folder.hasDatabase) return this.fetch();
+    const own = folder.position();
     if (own === null)
       throw new StartupError(
-        "The commit log has data of its own, and this folder has others: start with an empty folder, or name another --cell.",
+        `The commit log of the cell ${this.parts.cell} has data of its own, and this folder has others: start with an empty folder, ` +
+          "or name another --cell.",
       );
-    if (own.seq < range.first) throw new LogTrimmed(`the log begins at entry ${range.first}`);
-    const [entry] = own.seq > range.last ? [] : await log.read(own.seq, 1);
-    if (entry?.epoch === own.epoch) {
+    if (own.log === null) await this.proveFormer(range);
+    else this.assertIsOurs(own.log);
+    if (own.seq < range.first)
+      throw new LogTrimmed(`the log begins at entry ${range.first}, after this node's ${own.seq}`);
+    const there = own.seq > range.last ? null : await this.entryAt(own.seq);
+    if (there !== null && there.epoch === own.epoch && there.log === own.log) {
       this.applied = own;
-      this.synced = own;
+      folder.accept(own);
       return true;
     }
-    // A batch that was committed here, and never confirmed to anybody, because the log does not have it.
-    if (own.seq === range.last + 1) return this.awaitOthers(own);
-    const aside = `${databasePath}.diverged-${this.parts.now()}`;
-    logger.warn("this node has a change that the log does not have: its database is set aside", {
-      file: aside,
-      seq: own.seq,
-    });
-    this.setAside(aside);
-    return this.fetch();
+    if (!(await this.isOwnBatch(own, range))) throw this.isAhead(own, range);
+    if (own.seq > range.last) return this.awaitOthers(own);
+    throw new LogTrimmed(
+      `this node has a change at entry ${own.seq} that the log does not have, and that was confirmed to nobody`,
+    );
+  }
+
+  /** Opens the newest entry: a node with another master key must not take part, even with an empty folder. */
+  private async assertReadable({ last }: LogRange): Promise<void> {
+    let entry: Entry | null;
+    try {
+      entry = await this.entryAt(last);
+    } catch (error) {
+      if (!(error instanceof InvalidEntry)) throw error;
+      throw new StartupError(
+        `The newest entry of the commit log of the cell ${this.parts.cell} cannot be opened (${error.message}). All nodes of a cell ` +
+          "need the same master key: copy master.key of another node, or set NINEFOLD_MASTER_KEY. If this is another cell, set --cell.",
+      );
+    }
+    // Trimmed meanwhile, or of the last version.
+    if (entry !== null && entry.log !== null && entry.log !== this.identity)
+      throw new StartupError(
+        `The engine says that the commit log of the cell ${this.parts.cell} is ${this.identity ?? "not identified"}, but its newest entry ` +
+          `is of the log ${entry.log}: somebody has changed the engine's data. Restore it, or stop all nodes and run ninefold cluster ` +
+          "reset-log --accept on the one with the newest data.",
+      );
+  }
+
+  /** @throws StartupError if this is the id of another log than the engine's. */
+  private assertIsOurs(log: string | null): void {
+    if (log === null || log === this.identity) return;
+    const { cell, folder } = this.parts;
+    throw new StartupError(
+      `${folder.databasePath} belongs to the commit log ${log}, and the commit log of the cell ${cell} is ` +
+        `${this.identity ?? "not identified yet"}. Nothing was changed. Set the --cell that the folder belongs to; or, if its data is not ` +
+        "needed because the log was begun anew, move follower.json and all files whose names begin with ninefold.db to another " +
+        "folder, and start the node: it copies the database from the leader.",
+    );
+  }
+
+  /**
+   * A file from before logs had an identity. Its last entry must be that of the log, with the millisecond in which it was
+   * written.
+   */
+  private async proveFormer({ first, last }: LogRange): Promise<void> {
+    const { cell, folder } = this.parts;
+    const stored = folder.stored();
+    const isThere = stored !== null && stored.seq >= first && stored.seq <= last;
+    const entry = isThere ? await this.entryAt(stored.seq) : null;
+    if (entry !== null && entry.epoch === stored?.epoch && entry.at === stored.at) return;
+    throw new StartupError(
+      `${folder.databasePath} was written before commit logs had an identity, and its last entry (${stored?.seq ?? "none"}) is not in ` +
+        `the commit log of the cell ${cell} (entries ${first} to ${last}): it may belong to another cell. Nothing was changed. If it belongs ` +
+        "to this one, move follower.json and all files whose names begin with ninefold.db to another folder, and start the node: it " +
+        "copies the database from the leader.",
+    );
+  }
+
+  private isAhead({ epoch, seq }: LogPosition, { first, last }: LogRange): StartupError {
+    return new StartupError(
+      `This node is at entry ${seq} of epoch ${epoch}, which the commit log of the cell ${this.parts.cell} does not have (it has the entries ` +
+        `${first} to ${last}): the engine has lost what it had confirmed, such as after a restore of a snapshot. Nothing was changed. ` +
+        "Restore the newest data of the engine; or stop all nodes, and run ninefold cluster reset-log --accept on the one with the " +
+        "newest data.",
+    );
+  }
+
+  /**
+   * Whether a place that the log does not have is one batch that this node has committed as the leader, and that was confirmed to
+   * nobody. What it had followed was in the log, and so was everything before that batch.
+   */
+  private async isOwnBatch({ epoch, seq }: LogPosition, { first, last }: LogRange): Promise<boolean> {
+    if (this.parts.folder.hasFollowed || seq > last + 1) return false;
+    return seq <= first || (await this.entryAt(seq - 1))?.epoch === epoch;
+  }
+
+  /** The end of a log that this folder has begun, and to which nobody has added a change yet; null: it is another one. */
+  private async positionBegun({ first, last }: LogRange, epoch: number): Promise<LogPosition | null> {
+    if (last - first >= PAGE_ENTRIES) return null;
+    const entries = (await this.parts.log.read(first, PAGE_ENTRIES)).map((logged) => this.decoded(logged));
+    const end = entries.at(-1);
+    if (end === undefined || entries[0]?.epoch !== epoch || !entries.every(({ isSeal }) => isSeal))
+      return null;
+    return { log: end.log, epoch: end.epoch, seq: end.seq };
+  }
+
+  /** An entry of the log; null if there is none any more. @throws InvalidEntry */
+  private async entryAt(seq: number): Promise<Entry | null> {
+    try {
+      const [found] = await this.parts.log.read(seq, 1);
+      return found === undefined ? null : this.decoded(found);
+    } catch (error) {
+      if (error instanceof LogTrimmed) return null;
+      throw error;
+    }
+  }
+
+  private decoded({ seq, epoch, parts }: LoggedEntry): Entry {
+    const entry = decodeEntry(parts, this.parts.key);
+    if (entry.seq !== seq || entry.epoch !== epoch)
+      throw new InvalidEntry("an entry is at another place than its own");
+    return entry;
   }
 
   /**
    * The last batch of this node was not appended before its process ended. Another node leads soon, and decides that the batch
    * never was. If none does, no other node has the data: then it is kept, which it may be, since its outcome is unknown.
    */
-  private async awaitOthers(own: Position): Promise<boolean> {
-    const { log, node, leaseMs, key, logger } = this.parts;
-    this.waitingSince ??= monotonicMs();
+  private async awaitOthers(own: LogPosition): Promise<boolean> {
+    const { log, node, leaseMs, key, logger, time } = this.parts;
+    this.waitingSince ??= time.monotonic();
     this.note("this node has a change that the log does not have: another node is to lead");
     const isFree = this.leaderNow === null || this.leaderNow.id === node.id;
-    if (!isFree || monotonicMs() - this.waitingSince < OTHERS_FIRST_LEASES * leaseMs) return false;
+    if (!isFree || time.monotonic() - this.waitingSince < OTHERS_FIRST_LEASES * leaseMs) return false;
     const epoch = await log.tryLead(node, leaseMs, own.epoch + 1);
     if (epoch === null) return false;
     // Its pages are only here: the other nodes copy the database.
@@ -264,62 +343,109 @@ export class Follower {
     return false;
   }
 
+  /** Copies the database although there is one, which stays until the copy is complete. */
+  private async tryToFetch(): Promise<void> {
+    const { log, time } = this.parts;
+    try {
+      this.leaderNow = await log.leader();
+      this.identity = await log.identity();
+      if (!(await this.fetch())) await this.pause(LOOK_MS);
+    } catch (error) {
+      if (error instanceof StartupError) throw error;
+      this.note(errorText(error));
+      await time.delay(ENGINE_RETRY_MS);
+    }
+  }
+
   private async fetch(): Promise<boolean> {
-    const { databasePath, fetchBase, log, logger, node } = this.parts;
-    const leader = this.leaderNow;
+    const { fetchBase, folder, log, logger, node } = this.parts;
+    const { identity, leaderNow: leader } = this;
     if (leader === null || leader.id === node.id || leader.advertise === null) {
       this.note(
         "there is no leader to copy the database from: start the node that has the data, with --advertise",
       );
       return false;
     }
-    const part = `${databasePath}.base`;
-    rmSync(part, { force: true });
-    await fetchBase(leader, part);
-    const position = positionOf(part);
-    const [entry] = position === null ? [] : await log.read(position.seq, 1);
-    if (position === null || entry?.epoch !== position.epoch)
-      throw new Error("the copy of the leader's database has no place in the log yet");
-    syncPath(part);
-    this.keep({ joined: true, synced: position });
-    renameSync(part, databasePath);
-    syncFolder(dirname(databasePath));
-    this.applied = position;
-    this.synced = position;
-    logger.info("the database was copied from the leader", { leader: leader.advertise, seq: position.seq });
-    return true;
+    if (identity === null) {
+      this.note(
+        "the leader runs an older version, from which no database can be copied: upgrade it, after another node that has a database",
+      );
+      return false;
+    }
+    const { advertise } = leader;
+    const isWanted = async (): Promise<boolean> => {
+      this.leaderNow = await log.leader().catch(() => leader);
+      return !this.isStopped && this.leaderNow?.epoch === leader.epoch;
+    };
+    try {
+      const position = await fetchBase(leader, identity, {
+        isWanted,
+        onBegun: (begun) => {
+          this.copying = begun;
+          logger.info("the database is copied from the leader", { leader: advertise, seq: begun.seq });
+        },
+        onProgress: (bytes, total) =>
+          logger.info("the database is being copied", { leader: advertise, bytes, total }),
+        onInterrupted: (reason) => this.note(reason),
+      });
+      const entry = await this.entryAt(position.seq);
+      if (entry === null || entry.epoch !== position.epoch || entry.log !== position.log)
+        throw new Error("the copy of the leader's database has no place in the log any more, or not yet");
+      const { epoch, seq } = position;
+      folder.replace({ log: position.log, epoch, seq });
+      this.applied = { log: position.log, epoch, seq };
+      logger.info("the database was copied from the leader", { leader: advertise, seq });
+      this.note(null);
+      return true;
+    } finally {
+      this.copying = null;
+    }
   }
 
   /** Applies what was appended. Whether there was something. */
   private async applyNew(): Promise<boolean> {
-    const { log, key, databasePath } = this.parts;
-    const from = (this.applied?.seq ?? 0) + 1;
-    const entries = await log.read(from, PAGE_ENTRIES);
+    const { folder, log } = this.parts;
+    const before = this.applied ?? NOTHING;
+    const entries = await log.read(before.seq + 1, PAGE_ENTRIES);
     if (entries.length === 0) return false;
-    if (!existsSync(databasePath)) throw new LogTrimmed("there is no database yet");
-    this.lastSeq = Math.max(this.lastSeq, entries.at(-1)?.seq ?? 0);
-    // From here on the file does not say where it is: pages of an entry may be missing after a crash.
-    if (this.file === null) {
-      this.keep({ joined: true, synced: this.applied });
-      this.file = openSync(databasePath, "r+");
+    if (this.isFirst) {
+      this.isFirst = false;
+      this.applied = null;
+      throw new EngineUnavailable("the log has been begun meanwhile");
     }
-    for (const { seq, epoch, parts } of entries) {
-      const entry = decodeEntry(parts, key);
-      if (entry.seq !== seq || entry.epoch !== epoch)
-        throw new InvalidEntry("an entry is at another place than its own");
-      if (entry.filePages === 0) throw new LogTrimmed(`only the leader's database has entry ${seq}`);
-      applyEntry(this.file, entry);
-      this.applied = { epoch, seq };
+    this.lastSeq = Math.max(this.lastSeq, entries.at(-1)?.seq ?? 0);
+    for (const logged of entries) {
+      const entry = this.decoded(logged);
+      await this.assertContinues(entry);
+      if (!folder.hasDatabase) throw new LogTrimmed("there is no database yet");
+      if (entry.filePages === 0) throw new LogTrimmed(`only the leader's database has entry ${entry.seq}`);
+      folder.apply(entry, this.applied ?? NOTHING);
+      this.applied = { log: entry.log, epoch: entry.epoch, seq: entry.seq };
     }
     this.syncSometimes();
     return true;
   }
 
+  /** Whether an entry is of the log that this node follows: entries without an id come before the first one that has one. */
+  private async assertContinues({ log, seq }: Entry): Promise<void> {
+    const own = this.applied?.log ?? null;
+    if (log === own) return;
+    if (own === null) {
+      if (log !== this.identity) this.identity = await this.parts.log.identity();
+      if (log === this.identity) return;
+    }
+    throw new StartupError(
+      `Entry ${seq} of the commit log of the cell ${this.parts.cell} is of the log ${log ?? "without an id"}, and this node follows the log ` +
+        `${own ?? this.identity ?? "without an id"}: somebody has changed the engine's data. Nothing of it was applied. Restore the engine's ` +
+        "data, or stop all nodes and run ninefold cluster reset-log --accept on the one with the newest data.",
+    );
+  }
+
   /** Whether this program knows the schema of the file. */
   private canLead(): boolean {
-    const { databasePath, schema, logger } = this.parts;
-    if (!existsSync(databasePath)) return true;
-    const found = schemaOf(databasePath);
+    const { folder, schema, logger } = this.parts;
+    if (!folder.hasDatabase) return true;
+    const found = folder.schema;
     if (found > schema && !this.hasNewerSchema)
       logger.warn("the leader runs a newer version: this node follows, and leads when it was upgraded", {
         schema: found,
@@ -330,18 +456,18 @@ export class Follower {
   }
 
   private async tryToLead(): Promise<Lead | null> {
-    const { log, node, leaseMs, logger } = this.parts;
-    const since = monotonicMs();
-    const epoch = await log.tryLead(node, leaseMs, (this.applied?.epoch ?? 0) + 1);
+    const { folder, log, node, leaseMs, logger, time, now } = this.parts;
+    const since = time.monotonic();
+    const epoch = await log.tryLead(node, leaseMs, epochAbove(this.applied?.epoch ?? 0, now()));
     if (epoch === null) return null;
-    const leadership = new Leadership({ log, node, epoch, leaseMs, logger, since });
+    const leadership = new Leadership({ log, node, epoch, leaseMs, logger, since, time });
     try {
-      const seal = await this.seal(leadership);
+      const identity = await this.identify();
+      if (this.isFirst) folder.noteBeginning(identity, epoch);
+      const seal = { ...(await this.seal(leadership, identity)), log: identity };
       this.sync();
-      this.closeFile();
-      // The file says where it is, from its next batch on.
-      this.keep({ joined: true, synced: null });
-      logger.info("this node leads", { epoch, seq: seal.seq });
+      folder.handOver(identity);
+      logger.info("this node leads", { epoch, seq: seal.seq, log: identity });
       return { leadership, seal };
     } catch (error) {
       leadership.close();
@@ -350,20 +476,29 @@ export class Follower {
     }
   }
 
+  /** Id of the log. It is made by the first leader: of the log, or of this version. */
+  private async identify(): Promise<string> {
+    const { log, newLogId } = this.parts;
+    this.identity = (await log.identity()) ?? (await log.identify(newLogId()));
+    // An empty log may continue the data of a folder that was in another one.
+    if ((await log.range()) !== null) this.assertIsOurs(this.applied?.log ?? null);
+    return this.identity;
+  }
+
   /** Takes the place after the last entry: nobody with an earlier epoch can append from then on. */
-  private async seal(leadership: Leadership): Promise<Position> {
-    const { key, log, databasePath } = this.parts;
+  private async seal(leadership: Leadership, id: string): Promise<LogPosition> {
+    const { key, log, folder } = this.parts;
     const { epoch } = leadership;
     for (;;) {
       while (await this.applyNew());
       // Paused since it got the lease: its seal would only depose the node that leads now.
       if ((this.applied?.epoch ?? 0) > epoch) throw new EngineUnavailable("another node leads");
       const seq = (this.applied?.seq ?? 0) + 1;
-      const filePages = existsSync(databasePath) ? pagesOf(databasePath) : 0;
-      const entry = { epoch, seq, at: 0, isSeal: true, filePages, payload: new Uint8Array() };
+      const position = { log: id, epoch, seq };
+      const entry = { ...position, at: 0, isSeal: true, filePages: folder.pages, payload: new Uint8Array() };
       try {
         await log.append({ seq, epoch, parts: [...encodeEntry(entry, key)] });
-        return { epoch, seq };
+        return position;
       } catch (error) {
         if (!(error instanceof PlaceTaken)) throw error;
       }
@@ -371,69 +506,40 @@ export class Follower {
   }
 
   private syncSometimes(): void {
-    if (monotonicMs() - this.syncedAt < SYNC_MS) return;
-    this.sync();
-    const { applied, synced, parts } = this;
-    const report = {
-      ...parts.node,
-      applied: applied?.seq ?? 0,
-      synced: synced?.seq ?? 0,
-      schema: parts.schema,
-      at: parts.now(),
-    };
-    parts.log.report(report).catch(() => undefined);
+    if (this.parts.time.monotonic() - this.syncedAt >= SYNC_MS) this.sync();
   }
 
   private sync(): void {
-    this.syncedAt = monotonicMs();
-    if (this.file === null || this.applied === null || this.applied.seq === this.synced?.seq) return;
-    fdatasyncSync(this.file);
-    this.synced = this.applied;
-    this.keep({ joined: true, synced: this.applied });
+    this.syncedAt = this.parts.time.monotonic();
+    if (this.applied !== null) this.parts.folder.sync(this.applied);
   }
 
-  private keep(change: Partial<FollowerState>): void {
-    this.state = { ...this.state, ...change };
-    writeState(followerStatePath(this.parts.databasePath), this.state);
+  private get reported(): NodeState {
+    return { applied: this.applied?.seq ?? 0, synced: (this.copying ?? this.parts.folder.synced)?.seq ?? 0 };
   }
 
-  /** The place that the file itself names, with what its log adds. */
-  private positionOfFile(): Position | null {
-    const { databasePath } = this.parts;
-    settleFile(databasePath);
-    return positionOf(databasePath);
-  }
-
-  /** Keeps one database aside: the newest. */
-  private setAside(path: string): void {
-    const { databasePath } = this.parts;
-    this.closeFile();
-    const folder = dirname(databasePath);
-    for (const old of new Bun.Glob("ninefold.db.diverged-*").scanSync(folder)) rmSync(join(folder, old));
-    renameSync(databasePath, path);
-    for (const suffix of ["-wal", "-shm"]) rmSync(databasePath + suffix, { force: true });
-    this.keep({ synced: null });
-    this.applied = null;
-  }
-
-  /** Forgets the file, which is older than the log: the next step fetches another. */
-  private discard(): void {
-    const { databasePath } = this.parts;
-    if (existsSync(databasePath)) this.setAside(`${databasePath}.diverged-${this.parts.now()}`);
-    this.applied = null;
-  }
-
-  private closeFile(): void {
-    if (this.file === null) return;
-    fdatasyncSync(this.file);
-    closeSync(this.file);
-    this.file = null;
+  /** Reports how far this node is, also while it copies a database. */
+  private async reportUntil(isOver: () => boolean): Promise<void> {
+    const { membership, time } = this.parts;
+    while (!isOver()) {
+      await time.delay(REPORT_MS);
+      if (isOver() || !this.isRegistered) continue;
+      try {
+        await membership.report(this.reported);
+      } catch (error) {
+        // Any other error is met by the next step, too.
+        if (!(error instanceof StartupError)) continue;
+        this.failure = error;
+        this.wake();
+        return;
+      }
+    }
   }
 
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.isStopped) return resolve();
-      const cancel: Cancel = realTimeout(ms, resolve);
+      const cancel = this.parts.time.after(ms, resolve);
       this.wake = () => {
         cancel();
         resolve();
@@ -442,34 +548,9 @@ export class Follower {
   }
 }
 
-function lostLog(): StartupError {
+function lostLog(databasePath: string): StartupError {
   return new StartupError(
-    "The commit log is empty, but this folder has taken part in it: the engine has lost its data. On the node with the newest " +
+    `The commit log is empty, but ${databasePath} has taken part in it: the engine has lost its data. On the node with the newest ` +
       "data, run: ninefold cluster reset-log --accept",
   );
-}
-
-function positionOf(path: string): Position | null {
-  using db = OfflineDatabase.read(path);
-  return positionIn(db);
-}
-
-function pagesOf(path: string): number {
-  const file = openSync(path, "r");
-  try {
-    return fstatSync(file).size / PAGE_BYTES;
-  } finally {
-    closeSync(file);
-  }
-}
-
-function schemaOf(path: string): number {
-  const file = openSync(path, "r");
-  try {
-    const bytes = Buffer.alloc(4);
-    readSync(file, bytes, 0, 4, SCHEMA_AT);
-    return bytes.readUInt32BE(0);
-  } finally {
-    closeSync(file);
-  }
 }

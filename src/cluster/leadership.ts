@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { ApiError, errorText } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
-import { type Cancel, monotonicMs, realTimeout } from "../kernel/time/clock.ts";
+import type { Cancel } from "../kernel/time/clock.ts";
 import { type ClusterNode, type CommitLog, type LoggedEntry, PlaceTaken } from "./commit-log.ts";
+import { type NodeTime, REAL_TIME } from "./node-time.ts";
 
 /** Part of the lease during which this process trusts it: the rest covers clocks that run at different rates. */
 const TRUSTED_PART = 0.8;
@@ -18,17 +18,6 @@ const APPEND_RETRY_MS = 50;
 const SLEPT_MS_MAX = 1_000;
 const LOOK_MS = 1_000;
 
-/** Time of a leader's machine. */
-export interface LeaderTime {
-  /** Milliseconds of a clock that never goes back. */
-  monotonic(): number;
-  after(delayMs: number, run: () => void): Cancel;
-  /** Milliseconds since the machine's boot, sleep included. */
-  sinceBoot(): number;
-}
-
-const REAL_TIME: LeaderTime = { monotonic: monotonicMs, after: realTimeout, sinceBoot: bootMs };
-
 /** What a leader needs. */
 export interface LeadershipParts {
   readonly log: CommitLog;
@@ -36,10 +25,10 @@ export interface LeadershipParts {
   readonly epoch: number;
   readonly leaseMs: number;
   readonly logger: Logger;
-  /** When the lease was taken, by {@link monotonicMs}: before the request to the engine. */
+  /** When the lease was taken, by the monotonic clock: before the request to the engine. */
   readonly since: number;
   /** That of this machine, unless a test has its own. */
-  readonly time?: LeaderTime;
+  readonly time?: NodeTime;
 }
 
 /**
@@ -55,14 +44,14 @@ export class Leadership {
   private readonly depose: (reason: string) => void;
   private isDeposed = false;
   private isOver = false;
-  /** Until when the lease is trusted, by {@link monotonicMs}. */
+  /** Until when the lease is trusted, by the monotonic clock. */
   private trustedUntil: number;
   private appending: Promise<void> | null = null;
   /** Whether an append takes too long. */
   private isUncertain = false;
   private readonly interruptions = new Set<(error: ApiError) => void>();
   private cancelLook: Cancel = () => undefined;
-  private readonly time: LeaderTime;
+  private readonly time: NodeTime;
   private slept: number;
 
   constructor(private readonly parts: LeadershipParts) {
@@ -106,7 +95,7 @@ export class Leadership {
         await this.pass();
         return;
       } catch {
-        await this.delay(OPEN_RETRY_MS);
+        await this.time.delay(OPEN_RETRY_MS);
       }
     }
   }
@@ -157,7 +146,7 @@ export class Leadership {
           }
           if (!this.isUncertain)
             this.parts.logger.debug("an entry is appended again", { error: errorText(error) });
-          await this.delay(APPEND_RETRY_MS);
+          await this.time.delay(APPEND_RETRY_MS);
         }
       }
     } finally {
@@ -185,7 +174,7 @@ export class Leadership {
     const pauseMs = (leaseMs * TRUSTED_PART) / RENEWALS_PER_LEASE;
     let isFailing = false;
     while (!this.isOver) {
-      await this.delay(isFailing ? Math.min(pauseMs, APPEND_RETRY_MS * 4) : pauseMs);
+      await this.time.delay(isFailing ? Math.min(pauseMs, APPEND_RETRY_MS * 4) : pauseMs);
       if (this.isOver) return;
       const before = this.time.monotonic();
       try {
@@ -218,13 +207,8 @@ export class Leadership {
     return this.time.sinceBoot() - this.time.monotonic();
   }
 
-  private delay(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.time.after(ms, resolve);
-    });
-  }
-
-  private end(reason: string): void {
+  /** Another node leads, or another process is this node: nothing may leave this one any more. */
+  end(reason: string): void {
     if (this.isDeposed || this.isOver) return;
     this.isDeposed = true;
     this.trustedUntil = 0;
@@ -249,13 +233,4 @@ function unavailable(): ApiError {
     "This node cannot confirm that it leads. Retry in a moment, with the same Idempotency-Key if the request changes something.",
     { retryAfterSeconds: 1 },
   );
-}
-
-/** Milliseconds since the machine's boot, sleep included; where the system does not tell, the monotonic clock. */
-function bootMs(): number {
-  try {
-    return Number(readFileSync("/proc/uptime", "latin1").split(" ", 1)[0]) * 1000;
-  } catch {
-    return monotonicMs();
-  }
 }

@@ -8,8 +8,8 @@ export interface NodePlace {
   readonly epoch: number | null;
   /** Last entry of the commit log on this node. */
   readonly seq: number;
-  /** Entries that a follower has not applied, or that no follower of a leader has on its disk. */
-  readonly lag: number;
+  /** Entries that a follower has not applied, or that no follower of a leader has on its disk; null without a database. */
+  readonly lag: number | null;
 }
 
 /** Declares the metrics of a node, the same whether it leads or follows. */

@@ -1,4 +1,6 @@
 import { StartupError } from "../kernel/errors.ts";
+import { isAddress, isLoopbackName } from "../kernel/http/access/addresses.ts";
+import { isPublicAddress } from "../kernel/outbound/address.ts";
 
 /** The cluster of a node, as it is configured. */
 export interface ClusterSettings {
@@ -54,6 +56,18 @@ export function engineAddress({ url, cell }: ClusterSettings): EngineAddress {
     endpoints: hosts.map((host) => `${protocol}://${hasPort(host) ? host : `${host}:${ETCD_PORT}`}`),
     user: name === "" || name === undefined ? null : { name, password: password ?? "" },
   };
+}
+
+/** Ends of names that only private networks use. */
+const PRIVATE_NAMES = /(^|\.)(internal|local|lan|localdomain|home\.arpa|svc|cluster\.local)$/;
+
+/** Whether what is sent to an advertised URL may cross a public network without encryption. */
+export function isPlainAndPublic(advertise: string): boolean {
+  const { protocol, hostname } = new URL(advertise);
+  if (protocol !== "http:" || isLoopbackName(hostname)) return false;
+  const host = hostname.replace(/^\[|\]$/g, "");
+  if (isAddress(host)) return isPublicAddress(host);
+  return host.includes(".") && !PRIVATE_NAMES.test(host);
 }
 
 /** What stands before and after the first occurrence of a separator; everything before it where there is none. */

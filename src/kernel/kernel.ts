@@ -30,7 +30,7 @@ import {
 import { syncFolder } from "./storage/folders.ts";
 import { type Migration, migrate } from "./storage/migrate.ts";
 import { EntrySource } from "./storage/replication/entry-source.ts";
-import { type Position, PositionRow } from "./storage/replication/position.ts";
+import { type LogPosition, PositionRow } from "./storage/replication/position.ts";
 import { copyTemplate } from "./storage/template.ts";
 import { Writer } from "./storage/writer.ts";
 import { type Clock, createSystemClock } from "./time/clock.ts";
@@ -70,7 +70,7 @@ export interface KernelOptions {
   /** Whether each batch becomes an entry, for an archive or a commit log. */
   readonly makesEntries?: boolean;
   /** Position in a commit log that the next batch follows. */
-  readonly continuesFrom?: Position;
+  readonly continuesFrom?: LogPosition;
   /** Holds jobs and outbound requests back until it lets them pass. */
   readonly gate?: WorkGate;
   readonly migrations: readonly Migration[];

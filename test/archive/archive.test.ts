@@ -384,7 +384,7 @@ test(
     // Made while changes were captured that never reached the archive.
     const [newest = ""] = (await archive.names("b/")).slice(-1);
     const { epoch, seq } = baseNamed(newest) ?? { epoch: 0, seq: 0 };
-    const position = { epoch, seq: seq + 1_000_000, at: since, isSeal: false, filePages: 0 };
+    const position = { epoch, seq: seq + 1_000_000, at: since, log: null, isSeal: false, filePages: 0 };
     const name = baseName({ epoch, seq: seq + 1 });
     await archive.store.put(
       name,

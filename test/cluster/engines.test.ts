@@ -28,7 +28,7 @@ const START_MS_MAX = 120_000;
 const MIB = 1024 * 1024;
 
 const cleanup = new Cleanup();
-afterAll(() => cleanup.run());
+afterAll(() => cleanup.run(), START_MS_MAX);
 
 let cells = 0;
 const open: CommitLog[] = [];
@@ -69,6 +69,8 @@ function patient(log: CommitLog): CommitLog {
     append: (entry) => confirmed(() => log.append(entry)),
     read: (...given) => confirmed(() => log.read(...given)),
     range: () => confirmed(() => log.range()),
+    identity: () => confirmed(() => log.identity()),
+    identify: (id) => confirmed(() => log.identify(id)),
     watch: (...given) => log.watch(...given),
     trim: (through) => confirmed(() => log.trim(through)),
     report: (node) => confirmed(() => log.report(node)),
@@ -277,6 +279,27 @@ describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
     }
     cancel();
     expect(seen).toBe(3);
+  });
+
+  test("gives a log one id, which a reset forgets", async () => {
+    const [a, b] = await nodes();
+    expect(await a.identity()).toBeNull();
+    const [one, other] = await Promise.all([a.identify("1".repeat(32)), b.identify("2".repeat(32))]);
+    expect(one).toBe(other);
+    expect(await a.identity()).toBe(one);
+    expect(await b.identify("3".repeat(32))).toBe(one);
+    await a.reset();
+    expect(await b.identity()).toBeNull();
+    expect(await b.identify("3".repeat(32))).toBe("3".repeat(32));
+  });
+
+  test("returns the report that another one replaces", async () => {
+    const [a, b] = await nodes();
+    const report = { ...A, applied: 7, synced: 5, schema: 48, at: 1_700_000_000_000 };
+    expect(await a.report(report)).toBeNull();
+    const process = { id: "p", place: "here", term: 2 };
+    expect(await b.report({ ...report, process })).toEqual(report);
+    expect(await a.report(report)).toEqual({ ...report, process });
   });
 
   test("keeps the newest report of each node", async () => {

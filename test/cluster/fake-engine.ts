@@ -159,7 +159,15 @@ export class FakeLog implements CommitLog {
 
   async prepare(): Promise<void> {}
   async trim(): Promise<void> {}
-  async report(): Promise<void> {}
+  async identity(): Promise<string | null> {
+    return null;
+  }
+  async identify(id: string): Promise<string> {
+    return id;
+  }
+  async report(): Promise<NodeReport | null> {
+    return null;
+  }
   async nodes(): Promise<NodeReport[]> {
     return [];
   }

@@ -153,6 +153,10 @@ export class SimulatedNode {
       monotonic: () => this.monotonic(),
       sinceBoot: () => this.monotonic(),
       after: (delayMs: number, run: () => void) => this.later(life, delayMs / this.rate, run),
+      delay: (ms: number) =>
+        new Promise<void>((resolve) => {
+          this.later(life, ms / this.rate, resolve);
+        }),
     };
     const parts = { log, node: this.node, epoch, leaseMs: LEASE_MS, logger: SILENT, since, time };
     const leadership = new Leadership(parts);

@@ -5,7 +5,7 @@ import type { MonitoringAccess } from "../../src/kernel/http/system-routes.ts";
 const FOLLOWER = {
   leader: { id: "a", advertise: "https://a.internal:9909", epoch: 7 },
   lag: 2,
-  position: { epoch: 7, seq: 40 },
+  position: { log: null, epoch: 7, seq: 40 },
 };
 
 const running: StandbyServer[] = [];

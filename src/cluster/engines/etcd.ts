@@ -216,6 +216,16 @@ export class EtcdLog implements CommitLog {
       : { first: this.seqOf(first), last: this.seqOf(last) };
   }
 
+  async identity(): Promise<string | null> {
+    const [found] = await this.values("log");
+    return readJson<string>(found);
+  }
+
+  async identify(id: string): Promise<string> {
+    const { succeeded = false } = await this.txn([this.isUnchanged("log", undefined)], [this.put("log", id)]);
+    return succeeded ? id : ((await this.identity()) ?? id);
+  }
+
   watch(from: number, wake: () => void): Cancel {
     let isOver = false;
     const run = async (): Promise<void> => {
@@ -255,8 +265,13 @@ export class EtcdLog implements CommitLog {
     });
   }
 
-  async report(node: NodeReport): Promise<void> {
-    await this.call("/v3/kv/put", { key: this.key(`node/${node.id}`), value: base64(JSON.stringify(node)) });
+  async report(node: NodeReport): Promise<NodeReport | null> {
+    const { prev_kv } = (await this.call("/v3/kv/put", {
+      key: this.key(`node/${node.id}`),
+      value: base64(JSON.stringify(node)),
+      prev_kv: true,
+    })) as { prev_kv?: KeyValue };
+    return readJson<NodeReport>(prev_kv);
   }
 
   async nodes(): Promise<NodeReport[]> {
@@ -281,7 +296,8 @@ export class EtcdLog implements CommitLog {
     const all = ["entry/", "part/", "node/"].map((name) => ({
       request_delete_range: { key: this.key(name), range_end: this.key(name.replace("/", "0")) },
     }));
-    await this.txn([], [...all, { request_delete_range: { key: this.key("lead") } }]);
+    const single = ["lead", "log"].map((name) => ({ request_delete_range: { key: this.key(name) } }));
+    await this.txn([], [...all, ...single]);
   }
 
   close(): void {

@@ -52,7 +52,8 @@ const TABLES = `
     cell text PRIMARY KEY, epoch bigint NOT NULL, node text NOT NULL, expires timestamptz NOT NULL,
     asked bigint NOT NULL DEFAULT 0);
   CREATE TABLE IF NOT EXISTS nf_node (
-    cell text, node text, report text NOT NULL, PRIMARY KEY (cell, node));`;
+    cell text, node text, report text NOT NULL, PRIMARY KEY (cell, node));
+  CREATE TABLE IF NOT EXISTS nf_identity (cell text PRIMARY KEY, log text NOT NULL);`;
 
 /** A commit log in PostgreSQL with synchronous standbys. The lease follows the server's clock. */
 export class PostgresLog implements CommitLog {
@@ -170,6 +171,22 @@ export class PostgresLog implements CommitLog {
     });
   }
 
+  identity(): Promise<string | null> {
+    return this.run(async (sql) => {
+      const rows = (await sql`SELECT log FROM nf_identity WHERE cell = ${this.cell}`) as { log: string }[];
+      return rows[0]?.log ?? null;
+    });
+  }
+
+  identify(id: string): Promise<string> {
+    return this.run(async (sql) => {
+      const rows = (await sql`
+        INSERT INTO nf_identity AS there (cell, log) VALUES (${this.cell}, ${id})
+        ON CONFLICT (cell) DO UPDATE SET log = there.log RETURNING log`) as { log: string }[];
+      return rows[0]?.log ?? id;
+    }, APPEND_MS_MAX);
+  }
+
   watch(_from: number, wake: () => void): Cancel {
     let cancel = realTimeout(WATCH_MS, function look() {
       wake();
@@ -185,13 +202,16 @@ export class PostgresLog implements CommitLog {
     );
   }
 
-  async report(node: NodeReport): Promise<void> {
-    await this.run(
-      (sql) => sql`
+  report(node: NodeReport): Promise<NodeReport | null> {
+    return this.run(async (sql) => {
+      const rows = (await sql`
+        WITH before AS (SELECT report FROM nf_node WHERE cell = ${this.cell} AND node = ${node.id})
         INSERT INTO nf_node (cell, node, report) VALUES (${this.cell}, ${node.id}, ${JSON.stringify(node)})
-        ON CONFLICT (cell, node) DO UPDATE SET report = excluded.report`,
-      APPEND_MS_MAX,
-    );
+        ON CONFLICT (cell, node) DO UPDATE SET report = excluded.report
+        RETURNING (SELECT report FROM before) AS before`) as { before: string | null }[];
+      const before = rows[0]?.before ?? null;
+      return before === null ? null : (JSON.parse(before) as NodeReport);
+    }, APPEND_MS_MAX);
   }
 
   nodes(): Promise<NodeReport[]> {
@@ -229,6 +249,7 @@ export class PostgresLog implements CommitLog {
         sql.begin(async (tx) => {
           await tx`DELETE FROM nf_log WHERE cell = ${this.cell}`;
           await tx`DELETE FROM nf_node WHERE cell = ${this.cell}`;
+          await tx`DELETE FROM nf_identity WHERE cell = ${this.cell}`;
           await tx`UPDATE nf_lease SET expires = '-infinity' WHERE cell = ${this.cell}`;
         }),
       APPEND_MS_MAX,

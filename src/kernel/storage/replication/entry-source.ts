@@ -5,7 +5,7 @@ import type { Tx } from "../tx.ts";
 import type { BatchFollower } from "../writer.ts";
 import { Capture } from "./capture.ts";
 import type { Entry } from "./entry.ts";
-import { type Position, PositionRow, type StoredPosition } from "./position.ts";
+import { epochAbove, type LogPosition, type Position, PositionRow, type StoredPosition } from "./position.ts";
 
 /** The payload is valid until it returns. */
 type Sink = (entry: Entry) => void;
@@ -42,7 +42,7 @@ export class EntrySource implements BatchFollower {
   ) {
     this.row = new PositionRow(db);
     this.origin = this.row.read();
-    this.current = this.origin ?? { epoch: this.epochAbove(0), seq: 0, at: clock.now() };
+    this.current = this.origin ?? { epoch: epochAbove(0, clock.now()), seq: 0, at: clock.now(), log: null };
     this.capture = new Capture(db);
     const left = this.origin === null ? null : this.capture.lastCommit();
     this.originEntry = this.origin && left && { ...this.origin, ...left, isSeal: false };
@@ -64,15 +64,15 @@ export class EntrySource implements BatchFollower {
    * With `isSeal` it continues the entries before it; otherwise a new base is needed. Returns the epoch.
    */
   beginEpoch({ epoch, isSeal = false }: { epoch?: number; isSeal?: boolean } = {}): number {
-    const begun = epoch ?? this.epochAbove(this.current.epoch);
+    const begun = epoch ?? epochAbove(this.current.epoch, this.clock.now());
     this.current = { ...this.current, epoch: begun };
     this.isSeal = isSeal;
     return begun;
   }
 
   /** The next batch follows this position of a commit log, which the file itself does not name yet. */
-  continueFrom({ epoch, seq }: Position): void {
-    this.current = { ...this.current, epoch, seq };
+  continueFrom({ log, epoch, seq }: LogPosition): void {
+    this.current = { ...this.current, log, epoch, seq };
   }
 
   /** Once everything that an earlier process left in the log is durable. */
@@ -135,7 +135,8 @@ export class EntrySource implements BatchFollower {
   }
 
   private following(at: number): StoredPosition {
-    return { epoch: this.current.epoch, seq: this.current.seq + 1, at };
+    const { log, epoch, seq } = this.current;
+    return { log, epoch, seq: seq + 1, at };
   }
 
   private deliver(pages: Pick<Entry, "filePages" | "payload">): void {
@@ -152,10 +153,5 @@ export class EntrySource implements BatchFollower {
     if (this.failed !== null) return;
     this.failed = error instanceof StorageFailure ? error : new StorageFailure(errorText(error));
     this.onFailure(errorText(error));
-  }
-
-  /** Seconds since 1970, which fit into 32 bits until 2106: no machine needs to know the epochs of others. */
-  private epochAbove(epoch: number): number {
-    return Math.max(Math.floor(this.clock.now() / 1_000), epoch + 1);
   }
 }

@@ -8,8 +8,12 @@ import type { StoredPosition } from "./position.ts";
 export const PAGE_BYTES = 4096;
 /** Bytes of a page in a payload: its number, big-endian, and its content. */
 export const PAGE_RECORD_BYTES = 4 + PAGE_BYTES;
-/** Bytes of the header of each part. */
-export const ENTRY_HEADER_BYTES = 48;
+/** Bytes of the header of a part without a log id. */
+const HEADER_BYTES = 48;
+/** Bytes of a log id. */
+const LOG_ID_BYTES = 16;
+/** Bytes of the longest header: that of an entry of a commit log. Every part has as many. */
+export const HEADER_BYTES_MAX = HEADER_BYTES + LOG_ID_BYTES;
 /** Longest part, in bytes: etcd accepts requests of 1.5 MiB, in base64 these. */
 export const PART_BYTES_MAX = 1024 * 1024;
 /** Pages of a part: with pages that cannot be compressed it is still shorter than {@link PART_BYTES_MAX}. */
@@ -20,7 +24,9 @@ export const ENTRY_KEY_PURPOSE = "ninefold entry v1";
 
 /** "9FLE". */
 const MAGIC = 0x39464c45;
-const VERSION = 1;
+/** Version of a part without a log id: of an archive, or of a commit log before logs had an identity. */
+const VERSION_WITHOUT_LOG = 1;
+const VERSION = 2;
 const TAG_BYTES = 16;
 /** Parts are numbered by 16 bits. */
 const PARTS_MAX = 65_536;
@@ -109,11 +115,13 @@ export function plainHeader(entry: Entry): Uint8Array {
 /** Reads the header of a part. @throws InvalidEntry */
 export function readHeader(bytes: Uint8Array): PartHeader {
   const header = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (header.length < ENTRY_HEADER_BYTES || header.readUInt32BE(0) !== MAGIC)
+  if (header.length < HEADER_BYTES || header.readUInt32BE(0) !== MAGIC)
     throw new InvalidEntry("not an entry of Ninefold");
   const version = header.readUInt8(4);
-  if (version !== VERSION)
+  if (version !== VERSION && version !== VERSION_WITHOUT_LOG)
     throw new InvalidEntry(`an entry of version ${version}, which is newer than this program`);
+  const headerBytes = headerBytesIn(header);
+  if (header.length < headerBytes) throw new InvalidEntry("the entry is incomplete");
   const flags = header.readUInt8(5);
   return {
     isSeal: (flags & SEAL) !== 0,
@@ -124,8 +132,14 @@ export function readHeader(bytes: Uint8Array): PartHeader {
     at: Number(header.readBigUInt64BE(20)),
     pages: header.readUInt32BE(28),
     filePages: header.readUInt32BE(32),
-    bytes: ENTRY_HEADER_BYTES + header.readUInt32BE(44),
+    log: headerBytes > HEADER_BYTES ? header.toString("hex", HEADER_BYTES, headerBytes) : null,
+    bytes: headerBytes + header.readUInt32BE(44),
   };
+}
+
+/** Bytes of the header of a part with its log id. */
+function headerBytesIn(part: Uint8Array): number {
+  return part[4] === VERSION_WITHOUT_LOG ? HEADER_BYTES : HEADER_BYTES + LOG_ID_BYTES;
 }
 
 /** Splits parts that follow each other, as in an object of an archive. @throws InvalidEntry if the last one is incomplete. */
@@ -144,8 +158,9 @@ export function splitParts(bytes: Uint8Array): Uint8Array[] {
 export function openPart(bytes: Uint8Array, key: Uint8Array, context = ""): PartHeader & Part {
   const header = readHeader(bytes);
   if (header.bytes !== bytes.length) throw new InvalidEntry("the entry is incomplete");
-  const raw = bytes.subarray(0, ENTRY_HEADER_BYTES);
-  const body = bytes.subarray(ENTRY_HEADER_BYTES);
+  const headerBytes = headerBytesIn(bytes);
+  const raw = bytes.subarray(0, headerBytes);
+  const body = bytes.subarray(headerBytes);
   const isPlain = ((raw[5] ?? 0) & PLAIN) !== 0;
   const payload = isPlain ? body : opened(raw, body, header, key, context);
   if (payload.length !== header.pages * PAGE_RECORD_BYTES || hashOf(payload) !== hashIn(raw))
@@ -158,13 +173,13 @@ export function decodeEntry(parts: readonly Uint8Array[], key: Uint8Array, conte
   const all = parts.map((part) => openPart(part, key, context));
   const last = all.at(-1);
   if (last === undefined || last.hasMore) throw new InvalidEntry("the entry is incomplete");
-  for (const [index, { part, epoch, seq }] of all.entries()) {
-    if (part !== index || epoch !== last.epoch || seq !== last.seq)
+  for (const [index, { part, epoch, seq, log }] of all.entries()) {
+    if (part !== index || epoch !== last.epoch || seq !== last.seq || log !== last.log)
       throw new InvalidEntry("the parts are not those of one entry");
   }
-  const { epoch, seq, at, isSeal, filePages } = last;
+  const { epoch, seq, at, log, isSeal, filePages } = last;
   const payload = all.length === 1 ? last.payload : Buffer.concat(all.map((part) => part.payload));
-  return { epoch, seq, at, isSeal, filePages, payload };
+  return { epoch, seq, at, log, isSeal, filePages, payload };
 }
 
 /** Calls `each` for every page of a payload, ascending. */
@@ -214,8 +229,8 @@ export class MergedEntry {
   /** The merged entry; null without any. */
   entry(): Entry | null {
     if (this.last === null) return null;
-    const { epoch, seq, at, filePages } = this.last;
-    return { epoch, seq, at, filePages, isSeal: this.isSeal, payload: payloadOf(this.pages, filePages) };
+    const { epoch, seq, at, log, filePages } = this.last;
+    return { epoch, seq, at, log, filePages, isSeal: this.isSeal, payload: payloadOf(this.pages, filePages) };
   }
 }
 
@@ -226,14 +241,14 @@ export function applyEntry(file: number, { payload, filePages }: Pick<Entry, "pa
 }
 
 function headerOf(
-  { epoch, seq, at, isSeal, filePages }: Omit<Entry, "payload">,
+  { epoch, seq, at, log, isSeal, filePages }: Omit<Entry, "payload">,
   { part, hasMore, payload }: Part,
   flags: number,
   bodyBytes: number,
 ): Buffer {
-  const header = Buffer.alloc(ENTRY_HEADER_BYTES);
+  const header = Buffer.alloc(HEADER_BYTES + (log === null ? 0 : LOG_ID_BYTES));
   header.writeUInt32BE(MAGIC, 0);
-  header.writeUInt8(VERSION, 4);
+  header.writeUInt8(log === null ? VERSION_WITHOUT_LOG : VERSION, 4);
   header.writeUInt8(flags | (isSeal ? SEAL : 0) | (hasMore ? MORE : 0), 5);
   header.writeUInt16BE(part, 6);
   header.writeUInt32BE(epoch, 8);
@@ -243,6 +258,7 @@ function headerOf(
   header.writeUInt32BE(filePages, 32);
   header.writeBigUInt64BE(hashOf(payload), 36);
   header.writeUInt32BE(bodyBytes, 44);
+  if (log !== null) header.write(log, HEADER_BYTES, "hex");
   return header;
 }
 

@@ -10,39 +10,64 @@ export interface Position {
   readonly seq: number;
 }
 
+/** A place in a commit log. */
+export interface LogPosition extends Position {
+  /**
+   * Random id of the log, 32 hex digits: positions of different logs say nothing about each other. Null: of an archive alone,
+   * or of a commit log before logs had an identity.
+   */
+  readonly log: string | null;
+}
+
 /** The position that a file stores, with the time of its batch. */
-export interface StoredPosition extends Position {
+export interface StoredPosition extends LogPosition {
   /** Epoch milliseconds. */
   readonly at: number;
 }
 
-const SET = "INSERT OR REPLACE INTO replica_position (one, epoch, seq, at) VALUES (1, $epoch, $seq, $at)";
-const READ = "SELECT epoch, seq, at FROM replica_position";
+/**
+ * A new epoch: higher than an earlier one, and from the time (epoch milliseconds), so that terms that know nothing of each
+ * other differ. Seconds since 1970 fit into 32 bits until 2106.
+ */
+export function epochAbove(epoch: number, now: number): number {
+  return Math.max(Math.floor(now / 1_000), epoch + 1);
+}
+
+const SET =
+  "INSERT OR REPLACE INTO replica_position (one, epoch, seq, at, log) VALUES (1, $epoch, $seq, $at, $log)";
+const READ = "SELECT epoch, seq, at, log FROM replica_position";
+/** A file before the migration that adds the id of the log. */
+const READ_WITHOUT_LOG = "SELECT epoch, seq, at, NULL AS log FROM replica_position";
+const HAS_LOG = "SELECT 1 FROM pragma_table_info('replica_position') WHERE name = 'log'";
 
 /** The row that stores a file's position: every copy of the file has it too, so every backup is a base. */
 export class PositionRow {
   private readonly change;
   private readonly row;
+  private readonly rowWithoutLog;
 
   constructor(private readonly db: Database) {
-    this.change = db.change<[StoredPosition & Record<string, number>]>(SET);
+    this.change = db.change<[StoredPosition & Record<string, number | string | null>]>(SET);
     this.row = db.one<StoredPosition>(READ);
+    this.rowWithoutLog = db.one<StoredPosition>(READ_WITHOUT_LOG);
   }
 
   /** The stored position; null without one, or before the migration that creates the table. */
   read(): StoredPosition | null {
-    return this.exists() ? this.row() : null;
+    if (!this.exists()) return null;
+    return this.hasLog() ? this.row() : this.rowWithoutLog();
   }
 
   /** Sets the position in a unit of work. */
-  set(tx: Tx, { epoch, seq, at }: StoredPosition): void {
-    this.change(tx, { epoch, seq, at });
+  set(tx: Tx, { epoch, seq, at, log }: StoredPosition): void {
+    this.change(tx, { epoch, seq, at, log });
   }
 
-  /** Sets the position in the transaction of a start, which has no unit of work. All values are integers. */
-  setAtStart({ epoch, seq, at }: StoredPosition): void {
+  /** Sets the position in the transaction of a start, which has no unit of work. The values are integers, and hex digits. */
+  setAtStart({ epoch, seq, at, log }: StoredPosition): void {
+    const quoted = log === null ? "NULL" : `'${log}'`;
     this.db.execute(
-      `INSERT OR REPLACE INTO replica_position (one, epoch, seq, at) VALUES (1, ${epoch}, ${seq}, ${at})`,
+      `INSERT OR REPLACE INTO replica_position (one, epoch, seq, at, log) VALUES (1, ${epoch}, ${seq}, ${at}, ${quoted})`,
     );
   }
 
@@ -55,6 +80,10 @@ export class PositionRow {
     const found = this.db.one("SELECT 1 FROM sqlite_master WHERE name = 'replica_position'");
     return found() !== null;
   }
+
+  private hasLog(): boolean {
+    return this.db.one(HAS_LOG)() !== null;
+  }
 }
 
 /** Removes the position from a copy that was changed by other means than entries. */
@@ -64,5 +93,6 @@ export function forgetPosition(db: OfflineDatabase): void {
 
 /** The position in a copy of the file; null without one. */
 export function positionIn(db: OfflineDatabase): StoredPosition | null {
-  return db.hasTable("replica_position") ? db.get<StoredPosition>(READ) : null;
+  if (!db.hasTable("replica_position")) return null;
+  return db.get<StoredPosition>(db.get(HAS_LOG) === null ? READ_WITHOUT_LOG : READ);
 }

@@ -12,14 +12,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { openFile } from "../folders.ts";
 import { writeAll } from "../log-file.ts";
-import {
-  decodeEntry,
-  ENTRY_HEADER_BYTES,
-  type Entry,
-  InvalidEntry,
-  plainHeader,
-  readHeader,
-} from "./entry.ts";
+import { decodeEntry, type Entry, InvalidEntry, plainHeader, readHeader } from "./entry.ts";
 import type { Position } from "./position.ts";
 
 /** Bytes of the first line of a segment. */
@@ -144,9 +137,10 @@ export class Tail {
     if (file === null || entry.seq !== this.nextSeq || entry.epoch !== this.line.epoch)
       throw new Error("the entry does not continue the tail");
     const at = LINE_BYTES + this.currentBytes;
-    writeAll(file, plainHeader(entry), at);
-    writeAll(file, entry.payload, at + ENTRY_HEADER_BYTES);
-    this.currentBytes += ENTRY_HEADER_BYTES + entry.payload.length;
+    const header = plainHeader(entry);
+    writeAll(file, header, at);
+    writeAll(file, entry.payload, at + header.length);
+    this.currentBytes += header.length + entry.payload.length;
     this.nextSeq += 1;
     if (this.currentBytes >= SEGMENT_BYTES) this.rotate();
   }
@@ -246,7 +240,7 @@ function readSegment(path: string): ReadSegment | null {
     for (const entry of decoded(bytes)) {
       if (entry.seq !== next || entry.epoch !== line.epoch) break;
       next += 1;
-      size += ENTRY_HEADER_BYTES + entry.payload.length;
+      size += plainHeader(entry).length + entry.payload.length;
     }
   } catch (error) {
     if (!(error instanceof InvalidEntry)) throw error;

@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import {
   decodeEntry,
-  ENTRY_HEADER_BYTES,
   type Entry,
   encodeEntry,
+  HEADER_BYTES_MAX,
   InvalidEntry,
   openPart,
   PAGE_BYTES,
@@ -19,9 +19,15 @@ import {
 import { thrown } from "../../support.ts";
 import { KEY } from "./support.ts";
 
-function entryOf(pages: number, fill: () => Uint8Array = () => randomBytes(PAGE_BYTES)): Entry {
+const LOG = "0123456789abcdef0123456789abcdef";
+
+function entryOf(
+  pages: number,
+  fill: () => Uint8Array = () => randomBytes(PAGE_BYTES),
+  log: string | null = null,
+): Entry {
   const map = new Map(Array.from({ length: pages }, (_, index) => [index * 3 + 1, fill()] as const));
-  const position = { epoch: 4_000_000_000, seq: 2 ** 47, at: 1_795_000_000_123 };
+  const position = { epoch: 4_000_000_000, seq: 2 ** 47, at: 1_795_000_000_123, log };
   return { ...position, isSeal: false, filePages: pages * 3, payload: payloadOf(map, pages * 3) };
 }
 
@@ -44,7 +50,7 @@ describe("entries", () => {
     expect(Buffer.concat([...encodeEntry(entry, KEY)]).equals(bytes)).toBe(true);
     const other = Buffer.concat([...encodeEntry(entryOf(2), KEY)]);
     expect(other.length).toBe(bytes.length);
-    expect(other.subarray(ENTRY_HEADER_BYTES).equals(bytes.subarray(ENTRY_HEADER_BYTES))).toBe(false);
+    expect(other.subarray(HEADER_BYTES_MAX).equals(bytes.subarray(HEADER_BYTES_MAX))).toBe(false);
   });
 
   test("the header can be read without the key", () => {
@@ -80,6 +86,20 @@ describe("entries", () => {
     );
   });
 
+  test("the id of a log can be read without the key, and not be changed", () => {
+    const entry = entryOf(PAGES_PER_PART + 1, undefined, LOG);
+    const parts = [...encodeEntry(entry, KEY)];
+    for (const part of parts) expect(readHeader(part).log).toBe(LOG);
+    expect(decodeEntry(splitParts(Buffer.concat(parts)), KEY)).toEqual(entry);
+    expect(decodeEntry([Buffer.concat([plainHeader(entry), entry.payload])], KEY)).toEqual(entry);
+    const [first = new Uint8Array(), last = new Uint8Array()] = parts;
+    const other = Buffer.from(first);
+    other[HEADER_BYTES_MAX - 1] = (other[HEADER_BYTES_MAX - 1] ?? 0) ^ 1;
+    expect(thrown(() => openPart(other, KEY))).toBeInstanceOf(InvalidEntry);
+    const [without = new Uint8Array()] = [...encodeEntry({ ...entry, log: null }, KEY)];
+    expect(thrown(() => decodeEntry([without, last], KEY))).toBeInstanceOf(InvalidEntry);
+  });
+
   test("an entry counts only with all of its parts", () => {
     const parts = [...encodeEntry(entryOf(PAGES_PER_PART * 2 + 1), KEY)];
     const [first, second, third] = parts as [Uint8Array, Uint8Array, Uint8Array];
@@ -92,13 +112,13 @@ describe("entries", () => {
     const entry = entryOf(3);
     const bytes = Buffer.concat([plainHeader(entry), entry.payload]);
     expect(decodeEntry([bytes], KEY)).toEqual(entry);
-    bytes[ENTRY_HEADER_BYTES + 100] = (bytes[ENTRY_HEADER_BYTES + 100] ?? 0) ^ 1;
+    bytes[HEADER_BYTES_MAX + 100] = (bytes[HEADER_BYTES_MAX + 100] ?? 0) ^ 1;
     expect(thrown(() => decodeEntry([bytes], KEY))).toBeInstanceOf(InvalidEntry);
   });
 
   test("a newer version says so", () => {
     const [part = new Uint8Array()] = [...encodeEntry(entryOf(1), KEY)];
-    part[4] = 2;
+    part[4] = 3;
     expect(String(thrown(() => readHeader(part)))).toContain("newer");
   });
 });

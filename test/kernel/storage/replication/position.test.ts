@@ -69,7 +69,7 @@ test("each batch stores its position, which the next start continues", async () 
   expect(kernel.entries?.origin).toBeNull();
   await write();
   await write();
-  const second = { epoch: FIRST_EPOCH, seq: 2, at: TEST_START_MS };
+  const second = { log: null, epoch: FIRST_EPOCH, seq: 2, at: TEST_START_MS };
   expect(stored()).toEqual(second);
   expect(entries.map(({ epoch, seq }) => [epoch, seq])).toEqual([
     [FIRST_EPOCH, 1],

@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Cleanup } from "../../scripts/processes/cleanup.ts";
+import { openCommitLog } from "../../src/cluster/cluster.ts";
+import { type CommitLog, EngineUnavailable } from "../../src/cluster/commit-log.ts";
+import { loadConfig } from "../../src/config.ts";
+import { type Clock, createSystemClock } from "../../src/kernel/time/clock.ts";
+import { type Server, startNode } from "../../src/server.ts";
+import { KeptLog } from "../kernel/support.ts";
+import { Client } from "../support/client.ts";
+
+/** Seconds of the shortest lease. */
+const LEASE_SECONDS = 3;
+const POLL_MS = 20;
+
+/** A master key that every node of a test has unless it says otherwise. */
+export const MASTER_KEY = "07".repeat(32);
+
+/** How a node is started. */
+export interface NodeOptions {
+  readonly commitLog: string;
+  readonly cell: string;
+  readonly folder: string;
+  readonly masterKey?: string;
+  /** Milliseconds by which its wall clock is ahead. */
+  readonly aheadMs?: number;
+  readonly args?: readonly string[];
+}
+
+/** A node of a cluster in this process, from the start of its program to its end. */
+export class RunningNode {
+  readonly log = new KeptLog();
+  /** Settles when it leads and serves; null: it was stopped before. Rejects when it does not start. */
+  readonly leading: Promise<Server | null>;
+  private readonly stopAsked = Promise.withResolvers<void>();
+  private stopping: Promise<void> | null = null;
+
+  constructor(options: NodeOptions) {
+    const { commitLog, cell, folder, masterKey = MASTER_KEY, aheadMs = 0, args = [] } = options;
+    const config = loadConfig(
+      [
+        ...["--port", "0", "--data", folder, "--commit-log", commitLog, "--cell", cell],
+        ...["--lease-seconds", String(LEASE_SECONDS), "--allow-private-targets", "loopback", ...args],
+      ],
+      { NINEFOLD_MASTER_KEY: masterKey },
+    );
+    const clock = aheadMs === 0 ? createSystemClock() : aheadClock(aheadMs);
+    this.leading = startNode(folder, config, this.stopAsked.promise, { log: this.log, clock });
+    this.leading.catch(() => undefined);
+  }
+
+  /** The server, once it leads. */
+  async server(): Promise<Server> {
+    const server = await this.leading;
+    if (server === null) throw new Error("the node was stopped before it led");
+    return server;
+  }
+
+  /** Why it does not start. */
+  async refusal(): Promise<string> {
+    return this.leading.then(
+      () => "it started",
+      (error: unknown) => String(error),
+    );
+  }
+
+  /** Waits until it has logged this. */
+  async logged(message: string): Promise<void> {
+    while (!this.log.lines.some((line) => `${line.message} ${JSON.stringify(line.fields)}`.includes(message)))
+      await Bun.sleep(POLL_MS);
+  }
+
+  /** Ends it in order, whether it leads or follows. */
+  stop(): Promise<void> {
+    this.stopAsked.resolve();
+    this.stopping ??= this.leading.catch(() => null).then((server) => server?.stop());
+    return this.stopping;
+  }
+}
+
+/** A clock that is ahead of that of this machine. */
+function aheadClock(aheadMs: number): Clock {
+  const clock = createSystemClock();
+  return Object.assign(Object.create(clock) as Clock, {
+    now: () => clock.now() + aheadMs,
+    at: (epochMs: number, run: () => void) => clock.at(epochMs - aheadMs, run),
+  });
+}
+
+/** Nodes that end with the test. */
+export class Nodes {
+  private readonly running: RunningNode[] = [];
+
+  constructor(
+    private readonly commitLog: string,
+    private readonly cleanup: Cleanup,
+  ) {}
+
+  folder(): string {
+    return this.cleanup.folder("node");
+  }
+
+  start(cell: string, folder: string, more: Partial<NodeOptions> = {}): RunningNode {
+    const node = new RunningNode({ commitLog: this.commitLog, cell, folder, ...more });
+    this.running.push(node);
+    return node;
+  }
+
+  async stopAll(): Promise<void> {
+    for (const node of this.running.splice(0)) await node.stop();
+  }
+}
+
+/** The log of a cell. */
+export function logOf(url: string, cell: string): CommitLog {
+  return openCommitLog({
+    url,
+    cell,
+    leaseMs: LEASE_SECONDS * 1_000,
+    advertise: null,
+    isTrusted: false,
+    extraCaPath: null,
+  });
+}
+
+/** Repeats a call that a busy machine delays. */
+export async function confirmed<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+    }
+  }
+}
+
+/** A client with the operator's key of a leader. */
+export function operatorOf(server: Server): Client {
+  return new Client(server.url, server.operator.key ?? "");
+}
+
+/** What the files of a database are. */
+export function filesOf(folder: string): Record<string, string> {
+  const names = readdirSync(folder).filter((name) => name.startsWith("ninefold.db"));
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      createHash("sha256")
+        .update(readFileSync(join(folder, name)))
+        .digest("hex"),
+    ]),
+  );
+}
+
+/** What a node's folder says of itself; null without it. */
+export function stateOf(folder: string): Record<string, unknown> | null {
+  const path = join(folder, "follower.json");
+  return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>) : null;
+}
