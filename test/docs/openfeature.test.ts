@@ -7,6 +7,7 @@ import { ROOT } from "../../scripts/processes/server-process.ts";
 import { closeBrowser, openBrowser } from "../pages/browser.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { readPage } from "./page.ts";
+import { NODE_OR_BUN } from "./runtime.ts";
 
 /** Starting a browser takes seconds on a machine that is busy with other things. */
 const TIMEOUT_MS = 60_000;
@@ -73,7 +74,7 @@ function writeProgram(name: string, block: string): string {
 test(
   "the server's example prints what the page says",
   async () => {
-    const child = Bun.spawn([process.execPath, "--no-install", writeProgram("server.mjs", SERVER)], {
+    const child = Bun.spawn([NODE_OR_BUN, writeProgram("server.mjs", SERVER)], {
       cwd: folder,
       stderr: "pipe",
     });
