@@ -13,6 +13,16 @@ export interface SecretSink {
   store(project: string, name: string, secret: string): void;
 }
 
+/**
+ * Secrets that are sent to a URL, by the field of the URL. A change of the URL contains them, too: the server accepts another
+ * origin only with its secrets, unless the key has the scope `*`.
+ */
+const SENT_TO: Readonly<Record<string, readonly string[]>> = {
+  url: ["headers"],
+  target_url: ["headers", "signing_secret"],
+  targets: ["signing_secret"],
+};
+
 /** Whether a plan creates keys, whose secrets must go somewhere. */
 export function createsKeys(plans: readonly ProjectPlan[]): boolean {
   return plans.some(({ steps }) => steps.some(isKey));
@@ -111,8 +121,10 @@ async function change(
 ): Promise<void> {
   if (resource?.change == null || wanted === null || item === null) return;
   const { facts, change: route } = resource;
-  const changed = [...resource.fields.values()].filter(({ name }) =>
-    fields.some(({ field }) => field === name),
+  const sentAlong = fields.flatMap(({ field }) => SENT_TO[field] ?? []);
+  const changed = [...resource.fields.values()].filter(
+    ({ name }) =>
+      fields.some(({ field }) => field === name) || (sentAlong.includes(name) && name in wanted.values),
   );
   // A save and a flattened object are given as a whole.
   const isWhole = facts.isSingle === true || changed.some((one) => one.isFlattened);

@@ -91,6 +91,33 @@ test("a changed line is one change; secrets are compared by their digests", asyn
   expect(await configured.lines(moved)).toEqual([]);
 });
 
+test("a changed URL is sent with the unchanged secrets that are sent there", async () => {
+  const text = `ninefold: 1
+endpoints:
+  billing: { url: "https://a.example.com/", headers: { Authorization: { env: A } }, secret: { env: WHSEC } }
+monitors:
+  website: { url: "https://a.example.com/", interval: 60000, headers: { Authorization: { env: A } } }
+schedules:
+  nightly: { cron: "0 3 * * *", target_url: "https://a.example.com/", headers: { Authorization: { env: A } } }
+`;
+  const scopes = ["relay:*", "pulse:*", "projects:read", "catch:*"];
+  const { body } = await account.post("/v1/keys", { prefix: "sm", name: "deploy", scopes });
+  const narrow = new Configured(server, String(body["secret"]));
+  await narrow.apply(text);
+  const moved = text.replaceAll("a.example.com", "b.example.com");
+  expect(await narrow.lines(moved)).toEqual([
+    "change endpoints.billing url",
+    "change monitors.website url",
+    "change schedules.nightly target_url",
+  ]);
+  await narrow.apply(moved);
+  expect(await narrow.lines(moved)).toEqual([]);
+  const without = moved
+    .replaceAll("b.example.com", "c.example.com")
+    .replace(", headers: { Authorization: { env: A } }, secret", ", secret");
+  await expect(narrow.apply(without)).rejects.toThrow("Send headers again with the new url");
+});
+
 test("a split without a hash has the default one", async () => {
   const text = `ninefold: 1
 flags:

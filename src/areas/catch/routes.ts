@@ -136,8 +136,8 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
           access: "catch:write",
           summary: "Update a bucket",
           description:
-            "Omitted fields keep their values. `state: live` forwards pending events in the order of receipt.",
-          errors: ["catch.bucket_not_found", "bucket_name_taken"],
+            "Omitted fields keep their values. `state: live` forwards pending events in the order of receipt. If events contain the `signing_secret` itself (as from GitLab), a key without `catch:read` must send it with a `target_url` of another origin or a new target (else 409).",
+          errors: ["catch.bucket_not_found", "bucket_name_taken", "conflict"],
           example: { state: "live" },
           bodyLimits: largeBody(),
         },

@@ -109,8 +109,9 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           name: "monitors.update",
           ...CHANGE,
           summary: "Update a monitor",
-          description: "Omitted fields stay unchanged. `active: false` stops the checks; the status stays.",
-          errors: ["not_found", "monitor_name_taken", "monitor_slug_taken"],
+          description:
+            "Omitted fields stay unchanged. `active: false` stops the checks; the status stays. Without the scope `*`, a `url` of another origin requires the `headers` again (else 409), and the response covers the values of headers that the request does not set.",
+          errors: ["not_found", "monitor_name_taken", "monitor_slug_taken", "conflict"],
           example: { interval: 30_000 },
         },
         params: MonitorParams,

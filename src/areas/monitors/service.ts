@@ -5,6 +5,8 @@ import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { encodeCursor, pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";
+import { hasSecrets } from "../../kernel/outbound/headers.ts";
+import { assertSecretStays } from "../../kernel/secrets/bound-secret.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type TypeBehaviors, typeBehaviors } from "./behaviors.ts";
 import type { Channels } from "./channels/channels.ts";
@@ -157,12 +159,21 @@ export class MonitorService {
     return this.insert(tx, owner, { type: "heartbeat", slug, ...named }).monitor.ref;
   }
 
-  /** Updates a monitor. @throws ApiError `not_found`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error` */
+  /**
+   * Updates a monitor. The response has the values of its headers if the request has set them, or if the caller may read them.
+   *
+   * @throws ApiError `not_found`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error`; `conflict` for a URL of
+   *   another origin without the headers that are sent there
+   */
   update(tx: Tx, viewer: Viewer, monitorId: string, given: MonitorUpdateBody): Monitor {
     const { account, project } = viewer.caller;
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
     assertOfType(old.type, given);
+    if (given.headers === undefined && hasSecrets(this.views.headersOf(before) ?? {})) {
+      const moved = { field: "url", before: old.url, after: given.url ?? old.url };
+      assertSecretStays(viewer.caller, { ...moved, secretField: "headers" });
+    }
     this.assertNameFree(project.ref, given.name, ref);
     const { timing, common } = splitGiven(given);
     const behavior = this.behaviors(old.type);
@@ -177,7 +188,9 @@ export class MonitorService {
     }
     const is = this.find(project.ref, monitorId);
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.views.audited(is) }));
-    return { ...this.views.whole(is, viewer), ...warning };
+    const isReadable = given.headers !== undefined || viewer.caller.scopes.has("*");
+    const shown = isReadable ? this.views.whole(is, viewer) : this.views.covered(is, viewer);
+    return { ...shown, ...warning };
   }
 
   /** Deletes a monitor and its history. @throws ApiError `not_found` */

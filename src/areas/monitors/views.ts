@@ -1,4 +1,5 @@
 import type { Fields } from "../../kernel/audit/change.ts";
+import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
@@ -41,6 +42,12 @@ export class MonitorViews {
       ...this.of.suppression.viewOf(monitor),
       ...this.managedOf(monitor, viewer, this.headersOf(monitor)),
     };
+  }
+
+  /** The same with `[secret]` in place of header values that may be secret. */
+  covered(monitor: MonitorRow, viewer: Viewer): Monitor {
+    const whole = this.whole(monitor, viewer);
+    return { ...whole, headers: whole.headers && { ...withSecretsCovered(whole.headers) } };
   }
 
   /** A monitor with its status, without header values. */
@@ -103,7 +110,8 @@ export class MonitorViews {
     };
   }
 
-  private headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
+  /** The headers of its checks; null without any. */
+  headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
     return headers && JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
   }
 }

@@ -604,7 +604,8 @@ export class MonitorsMethods extends Methods {
 
   /**
    * Update a monitor. Omitted fields stay unchanged. `active: false` stops the checks; the status stays.
-   * Costs 1 credit.
+   * Without the scope `*`, a `url` of another origin requires the `headers` again (else 409), and the
+   * response covers the values of headers that the request does not set. Costs 1 credit.
    */
   update(monitorId: string, body: MonitorUpdateBody, options?: ChangeOptions): Answers<"monitors.update"> {
     return this.api.call("monitors.update", { params: { monitorId }, body }, options);
@@ -946,7 +947,8 @@ export class RelayEndpoints extends Methods {
 
   /**
    * Update an endpoint. Omitted fields keep their values. `state: live` also enables a disabled endpoint and
-   * closes its breaker.
+   * closes its breaker. Without the scope `*`, a `url` of another origin requires the `headers` again (else
+   * 409).
    */
   update(
     endpointId: string,
@@ -1076,7 +1078,8 @@ export class PortalEndpoints extends Methods {
 
   /**
    * Update an endpoint of the customer. Omitted fields keep their values. `state: live` also enables a
-   * disabled endpoint.
+   * disabled endpoint. The URL of an endpoint with headers of the account can only be changed within its
+   * origin (else 409).
    */
   update(
     endpointId: string,
@@ -1176,7 +1179,10 @@ export class RelaySchedules extends Methods {
     return this.api.call("relay.schedules.run", { params: { schedule_id: scheduleId } }, options);
   }
 
-  /** Update a schedule. Omitted fields keep their values. `state: paused` stops the runs. */
+  /**
+   * Update a schedule. Omitted fields keep their values. `state: paused` stops the runs. Without the scope
+   * `*`, a `target_url` of another origin requires the `headers` again (else 409).
+   */
   update(
     scheduleId: string,
     body: ScheduleUpdateBody,
@@ -1214,7 +1220,8 @@ export class BucketsMethods extends Methods {
 
   /**
    * Update a bucket. Omitted fields keep their values. `state: live` forwards pending events in the order of
-   * receipt.
+   * receipt. If events contain the `signing_secret` itself (as from GitLab), a key without `catch:read` must
+   * send it with a `target_url` of another origin or a new target (else 409).
    */
   update(bucketId: string, body: BucketUpdateBody, options?: ChangeOptions): Answers<"catch.buckets.update"> {
     return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);

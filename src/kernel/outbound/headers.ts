@@ -43,6 +43,11 @@ export function withoutSecrets(headers: RequestHeaders): RequestHeaders {
   );
 }
 
+/** Whether a header may hold a secret. */
+export function hasSecrets(headers: RequestHeaders): boolean {
+  return Object.keys(headers).some((name) => !HARMLESS_HEADERS.has(name.toLowerCase()));
+}
+
 /** Headers that a user gave as they may be kept and shown: values that may be a secret are covered. */
 export function withSecretsCovered(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(

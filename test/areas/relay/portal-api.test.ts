@@ -302,6 +302,17 @@ describe("an endpoint of the customer", () => {
       status: 400,
       code: "validation_error",
     }),
+    byCustomer(change({ url: "https://elsewhere.example.com/hooks" }), {
+      name: "another origin of one with headers of the account",
+      status: 409,
+      code: "conflict",
+      lacks: ["scope", "key", "X-Token"],
+      before: async ({ account }) => {
+        const { body } = await account.get(`/v1/relay/endpoints?owner_id=${OWNER}`);
+        const [one] = body["endpoints"] as Owned[];
+        await account.patch(`/v1/relay/endpoints/${one?.endpoint_id}`, { headers: { "X-Token": "secret" } });
+      },
+    }),
     byCustomer(change({ url: "http://10.0.0.1/" }), {
       name: "a private address",
       status: 400,

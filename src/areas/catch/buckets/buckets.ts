@@ -1,7 +1,12 @@
 import { type Actor, ActorRegistry } from "../../../kernel/actors/registry.ts";
 import { changed, type Fields } from "../../../kernel/audit/change.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import {
+  type Caller,
+  type CallerAccount,
+  type Charger,
+  hasScope,
+} from "../../../kernel/http/access/caller.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { NO_LIMIT, type Tiers } from "../../../kernel/limits/tiers.ts";
@@ -10,6 +15,7 @@ import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts
 import type { ProjectActivity } from "../../../kernel/projects/activity.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
+import { isOtherOrigin, movedWithoutSecret } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
@@ -290,7 +296,8 @@ export class Buckets {
 
   /**
    * Updates the given fields; omitted fields keep their values.
-   * @throws ApiError `catch.bucket_not_found`, `bucket_name_taken`, `validation_error`
+   * @throws ApiError `catch.bucket_not_found`, `bucket_name_taken`, `validation_error`; `conflict` for another target of events
+   *   that contain a secret which the caller may not read
    */
   change(
     tx: Tx,
@@ -300,6 +307,7 @@ export class Buckets {
   ): BucketActor {
     const projectRef = caller.project.ref;
     const bucket = this.ofProject(projectRef, id);
+    assertTokenStays(caller, bucket, changes);
     const { name, target_url, signing_secret, settings, live, pull, updated_at } = bucket;
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
     const { name: called = name, delivery } = changes;
@@ -561,4 +569,24 @@ export function settingsContext(bucketId: string): string {
 
 function sealContext(bucketId: string): string {
   return `catch-signing-secret:${bucketId}`;
+}
+
+/**
+ * Where the sender sends the secret itself, each event has it: keys without `catch:read` cannot read events, and may not
+ * have them sent elsewhere.
+ *
+ * @throws ApiError `conflict`
+ */
+function assertTokenStays(
+  caller: Caller,
+  { signing_secret, settings, target_url }: BucketActor,
+  { signing_secret: given, target_url: url, targets = [] }: BucketUpdateBody,
+): void {
+  const isSent = settings.preset?.schemes.some(({ algorithm }) => algorithm === "token") === true;
+  if (!isSent || signing_secret === null || given !== undefined || hasScope(caller, "catch:read")) return;
+  const known = new Set(settings.targets.map(({ endpoint_id }) => endpoint_id));
+  const field = isOtherOrigin(target_url, url ?? null) ? "target_url" : "targets";
+  const isNew =
+    field === "target_url" || targets?.some(({ endpoint_id }) => !known.has(endpoint_id)) === true;
+  if (isNew) throw movedWithoutSecret(caller, field, "signing_secret");
 }

@@ -7,12 +7,13 @@ import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
-import { type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
+import { hasSecrets, type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
+import { assertSecretStays } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
@@ -184,9 +185,10 @@ export class Endpoints {
   }
 
   /**
-   * `ownUrls`: starts of this server's URLs.
-   * @throws ApiError `not_found`, `endpoint_name_taken`; `conflict` for another owner; `validation_error` for a URL of a bucket
-   * that delivers to this endpoint
+   * Updates the given settings. `ownUrls`: starts of this server's URLs.
+   *
+   * @throws ApiError `not_found`, `endpoint_name_taken`; `conflict` for another owner, and for another origin without the
+   *   headers that are sent there; `validation_error` for a URL of a bucket that delivers to this endpoint
    */
   change(
     tx: Tx,
@@ -208,6 +210,11 @@ export class Endpoints {
         "conflict",
         "The owner of an endpoint cannot be changed: its deliveries belong to the owner. Create an endpoint for the new owner, and delete this one.",
       );
+    if (input.custom === undefined && hasSecrets(before.custom)) {
+      const { url } = before.terms;
+      const moved = { field: "url", before: url, after: terms.url ?? url };
+      assertSecretStays(caller, { ...moved, secretField: "headers" });
+    }
     if (name !== before.row.name) this.assertFree(project.ref, name);
     if (owner_id !== null) assertNoNotices(terms.event_types ?? []);
     const subscribed = subscribesToNotices(before.terms.event_types);

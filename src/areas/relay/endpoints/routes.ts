@@ -92,7 +92,7 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
           ...CHANGE,
           summary: "Update an endpoint",
           description:
-            "Omitted fields keep their values. `state: live` also enables a disabled endpoint and closes its breaker.",
+            "Omitted fields keep their values. `state: live` also enables a disabled endpoint and closes its breaker. Without the scope `*`, a `url` of another origin requires the `headers` again (else 409).",
           example: { description: "Bookkeeping" },
           errors: ["not_found", "endpoint_name_taken", "conflict"],
         },

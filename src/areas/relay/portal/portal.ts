@@ -83,7 +83,7 @@ export class Portal {
     }
   }
 
-  /** @throws ApiError `not_found`, `validation_error` */
+  /** @throws ApiError `not_found`, `validation_error`; `conflict` for another origin of an endpoint with headers */
   change(tx: Tx, caller: Caller, endpointId: string, input: PortalInput): PortalEndpoint {
     // Buckets deliver to no customer's endpoint: its URL closes no loop.
     return endpointView(this.deps.endpoints.change(tx, caller, endpointId, input, []));

@@ -141,9 +141,10 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
           name: "relay.portal.endpoints.change",
           ...CHANGE,
           summary: "Update an endpoint of the customer",
-          description: "Omitted fields keep their values. `state: live` also enables a disabled endpoint.",
+          description:
+            "Omitted fields keep their values. `state: live` also enables a disabled endpoint. The URL of an endpoint with headers of the account can only be changed within its origin (else 409).",
           example: { description: "Bookkeeping" },
-          errors: ["not_found"],
+          errors: ["not_found", "conflict"],
         },
         params: RelayEndpointParams,
         body: PortalEndpointPatch,

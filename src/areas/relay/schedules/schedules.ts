@@ -3,10 +3,11 @@ import { type ErrorMeaning, invalidField, registerErrors } from "../../../kernel
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
-import { withSecretsCovered } from "../../../kernel/outbound/headers.ts";
+import { hasSecrets, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { tierLimitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
+import { assertSecretStays } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
@@ -141,12 +142,19 @@ function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: Schedu
     change: {
       verb: "update",
       summary: "Update a schedule",
-      description: "Omitted fields keep their values. `state: paused` stops the runs.",
+      description:
+        "Omitted fields keep their values. `state: paused` stops the runs. Without the scope `*`, a `target_url` of another origin requires the `headers` again (else 409).",
+      errors: ["conflict"],
       example: { state: "paused" },
       bodyLimits: largeBody(1),
       body: ScheduleUpdateBody,
       prepare: (body, { bodyText }) => changeOf(body, bodyText, policy),
-      row({ tx }, before, given) {
+      row({ tx, caller }, before, given) {
+        if (given.headers === undefined && hasSecrets(runs.headersOf(before))) {
+          const { target_url } = before;
+          const moved = { field: "target_url", before: target_url, after: given.target_url ?? target_url };
+          assertSecretStays(caller, { ...moved, secretField: "headers" });
+        }
         const headers = given.headers === undefined ? before.headers : runs.sealed(given.headers, before.id);
         const row = { ...before, ...given, headers, updated_at: tx.now };
         const isNew = isTimed(given) || (row.state === "live" && before.state === "paused");
