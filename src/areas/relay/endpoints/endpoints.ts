@@ -205,16 +205,7 @@ export class Endpoints {
     const { name = before.row.name, custom = before.custom, state, metadata, secret, terms } = input;
     const { owner_id } = before.row;
     if (terms.url !== undefined) this.assertNoLoop(endpoint_id, terms.url, ownUrls);
-    if (input.ownerId !== undefined && input.ownerId !== owner_id)
-      throw new ApiError(
-        "conflict",
-        "The owner of an endpoint cannot be changed: its deliveries belong to the owner. Create an endpoint for the new owner, and delete this one.",
-      );
-    if (input.custom === undefined && hasSecrets(before.custom)) {
-      const { url } = before.terms;
-      const moved = { field: "url", before: url, after: terms.url ?? url };
-      assertSecretStays(caller, { ...moved, secretField: "headers" });
-    }
+    assertChangeable(caller, before, input);
     if (name !== before.row.name) this.assertFree(project.ref, name);
     if (owner_id !== null) assertNoNotices(terms.event_types ?? []);
     const subscribed = subscribesToNotices(before.terms.event_types);
@@ -422,6 +413,18 @@ export class Endpoints {
     if (Object.keys(custom).length === 0) return null;
     return this.deps.vault.seal(JSON.stringify(custom), endpointSealContext(endpointId));
   }
+}
+
+/** @throws ApiError `conflict` for another owner, and for another origin without the headers that are sent there */
+function assertChangeable(caller: Caller, { row, terms, custom }: Endpoint, input: EndpointInput): void {
+  if (input.ownerId !== undefined && input.ownerId !== row.owner_id)
+    throw new ApiError(
+      "conflict",
+      "The owner of an endpoint cannot be changed: its deliveries belong to the owner. Create an endpoint for the new owner, and delete this one.",
+    );
+  if (input.custom !== undefined || !hasSecrets(custom)) return;
+  const moved = { field: "url", before: terms.url, after: input.terms.url ?? terms.url };
+  assertSecretStays(caller, { ...moved, secretField: "headers" });
 }
 
 /** What an error about a limit says of deleted endpoints. */
