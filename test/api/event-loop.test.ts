@@ -1,21 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
-import { realDelay } from "../../src/kernel/time/clock.ts";
-import { longestTurnMs } from "../support/longest-turn.ts";
 import { bodyOf, makeResource, parametersOf, pathOf, queryOf, segmentOf } from "../support/matrix.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../support/processor-time.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 
-/** Longest time that the event loop may spend in one turn. */
-const TURN_MS_MAX = 20;
-/** An operation fails when its best run of so many is too long: the first ones also compile its code. */
-const RUNS = 5;
-/**
- * What was too long in all of them is measured again so many times, with pauses: a processor that is shared with other machines
- * or threads is slower for a while.
- */
-const REPEATS = 40;
-const REPEAT_PAUSE_MS = 200;
+/** So many runs count whatever they return: the second one may not find what the first one deleted. */
+const FIRST_RUNS = 5;
 
 /** A server with its data and code in this process: requests come over no socket, so that nothing of a client's work counts. */
 let server: TestServer;
@@ -234,26 +225,19 @@ async function bestOf(route: DeclaredRoute, made: Made, query: string, body: str
   const { method, operation } = route;
   const isOperators = operation.access === "operator";
   const client = isOperators ? server.operator : owner;
-  let best = Number.POSITIVE_INFINITY;
-  let status = 0;
+  let [status, usual, runs] = [0, 0, 0];
   let target = made;
-  const run = async (): Promise<number> => {
+  const best = await leastMs(TURN_MS_MAX, async () => {
+    if (runs > 0 && method === "DELETE") target = await resourceFor(route);
     const path = pathOf(route, target) + query;
-    return longestTurnMs(async () => {
+    const turn = await longestTurnMs(async () => {
       status = await sent(method, path, body, client.key ?? "");
     });
-  };
-  for (let count = 0; count < RUNS && best > TURN_MS_MAX; count += 1) {
-    if (count > 0 && method === "DELETE") target = await resourceFor(route);
-    best = Math.min(best, await run());
-  }
-  const usual = status;
-  for (let count = 0; count < REPEATS && best > TURN_MS_MAX; count += 1) {
-    await realDelay(REPEAT_PAUSE_MS);
-    const turn = await run();
-    // A limit that is reached meanwhile is another case.
-    if (status === usual) best = Math.min(best, turn);
-  }
+    runs += 1;
+    if (runs <= FIRST_RUNS) usual = status;
+    // A limit that is reached later is another case.
+    return status === usual ? turn : Number.POSITIVE_INFINITY;
+  });
   return { best, status: usual };
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { findInexactness, pathText } from "../../src/json-text.ts";
+import { processorMs } from "../support/processor-time.ts";
 import { anyJson } from "../support/receipts.ts";
 
 function problemOf(json: string, member?: string): string | null {
@@ -59,14 +60,14 @@ describe("numbers", () => {
     );
   });
 
-  test("long ones are checked in linear time", () => {
+  test("long ones are checked in linear time", async () => {
     const zeros = "0".repeat(200_000);
-    const started = process.threadCpuUsage();
-    expect(problemOf(`[1${zeros}1]`)).not.toBeNull();
-    expect(problemOf(`[0.${zeros}1${zeros}]`)).not.toBeNull();
-    expect(problemOf(`[1e${"9".repeat(200_000)}]`)).not.toBeNull();
-    const { user, system } = process.threadCpuUsage(started);
-    expect((user + system) / 1_000).toBeLessThan(1_000);
+    const used = await processorMs(() => {
+      expect(problemOf(`[1${zeros}1]`)).not.toBeNull();
+      expect(problemOf(`[0.${zeros}1${zeros}]`)).not.toBeNull();
+      expect(problemOf(`[1e${"9".repeat(200_000)}]`)).not.toBeNull();
+    });
+    expect(used).toBeLessThan(1_000);
   });
 });
 

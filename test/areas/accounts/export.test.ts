@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { tablesIn } from "../../../src/kernel/projects/account-export.ts";
 import { FULL_ACCOUNT_ARGS, makeFullAccount, SEALED } from "../../support/full-account.ts";
 import { repeated } from "../../support/long-form.ts";
-import { longestTurnMs } from "../../support/longest-turn.ts";
+import { longestTurnMs } from "../../support/processor-time.ts";
 import { endpoint, USER_ID } from "../../support/scenario.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 

@@ -20,8 +20,9 @@ import { createVault } from "../../../src/kernel/secrets/vault.ts";
 import { Database } from "../../../src/kernel/storage/database.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
 import { Writer } from "../../../src/kernel/storage/writer.ts";
-import { ManualClock, monotonicMs } from "../../../src/kernel/time/clock.ts";
+import { ManualClock } from "../../../src/kernel/time/clock.ts";
 import { KeptLog, Scratch } from "../../kernel/support.ts";
+import { leastMs, processorMs } from "../../support/processor-time.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { accepted, LOOPBACK_ALLOWED, newBucket, Receiver, setState } from "./support.ts";
 
@@ -280,13 +281,10 @@ describe("100,000 events in a bucket", () => {
       const counts = [101, 5, 10, 0, 0, 101];
       for (const [index, filter] of filters.entries()) {
         for (const before of [EVENTS + 1, EVENTS / 2, 200]) {
-          const times = Array.from({ length: 5 }, () => {
-            const startedAt = monotonicMs();
-            events.page(1, filter, before, 101);
-            return monotonicMs() - startedAt;
-          });
-          // The best of five: the load of this machine must not count.
-          expect(Math.min(...times), JSON.stringify(filter)).toBeLessThan(PAGE_MS_MAX);
+          const reading = () => processorMs(() => events.page(1, filter, before, 101));
+          expect(await leastMs(PAGE_MS_MAX, reading), JSON.stringify(filter)).toBeLessThanOrEqual(
+            PAGE_MS_MAX,
+          );
         }
         expect(events.page(1, filter, EVENTS + 1, 101).length).toBe(counts[index] ?? -1);
       }

@@ -1,15 +1,10 @@
 import { expect, test } from "bun:test";
 import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
-import { longestTurnMs } from "../../support/longest-turn.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { useTestServer } from "../../support/server.ts";
 import { managedKey, messageOf, post } from "./support.ts";
 
 const server = useTestServer({ args: ["--mcp", "--mcp-write"], manualClock: true });
-
-/** Turns of the event loop, in milliseconds. */
-const TURN_MS_MAX = 20;
-/** Attempts, of which the best counts: the machine may be busy. */
-const ATTEMPTS = 5;
 
 const terms = { target_url: "https://example.com/", method: "POST", delay: "1h" };
 const scheduling = (payload: object) =>
@@ -26,12 +21,9 @@ test.each([
 ])("%s: no call holds the event loop", async (_, body) => {
   const key = await managedKey(await server.account(), ["*"]);
   const headers = { "mcp-method": "tools/call", "mcp-name": "deliveries_schedule" };
-  let best = Number.POSITIVE_INFINITY;
-  for (let at = 0; at < ATTEMPTS; at += 1) {
-    const turn = await longestTurnMs(async () => {
+  const turn = () =>
+    longestTurnMs(async () => {
       expect((await post(server, key, body, headers)).status).toBe(200);
     });
-    best = Math.min(best, turn);
-  }
-  expect(best).toBeLessThan(TURN_MS_MAX);
+  expect(await leastMs(TURN_MS_MAX, turn)).toBeLessThanOrEqual(TURN_MS_MAX);
 });

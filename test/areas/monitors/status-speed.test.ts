@@ -3,18 +3,15 @@ import { gunzipSync } from "node:zlib";
 import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
 import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/public-pages.ts";
 import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
-import { longestTurnMs } from "../../support/longest-turn.ts";
+import { leastMs, longestTurnMs, processorMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 const GROUPS = 25;
 const GROUP_MONITORS = 50;
 const MONITORS = GROUPS * GROUP_MONITORS;
-/** Longest time that one request may block the event loop. */
-const TURN_MS_MAX = 20;
-/** Ten times what a page of 100 monitors takes on an idle machine: 20 ms, and 1 ms from the cache. */
-const COLD_MS_MAX = 200;
-const CACHED_MS_MAX = 10;
-const RUNS = 10;
+/** Several times what a page of 100 monitors takes: 20 ms, and 1 ms from the cache. */
+const COLD_MS_MAX = 100;
+const CACHED_MS_MAX = 5;
 
 let server: TestServer;
 beforeAll(async () => {
@@ -56,23 +53,19 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 test("a page of 100 monitors and 90 days responds immediately", async () => {
-  const cold: number[] = [];
-  const cached: number[] = [];
-  const measure = async (times: number[]): Promise<void> => {
-    const startedAt = performance.now();
-    const headers = { "accept-encoding": "gzip" };
-    const response = await fetch(`${server.url}/status/large`, { headers, decompress: false });
-    await response.bytes();
-    times.push(performance.now() - startedAt);
-    expect([response.status, response.headers.get("content-encoding")]).toEqual([200, "gzip"]);
-  };
-  for (let run = 0; run < RUNS; run += 1) {
+  const measure = () =>
+    processorMs(async () => {
+      const headers = { "accept-encoding": "gzip" };
+      const response = await fetch(`${server.url}/status/large`, { headers, decompress: false });
+      await response.bytes();
+      expect([response.status, response.headers.get("content-encoding")]).toEqual([200, "gzip"]);
+    });
+  const cold = await leastMs(COLD_MS_MAX, async () => {
     await server.clock.advance(RENDER_INTERVAL_MS);
-    await measure(cold);
-    await measure(cached);
-  }
-  expect(Math.min(...cold)).toBeLessThan(COLD_MS_MAX);
-  expect(Math.min(...cached)).toBeLessThan(CACHED_MS_MAX);
+    return measure();
+  });
+  expect(cold).toBeLessThanOrEqual(COLD_MS_MAX);
+  expect(await leastMs(CACHED_MS_MAX, measure)).toBeLessThanOrEqual(CACHED_MS_MAX);
 }, 60_000);
 
 /** Requests a path without a socket, so that the work of a client does not count. */
@@ -88,12 +81,11 @@ test.each(["", ".json", "/feed.atom", "/badge/1250.svg", "/badge/1250.json"])(
   "a page of 1,250 monitors does not block the event loop: %s",
   async (suffix) => {
     for (const encoding of ["gzip", "identity"]) {
-      let best = Number.POSITIVE_INFINITY;
-      for (let run = 0; run < RUNS && best > TURN_MS_MAX; run += 1) {
+      const turn = async (): Promise<number> => {
         await server.clock.advance(RENDER_INTERVAL_MS);
-        best = Math.min(best, await longestTurnMs(() => request(`/status/largest${suffix}`, encoding)));
-      }
-      expect(best, encoding).toBeLessThanOrEqual(TURN_MS_MAX);
+        return longestTurnMs(() => request(`/status/largest${suffix}`, encoding));
+      };
+      expect(await leastMs(TURN_MS_MAX, turn), encoding).toBeLessThanOrEqual(TURN_MS_MAX);
     }
   },
   60_000,
@@ -103,18 +95,17 @@ test("a large text is compressed off the event loop, once", async () => {
   const random = crypto.getRandomValues(new Uint8Array(65_536));
   const text = Buffer.from(random).toString("base64").repeat(32);
   const sent = new Request(server.url, { headers: { "accept-encoding": "gzip" } });
-  let best = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < RUNS && best > TURN_MS_MAX; run += 1) {
+  const best = await leastMs(TURN_MS_MAX, async () => {
     const tagged = new TaggedText(text);
     const responses: unknown[] = [];
     const turn = await longestTurnMs(async () => {
       const both = await Promise.all([tagged.respond(sent, {}), tagged.respond(sent, {})]);
       responses.push(...both.map(({ response }) => response));
     });
-    best = Math.min(best, turn);
     expect(responses[0]).toBe(responses[1]);
     expect(gunzipSync(responses[0] as Uint8Array).toString() === text).toBe(true);
-  }
+    return turn;
+  });
   expect(best).toBeLessThanOrEqual(TURN_MS_MAX);
 });
 

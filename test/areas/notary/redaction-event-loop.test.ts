@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { longestTurnMs } from "../../support/longest-turn.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { useTestServer } from "../../support/server.ts";
-
-/** Longest time that a request may block the event loop. */
-const TURN_MS_MAX = 20;
-/** The fastest of so many runs counts: the first ones also compile the code. */
-const TURN_RUNS = 10;
 
 const server = useTestServer({ manualClock: true });
 
@@ -29,12 +24,19 @@ describe("the event loop", () => {
         await response.arrayBuffer();
         expect(response.status).toBe(200);
       });
-    const fastest = { log: Number.POSITIVE_INFINITY, redact: Number.POSITIVE_INFINITY };
-    for (let run = 0; run < TURN_RUNS && Math.max(fastest.log, fastest.redact) > TURN_MS_MAX; run += 1) {
-      fastest.log = Math.min(fastest.log, await turnOf("/v1/witness/log", body));
-      const path = `/v1/witness/receipts/${2 * run + 1}/redact`;
-      fastest.redact = Math.min(fastest.redact, await turnOf(path, JSON.stringify({ reason: "test" })));
-    }
-    expect(Math.max(fastest.log, fastest.redact)).toBeLessThan(TURN_MS_MAX);
+    /** The chain's last receipt: a log and a redaction add one each. */
+    let last = 0;
+    const logging = (): Promise<number> => {
+      last += 1;
+      return turnOf("/v1/witness/log", body);
+    };
+    const redacting = async (): Promise<number> => {
+      await logging();
+      const turn = await turnOf(`/v1/witness/receipts/${last}/redact`, JSON.stringify({ reason: "test" }));
+      last += 1;
+      return turn;
+    };
+    expect(await leastMs(TURN_MS_MAX, logging)).toBeLessThanOrEqual(TURN_MS_MAX);
+    expect(await leastMs(TURN_MS_MAX, redacting)).toBeLessThanOrEqual(TURN_MS_MAX);
   });
 });

@@ -6,6 +6,7 @@ import {
   FILTER_DEPTH_MAX,
 } from "../../../src/kernel/data/filter.ts";
 import { ApiError, rejectionBy } from "../../../src/kernel/errors.ts";
+import { processorMs } from "../../support/processor-time.ts";
 
 const PAYLOAD = {
   type: "invoice.paid",
@@ -125,15 +126,14 @@ describe("an array", () => {
     expect(passes({ list: { $in: [count, false] } }, { list })).toBe(false);
   });
 
-  test("that is long is scanned once for all conditions", () => {
+  test("that is long is scanned once for all conditions", async () => {
     const value = { list: Array.from({ length: 200_000 }, (_, n) => `element ${n}`) };
     const conditions = Array.from({ length: FILTER_CONDITIONS_MAX }, (_, n) => ({
       list: n % 2 === 0 ? `no ${n}` : { $in: [`no ${n}`, `nor ${n}`] },
     }));
     const filters = Array.from({ length: 100 }, () => compileFilter("filter", { $or: conditions }));
-    const start = performance.now();
-    expect(filters.some((filter) => filter(value))).toBe(false);
+    const used = await processorMs(() => expect(filters.some((filter) => filter(value))).toBe(false));
     // A scan for each condition would take half a minute.
-    expect(performance.now() - start).toBeLessThan(10_000);
+    expect(used).toBeLessThan(10_000);
   });
 });
