@@ -164,7 +164,7 @@ function scan(json: string, member: string | undefined): Inexactness | null {
     if (code === QUOTE) {
       if (inside?.expectsName === true) problem = enterMember(inside, json.slice(start, end));
     } else if (startsNumber(code)) {
-      problem = inexactNumber(json.slice(start, end));
+      problem = isShort(json, start, end) ? null : inexactNumber(json.slice(start, end));
     } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       open.push(container(code));
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
@@ -234,6 +234,32 @@ function isNumberPart(code: number): boolean {
  * A number is carried when the double that it becomes is written with the same decimal value: `1.0`, `1e2` and `-0`
  * are (as `1`, `100` and `0`), `12345678901234567890` and `1e400` are not.
  */
+/**
+ * Whether a number has so few digits, and so small a power, that it is exact by that alone. Nothing is allocated: a body may have
+ * tens of thousands of numbers.
+ */
+function isShort(json: string, start: number, end: number): boolean {
+  // Digits from the first one that is not zero: zeros count once another digit follows them.
+  let digits = 0;
+  let zeros = 0;
+  let at = start;
+  for (; at < end; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === DIGIT_0) zeros += digits > 0 ? 1 : 0;
+    else if (isDigit(code)) {
+      digits += zeros + 1;
+      zeros = 0;
+    } else if (code !== POINT && code !== MINUS) break;
+  }
+  let power = 0;
+  for (at += 1; at < end && power <= EXACT_EXPONENT; at += 1) {
+    const code = json.charCodeAt(at);
+    if (isDigit(code)) power = 10 * power + code - DIGIT_0;
+  }
+  // The point moves the power by less than the length.
+  return digits <= EXACT_DIGITS && power + end - start <= EXACT_EXPONENT;
+}
+
 function inexactNumber(source: string): string | null {
   const sent = readDecimal(source);
   if (sent.digits.length <= EXACT_DIGITS && Math.abs(sent.exponent) <= EXACT_EXPONENT) return null;
