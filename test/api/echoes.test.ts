@@ -65,7 +65,7 @@ describe("the caller's text in an error", () => {
         expectNoEcho(`${route.method} ${route.path}`, await caller.send(route.method, path, body));
       }
     }
-  }, 30_000);
+  }, 60_000);
 
   test("is cut in paths, parameters, queries and headers", async () => {
     const long = "x".repeat(10_000);

@@ -89,5 +89,5 @@ test.each(WORKS)(
     expect(await balanceOf(after)).toBe(before - 1);
     await second.stop("SIGKILL");
   },
-  30_000,
+  60_000,
 );

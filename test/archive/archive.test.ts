@@ -5,11 +5,11 @@ import { Uploader } from "../../src/archive/uploader.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { ENTRY_KEY_PURPOSE, sealPart } from "../../src/kernel/storage/replication/entry.ts";
 import { rejection, Scratch } from "../kernel/support.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually, until } from "../support/eventually.ts";
 import { TestServer } from "../support/server.ts";
-import { isArchived, rowsIn, TestArchive, tailFiles, until } from "./support.ts";
+import { isArchived, rowsIn, TestArchive, tailFiles } from "./support.ts";
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 120_000;
 
 let archive: TestArchive;
 let server: TestServer;

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { ninefold } from "../backup/support.ts";
 import { Scratch } from "../kernel/support.ts";
+import { until } from "../support/eventually.ts";
 import type { TestServer } from "../support/server.ts";
-import { isArchived, rowsIn, TestArchive, until } from "./support.ts";
+import { isArchived, rowsIn, TestArchive } from "./support.ts";
 
 const TIMEOUT_MS = 120_000;
 

@@ -66,11 +66,6 @@ export class TestArchive {
   }
 }
 
-/** Waits until a condition holds: the test's own timeout ends it otherwise. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await Bun.sleep(20);
-}
-
 /** Whether everything is archived, and there is a base. */
 export function isArchived({ server }: TestServer): boolean {
   const { archive } = server;

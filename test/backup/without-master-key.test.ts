@@ -143,14 +143,14 @@ describe("the server on the restored folder", () => {
   test("due work runs without an error", async () => {
     await restored.clock.advance(3 * 3_600_000);
     expect(restored.logs.filter(({ level }) => level === "error")).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 
   test("commands work on the stopped folder", async () => {
     await restored.halt();
     const { code, out } = await ninefold(["account", "list", "--data", target]);
     expect([code, out.includes(EMAIL)]).toEqual([0, true]);
     expect((await ninefold(["backup", join(folder, "again.db"), "--verify", "--data", target])).code).toBe(0);
-  }, 30_000);
+  }, 60_000);
 });
 
 test("with the master key of the backup, nothing is removed", async () => {

@@ -13,6 +13,7 @@ import {
 import { join } from "node:path";
 import { plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
+import { until } from "../support/eventually.ts";
 import { Binaries, connect, executable, modeOf, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";
 
 const binaries = new Binaries();
@@ -338,15 +339,6 @@ test(
   },
   TIMEOUT_MS,
 );
-
-/** Waits for something that happens in the background. @throws Error when it does not. */
-async function until(happened: () => boolean): Promise<void> {
-  const deadline = performance.now() + TIMEOUT_MS / 3;
-  while (!happened()) {
-    if (performance.now() > deadline) throw new Error("it has not happened");
-    await Bun.sleep(20);
-  }
-}
 
 test(
   "the checkpoint worker moves the write-ahead log into the file while the server runs",

@@ -157,7 +157,7 @@ describe("account", () => {
     );
     expect(rows.length).toBeGreaterThan(121);
     expect(new Set(rows.map((row) => row[0])).size).toBe(rows.length);
-  }, 30_000);
+  }, 60_000);
 
   test.each([
     ["account create ada@example.com", 409, "An account with this e-mail address already exists."],
@@ -275,7 +275,7 @@ describe("key", () => {
     expect((await call(`key revoke ${crypto.randomUUID()}`, options)).error).toContain(
       "rejected the request (404)",
     );
-  }, 30_000);
+  }, 60_000);
 
   test("reads the key from a file", async () => {
     const path = join(folder, "key");

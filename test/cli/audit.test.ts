@@ -57,7 +57,7 @@ describe("ninefold audit", () => {
     child.kill("SIGINT");
     expect(await child.exited).toBe(0);
     expect(text.match(/Flag two/g)).toHaveLength(1);
-  }, 30_000);
+  }, 60_000);
 });
 
 test("ninefold dashboard prints a link that logs in, also on the folder of a stopped server", async () => {

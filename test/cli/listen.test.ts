@@ -115,7 +115,7 @@ describe("forwarded requests", () => {
       new RegExp(`^${time}  ${event}  stripe  invoice.paid  valid  → 200  \\d+ ms\\n$`),
     );
     expect((await eventOf(account, stripe, event)).status).toBe("pending");
-  }, 20_000);
+  }, 60_000);
 
   test("forwards one at a time and in order, and does not retry a status of 400 or more", async () => {
     const sent = [
@@ -145,7 +145,7 @@ describe("forwarded requests", () => {
       error: "the target responded with 503",
       attempts: 1,
     });
-  }, 20_000);
+  }, 60_000);
 
   test("counts an unreachable target and a timeout as failures", async () => {
     await accepted(server, id, "1");
@@ -158,7 +158,7 @@ describe("forwarded requests", () => {
     const none = await listen(id, ...all, "--forward-to", "http://127.0.0.1:9/", "--ack", "--once", "1");
     expect([none.code, none.out]).toEqual([1, expect.stringMatching(/→ .*connection/)]);
     expect((await bucketOf(account, id)).events.failed).toBe(1);
-  }, 20_000);
+  }, 60_000);
 
   test("filters by type and signature, and only prints without a target", async () => {
     const github = await newBucket(account, { delivery: "pull", provider: "github", signing_secret: "s" });
@@ -185,7 +185,7 @@ describe("forwarded requests", () => {
     expect(body.out).toEndWith(
       '\\u001b[2J"}\n  second\\u001b line\n'.replace('\\u001b[2J"}', '{"type":"two\\u001b[2J"}'),
     );
-  }, 30_000);
+  }, 60_000);
 });
 
 describe("the position", () => {
@@ -206,7 +206,7 @@ describe("the position", () => {
       code: 1,
       error: expect.stringContaining("does not contain a cursor"),
     });
-  }, 30_000);
+  }, 60_000);
 
   test("starts with new events, stores the position immediately, and runs until it is interrupted", async () => {
     const file = join(folder, "now");
@@ -219,7 +219,7 @@ describe("the position", () => {
     listener.kill("SIGINT");
     expect(await listener.exited).toBe(0);
     expect(receiver.texts).toEqual(["after"]);
-  }, 20_000);
+  }, 60_000);
 
   test("reconnects to a restarted server and prints a line for each", async () => {
     // The same port again after the restart; another process can take it meanwhile.
@@ -244,7 +244,7 @@ describe("the position", () => {
     } finally {
       await own.stop();
     }
-  }, 30_000);
+  }, 60_000);
 
   test("forwards every event in order despite repeated kills, and repeats only with the same id", async () => {
     const size = { kills: 2, perSecond: 100, aliveMs: 1_200 };
@@ -274,7 +274,7 @@ describe("rejected calls", () => {
     expect(await usage(id, "--forward-to", "localhost:3000")).toContain("--forward-to must be");
     expect(await usage(id, "--header", "no colon")).toContain("--header must be");
     expect(await usage(id, "--print", "all")).toContain("--print must be one of");
-  }, 30_000);
+  }, 60_000);
 
   test("exits for a rejected key, bucket or scope", async () => {
     const ended = await listen("brave-otter-314159");
@@ -288,13 +288,13 @@ describe("rejected calls", () => {
     ]);
     delete environment["NINEFOLD_API_KEY"];
     expect((await listen(id)).code).toBe(1);
-  }, 20_000);
+  }, 60_000);
 
   test("rejects --ack for a bucket that pushes", async () => {
     const { id: push } = await newBucket(account);
     const ended = await listen(push, "--ack", "--forward-to", receiver.url);
     expect([ended.code, ended.error]).toEqual([1, expect.stringContaining("with the delivery pull")]);
-  }, 20_000);
+  }, 60_000);
 });
 
 test("--create creates a bucket for the session, and deletes it at its end", async () => {
@@ -305,7 +305,7 @@ test("--create creates a bucket for the session, and deletes it at its end", asy
   await accepted(server, made, "1");
   expect(await listener.exited).toBe(0);
   expect((await account.get(`/v1/catch/buckets/${made}`)).status).toBe(404);
-}, 20_000);
+}, 60_000);
 
 test("explains once why the target rejects an old event with a dated signature", async () => {
   const own = await startTestServer({ manualClock: true });
@@ -322,4 +322,4 @@ test("explains once why the target rejects an old event with a dated signature",
   } finally {
     await own.stop();
   }
-}, 20_000);
+}, 60_000);

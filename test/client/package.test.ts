@@ -8,7 +8,7 @@ import { installPackage, NODE, type Stranger } from "./installed.ts";
 const INSTALL_TIMEOUT_MS = 60_000;
 
 /** So does a compiler. */
-const CHECK_TIMEOUT_MS = 30_000;
+const CHECK_TIMEOUT_MS = 120_000;
 
 /** What runs JavaScript here. Where there is no Node, Bun has to do. */
 const RUNTIMES: readonly (readonly [name: string, command: string])[] =

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type FetchLike, Ninefold, type Used } from "../../src/client/index.ts";
+import { eventually } from "../support/eventually.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 let server: TestServer;
@@ -84,8 +85,7 @@ test("does not release after a capture whose response was lost", async () => {
 test("releases a hold whose response was lost in the background, unless its id was given", async () => {
   const { nf, meter, asked, state } = await begin((path) => path.endsWith("/holds"));
   await expect(nf.reserve(meter.id, { amount: 60 }, using(1))).rejects.toThrow();
-  for (let turn = 0; turn < 100 && (await state())[1] !== 0; turn += 1) await Bun.sleep(10);
-  expect(await state()).toEqual([100, 0]);
+  await eventually(async () => expect(await state()).toEqual([100, 0]));
   asked.length = 0;
   const given = { amount: 60, hold_id: `given-${meters}` };
   await expect(nf.reserve(meter.id, given, using(1))).rejects.toThrow();

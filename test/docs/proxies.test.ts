@@ -11,7 +11,7 @@ import { readPage } from "./page.ts";
 
 const PAGE = readPage("docs/guides/protect-an-api.md");
 /** Timeout for the start of a proxy, long because the machine may be busy. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 let server: TestServer;
 let account: AccountClient;

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { verifyDelivery } from "../../src/client/index.ts";
 import { type NinefoldInstance, startNinefold } from "../../src/testing/index.ts";
 import { Client } from "../support/client.ts";
-import { isRunning, TIMEOUT_MS, until } from "./support.ts";
+import { until } from "../support/eventually.ts";
+import { isRunning, TIMEOUT_MS } from "./support.ts";
 
 const HOUR_MS = 3_600_000;
 /** A well-formed platform key. */

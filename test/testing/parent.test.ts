@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isRunning, Project, RUNTIMES, TIMEOUT_MS, until } from "./support.ts";
+import { until } from "../support/eventually.ts";
+import { isRunning, Project, RUNTIMES, TIMEOUT_MS } from "./support.ts";
 
 const project = new Project();
 beforeAll(() => project.create(), TIMEOUT_MS);

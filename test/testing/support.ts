@@ -104,12 +104,3 @@ export function isRunning(pid: number): boolean {
   const state = `/proc/${pid}/stat`;
   return !existsSync(state) || !/\) Z /.test(readFileSync(state, "utf8"));
 }
-
-/** Waits until a condition holds. @throws Error after the time of a test. */
-export async function until(holds: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + TIMEOUT_MS / 3;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`still not: ${what}`);
-    await Bun.sleep(5);
-  }
-}

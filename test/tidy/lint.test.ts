@@ -29,7 +29,7 @@ interface Diagnostic {
   readonly location: { readonly path: string };
 }
 
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 let folder = "";
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "ninefold-lint-"));

@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { EXPORT_SLICE_ROWS, exportLine } from "../../../src/areas/audit/domain.ts";
 import type { AuditEntry } from "../../../src/areas/audit/schema.ts";
 import { expectError } from "../../support/errors.ts";
+import { eventually } from "../../support/eventually.ts";
 import { endpoint } from "../../support/scenario.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { type Entry, entriesOf, newestOf, switchFlag } from "./support.ts";
@@ -131,12 +132,7 @@ describe("GET /v1/audit/export", () => {
     const reader = await unreadExport(account);
     expect((await account.get("/v1/audit/export")).status).toBe(409);
     reader.destroy();
-    let status = 409;
-    for (let tries = 0; status === 409 && tries < 500; tries += 1) {
-      await Bun.sleep(10);
-      status = (await account.send("HEAD", "/v1/audit/export")).status;
-    }
-    expect(status).toBe(200);
+    await eventually(async () => expect((await account.send("HEAD", "/v1/audit/export")).status).toBe(200));
     expect((await account.get("/v1/audit/export?from=2030-01-01T00:00:00Z")).status).toBe(200);
   });
 });

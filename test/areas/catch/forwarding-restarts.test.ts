@@ -159,5 +159,5 @@ describe("any sequence of events, pauses, failures and restarts", () => {
       { numRuns: 25 },
     );
     expect(stage.server.logs.filter(({ level }) => level === "error")).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 });

@@ -293,5 +293,5 @@ describe("100,000 events in a bucket", () => {
       db.close();
       scratch.remove();
     }
-  }, 20_000);
+  }, 60_000);
 });

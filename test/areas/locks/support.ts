@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
-import { type Cancel, realDelay } from "../../../src/kernel/time/clock.ts";
+import type { Cancel } from "../../../src/kernel/time/clock.ts";
 import type { Answer, Client } from "../../support/client.ts";
+import { eventually } from "../../support/eventually.ts";
 
 /** A lock acquired by a test. */
 export interface AcquiredLock {
@@ -71,15 +72,7 @@ export async function depth(client: Client, key: string): Promise<number> {
   return Number((await client.get(`/v1/latch/${key}`)).body["queue_depth"]);
 }
 
-const DEPTH_TIMEOUT_MS = 30_000;
-
 /** Resolves when this number of requests wait for a lock; fails after a timeout. */
 export async function waitForDepth(client: Client, key: string, expected: number): Promise<void> {
-  const deadline = performance.now() + DEPTH_TIMEOUT_MS;
-  let current = await depth(client, key);
-  while (current !== expected && performance.now() < deadline) {
-    await realDelay(1);
-    current = await depth(client, key);
-  }
-  expect(current, `waiters of ${key}`).toBe(expected);
+  await eventually(async () => expect(await depth(client, key), `waiters of ${key}`).toBe(expected));
 }

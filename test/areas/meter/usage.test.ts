@@ -320,7 +320,7 @@ describe("the series matches the history", () => {
     expect(data).toMatchObject([{ entries: RECENT_ENTRIES_MAX + 2, balance: RECENT_ENTRIES_MAX + 2 }]);
     const { usage: store } = meterStore(bench.kernel.db);
     expect(store.through()).toBe(store.highestSequence());
-  }, 30_000);
+  }, 60_000);
 
   test("an old ledger is summed in rounds, while requests are served", async () => {
     const entries = ROUND_ENTRIES_MAX + 3 * TAIL_MAX;

@@ -190,7 +190,7 @@ describe("over real connections", () => {
     server.clock.freeze(22 * DAY);
     await server.clock.advance(DAY);
     expect(told()).toMatchObject([{ days_left: 14 }]);
-  }, 30_000);
+  }, 60_000);
 
   test("0 reports nothing; a malformed response has a certificate; plain HTTP has none", async () => {
     await serve(soon);

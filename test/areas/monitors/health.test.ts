@@ -93,7 +93,7 @@ describe("a target that becomes slow", () => {
     expect((await account.get(`/v1/pulse/${id}/history?limit=1`)).body["uptime"]).toMatchObject({
       "24h": 100,
     });
-  }, 30_000);
+  }, 60_000);
 
   test("is reported only if monitor and channel request it, and not by a manual check", async () => {
     const made = await channel(EVENTS);

@@ -333,7 +333,7 @@ describe("incidents", () => {
     await server.clock.advance(HOUR_MS);
     expect(mail.received).toEqual([]);
     expect(new Set(sent.map(({ to }) => to[0])).size).toBe(count);
-  }, 30_000);
+  }, 60_000);
 });
 
 test("deleting a page or its project removes the subscribers", async () => {

@@ -53,4 +53,4 @@ test("after a kill between commit and delivery the receipt exists once, its resp
     storage_status: "delivered",
   });
   await second.stop("SIGKILL");
-}, 20_000);
+}, 60_000);

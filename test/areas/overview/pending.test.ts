@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { eventually } from "../../support/eventually.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 import { accepted, LOOPBACK_ALLOWED, newBucket, setState } from "../catch/support.ts";
@@ -32,11 +33,7 @@ async function cardOf(area: string): Promise<unknown> {
 
 /** Waits until a card has these values: the events that cause them have already been triggered. */
 async function becomes(area: string, wanted: object): Promise<void> {
-  for (let look = 0; look < 500; look += 1) {
-    if (Bun.deepMatch(wanted, await cardOf(area))) return;
-    await Bun.sleep(10);
-  }
-  expect(await cardOf(area)).toMatchObject(wanted);
+  await eventually(async () => expect(await cardOf(area)).toMatchObject(wanted));
 }
 
 describe("pending and failed events", () => {

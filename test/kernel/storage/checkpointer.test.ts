@@ -7,6 +7,7 @@ import {
 } from "../../../src/kernel/storage/checkpointer.ts";
 import { type Change, Database } from "../../../src/kernel/storage/database.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
+import { until } from "../../support/eventually.ts";
 import { TestStorage } from "../support.ts";
 
 const MIB = 1024 * 1024;
@@ -55,14 +56,6 @@ function walPages(): { log: number; checkpointed: number } {
   return row ?? { log: -1, checkpointed: -1 };
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error("did not come about in 5 s");
-    await realDelay(5);
-  }
-}
-
 describe("checkpointer", () => {
   test("the worker moves written pages into the file while the server runs", async () => {
     const before = statSync(storage.db.path).size;
@@ -81,7 +74,7 @@ describe("checkpointer", () => {
     expect(storage.rows("SELECT count(*) AS rows FROM filler")).toEqual([{ rows: 100 * ROWS_PER_BATCH }]);
     expect(storage.rows("PRAGMA quick_check")).toEqual([{ quick_check: "ok" }]);
     expect(storage.log.lines).toEqual([]);
-  }, 20_000);
+  }, 60_000);
 
   test("a reader that holds the WAL blocks nobody: the WAL grows meanwhile and shrinks afterwards", async () => {
     const reader = new Database(storage.db.path, "normal");
@@ -99,7 +92,7 @@ describe("checkpointer", () => {
     reader.close();
     await until(() => walPages().checkpointed === walPages().log);
     expect(storage.rows("SELECT count(*) AS rows FROM filler")).toEqual([{ rows: 52 * ROWS_PER_BATCH }]);
-  }, 20_000);
+  }, 60_000);
 
   test("an idle server has no worker: it starts at CHECKPOINT_FROM_BYTES and is ended when it has nothing to do", async () => {
     while (walPages().log * 4096 < CHECKPOINT_FROM_BYTES - 100 * 1024) {

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ServerProcess } from "../../../scripts/processes/server-process.ts";
-import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { Client } from "../../support/client.ts";
+import { until } from "../../support/eventually.ts";
 import { buildSyncedDisk, missingForSyncedDisk, SyncedDisk } from "../../support/synced-disk.ts";
 
 const TIMEOUT_MS = 60_000;
@@ -38,14 +38,6 @@ async function refill(server: ServerProcess, amount: number): Promise<number> {
 
 async function balance(server: ServerProcess): Promise<unknown> {
   return (await new Client(server.url, key).get("/v1/meter/m/balance")).body["balance"];
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error("did not come about in 20 s");
-    await realDelay(5);
-  }
 }
 
 describe.skipIf(missing !== null)("a commit whose sync fails", () => {

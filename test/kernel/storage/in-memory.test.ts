@@ -147,5 +147,5 @@ describe("work in memory", () => {
     storage.db.fault = "none";
     while (written() === 0) await realDelay(20);
     expect([written(), writer.stats.failing]).toEqual([1, null]);
-  }, 10_000);
+  }, 60_000);
 });

@@ -146,7 +146,7 @@ describe("pages lost by a failed sync of a checkpoint", () => {
     checkpointer.close();
     expect(rewritten).toBe(before + 1);
     expect(storage.log.messages("info")).toContain("what a failed sync may have lost has been written again");
-  }, 30_000);
+  }, 60_000);
 });
 
 /** What SQLite throws when the disk fails: a real error, of a log that was truncated without its knowledge. */

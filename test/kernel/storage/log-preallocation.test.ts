@@ -18,6 +18,7 @@ import { preallocateLog } from "../../../src/kernel/storage/log-preallocation.ts
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../../src/kernel/storage/log-scan.ts";
 import { Writer } from "../../../src/kernel/storage/writer.ts";
 import { createSystemClock, realDelay } from "../../../src/kernel/time/clock.ts";
+import { until } from "../../support/eventually.ts";
 import { memoryDisk } from "../../support/memory-disk.ts";
 import { KeptLog, Scratch } from "../support.ts";
 
@@ -130,14 +131,6 @@ class Kept {
   }
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error("did not come about in 10 s");
-    await realDelay(5);
-  }
-}
-
 /** Resolves when the worker has moved everything, so that its last pass has ended. */
 function moved({ db }: Kept): Promise<void> {
   return until(() => db.logPages().moved === db.logPages().log);
@@ -175,7 +168,7 @@ describe("the preallocated space", () => {
     expect(kept.db.number("SELECT count(*) AS n FROM filler WHERE length(bytes) = 16384")()).toBe(3_000);
     expect(kept.db.one<object>("PRAGMA quick_check")()).toEqual({ quick_check: "ok" });
     expect(kept.log.lines).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 
   test("does not exist without syncs of commits", async () => {
     kept = new Kept(scratch.path("normal.db"), "normal");

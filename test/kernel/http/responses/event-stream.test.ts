@@ -9,6 +9,7 @@ import {
   WAITING_BYTES_MAX,
 } from "../../../../src/kernel/http/responses/event-stream.ts";
 import { realTimeout } from "../../../../src/kernel/time/clock.ts";
+import { until } from "../../../support/eventually.ts";
 
 const CHUNK = `: ${"x".repeat(1_021)}\n`;
 /** More than any system buffers for a socket that is not read. */
@@ -81,10 +82,6 @@ function open(): Promise<Socket> {
       resolve(socket);
     });
   });
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await Bun.sleep(1);
 }
 
 test("a client that does not read is disconnected only when it is too far behind", async () => {
