@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/processes/ports.ts";
 import { plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
-import { findProgram } from "../../scripts/steps/debian.ts";
 import { endOf } from "../support/ended.ts";
+import { until } from "../support/eventually.ts";
+import { Proxies } from "../support/proxies.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 
@@ -12,6 +14,7 @@ const TIMEOUT_MS = 60_000;
 const at = (path: string): string => join(ROOT, "examples", path);
 const folder = mkdtempSync(join(tmpdir(), "ninefold-examples-"));
 const sink = new WebhookSink();
+const proxies = new Proxies(folder);
 
 let server: TestServer;
 let account: AccountClient;
@@ -25,6 +28,7 @@ afterAll(async () => {
     child.kill();
     await child.exited;
   }
+  await proxies.stop();
   await server.stop();
   await sink.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -37,19 +41,17 @@ const environment = (): Record<string, string> => ({
 
 /** Starts an example that serves, and resolves to the line that it prints when it listens. */
 async function serve(command: string[], more: Record<string, string>): Promise<string> {
+  // A file: a program whose output nobody reads any more may end at its next line.
+  const output = Bun.file(join(folder, `output-${running.length}`));
   const child = Bun.spawn(command, {
     env: plainEnvironment({ HOME: folder, ...environment(), ...more }),
     cwd: folder,
-    stdout: "pipe",
+    stdout: output,
     stderr: "inherit",
   });
   running.push(child);
-  let text = "";
-  for await (const piece of child.stdout.pipeThrough(new TextDecoderStream())) {
-    text += piece;
-    if (text.includes("\n")) break;
-  }
-  return text.trim();
+  await until(async () => (await output.text()).includes("\n"));
+  return (await output.text()).trim();
 }
 
 test(
@@ -135,31 +137,15 @@ test(
     const { body } = await account.get("/v1/pulse/pages");
     expect(body["pages"]).toHaveLength(1);
 
-    const caddy = findProgram("caddy");
-    if (caddy === null) throw new Error("there is no caddy: scripts/test installs it");
-    const free = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const url = `http://127.0.0.1:${free.port}`;
-    await free.stop(true);
-    const child = Bun.spawn(
-      [caddy, "run", "--config", at("status-page/Caddyfile"), "--adapter", "caddyfile"],
-      {
-        env: plainEnvironment({
-          HOME: folder,
-          CADDY_ADMIN: "off",
-          STATUS_DOMAIN: url,
-          STATUS_SLUG: "acme",
-          NINEFOLD_ADDRESS: new URL(server.url).host,
-        }),
-        stdout: "ignore",
-        stderr: "pipe",
-      },
-    );
-    running.push(child);
-    let log = "";
-    for await (const piece of child.stderr.pipeThrough(new TextDecoderStream())) {
-      log += piece;
-      if (log.includes("serving initial configuration")) break;
-    }
+    const port = freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const command = ["caddy", "run", "--config", at("status-page/Caddyfile"), "--adapter", "caddyfile"];
+    await proxies.run(port, command, {
+      CADDY_ADMIN: "off",
+      STATUS_DOMAIN: url,
+      STATUS_SLUG: "acme",
+      NINEFOLD_ADDRESS: new URL(server.url).host,
+    });
     const page = await fetch(url);
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("example.com/health")]);
     expect((await fetch(`${url}/status/acme.json`)).status).toBe(200);

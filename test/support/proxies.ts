@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findProgram } from "../../scripts/steps/debian.ts";
-
-const START_TRIES = 400;
+import { eventually } from "./eventually.ts";
 
 /** Reverse proxies of this machine with configurations of the documentation, until {@link stop}. */
 export class Proxies {
@@ -46,11 +45,11 @@ export class Proxies {
       stderr: Bun.file(errors),
     });
     this.running.push(child);
-    for (let tries = 0; tries < START_TRIES && child.exitCode === null; tries += 1) {
-      if (await accepts(port)) return;
-      await Bun.sleep(50);
-    }
-    throw new Error(`${name} does not listen: ${await Bun.file(errors).text()}`);
+    await eventually(async () => {
+      if (child.exitCode === null && !(await accepts(port)))
+        throw new Error(`${name} does not listen: ${await Bun.file(errors).text()}`);
+    });
+    if (child.exitCode !== null) throw new Error(`${name} has ended: ${await Bun.file(errors).text()}`);
   }
 
   async stop(): Promise<void> {
