@@ -111,7 +111,7 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
 function readRoutes(api: Api, flags: FlagService) {
   return new Routes({ tags: ["Flags"] })
     .use(api)
-    .get("/v1/gate", ({ call }) => listReply("flags", flags.keys(call.caller.project.ref)), {
+    .get("/v1/gate", ({ call }) => listReply(call, "flags", flags.keys(call.caller.project.ref)), {
       op: { name: "gate.list", access: "gate:read", summary: "List the keys of all flags, newest first" },
       response: { 200: FlagKeys },
     })
@@ -119,7 +119,7 @@ function readRoutes(api: Api, flags: FlagService) {
       "/v1/gate/config",
       async ({ call, query }) => {
         await call.read(() => PAID);
-        return listReply("flags", flags.config(call.caller.project.ref, query, call.receivedAt));
+        return listReply(call, "flags", flags.config(call.caller.project.ref, query, call.receivedAt));
       },
       {
         op: {

@@ -1,4 +1,5 @@
 import { slices } from "../../kernel/background/time-slices.ts";
+import type { OpenCall } from "../../kernel/http/requests/call.ts";
 import type { NotaryService } from "./service.ts";
 
 /** Bytes of a page of an export: a receipt with the largest log takes a quarter of it. */
@@ -16,17 +17,19 @@ export async function exportPage(
   projectRef: number,
   from: number,
   limit: number,
-  signal: AbortSignal,
+  call: Pick<OpenCall, "request" | "holdForResponse">,
 ): Promise<ExportPage> {
   const lines: string[] = [];
   let bytes = 0;
-  for (let sequence = from; !signal.aborted; sequence += 1) {
+  for (let sequence = from; !call.request.signal.aborted; sequence += 1) {
     if (slices.isOver) await slices.next();
     const line = notary.receiptText(projectRef, sequence);
     if (line === null) break;
-    bytes += Buffer.byteLength(line) + 1;
+    const lineBytes = Buffer.byteLength(line) + 1;
+    bytes += lineBytes;
     if (lines.length === limit || (lines.length > 0 && bytes > EXPORT_BYTES_MAX))
       return { text: lines.join(""), next: sequence };
+    call.holdForResponse(lineBytes);
     lines.push(`${line}\n`);
   }
   return { text: lines.join(""), next: null };

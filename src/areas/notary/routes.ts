@@ -271,7 +271,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
       "/v1/witness/export",
       async ({ call, query: { from = 1, limit = EXPORT_RECEIPTS_MAX } }) => {
         const { ref } = call.caller.project;
-        const { text, next } = await exportPage(notary, ref, from, limit, call.request.signal);
+        const { text, next } = await exportPage(notary, ref, from, limit, call);
         const more = next === null ? {} : { "x-next-cursor": String(next) };
         return reply(200, text, { "content-type": NDJSON, ...more });
       },

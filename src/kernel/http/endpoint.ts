@@ -11,6 +11,7 @@ import type { Performing } from "./operations/perform.ts";
 import type { BodiesInProgress } from "./requests/bodies-in-progress.ts";
 import type { SealedCursors } from "./requests/pagination.ts";
 import type { InputChecks } from "./requests/validate.ts";
+import type { OutgoingBodies } from "./responses/outgoing-bodies.ts";
 import type { Cors } from "./responses/response.ts";
 
 /** The dependencies of the HTTP side. */
@@ -26,6 +27,8 @@ export interface HttpDeps {
   readonly stopping: AbortSignal;
   /** The bodies that are being received. */
   readonly bodies: BodiesInProgress;
+  /** The large responses that are being made and sent. */
+  readonly outgoing: OutgoingBodies;
   /** Seals cursors. */
   readonly vault: Vault;
   readonly requests: RequestMetrics;

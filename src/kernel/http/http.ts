@@ -22,6 +22,7 @@ import {
   repeatedHeader,
 } from "./requests/request-target.ts";
 import { inputChecks } from "./requests/validate.ts";
+import { OutgoingBodies, READER_IDLE_SECONDS } from "./responses/outgoing-bodies.ts";
 import type { RenderedResponse } from "./responses/response.ts";
 
 /** Where and how to listen. */
@@ -102,7 +103,9 @@ export class Http {
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
 
-  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyErrors" | "bodies" | "stopping">) {
+  constructor(
+    given: Omit<HttpDeps, "requests" | "server" | "proxyErrors" | "bodies" | "outgoing" | "stopping">,
+  ) {
     const proxyErrors = new ThrottledWarning(
       given.log,
       "a proxy's client was rejected because of an error that is not its own",
@@ -112,6 +115,7 @@ export class Http {
       ...given,
       proxyErrors,
       bodies: new BodiesInProgress(),
+      outgoing: new OutgoingBodies(),
       stopping: this.stopping.signal,
       requests: this.requests,
       server: () => this.server,
@@ -213,6 +217,7 @@ export class Http {
           ? {}
           : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
       });
+      this.deps.outgoing.readerIdleSeconds = Math.min(READER_IDLE_SECONDS, idleTimeoutSeconds);
       this.server = this.contained?.carrying(server) ?? server;
       return urlOf({ host, port: server.port ?? port, tls });
     } catch (error) {
@@ -264,6 +269,11 @@ export class Http {
     try {
       return await promise;
     } catch (error) {
+      // Nobody reads it, so it would be counted for ever.
+      Promise.resolve(given).then(
+        ({ body }) => body?.cancel(),
+        () => undefined,
+      );
       return new OpenCall(this.elsewhere, request).reject(error);
     } finally {
       cancel();

@@ -13,6 +13,7 @@ import type { OpenCall } from "./requests/call.ts";
 import type { Paths } from "./requests/paths.ts";
 import { pathOf } from "./requests/request-target.ts";
 import { asset } from "./responses/asset.ts";
+import { sharedBytes } from "./responses/outgoing-bodies.ts";
 import { Reply, reply } from "./responses/response.ts";
 
 /** The sources of the monitoring endpoints. */
@@ -39,7 +40,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
     immutable: false,
     read: () => {
       text ??= openApiDocument(http.routes, http.parts).then((made) =>
-        new TextEncoder().encode(JSON.stringify(made)),
+        sharedBytes(new TextEncoder().encode(JSON.stringify(made))),
       );
       return text;
     },

@@ -1,5 +1,6 @@
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Caller, CallerAccount } from "../../../kernel/http/access/caller.ts";
+import type { Call } from "../../../kernel/http/requests/call.ts";
 import { tagOf } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import { listReply } from "../../../kernel/http/responses/sliced-list.ts";
@@ -44,15 +45,16 @@ export class Ofrep {
    * @throws ApiError `validation_error` for a context that is too expensive, `gate.evaluation_failed`
    */
   async evaluateAll(
-    caller: Caller,
+    call: Pick<Call, "caller" | "holdForResponse">,
     context: EvaluationContext | null = null,
   ): Promise<Reply<200, Evaluations>> {
+    const { caller } = call;
     const { flags, streams, refund } = this.deps;
     const outcomes = flags.outcomes(caller.project.ref, context ?? {}, this.optionsOf(caller));
     const token = streams.tokenFor(caller);
     const more = token === null ? {} : { eventStreams: [this.streamOf(token)] };
     const hash = new Bun.CryptoHasher("sha256");
-    const all = await listReply("flags", outcomes, { more, hash }).catch(async (error: unknown) => {
+    const all = await listReply(call, "flags", outcomes, { more, hash }).catch(async (error: unknown) => {
       await refund(caller.account, BULK);
       throw error;
     });

@@ -51,7 +51,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
       async ({ call, body }) => {
         // Charged before it starts, because it runs in many slices of the event loop.
         await call.read(() => PAID);
-        return ofrep.evaluateAll(call.caller, body.context);
+        return ofrep.evaluateAll(call, body.context);
       },
       {
         op: {

@@ -1,14 +1,11 @@
 import { ApiError, invalidField } from "../../errors.ts";
 import { monotonicMs, realTimeout } from "../../time/clock.ts";
+import { HeldBytes, type HoldLimits, type Sender } from "../held-bytes.ts";
 
 const MIB = 1024 * 1024;
 
 /** Limits on bodies that have begun to arrive and are not complete: each holds memory until it is. */
-export interface ProgressLimits {
-  /** Bytes of one account's bodies together; where no key is needed, of one network's. */
-  readonly senderBytesMax: number;
-  /** Bytes of all bodies together. */
-  readonly bytesMax: number;
+export interface ProgressLimits extends HoldLimits {
   /** Longest time from the first byte to the last, in milliseconds. */
   readonly durationMsMax: number;
 }
@@ -23,18 +20,15 @@ export const PROGRESS_LIMITS: ProgressLimits = {
 /** How often bodies that take too long are looked for. */
 const SWEEP_MS = 500;
 
-/** Whose a body is: an account's number, or a network. */
-type Sender = number | string;
-
 /** The bodies that are being received. A body counts with the size that it declares, from the beginning. */
-export class BodiesInProgress {
-  private readonly bySender = new Map<Sender, number>();
-  private bytes = 0;
+export class BodiesInProgress extends HeldBytes {
   /** In the order in which they began. */
   private readonly open = new Set<BodyInProgress>();
   private isSweeping = false;
 
-  constructor(readonly limits: ProgressLimits = PROGRESS_LIMITS) {}
+  constructor(readonly limits: ProgressLimits = PROGRESS_LIMITS) {
+    super(limits, tooMany);
+  }
 
   /** Begins a body. It counts nothing yet. */
   begin(sender: Sender): BodyInProgress {
@@ -44,21 +38,10 @@ export class BodiesInProgress {
     return body;
   }
 
-  /** Counts more bytes of a sender. @throws ApiError `service_unavailable` beyond a limit. */
-  add(sender: Sender, bytes: number): void {
-    const ofSender = (this.bySender.get(sender) ?? 0) + bytes;
-    if (ofSender > this.limits.senderBytesMax || this.bytes + bytes > this.limits.bytesMax) throw tooMany();
-    this.bySender.set(sender, ofSender);
-    this.bytes += bytes;
-  }
-
   /** Ends a body that counted so many bytes. */
   end(body: BodyInProgress, bytes: number): void {
     this.open.delete(body);
-    const left = (this.bySender.get(body.sender) ?? 0) - bytes;
-    if (left > 0) this.bySender.set(body.sender, left);
-    else this.bySender.delete(body.sender);
-    this.bytes -= bytes;
+    this.remove(body.sender, bytes);
   }
 
   /** One timer for all bodies: hardly any of them lasts until it runs. */

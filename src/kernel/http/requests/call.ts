@@ -12,6 +12,7 @@ import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../
 import type { AcrossNetwork, Performer } from "../operations/perform.ts";
 import { compressed } from "../responses/compression.ts";
 import { taggedResponse } from "../responses/etag.ts";
+import { heldBy, LARGE_RESPONSE_BYTES, type OutgoingBody } from "../responses/outgoing-bodies.ts";
 import {
   ClientRejection,
   completeHeaders,
@@ -25,6 +26,7 @@ import {
   USUAL_HEADERS,
   withWarnings,
 } from "../responses/response.ts";
+import { pieceStream, piecesOf } from "../responses/text-stream.ts";
 import { assertWithinLimits, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
 import { isRepeated, repeatedHeader, targetOf } from "./request-target.ts";
 import { unknownParameterWarnings, WARNINGS_MAX } from "./unknown-names.ts";
@@ -56,6 +58,8 @@ export class OpenCall implements Warnings {
   private readonly startedAt = monotonicMs();
   /** About names in the request that the endpoint does not declare; null without any. */
   private warnings: readonly string[] | null = null;
+  /** The bytes in memory for its response; null for a small one. */
+  private outgoing: OutgoingBody | null = null;
 
   constructor(
     protected readonly endpoint: Endpoint,
@@ -150,6 +154,28 @@ export class OpenCall implements Warnings {
   }
 
   /**
+   * Counts bytes of a large response while it is made, before they are all there. What it holds in the end is counted anyway.
+   * @throws ApiError `service_unavailable` when the responses of this caller, or all together, hold too much.
+   */
+  holdForResponse(bytes: number): void {
+    // A request without a socket has no reader that could keep it waiting.
+    if (this.deps.server() === null) return;
+    this.outgoing ??= this.deps.outgoing.begin(this.sender);
+    this.outgoing.grow(bytes);
+  }
+
+  /** Closes the connection if its reader takes nothing for some time from now on. */
+  awaitReader(): void {
+    this.setIdleTimeout(this.deps.outgoing.readerIdleSeconds);
+  }
+
+  /** Counts the bytes of its response no longer. */
+  releaseResponse(): void {
+    this.outgoing?.end();
+    this.outgoing = null;
+  }
+
+  /**
    * Passes the gates, checks the request, and sets its input; returns a promise only if a body has to be read.
    * @throws ApiError
    */
@@ -207,8 +233,36 @@ export class OpenCall implements Warnings {
   /** Sends a response, compressed where that is worth it, with the headers that every response has. */
   send(response: RenderedResponse): Response | Promise<Response> {
     const complete = this.warnings === null ? response : withWarnings(response, this.warnings);
+    const excess = isLarge(complete) ? this.holdAll(bodyOf(complete)) : null;
+    if (excess !== null) return this.responseOf(renderError(excess, this.requestId));
     const sent = this.operation.secret ? complete : compressed(complete, this.request);
     return sent instanceof Promise ? sent.then((one) => this.responseOf(one)) : this.responseOf(sent);
+  }
+
+  /** Counts a response that is complete. Returns the error in its place, if it would hold too much. */
+  private holdAll(body: string | Uint8Array): ApiError | null {
+    const { deps, request } = this;
+    // Nobody reads a body of HEAD.
+    if (deps.server() === null || request.method === "HEAD") return null;
+    this.outgoing ??= deps.outgoing.begin(this.sender);
+    const { outgoing } = this;
+    return rejectionBy(() => outgoing.resize(heldBy(body)));
+  }
+
+  /** A small body as it is; a large one as a stream, as fast as it is read. */
+  private sentBody(
+    response: RenderedResponse,
+  ): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
+    const { bytes, text } = response;
+    if (bytes instanceof ReadableStream) return bytes;
+    const { outgoing } = this;
+    if (outgoing !== null && isLarge(response)) {
+      // Less where it has been compressed.
+      outgoing.shrink(heldBy(bytes ?? text));
+      return pieceStream(this, piecesOf(bytes ?? text));
+    }
+    if (outgoing !== null) this.releaseResponse();
+    return bytes ?? text;
   }
 
   private responseOf(response: RenderedResponse): Response {
@@ -217,7 +271,8 @@ export class OpenCall implements Warnings {
     const hasBody = status !== 204 && status !== 304;
     if (this.deps.log.isDebug === true) this.logRequest(response);
     const headers = this.headersOf(response.headers, hasBody);
-    return new Response(hasBody ? (response.bytes ?? response.text) : null, { status, headers });
+    if (!hasBody && this.outgoing !== null) this.releaseResponse();
+    return new Response(hasBody ? this.sentBody(response) : null, { status, headers });
   }
 
   /** Never the path itself: some contain a secret, such as a ping key. */
@@ -289,6 +344,18 @@ export class OpenCall implements Warnings {
   }
 }
 
+function bodyOf({ bytes, text }: RenderedResponse): string | Uint8Array {
+  return bytes instanceof Uint8Array ? bytes : text;
+}
+
+/** Whether a response is counted, and sent piece by piece. Streams are already sent so. */
+function isLarge(response: RenderedResponse): boolean {
+  const body = bodyOf(response);
+  // A UTF-16 unit takes at most three bytes: most texts need not be measured.
+  if (typeof body === "string" && body.length * 3 <= LARGE_RESPONSE_BYTES) return false;
+  return Buffer.byteLength(body) > LARGE_RESPONSE_BYTES;
+}
+
 function setAll(headers: Headers, fields: Readonly<Record<string, string>> | null | undefined): void {
   for (const name in fields) headers.set(name, fields[name] ?? "");
 }
@@ -320,7 +387,7 @@ export class Call extends OpenCall implements Performer {
   }
 
   protected override get sender(): number | string {
-    return this.caller.account.ref;
+    return this.authenticated?.account.ref ?? super.sender;
   }
 
   protected override get credential(): string | undefined {

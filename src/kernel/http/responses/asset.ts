@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { accepts } from "./compression.ts";
 import { names } from "./etag.ts";
+import { sharedBytes } from "./outgoing-bodies.ts";
 import type { RenderedResponse } from "./response.ts";
 
 /** A file of the executable. It is read at the first request. */
@@ -67,8 +68,8 @@ async function prepare(source: AssetSource): Promise<Prepared> {
   return {
     name: hash("sha256", bytes, "base64url"),
     compressed: {
-      gzip: new Uint8Array(await new Response(gzip).arrayBuffer()),
-      zstd: new Uint8Array(await Bun.zstdCompress(bytes, { level: ZSTD_LEVEL })),
+      gzip: sharedBytes(new Uint8Array(await new Response(gzip).arrayBuffer())),
+      zstd: sharedBytes(new Uint8Array(await Bun.zstdCompress(bytes, { level: ZSTD_LEVEL }))),
     },
   };
 }

@@ -1,4 +1,5 @@
 import { accepts, COMPRESSED_BYTES_MIN, gzipped } from "./compression.ts";
+import { sharedBytes } from "./outgoing-bodies.ts";
 import { type RenderedResponse, type Reply, reply } from "./response.ts";
 
 /** Characters of a digest in an `ETag`: 132 bits. */
@@ -29,7 +30,7 @@ export class TaggedText {
   private packed: ReturnType<typeof gzipped> | null = null;
 
   constructor(text: string) {
-    this.bytes = new TextEncoder().encode(text);
+    this.bytes = sharedBytes(new TextEncoder().encode(text));
     // Nobody gains by another text of the same name, and a large one is named in a tenth of the time.
     this.tag = Bun.hash(this.bytes).toString(36);
   }
@@ -49,7 +50,7 @@ export class TaggedText {
     if (names(asked.get("if-none-match"), etag)) return reply(304, "", headers);
     if (!packs) return reply(200, this.bytes, headers);
     this.packed ??= gzipped(this.bytes);
-    return reply(200, await this.packed, { ...headers, "content-encoding": "gzip" });
+    return reply(200, sharedBytes(await this.packed), { ...headers, "content-encoding": "gzip" });
   }
 }
 

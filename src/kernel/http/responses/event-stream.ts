@@ -137,6 +137,9 @@ export class EventStream {
   private cancelHeartbeat: Cancel | null = null;
   private leave: (() => void) | null = null;
   private isOver = false;
+  /** Bytes that were sent, and those of them that its reader had taken by the last heartbeat. */
+  private sent = 0;
+  private takenBefore = -1;
 
   constructor(
     private readonly terms: EventStreamOptions,
@@ -166,8 +169,13 @@ export class EventStream {
   send(text: string): void {
     if (this.isOver) return;
     const { desiredSize } = this.controller;
-    if (desiredSize !== null && desiredSize >= 0) this.controller.enqueue(UTF8.encode(text));
-    else this.end();
+    if (desiredSize === null || desiredSize < 0) {
+      this.end();
+      return;
+    }
+    const bytes = UTF8.encode(text);
+    this.sent += bytes.length;
+    this.controller.enqueue(bytes);
   }
 
   /** Ends the stream if its credential is no longer authorized, for example revoked. Returns whether it continues. */
@@ -198,11 +206,21 @@ export class EventStream {
     }
   }
 
+  /** Whether something has waited since the last heartbeat, and nothing of it was taken. */
+  private takesNothing(): boolean {
+    const waiting = WAITING_BYTES_MAX - (this.controller.desiredSize ?? WAITING_BYTES_MAX);
+    const taken = this.sent - waiting;
+    const isStuck = waiting > 0 && taken === this.takenBefore;
+    this.takenBefore = taken;
+    return isStuck;
+  }
+
   private heartbeatLater(): void {
     const { after, heartbeatMs, heartbeat } = this.terms;
     this.cancelHeartbeat = after(heartbeatMs, () => {
       this.heartbeatLater();
-      if (this.reauthorize()) this.send(heartbeat);
+      if (this.takesNothing()) this.end();
+      else if (this.reauthorize()) this.send(heartbeat);
     });
   }
 }

@@ -1,5 +1,6 @@
 import { slices, type TimeSlices } from "../../background/time-slices.ts";
 import { Reply } from "./response.ts";
+import type { StreamedCall } from "./text-stream.ts";
 
 /** Characters of JSON that are encoded together: a fraction of a millisecond. */
 const CHUNK_LENGTH = 64 * 1024;
@@ -18,9 +19,10 @@ export interface ListOptions<More extends object> {
  * The response `{ [name]: [...items], ...more }` for lists that are not divided into pages. Items are made and written one
  * by one, and other requests have their turn in between. It is typed as the value that its JSON has.
  *
- * @throws whatever `items` throws.
+ * @throws whatever `items` throws; ApiError `service_unavailable` as `holdForResponse`.
  */
 export async function listReply<Name extends string, Item, More extends object = Record<never, never>>(
+  call: Pick<StreamedCall, "holdForResponse">,
   name: Name,
   items: Iterable<Item>,
   { more, headers, hash, timeSlices = slices }: ListOptions<More> = {},
@@ -29,6 +31,7 @@ export async function listReply<Name extends string, Item, More extends object =
   let text = `{${JSON.stringify(name)}:[`;
   const flush = (): void => {
     const chunk = Buffer.from(text);
+    call.holdForResponse(chunk.length);
     hash?.update(chunk);
     chunks.push(chunk);
     text = "";

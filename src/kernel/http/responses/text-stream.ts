@@ -1,12 +1,26 @@
 import { slices, type TimeSlices } from "../../background/time-slices.ts";
-import type { OpenCall } from "../requests/call.ts";
+import { rejectionBy } from "../../errors.ts";
+import { PIECE_BYTES, type READER_IDLE_SECONDS } from "./outgoing-bodies.ts";
 
-/** Text that is made while it is sent. */
-export interface TextSource {
+/** A body that is made, or handed over, while it is sent. */
+export interface PieceSource<Piece extends string | Uint8Array> {
   /** The next piece, made within some milliseconds; null at the end. */
-  next(): string | null;
+  next(): Piece | null;
   /** Called once, however the sending ends. */
   end(): void;
+}
+
+/** Text that is made while it is sent. */
+export type TextSource = PieceSource<string>;
+
+/** The call that a stream responds to. */
+export interface StreamedCall {
+  readonly request: Request;
+  /** Closes the connection if its reader takes nothing for some time from now on. */
+  awaitReader(): void;
+  /** @throws ApiError when its caller's responses hold too much. */
+  holdForResponse(bytes: number): void;
+  releaseResponse(): void;
 }
 
 const UTF8 = new TextEncoder();
@@ -16,7 +30,7 @@ const UTF8 = new TextEncoder();
  * requests have their turn between the slices.
  */
 export function textStream(
-  call: OpenCall,
+  call: StreamedCall,
   source: TextSource,
   timeSlices: Pick<TimeSlices, "isOver" | "next"> = slices,
 ): ReadableStream<Uint8Array> | string {
@@ -25,11 +39,54 @@ export function textStream(
     source.end();
     return "";
   }
-  call.setIdleTimeout(0);
+  const excess = rejectionBy(() => call.holdForResponse(PIECE_BYTES));
+  if (excess !== null) {
+    source.end();
+    throw excess;
+  }
+  return pieceStream(call, source, timeSlices);
+}
+
+/** The pieces of a body that is complete. */
+export function piecesOf(body: string | Uint8Array): PieceSource<string | Uint8Array> {
+  let rest: string | Uint8Array = body;
+  let at = 0;
+  return {
+    next() {
+      if (at >= rest.length) return null;
+      let end = Math.min(at + PIECE_BYTES, rest.length);
+      // A character of two units stays whole.
+      if (typeof rest === "string" && end < rest.length && isHighSurrogate(rest.charCodeAt(end - 1)))
+        end -= 1;
+      const piece = typeof rest === "string" ? rest.slice(at, end) : rest.subarray(at, end);
+      at = end;
+      return piece;
+    },
+    end() {
+      rest = "";
+    },
+  };
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
+/**
+ * A body that is sent a piece at a time, as fast as its reader takes it: a reader that takes nothing for
+ * {@link READER_IDLE_SECONDS} is disconnected.
+ */
+export function pieceStream(
+  call: Omit<StreamedCall, "holdForResponse">,
+  source: PieceSource<string | Uint8Array>,
+  timeSlices: Pick<TimeSlices, "isOver" | "next"> = slices,
+): ReadableStream<Uint8Array> {
   let hasEnded = false;
   const end = (): void => {
-    if (!hasEnded) source.end();
+    if (hasEnded) return;
     hasEnded = true;
+    source.end();
+    call.releaseResponse();
   };
   // A client that goes away does not always cancel.
   call.request.signal.addEventListener("abort", end, { once: true });
@@ -38,8 +95,11 @@ export function textStream(
       async pull(controller) {
         try {
           if (timeSlices.isOver) await timeSlices.next();
-          const text = hasEnded ? null : source.next();
-          if (text !== null) return controller.enqueue(UTF8.encode(text));
+          const piece = hasEnded ? null : source.next();
+          // Counts from now on: what is sent does not extend it by itself.
+          if (!hasEnded) call.awaitReader();
+          if (piece !== null)
+            return controller.enqueue(typeof piece === "string" ? UTF8.encode(piece) : piece);
           controller.close();
         } catch (error) {
           controller.error(error);

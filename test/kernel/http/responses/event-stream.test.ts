@@ -20,6 +20,8 @@ let reader: EventReader;
 const attached: EventStream[] = [];
 let ended = 0;
 const timeouts: number[] = [];
+/** Runs the next heartbeat of the stream that was begun last. */
+let heartbeat = (): void => undefined;
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
@@ -54,7 +56,10 @@ function begin(more: Partial<EventReader> = {}): void {
     perCredentialMax: 2,
     heartbeatMs: 60_000,
     heartbeat: ": ping\n\n",
-    after: realTimeout,
+    after: (delayMs, run) => {
+      heartbeat = run;
+      return realTimeout(delayMs, run);
+    },
     retryAfterSeconds: 7,
   });
   reader = {
@@ -217,4 +222,19 @@ test("a heartbeat is sent while the credential is valid", async () => {
   beat();
   expect(ended).toBe(1);
   socket.destroy();
+});
+
+test("a reader that takes nothing between two heartbeats is disconnected, and one that takes something is not", async () => {
+  begin();
+  const call = { request: new Request("http://127.0.0.1/"), setIdleTimeout: () => {} } as unknown as OpenCall;
+  const body = streams.begin(call, reader);
+  if (typeof body === "string") throw new Error("no stream");
+  const taken = body.getReader();
+  await taken.read();
+  heartbeat();
+  await taken.read();
+  heartbeat();
+  expect(streams.size).toBe(1);
+  heartbeat();
+  expect([streams.size, ended]).toEqual([0, 1]);
 });
