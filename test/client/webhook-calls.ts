@@ -100,6 +100,7 @@ export async function callPortal(nf: Ninefold): Promise<void> {
   expect((await portal.endpoints.secret.rotate(id)).secret).not.toBe(made.secret);
   const { relay_id } = await portal.endpoints.test(id);
   expect((await portal.deliveries.list().toArray()).map((one) => one.relay_id)).toEqual([relay_id]);
+  expect((await portal.deliveries.body(relay_id)).body).toContain('"data":{"test":true}}');
   await nf.relay.cancel(relay_id);
   expect((await portal.deliveries.get(relay_id)).status).toBe("cancelled");
   await expect(portal.deliveries.resend(relay_id)).rejects.toMatchObject({ code: "conflict" });

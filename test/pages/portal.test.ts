@@ -113,7 +113,7 @@ async function walk(page: Page | Frame, url: string): Promise<void> {
 
   await page.getByRole("link", { name: /order\.paid/ }).click();
   await page.getByRole("heading", { name: "order.paid" }).waitFor();
-  await page.getByText('"test": true').waitFor();
+  await page.getByText('"data":{"test":true}}').waitFor();
   await page.getByRole("button", { name: "Resend" }).click();
   await page.getByText("Attempt 2").waitFor();
   await page.getByText("Attempt 2").click();
@@ -173,6 +173,53 @@ describe("the page", () => {
       const other = await visit.context.newPage();
       await other.goto(`${server.url}/portal/`);
       await other.getByText("This link has expired").waitFor();
+      await visit.context.close();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "asks before a link of another customer takes over, and names both",
+    async () => {
+      const visit = await Visit.begin();
+      const { page } = visit;
+      const globex = await linkOf("globex");
+      const open = async (link: string) => page.evaluate(`location.href = ${JSON.stringify(link)}`);
+      await page.goto(await linkOf("initech"));
+      await page.getByRole("button", { name: "Add endpoint" }).click();
+      await page.getByLabel("Description").fill("half entered");
+      await open(globex);
+      await page.getByText("in use for initech. The link that was opened is for globex.").waitFor();
+      await eventually(async () => expect(await page.getByLabel("Description").isVisible()).toBe(false));
+      expect(page.url()).not.toContain("token");
+      await eventually(async () => expect(await visit.violations()).toEqual([]));
+      await page.getByRole("button", { name: "Stay" }).click();
+      expect(await page.getByLabel("Description").inputValue()).toBe("half entered");
+      await page.getByLabel("URL").fill(sink.url("/initech"));
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      await page.getByRole("heading", { name: sink.url("/initech") }).waitFor();
+      const { body } = await account.get("/v1/relay/endpoints?owner_id=initech");
+      expect((body["endpoints"] as unknown[]).length).toBe(1);
+
+      // Also when the address of the whole page is opened in this tab.
+      await page.goto(`${server.url}/portal/?again${globex.slice(globex.indexOf("#"))}`);
+      await page.getByText("in use for initech").waitFor();
+      await page.getByRole("button", { name: "Switch" }).click();
+      await page.getByText("You have no endpoints yet").waitFor();
+
+      // A newer link of the same customer needs no question.
+      await open(await linkOf("globex"));
+      await page.getByRole("button", { name: "Add endpoint" }).waitFor();
+      await eventually(async () => expect(await page.getByText("Another link").count()).toBe(0));
+      await open(`${server.url}/portal/#token=portal_unknown`);
+      await page.getByText("It has expired or was revoked. The page is still open for globex.").waitFor();
+      await page.getByRole("button", { name: "Stay" }).click();
+      await page.getByRole("button", { name: "Add endpoint" }).waitFor();
+
+      // Nothing is in use when the link has ended.
+      await account.post("/v1/relay/portal/revoke", { owner_id: "globex" });
+      await open(await linkOf("initech"));
+      await page.getByRole("link", { name: /initech/ }).waitFor();
       await visit.context.close();
     },
     TIMEOUT_MS,

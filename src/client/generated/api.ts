@@ -4619,6 +4619,10 @@ export const OPERATIONS = {
     RelayMessageBody
   >,
   "relay.portal.create": "POST /v1/relay/portal" as Route<PortalLinkCreated, never, PortalLinkBody>,
+  "relay.portal.deliveries.body": "GET /v1/relay/portal/deliveries/{relay_id}/body" as Route<
+    RelaySentBody,
+    "relay_id"
+  >,
   "relay.portal.deliveries.list": "GET /v1/relay/portal/deliveries" as List<
     PortalDeliveryPage,
     never,

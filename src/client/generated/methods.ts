@@ -1124,6 +1124,14 @@ export class PortalSecret extends Methods {
 
 /** The deliveries of a customer, for a client whose key is the token of a portal link. */
 export class PortalDeliveries extends Methods {
+  /**
+   * Get the body that a delivery of the customer sends. The signature covers exactly these bytes. Stored as
+   * long as the payload and the endpoint of the delivery.
+   */
+  body(relayId: string, options?: RequestOptions): Answers<"relay.portal.deliveries.body"> {
+    return this.api.call("relay.portal.deliveries.body", { params: { relay_id: relayId } }, options);
+  }
+
   /** Get a delivery of the customer with its payload and attempts. */
   get(relayId: string, options?: RequestOptions): Answers<"relay.portal.deliveries.read"> {
     return this.api.call("relay.portal.deliveries.read", { params: { relay_id: relayId } }, options);

@@ -1,4 +1,4 @@
-import { authorization } from "./session.ts";
+import { currentToken } from "./session.ts";
 
 /** A rejected request. */
 export class Problem extends Error {
@@ -17,14 +17,22 @@ interface ErrorBody {
   readonly fields?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Sends a request to the routes of the portal. `path` begins after `/v1/relay/portal`. @throws Problem */
-export async function send<T>(method: string, path: string, body?: object): Promise<T> {
+/**
+ * Sends a request to the routes of the portal. `path` begins after `/v1/relay/portal`. `token`: of the link in use by default.
+ * @throws Problem
+ */
+export async function send<T>(
+  method: string,
+  path: string,
+  body?: object,
+  token: string = currentToken(),
+): Promise<T> {
   // Relative, so that it also works behind a proxy that adds a prefix.
   const response = await fetch(`../v1/relay/portal${path}`, {
     method,
     credentials: "omit",
     headers: {
-      authorization: authorization(),
+      authorization: `Bearer ${token}`,
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -6,11 +6,20 @@ import { Endpoint } from "./endpoint.tsx";
 import { Endpoints } from "./endpoints.tsx";
 import { useLoaded } from "./load.ts";
 import { Failure } from "./parts.tsx";
-import { place, visit } from "./session.ts";
+import { place, proposed, visit } from "./session.ts";
+import { SwitchQuestion } from "./switch-question.tsx";
 
-/** The page, anew for each link that it is opened with. */
+/** The page, anew for each link that it is opened with. It is hidden, with all that was entered, while another link is open. */
 export function App() {
-  return <Page key={visit.value} />;
+  const { value: token } = proposed;
+  return (
+    <>
+      {token === null ? null : <SwitchQuestion key={token} token={token} />}
+      <div hidden={token !== null}>
+        <Page key={visit.value} />
+      </div>
+    </>
+  );
 }
 
 /** The customer's endpoints, one of them, or one of its deliveries. */

@@ -1,14 +1,14 @@
-import type { PortalDelivery, RelayAttempt } from "../../client/generated/api.ts";
+import type { PortalDelivery, RelayAttempt, RelaySentBody } from "../../client/generated/api.ts";
 import { send } from "./api.ts";
 import { DeliveryStatus, isPending } from "./deliveries.tsx";
 import { useAction, useLoaded, usePolling } from "./load.ts";
-import { ActionButton, Badge, Failure, Time, Waiting } from "./parts.tsx";
+import { ActionButton, Badge, CopyButton, Failure, Time, Waiting } from "./parts.tsx";
 import { href } from "./session.ts";
 
 /** Most characters of a text that are shown: more would make the page slow. */
 const SHOWN_MAX = 256 * 1024;
 
-/** One delivery: its payload and all attempts. */
+/** One delivery: its body and all attempts. */
 export function Delivery({ id }: { id: string }) {
   const path = `/deliveries/${encodeURIComponent(id)}`;
   const { value, problem, reload } = useLoaded(id, () => send<PortalDelivery>("GET", path));
@@ -62,14 +62,7 @@ export function Delivery({ id }: { id: string }) {
         </p>
       )}
       <Failure problem={action.problem} />
-      <section aria-labelledby="payload">
-        <h2 id="payload">Payload</h2>
-        {value.payload === null ? (
-          <p class="quiet">The payload is not stored any more.</p>
-        ) : (
-          <Code text={JSON.stringify(value.payload, null, 2)} />
-        )}
-      </section>
+      <Body id={id} payload={value.payload} />
       <section aria-labelledby="attempts">
         <h2 id="attempts">Attempts</h2>
         {value.attempt_log.length === 0 ? <p class="quiet">No attempts yet.</p> : null}
@@ -82,6 +75,33 @@ export function Delivery({ id }: { id: string }) {
         </ol>
       </section>
     </>
+  );
+}
+
+/** The bytes that are sent: receivers compute the signature over them. Without the endpoint, only the payload is known. */
+function Body({ id, payload }: { id: string; payload: object | null }) {
+  const read = () => send<RelaySentBody>("GET", `/deliveries/${encodeURIComponent(id)}/body`);
+  const { value, problem } = useLoaded(id, read);
+  const text = value?.body ?? null;
+  return (
+    <section aria-labelledby="body">
+      <header>
+        <h2 id="body">{value !== null && text === null && payload !== null ? "Payload" : "Body"}</h2>
+        {text === null ? null : <CopyButton text={text} label="body" />}
+      </header>
+      {value === null ? (
+        <Waiting problem={problem} />
+      ) : text !== null ? (
+        <>
+          <p class="quiet">{value.size_bytes} bytes. The signature covers exactly these bytes.</p>
+          <Code text={text} />
+        </>
+      ) : payload === null ? (
+        <p class="quiet">The body is not stored any more.</p>
+      ) : (
+        <Code text={JSON.stringify(payload, null, 2)} />
+      )}
+    </section>
   );
 }
 

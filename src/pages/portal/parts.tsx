@@ -62,13 +62,22 @@ export function ConfirmedButton(props: {
 
 /** A text that can be copied. */
 export function Copied({ text, label }: { text: string; label: string }) {
+  return (
+    <span class="copied">
+      <code>{text}</code>
+      <CopyButton text={text} label={label} />
+    </span>
+  );
+}
+
+/** A button that copies a text. */
+export function CopyButton({ text, label }: { text: string; label: string }) {
   const [said, say] = useState("");
   const copy = async (): Promise<void> => {
     say((await copyText(text)) ? "Copied" : "Select and copy it manually");
   };
   return (
     <span class="copied">
-      <code>{text}</code>
       <button type="button" aria-label={`Copy ${label}`} onClick={() => void copy()}>
         Copy
       </button>

@@ -13,6 +13,12 @@ const STORED = "ninefold.portal";
 /** Counts the links that this page has been opened with. */
 export const visit = signal(0);
 
+/**
+ * The token of a link that was opened while another one is in use; null without one. Anyone can send a link of their own: it must
+ * not take the place of the customer's page unnoticed.
+ */
+export const proposed = signal<string | null>(null);
+
 /** The current place, such as `["endpoints", "ep_…"]`. */
 export const place = signal<readonly string[]>([]);
 
@@ -22,17 +28,42 @@ export function takeToken(): void {
   const found = given.get("token");
   const theme = given.get("theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset["theme"] = theme;
-  if (found === null) token = stored();
+  const inUse = token === "" ? stored() : token;
+  if (found === null) token = inUse;
   else {
-    token = found;
-    store(found);
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(
+      null,
+      "",
+      location.pathname + (place.value.length === 0 ? "" : href(...place.value)),
+    );
+    // Whoever embeds the page decides which link it loads; only origins that the operator has listed can embed it.
+    const isFirstOfFrame = token === "" && window.parent !== window;
+    if (inUse === "" || inUse === found || isFirstOfFrame) use(found);
+    else {
+      token = inUse;
+      proposed.value = found;
+    }
   }
 }
 
-/** The header of requests. */
-export function authorization(): string {
-  return `Bearer ${token}`;
+/** Opens the page anew with the proposed link. */
+export function switchToProposed(): void {
+  if (proposed.value === null) return;
+  use(proposed.value);
+  proposed.value = null;
+  history.replaceState(null, "", location.pathname);
+  place.value = [];
+  visit.value += 1;
+}
+
+function use(given: string): void {
+  token = given;
+  store(given);
+}
+
+/** The token in use. */
+export function currentToken(): string {
+  return token;
 }
 
 /** Follows the fragment of the address: places within the page, or another link. */
@@ -40,7 +71,7 @@ export function followAddress(): void {
   const read = (): void => {
     if (location.hash.startsWith("#token=")) {
       takeToken();
-      visit.value += 1;
+      return;
     }
     place.value = location.hash.slice(2).split("/").filter(Boolean).map(decodeURIComponent);
   };

@@ -422,6 +422,8 @@ describe("an endpoint of the customer", () => {
 });
 
 const DELIVERIES = `${PATH}/deliveries`;
+/** Bodies that the customer's server has received. */
+let sent: string[] = [];
 
 describe("the customer's deliveries", () => {
   const list =
@@ -454,6 +456,42 @@ describe("the customer's deliveries", () => {
     tooLong(read),
     noToken(read),
   ]);
+  const body: Request = ({ relay_id }) => ["GET", `${DELIVERIES}/${relay_id}/body`];
+  endpoint(() => stage.server, "GET /v1/relay/portal/deliveries/{relay_id}/body", [
+    byCustomer(body, {
+      name: "the bytes that were sent",
+      status: 200,
+      before: () => {
+        sent = stage.sink.take().map((one) => one.body);
+      },
+      after: (_, { body: shown }) =>
+        expect(shown).toEqual({ body: sent.at(-1), size_bytes: Buffer.byteLength(sent.at(-1) ?? "") }),
+    }),
+    unknown(body),
+    tooLong(body),
+    noToken(body),
+  ]);
+
+  test("show the bytes in the format of the endpoint, and none of a deleted one", async () => {
+    const customer = await customerOf(stage.server, stage.account);
+    const raw = { url: stage.sink.url("/raw"), owner_id: OWNER, format: "raw" };
+    const made = await stage.account.post("/v1/relay/endpoints", raw);
+    const payload = '{"big": 12345678901234567890, "text": "\\u00e9"}';
+    const message = await stage.account.send(
+      "POST",
+      "/v1/relay/messages",
+      `{"event_type": "a", "owner_id": "${OWNER}", "payload": ${payload}}`,
+    );
+    const [delivery] = message.body["deliveries"] as { relay_id: string }[];
+    for (let turn = 0; turn < 6; turn += 1) await stage.server.clock.advance(1);
+    const path = `${DELIVERIES}/${delivery?.relay_id}/body`;
+    const [received] = stage.sink.take();
+    expect((await customer.get(path)).body["body"]).toBe(received?.body ?? "");
+    expect(received?.body).toBe('{"big":12345678901234567890,"text":"é"}');
+    await stage.account.delete(`/v1/relay/endpoints/${made.body["endpoint_id"]}`);
+    expect((await customer.get(path)).body).toEqual({ body: null, size_bytes: null });
+  });
+
   const resend: Request = ({ relay_id }) => ["POST", `${DELIVERIES}/${relay_id}/resend`];
   endpoint(() => stage.server, "POST /v1/relay/portal/deliveries/{relay_id}/resend", [
     charged(

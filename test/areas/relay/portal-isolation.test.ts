@@ -26,7 +26,7 @@ const DAY_MS = 86_400_000;
 
 const ofPortal = (): DeclaredRoute[] => {
   const found = routes.filter(({ operation }) => operation.byPortal);
-  expect(found.length).toBe(12);
+  expect(found.length).toBe(13);
   return found;
 };
 

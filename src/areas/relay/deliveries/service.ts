@@ -267,7 +267,16 @@ export class RelayService {
 
   /** The body that a delivery sends, while it is stored. @throws ApiError `not_found` */
   sentBody(projectRef: number, relayId: string): RelaySentBody {
-    const bytes = this.storedBody(this.find(projectRef, relayId));
+    return this.sentBodyOf(this.find(projectRef, relayId));
+  }
+
+  /** The same of a delivery of a message to a customer. @throws ApiError `not_found` */
+  ownedBody(projectRef: number, ownerId: string, relayId: string): RelaySentBody {
+    return this.sentBodyOf(this.findOwned(projectRef, ownerId, relayId));
+  }
+
+  private sentBodyOf(row: RelayRequest): RelaySentBody {
+    const bytes = this.storedBody(row);
     if (bytes === null) return { body: null, size_bytes: null };
     const size_bytes = bytes.length;
     return isUtf8(bytes)
@@ -307,10 +316,15 @@ export class RelayService {
 
   /** A delivery of a message to a customer, with its message. @throws ApiError `not_found` */
   owned(projectRef: number, ownerId: string, relayId: string): { relay: Relay; row: RelayRequest } {
+    const row = this.findOwned(projectRef, ownerId, relayId);
+    return { relay: this.read(projectRef, relayId), row };
+  }
+
+  private findOwned(projectRef: number, ownerId: string, relayId: string): RelayRequest {
     const row = this.find(projectRef, relayId);
     const owner = this.deps.messageRows.find(row.messageRef ?? 0)?.owner_id;
     if (owner !== ownerId) throw notFound();
-    return { relay: this.read(projectRef, relayId), row };
+    return row;
   }
 
   /** Cancels a delivery. @throws ApiError `not_found`, `conflict` once its first attempt has started */

@@ -3,7 +3,7 @@ import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isServerHeader } from "../deliveries/reserved-headers.ts";
-import type { RelayAttempt, RelayItem, RelayResent } from "../deliveries/schema.ts";
+import type { RelayAttempt, RelayItem, RelayResent, RelaySentBody } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { countedToo, type Endpoints, whatToDo } from "../endpoints/endpoints.ts";
 import type { RelayEndpointItem, RelayEndpointTested } from "../endpoints/schema.ts";
@@ -33,7 +33,7 @@ export class Portal {
   constructor(
     private readonly deps: {
       readonly endpoints: Endpoints;
-      readonly relays: Pick<RelayService, "list" | "owned">;
+      readonly relays: Pick<RelayService, "list" | "owned" | "ownedBody">;
       readonly messages: Pick<Messages, "restart">;
       readonly messageRows: Pick<MessageStore, "content">;
     },
@@ -113,6 +113,11 @@ export class Portal {
     const payload = this.deps.messageRows.content(row.messageRef ?? 0)?.payload ?? null;
     const shown = { ...deliveryView(relay), attempt_log: relay.attempt_log.map(attemptView) };
     return withJson(200, shown, "payload", payload);
+  }
+
+  /** The bytes that a delivery sends, which its signature covers. @throws ApiError `not_found` */
+  body(caller: Caller, relayId: string): RelaySentBody {
+    return this.deps.relays.ownedBody(caller.project.ref, ownerOf(caller), relayId);
   }
 
   /**

@@ -1,7 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
-import { RelayParams, RelayResent, RelaySecret, RelaySecretRotated } from "../deliveries/schema.ts";
+import {
+  RelayParams,
+  RelayResent,
+  RelaySecret,
+  RelaySecretRotated,
+  RelaySentBody,
+} from "../deliveries/schema.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
 import { RelayEndpointParams, RelayEndpointTested } from "../endpoints/schema.ts";
 import { LINKS_PER_OWNER_MAX, type PortalLinks } from "./links.ts";
@@ -254,6 +260,22 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
         },
         params: RelayParams,
         response: PortalDelivery,
+      },
+    )
+    .get(
+      "/v1/relay/portal/deliveries/:relay_id/body",
+      ({ call, params }) => portal.body(call.caller, params.relay_id),
+      {
+        op: {
+          name: "relay.portal.deliveries.body",
+          ...READ,
+          summary: "Get the body that a delivery of the customer sends",
+          description:
+            "The signature covers exactly these bytes. Stored as long as the payload and the endpoint of the delivery.",
+          errors: ["not_found"],
+        },
+        params: RelayParams,
+        response: RelaySentBody,
       },
     )
     .post(
