@@ -3,7 +3,7 @@ import { duration } from "../../kernel/data/duration.ts";
 import { name, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { partOf, setting } from "../../kernel/data/settings.ts";
 import { invalidField } from "../../kernel/errors.ts";
-import { RECORD_TYPES } from "../../kernel/outbound/lookups.ts";
+import { RECORD_TYPES } from "../../kernel/outbound/dns/message.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
 import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
 import { requiredFor } from "./types.ts";

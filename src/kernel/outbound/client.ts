@@ -11,10 +11,11 @@ import {
   exchange,
   StaleConnection,
 } from "./connection.ts";
+import type { RecordType } from "./dns/message.ts";
 import { type EventLoopStalls, type EventLoopWatch, watchEventLoop } from "./event-loop.ts";
 import { FirstBytes } from "./first-bytes.ts";
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
-import { createSystemResolver, Lookups, type RecordType, type Resolver } from "./lookups.ts";
+import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
 import {
   type Answered,
   Deadline,

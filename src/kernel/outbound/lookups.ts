@@ -1,4 +1,8 @@
+import { LruMap } from "../limits/lru-map.ts";
 import { monotonicMs } from "../time/clock.ts";
+import { RECORDS_MAX, type RecordType, type Response, tooManyRecords } from "./dns/message.ts";
+import { NameServers } from "./dns/name-servers.ts";
+import { SystemNames } from "./dns/system-names.ts";
 import { node } from "./node.ts";
 import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
@@ -13,12 +17,6 @@ export const LOOKUPS_PER_ACCOUNT_MAX = 64;
  * number does not end when there is none.
  */
 export const LOOKUPS_MAX = 8_192;
-/**
- * Records of a name that are used; no name in use has as many. A response can hold 5,000, each of which would be compared,
- * or checked as an address.
- */
-export const RECORDS_MAX = 64;
-
 /** Lookups of an account. */
 interface Account {
   inFlight: number;
@@ -126,8 +124,7 @@ export class Lookups {
 
 /** @throws OutboundFailure `dns` when there are more than {@link RECORDS_MAX} */
 function limited<T>(records: readonly T[]): readonly T[] {
-  if (records.length > RECORDS_MAX)
-    throw new OutboundFailure("dns", `too many records: more than ${RECORDS_MAX}`);
+  if (records.length > RECORDS_MAX) throw tooManyRecords();
   return records;
 }
 
@@ -135,11 +132,6 @@ function noneUnlessTooMany(error: unknown): readonly string[] {
   if (error instanceof OutboundFailure) throw error;
   return [];
 }
-
-/** Types of records that can be looked up. */
-export const RECORD_TYPES = ["A", "AAAA", "CNAME", "MX", "NS", "TXT"] as const;
-/** One of {@link RECORD_TYPES}. */
-export type RecordType = (typeof RECORD_TYPES)[number];
 
 interface Query {
   readonly host: string;
@@ -162,61 +154,87 @@ export interface Resolver {
 
 /** Shortest time between two reads of the system's list of name servers. */
 export const SERVERS_CHECK_MS = 1_000;
+/** Names whose addresses are remembered as long as they are valid: of at most {@link RECORDS_MAX}, a few mebibytes in all. */
+const ADDRESSES_REMEMBERED_MAX = 2_048;
+/** Longest time for which addresses are remembered: name servers of strangers choose their validity. */
+const REMEMBERED_SECONDS_MAX = 300;
 
 /**
- * Reads the hosts file and queries the system's name servers, on the event loop. The system's own `getaddrinfo` would block one of
- * the few threads that also read files: a few names that hang would stop everything.
+ * Reads the hosts file and queries the system's name servers. The system's own `getaddrinfo` would block one of the few
+ * threads that also read files: a few names that hang would stop everything. The runtime's resolver would parse every record
+ * of a response, 100 ms for one of 64 KiB.
  */
-export function createSystemResolver(systemServers = () => new node.dns.Resolver().getServers()): Resolver {
-  /** The name servers in use: the process reads them before its first lookup, and later only on request. */
+export function createSystemResolver(
+  systemServers = () => new node.dns.Resolver().getServers(),
+  names = new SystemNames(),
+): Resolver {
+  const nameServers = new NameServers();
+  const remembered = new LruMap<string, { readonly until: number; readonly addresses: readonly string[] }>(
+    ADDRESSES_REMEMBERED_MAX,
+  );
+  /** The name servers in use: the process reads them before its first lookup, and later only after a failure. */
   let inUse: readonly string[] | null = null;
+  let listed: readonly string[] | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** Whether the system lists other servers than before, which are used from now on. */
   const haveChanged = (): boolean => {
     if (monotonicMs() - lookedAt < SERVERS_CHECK_MS) return false;
     lookedAt = monotonicMs();
-    const named = systemServers();
-    if (named.join() === inUse?.join()) return false;
-    node.dns.setServers(named);
-    inUse = named;
+    const now = systemServers();
+    if (now.join() === listed?.join()) return false;
+    listed = now;
+    inUse = now;
     return true;
+  };
+  const ask = (name: string, type: RecordType) =>
+    nameServers.ask(inUse ?? [], { name, type }, names.patience);
+  const addressesOf = async (host: string): Promise<readonly string[]> => {
+    const own = names.addressesOf(host);
+    if (own.length > 0) return own;
+    const known = remembered.get(host);
+    if (known !== undefined && known.until > monotonicMs()) return known.addresses;
+    for (const name of names.candidates(host)) {
+      const responses = await answered([ask(name, "A"), ask(name, "AAAA")]);
+      // IPv4 first: it works in more networks than IPv6 does.
+      const addresses = [...new Set(responses.flatMap(({ values }) => values))];
+      if (addresses.length === 0) continue;
+      const seconds = Math.min(REMEMBERED_SECONDS_MAX, ...validities(responses));
+      if (seconds > 0) remembered.set(host, { until: monotonicMs() + seconds * 1_000, addresses });
+      return addresses;
+    }
+    throw new Error(`${host} has no addresses`);
+  };
+  const recordsOf = async (host: string, type: RecordType): Promise<readonly string[]> => {
+    const { values } = await ask(host, type);
+    if (values.length === 0) throw new Error(`${host} has no ${type} record`);
+    return values;
   };
   return {
     async resolve(host, type) {
-      inUse ??= systemServers();
-      const find = () => (type === undefined ? ask(host) : askFor(host, type));
+      listed ??= systemServers();
+      inUse ??= node.dns.getServers();
+      const find = () => (type === undefined ? addressesOf(host) : recordsOf(host, type));
       try {
         return await find();
       } catch (error) {
         // The machine may have moved to another network, which has other name servers.
-        if (!haveChanged()) throw error;
+        if (error instanceof OutboundFailure || !haveChanged()) throw error;
         return find();
       }
     },
   };
 }
 
-async function ask(host: string): Promise<readonly string[]> {
-  const found = await Bun.dns.lookup(host, { backend: "c-ares" });
-  if (found.length === 0) throw new Error(`${host} has no addresses`);
-  // IPv4 first: it works in more networks than IPv6 does.
-  const ordered = found.toSorted((a, b) => a.family - b.family);
-  return [...new Set(ordered.map(({ address }) => address))];
+/** The responses that came. @throws OutboundFailure of one of them; the error of the first, if all failed */
+async function answered(asked: readonly Promise<Response>[]): Promise<Response[]> {
+  const settled = await Promise.allSettled(asked);
+  const errors = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+  const final = errors.find((error) => error instanceof OutboundFailure);
+  if (final !== undefined || errors.length === asked.length) throw final ?? errors[0];
+  return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
 }
 
-/**
- * Records as zone files have them, without the quotes of texts and the final dots of names. The parts of a text that is
- * longer than 255 bytes are separate values: the runtime does not show which belong together.
- */
-async function askFor(host: string, type: RecordType): Promise<readonly string[]> {
-  switch (type) {
-    case "MX":
-      return (await node.dns.promises.resolveMx(host)).map(
-        ({ priority, exchange }) => `${priority} ${exchange}`,
-      );
-    case "TXT":
-      return (await node.dns.promises.resolveTxt(host)).map((chunks) => chunks.join(""));
-    default:
-      return (await node.dns.promises.resolve(host, type)) as string[];
-  }
+/** Seconds for which the records of responses are valid. */
+function validities(responses: readonly Response[]): number[] {
+  return responses.filter(({ values }) => values.length > 0).map(({ ttl }) => ttl);
 }

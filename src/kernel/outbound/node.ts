@@ -6,6 +6,9 @@ export const node = {
   get dns(): typeof import("node:dns") {
     return process.getBuiltinModule("node:dns");
   },
+  get dgram(): typeof import("node:dgram") {
+    return process.getBuiltinModule("node:dgram");
+  },
   get net(): typeof import("node:net") {
     return process.getBuiltinModule("node:net");
   },

@@ -2,14 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { getServers, setServers } from "node:dns";
 import { readFile } from "node:fs/promises";
 import type { OutboundClient, RecordsOutcome, TcpOutcome } from "../../../src/kernel/outbound/client.ts";
+import { RECORD_TYPES, RECORDS_MAX, type RecordType } from "../../../src/kernel/outbound/dns/message.ts";
 import {
   createSystemResolver,
   LOOKUPS_MAX,
   LOOKUPS_PER_ACCOUNT_MAX,
   Lookups,
-  RECORD_TYPES,
-  RECORDS_MAX,
-  type RecordType,
   SERVERS_CHECK_MS,
 } from "../../../src/kernel/outbound/lookups.ts";
 import { Deadline, type OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
@@ -229,6 +227,20 @@ describe("the system's resolver, with a local name server", () => {
     expect(await resolve("shop.example", "TXT")).toEqual(["v=spf1 ", "-all"]);
     expect(await resolve("www.example", "CNAME")).toEqual(["shop.example"]);
     expect(await resolve("www.example", "MX").catch(() => "none")).toBe("none");
+  });
+
+  test("addresses are remembered as long as they are valid, records are not", async () => {
+    names.names.set("shop.example", ["192.0.2.1"]);
+    const { resolve } = createSystemResolver();
+    for (let turn = 0; turn < 3; turn += 1) expect(await resolve("shop.example")).toEqual(["192.0.2.1"]);
+    expect(names.asked).toHaveLength(2);
+    for (let turn = 0; turn < 3; turn += 1) await resolve("shop.example", "A");
+    expect(names.asked).toHaveLength(5);
+    names.validSeconds = 0;
+    names.names.set("moving.example", ["192.0.2.1"]);
+    expect(await resolve("moving.example")).toEqual(["192.0.2.1"]);
+    names.names.set("moving.example", ["192.0.2.2"]);
+    expect(await resolve("moving.example")).toEqual(["192.0.2.2"]);
   });
 
   test("lookups of records share the limits of addresses, and only the same lookup shares a slot", async () => {

@@ -1,5 +1,5 @@
 import { addressLibrary } from "../../../kernel/http/access/addresses.ts";
-import type { RecordType } from "../../../kernel/outbound/lookups.ts";
+import type { RecordType } from "../../../kernel/outbound/dns/message.ts";
 import type { MonitorRow } from "../store.ts";
 import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
 
@@ -32,7 +32,7 @@ function hasValue(type: RecordType, values: readonly string[], expected: string)
   return values.some((value) => comparable(type, value) === wanted);
 }
 
-/** Whether one text, or several in a row, are the expected one: the runtime returns the parts of a long text separately. */
+/** Whether one text, or several in a row, are the expected one: the parts of a long text are separate values. */
 function hasText(parts: readonly string[], expected: string): boolean {
   const ends = new Set<number>();
   let whole = "";
