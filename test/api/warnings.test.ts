@@ -18,6 +18,14 @@ test("unknown fields are ignored and named in the response", async () => {
   expect(right.body).not.toHaveProperty("warnings");
 });
 
+test("unknown fields beside a log are named, but not those in it", async () => {
+  const account = await server.account();
+  await account.post("/v1/witness/sys/init");
+  const { status, body } = await account.post("/v1/witness/log", { log: { sault: 1 }, sault: true });
+  expect([status, body["warnings"]]).toEqual([200, ["Unknown field `sault`. Did you mean `salt`?"]]);
+  expect((await account.post("/v1/witness/verify", { receipt: body })).body).toMatchObject({ valid: true });
+});
+
 test("unknown query parameters are named, also where an endpoint declares none", async () => {
   const account = await server.account();
   const list = await account.get("/v1/pulse?limt=5");

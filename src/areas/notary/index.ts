@@ -7,6 +7,7 @@ import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { registerCheckpointJob } from "./checkpoints/checkpoint-job.ts";
 import { Checkpoints } from "./checkpoints/checkpoints.ts";
+import type { ShownChain } from "./checkpoints/tlog-routes.ts";
 import { notaryExport } from "./export.ts";
 import { limitOpenRequests } from "./open-requests.ts";
 import { type PeerSettings, PeerWitness } from "./peer/peer.ts";
@@ -14,7 +15,7 @@ import { peerStore } from "./peer/store.ts";
 import { Redactions } from "./redaction/redactions.ts";
 import { RESTORED_JOB, Restores } from "./restores.ts";
 import { notaryRoutes } from "./routes.ts";
-import { CHECKPOINT_JOB, NotaryService } from "./service.ts";
+import { CHECKPOINT_JOB, NotaryService, noSuchChain } from "./service.ts";
 import { copyStore, notaryStore } from "./store.ts";
 import { registerBacklogJob, TREE_JOB } from "./tree/backlog-job.ts";
 import { registerUploadJob } from "./upload-job.ts";
@@ -67,6 +68,12 @@ export function createNotary(
   const peer = new PeerWitness(kernel, peerStore(kernel.db), settings.peer ?? null);
   const admit = limitOpenRequests(kernel.clock);
   const redactions = new Redactions({ store, notary, uploads }, kernel);
+  const shownChain: ShownChain = (chainId) => {
+    const row = notary.chainById(chainId);
+    const account = owners.accountOf(row.project_ref);
+    if (account === null || kernel.scheduler.suspended.has(account)) throw noSuchChain();
+    return row;
+  };
   const projectOf = idLookup(kernel.db, "chains", "project_ref");
   return {
     parts: [
@@ -93,6 +100,7 @@ export function createNotary(
         peer,
         admit,
         projects: owners,
+        shownChain,
       }),
     card: {
       area: "witness",

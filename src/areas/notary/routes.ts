@@ -10,7 +10,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { readLogEntry } from "./chain.ts";
 import type { Checkpoints } from "./checkpoints/checkpoints.ts";
 import { checkpointRoutes } from "./checkpoints/routes.ts";
-import { tlogRoutes } from "./checkpoints/tlog-routes.ts";
+import { type ShownChain, tlogRoutes } from "./checkpoints/tlog-routes.ts";
 import { DESTINATIONS_PER_PROJECT_MAX } from "./domain.ts";
 import { exportPage } from "./export-page.ts";
 import type { AdmitAddress } from "./open-requests.ts";
@@ -44,7 +44,7 @@ import {
   StorageBody,
   StorageConfigured,
 } from "./schema.ts";
-import type { NotaryService } from "./service.ts";
+import { jwkOf, type NotaryService } from "./service.ts";
 import type { Appended, CopyStatus, ProjectOwners, Uploads } from "./uploads.ts";
 import { verifyAgainst } from "./verification.ts";
 import { witnessRoutes } from "./witnesses/routes.ts";
@@ -70,6 +70,7 @@ interface NotaryServices {
   readonly admit: AdmitAddress;
   readonly redactions: Redactions;
   readonly projects: ProjectOwners;
+  readonly shownChain: ShownChain;
 }
 
 /** Declares the routes for chains, receipts, verification, public keys and storage. */
@@ -78,12 +79,12 @@ export function notaryRoutes(api: Api, services: NotaryServices) {
   return [
     forkRoute(api, services),
     checkpointRoutes(api, checkpoints),
-    ...tlogRoutes(api, notary, checkpoints, admit),
+    ...tlogRoutes(api, notary, checkpoints, services),
     witnessRoutes(api, witnesses),
     peerRoutes(api, peer, admit),
     logRoutes(api, notary, uploads),
     verifyRoute(api, notary),
-    receiptRoutes(api, notary, uploads),
+    receiptRoutes(api, services),
     redactionRoutes(api, services),
     storageRoutes(api, uploads),
   ];
@@ -117,7 +118,6 @@ function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
     .post("/v1/witness/log", ({ call, body }) => log(call, body, notary, uploads), {
       op: {
         name: "witness.log",
-        exactResponse: true,
         access: "witness:write",
         cost: 1,
         summary: "Log an entry and append its signed receipt to the chain",
@@ -222,7 +222,7 @@ function verifyRoute(api: Api, notary: NotaryService) {
     );
 }
 
-function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
+function receiptRoutes(api: Api, { notary, uploads, shownChain }: NotaryServices) {
   return new Routes({ tags: ["Notary"] })
     .use(api)
     .get(
@@ -287,7 +287,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
         query: ExportQuery,
       },
     )
-    .get("/v1/witness/pubkey/:chainId", ({ params }) => notary.publicKey(params.chainId), {
+    .get("/v1/witness/pubkey/:chainId", ({ params }) => jwkOf(shownChain(params.chainId).public_key), {
       open: { name: "witness.pubkey", summary: "Get a chain's public key", errors: ["not_found"] },
       params: ChainParams,
       response: PublicKey,

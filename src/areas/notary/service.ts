@@ -255,15 +255,10 @@ export class NotaryService {
     };
   }
 
-  /** Returns the public key of a chain of any account. @throws ApiError `not_found` */
-  publicKey(chainId: string): PublicKeyJwk {
-    return jwkOf(this.chainById(chainId).public_key);
-  }
-
   /** Returns a chain of any account. @throws ApiError `not_found` */
   chainById(chainId: string): PublicChainRow {
     const row = this.store.chainById(chainId);
-    if (row === null) throw new ApiError("not_found", "No chain has this id.");
+    if (row === null) throw noSuchChain();
     return row;
   }
 
@@ -372,7 +367,13 @@ function receiptOf(
   };
 }
 
-function jwkOf(x: string): PublicKeyJwk {
+/** The error for a chain that does not exist, or is not shown to everyone. */
+export function noSuchChain(): ApiError {
+  return new ApiError("not_found", "No chain has this id.");
+}
+
+/** The public key of a chain as a JSON Web Key. */
+export function jwkOf(x: string): PublicKeyJwk {
   return { kty: "OKP", crv: "Ed25519", x };
 }
 

@@ -112,6 +112,26 @@ test("buffered receipts of a suspended account are uploaded after its reactivati
   }
 });
 
+test("the published log and the public key of a suspended account are not shown until its reactivation", async () => {
+  const { chain_id } = await made("/v1/witness/sys/init", {});
+  await made("/v1/witness/log", { log: { n: 1 } });
+  expect((await account.put("/v1/witness/tlog", { public: true })).status).toBe(200);
+  expect((await account.get("/v1/witness/checkpoint")).status).toBe(200);
+  const log = `/v1/witness/tlog/${chain_id}`;
+  const paths = [`${log}/checkpoint`, `${log}/tile/0/000.p/1`, `${log}/tile/entries/000.p/1`];
+  const statuses = () =>
+    Promise.all(
+      [...paths, `/v1/witness/pubkey/${chain_id}`].map(
+        async (path) => (await server.client(null).get(path)).status,
+      ),
+    );
+  expect(await statuses()).toEqual([200, 200, 200, 200]);
+  await suspend(true);
+  expect(await statuses()).toEqual([404, 404, 404, 404]);
+  await suspend(false);
+  expect(await statuses()).toEqual([200, 200, 200, 200]);
+});
+
 test("queued e-mails of a suspended account are sent after its reactivation", async () => {
   const mail = await new MailServer().start();
   const sender = await startTestServer({

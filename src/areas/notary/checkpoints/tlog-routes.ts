@@ -5,7 +5,8 @@ import { reply } from "../../../kernel/http/responses/response.ts";
 import { leafOf } from "../../../verify/tree.ts";
 import type { AdmitAddress } from "../open-requests.ts";
 import { ChainParams, TileParams, Tlog, TlogBody } from "../schema.ts";
-import type { NotaryService } from "../service.ts";
+import { type NotaryService, noSuchChain } from "../service.ts";
+import type { PublicChainRow } from "../store.ts";
 import { TILE_WIDTH } from "../tree/hash-tree.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import { EntryBundles } from "./entry-bundles.ts";
@@ -18,12 +19,17 @@ const BYTES = "application/octet-stream";
 const IMMUTABLE = { "content-type": BYTES, "cache-control": "public, max-age=31536000, immutable" };
 
 /** Routes of the log that anyone can read, in the layout of c2sp.org/tlog-tiles. */
-export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpoints, admit: AdmitAddress) {
+export function tlogRoutes(
+  api: Api,
+  notary: NotaryService,
+  checkpoints: Checkpoints,
+  { admit, shownChain }: { readonly admit: AdmitAddress; readonly shownChain: ShownChain },
+) {
   const bundles = new EntryBundles();
   /** A published chain. @throws ApiError `not_found` for every other. */
   const published = (chainId: string): number => {
-    const row = notary.chainById(chainId);
-    if (row.is_public === 0) throw new ApiError("not_found", "No chain has this id.");
+    const row = shownChain(chainId);
+    if (row.is_public === 0) throw noSuchChain();
     return row.project_ref;
   };
   return [
@@ -96,6 +102,9 @@ export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpo
       ),
   ];
 }
+
+/** Finds a chain that its account lets others read. @throws ApiError `not_found`, also while the account is suspended */
+export type ShownChain = (chainId: string) => PublicChainRow;
 
 interface TileSources {
   readonly notary: NotaryService;

@@ -43,7 +43,7 @@ export interface OperationSpec {
   readonly monitoring?: boolean;
   /** Whether the response holds a secret: only the same credential gets a stored response, and no cache may store it. */
   readonly secret?: boolean;
-  /** Whether the response is a signed document, to which no `warnings` are added. */
+  /** Whether the response is a stored document, to which no `warnings` are added. */
   readonly exactResponse?: boolean;
   /** Whether success is a change in the caller's project. Operations on projects and keys note the change themselves. */
   readonly changesProject?: boolean;
