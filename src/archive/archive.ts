@@ -243,8 +243,9 @@ export class Archive {
     }
   }
 
+  /** Shows a problem, and logs it unless the last one was the same: a permanent reason may follow a temporary one. */
   private note(problem: string): void {
-    if (this.lastError === null) this.kernel.log.error("the archive is behind", { error: problem });
+    if (this.lastError !== problem) this.kernel.log.error("the archive is behind", { error: problem });
     this.lastError = problem;
   }
 

@@ -1,6 +1,5 @@
 import { ftruncateSync, rmSync } from "node:fs";
-import { openFile } from "../kernel/storage/folders.ts";
-import { writeAll } from "../kernel/storage/log-file.ts";
+import { openFile, writeAll } from "../kernel/storage/folders.ts";
 import {
   applyEntry,
   decodeEntry,

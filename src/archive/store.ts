@@ -1,8 +1,10 @@
-import { createHash } from "node:crypto";
 import type { OutboundOutcome } from "../kernel/outbound/outcome.ts";
 import {
+  element,
+  type ListPage,
   type PutOutcome,
   putOnce,
+  readListPage,
   type S3Bucket,
   type S3Client,
   type S3Request,
@@ -13,9 +15,9 @@ import { realDelay } from "../kernel/time/clock.ts";
 
 /** Timeout of a request, in milliseconds: some MiB over a slow line. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Pause before a failed read is repeated; it doubles up to the longest, so there are five attempts. */
-const READ_RETRY_MS = 200;
-const READ_RETRY_MS_MAX = 1_600;
+/** Pause before a failed request is repeated; it doubles up to the longest, so there are five attempts. */
+const RETRY_MS = 200;
+const RETRY_MS_MAX = 1_600;
 /** Bytes that are read of an object per request. */
 export const RANGE_BYTES = 16 * 1024 * 1024;
 /** Bytes of a part of a large upload; S3 allows 10,000 parts. */
@@ -24,6 +26,8 @@ const UPLOAD_PART_BYTES = 16 * 1024 * 1024;
 const LIST_KEYS_MAX = 1_000;
 /** Bytes of such a page: keys of at most 1,024 bytes, with what stands around them. */
 const LIST_BYTES_MAX = 4 * 1024 * 1024;
+/** Successive pages without a further object, which a store may send where many were deleted. */
+const EMPTY_PAGES_MAX = 100;
 /** Objects per request that deletes them: the maximum of S3. */
 const DELETE_KEYS_MAX = 1_000;
 const BINARY = "application/octet-stream";
@@ -70,7 +74,7 @@ export class ArchiveStore {
       const body = Buffer.concat(waiting);
       waiting = [];
       const query = { partNumber: String(tags.length + 1), uploadId };
-      const { headers } = await this.sent({ method: "PUT", key, query, body });
+      const { headers } = await this.sent({ method: "PUT", key, query, body }, true);
       tags.push(headers["etag"] ?? "");
     };
     try {
@@ -83,12 +87,8 @@ export class ArchiveStore {
         size = 0;
       }
       if (uploadId === null) {
-        await this.sent({
-          method: "PUT",
-          key,
-          headers: { "content-type": BINARY },
-          body: Buffer.concat(waiting),
-        });
+        const headers = { "content-type": BINARY };
+        await this.sent({ method: "PUT", key, headers, body: Buffer.concat(waiting) }, true);
         return;
       }
       if (waiting.length > 0) await sendPart();
@@ -115,10 +115,16 @@ export class ArchiveStore {
     return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
   }
 
-  /** The objects whose names begin with a text, ascending, from the first name after `after`. @throws StoreUnavailable */
+  /**
+   * The objects whose names begin with a text, ascending, from the first name after `after`.
+   *
+   * @throws StoreUnavailable, also for a list that is not whole or does not end.
+   */
   async *list(start: string, after = ""): AsyncGenerator<ArchivedObject> {
     const { prefix } = this.place;
     let token: string | null = null;
+    let last = prefix + after;
+    let pagesWithoutProgress = 0;
     do {
       const query: Record<string, string> = {
         "list-type": "2",
@@ -127,13 +133,15 @@ export class ArchiveStore {
         ...(after === "" ? {} : { "start-after": prefix + after }),
         ...(token === null ? {} : { "continuation-token": token }),
       };
-      const { body } = await this.sent({ method: "GET", key: "", query, bodyBytesMax: LIST_BYTES_MAX });
-      const text = Buffer.from(body).toString("utf8");
-      for (const item of text.split("<Contents>").slice(1)) {
-        const name = element(item, "Key")?.slice(prefix.length);
-        if (name !== undefined) yield { name, bytes: Number(element(item, "Size")) };
-      }
-      token = element(text, "NextContinuationToken");
+      const { objects, next } = await this.listPage(query);
+      for (const { key, bytes } of objects) yield { name: key.slice(prefix.length), bytes };
+      const end = objects.at(-1)?.key ?? last;
+      const hasAdvanced = Buffer.compare(Buffer.from(end), Buffer.from(last)) > 0;
+      pagesWithoutProgress = hasAdvanced ? 0 : pagesWithoutProgress + 1;
+      if (next !== null && (next === token || pagesWithoutProgress > EMPTY_PAGES_MAX))
+        throw new StoreUnavailable("the storage's list repeats itself");
+      last = end;
+      token = next;
     } while (token !== null);
   }
 
@@ -144,10 +152,7 @@ export class ArchiveStore {
         .slice(at, at + DELETE_KEYS_MAX)
         .map((name) => `<Object><Key>${this.place.prefix}${name}</Key></Object>`);
       const body = Buffer.from(`<Delete><Quiet>true</Quiet>${keys.join("")}</Delete>`);
-      const headers = {
-        "content-type": "application/xml",
-        "content-md5": createHash("md5").update(body).digest("base64"),
-      };
+      const headers = { "content-type": "application/xml" };
       const request = { method: "POST", key: "", query: { delete: "" }, headers, body } as const;
       const outcome = await this.sent({ ...request, bodyBytesMax: LIST_BYTES_MAX });
       // What could not be deleted is in a response with the status 200.
@@ -179,6 +184,15 @@ export class ArchiveStore {
     return second.answered && second.status === 412;
   }
 
+  private async listPage(query: Readonly<Record<string, string>>): Promise<ListPage> {
+    const { body } = await this.sent({ method: "GET", key: "", query, bodyBytesMax: LIST_BYTES_MAX });
+    try {
+      return readListPage(Buffer.from(body).toString("utf8"));
+    } catch (error) {
+      throw new StoreUnavailable(error instanceof Error ? error.message : String(error));
+    }
+  }
+
   private async beginUpload(key: string): Promise<string> {
     const headers = { "content-type": BINARY };
     const { body } = await this.sent({ method: "POST", key, query: { uploads: "" }, headers });
@@ -193,7 +207,10 @@ export class ArchiveStore {
     );
     const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
     const headers = { "content-type": "application/xml" };
-    const { body: reply } = await this.sent({ method: "POST", key, query: { uploadId }, headers, body });
+    const { body: reply } = await this.sent(
+      { method: "POST", key, query: { uploadId }, headers, body },
+      true,
+    );
     // A failure after the beginning of the response has the status 200.
     if (Buffer.from(reply).includes("<Error>"))
       throw new StoreUnavailable("the storage could not join the parts");
@@ -203,11 +220,16 @@ export class ArchiveStore {
     return sendToBucket(this.client, this.place.bucket, { ...request, timeoutMs: REQUEST_TIMEOUT_MS });
   }
 
-  /** Reading is repeated: a restore makes thousands of requests, and one that fails must not end it. */
-  private async sent(request: Omit<S3Request, "timeoutMs">) {
+  /**
+   * Sends a request. Reading is repeated after a temporary failure, and so are the steps of a large upload: a restore or a base
+   * makes thousands of requests, and one that fails must not end it.
+   *
+   * @throws StoreUnavailable
+   */
+  private async sent(request: Omit<S3Request, "timeoutMs">, repeats = request.method === "GET") {
     let outcome = await this.send(request);
-    for (let pause = READ_RETRY_MS; request.method === "GET" && isTransient(outcome); pause *= 2) {
-      if (pause > READ_RETRY_MS_MAX) break;
+    for (let pause = RETRY_MS; repeats && isTransient(outcome); pause *= 2) {
+      if (pause > RETRY_MS_MAX) break;
       await realDelay(pause);
       outcome = await this.send(request);
     }
@@ -222,13 +244,4 @@ function isTransient(outcome: OutboundOutcome): boolean {
 function successful(outcome: OutboundOutcome) {
   if (outcome.answered && outcome.status >= 200 && outcome.status < 300) return outcome;
   throw new StoreUnavailable(storageProblem(outcome));
-}
-
-/** The text of the first element with a name; null without one. Names and tokens of an archive need no unescaping. */
-function element(xml: string, name: string): string | null {
-  const start = xml.indexOf(`<${name}>`);
-  if (start < 0) return null;
-  const from = start + name.length + 2;
-  const end = xml.indexOf("</", from);
-  return end < 0 ? null : xml.slice(from, end);
 }

@@ -1,6 +1,6 @@
-import { fstatSync, readSync } from "node:fs";
+import { fstatSync } from "node:fs";
 import type { S3Client } from "../kernel/outbound/s3.ts";
-import { openFile } from "../kernel/storage/folders.ts";
+import { openFile, readWhole } from "../kernel/storage/folders.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
 import {
   encodeEntry,
@@ -135,7 +135,8 @@ async function* baseParts(
   for (let page = 1, part = 0; page <= filePages; page += BASE_PART_PAGES, part += 1) {
     const count = Math.min(BASE_PART_PAGES, filePages - page + 1);
     const bytes = Buffer.alloc(count * PAGE_BYTES);
-    readSync(file.fd, bytes, 0, bytes.length, (page - 1) * PAGE_BYTES);
+    if (readWhole(file.fd, bytes, (page - 1) * PAGE_BYTES) < bytes.length)
+      throw new Error(`${path} is shorter than when its copy began`);
     const pages = new Map(
       Array.from({ length: count }, (_, index) => [
         page + index,

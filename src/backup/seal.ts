@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { fstatSync, readSync } from "node:fs";
+import { writeAll } from "../kernel/storage/folders.ts";
 import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
-import { writeAll } from "../kernel/storage/log-file.ts";
 import { openFile } from "./files.ts";
 
 /**

@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { UsageError } from "../config/command-line.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
+import { writeAll } from "../kernel/storage/folders.ts";
 import { printingResponse, withApi } from "./api/api.ts";
 import type { Api } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
@@ -22,8 +23,8 @@ export function notaryExport(given: Given): Promise<number> {
     const partial = `${path}.partial`;
     const file = opened(partial);
     try {
-      await writeReceipts(api, Number(size), (text) => writeSync(file, text));
-      writeSync(file, `${JSON.stringify({ checkpoint: note })}\n`);
+      await writeReceipts(api, Number(size), (text) => writeAll(file, Buffer.from(text)));
+      writeAll(file, Buffer.from(`${JSON.stringify({ checkpoint: note })}\n`));
       fsyncSync(file);
       closeSync(file);
       renameSync(partial, path);

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
-import { makeFolder } from "../kernel/storage/folders.ts";
+import { makeFolder, writeAll } from "../kernel/storage/folders.ts";
 import { DeposedAtStart, type Server, type ServerParts, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
 import { useUsualJitPolicy } from "./jit-policy.ts";
@@ -72,7 +72,7 @@ async function prepareAnnouncement(
       ? readyLine(url, userId, key)
       : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });
     try {
-      writeSync(STDOUT, text);
+      writeAll(STDOUT, Buffer.from(text));
     } catch (error) {
       throw new StartupError(
         `Standard output cannot be written (${errorText(error)}), so the key cannot be shown.`,

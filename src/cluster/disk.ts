@@ -7,13 +7,11 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  readSync,
   renameSync,
   rmSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { syncFolder, writeDurably } from "../kernel/storage/folders.ts";
-import { writeAll } from "../kernel/storage/log-file.ts";
+import { readWhole, syncFolder, writeAll, writeDurably } from "../kernel/storage/folders.ts";
 import { OfflineDatabase, settleFile } from "../kernel/storage/offline.ts";
 import { positionIn, type StoredPosition } from "../kernel/storage/replication/position.ts";
 
@@ -60,7 +58,7 @@ export const LOCAL_DISK: Disk = {
     return openSync(path, create ? "wx+" : "r+", 0o600);
   },
   size: (file) => fstatSync(file).size,
-  read: (file, bytes, at) => readSync(file, bytes, 0, bytes.length, at),
+  read: readWhole,
   write: writeAll,
   truncate: ftruncateSync,
   sync: fdatasyncSync,

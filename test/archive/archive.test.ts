@@ -201,6 +201,24 @@ test("a store without conditional writes is rejected by every start until it is 
   }
 });
 
+test(
+  "a store whose last page has an empty token, and that demands checksums, is archived to",
+  async () => {
+    archive.s3.demandsChecksum = true;
+    archive.s3.list = async (stored) =>
+      (await stored()).replace(
+        "</ListBucketResult>",
+        "<NextContinuationToken></NextContinuationToken></ListBucketResult>",
+      );
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1]);
+  },
+  TIMEOUT_MS,
+);
+
 /** Far above what a start takes, and less than a start waits for a store that it does not know. */
 const INDEPENDENT_START_MS = 4_000;
 
@@ -267,6 +285,10 @@ test(
     await server.start();
     await refill("m", 1);
     await until(() => server.server.archive?.status.lastError?.includes("conditional writes") === true);
+    const logged = server.logs
+      .filter(({ level }) => level === "error")
+      .map(({ fields }) => String(fields["error"]));
+    expect(logged.filter((error) => error.includes("does not support conditional writes"))).toHaveLength(1);
     // The interval is over: now it would have been stored.
     await until(() => (server.server.archive?.status.lagSeconds ?? 0) > 0.5);
     expect(await archive.names("")).toEqual(before);

@@ -70,6 +70,20 @@ test(
 );
 
 test(
+  "restore ends with an error if the store shows a part of its list only",
+  async () => {
+    const { list } = archive.s3;
+    archive.s3.list = async (stored) =>
+      (await stored()).replace("<IsTruncated>false</IsTruncated>", "<IsTruncated>true</IsTruncated>");
+    const restored = await run("restore", archive.url, "--data", scratch.path("part"));
+    archive.s3.list = list;
+    expect(restored.code).toBe(1);
+    expect(restored.error).toContain("the storage's list is not whole");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "status and verify say what can be restored",
   async () => {
     const status = await run("archive", "status", archive.url, "--data", scratch.path("none"));

@@ -53,6 +53,10 @@ export class S3Server {
   before: (request: S3Request) => number | null = () => null;
   /** Called after each request: a status is the response instead, although it was carried out. */
   after: (request: S3Request) => number | null = () => null;
+  /** Returns the text of a list, for which `stored` reads the one of the store. */
+  list: (stored: () => Promise<string>) => string | Promise<string> = (stored) => stored();
+  /** Whether a PUT must have a checksum, as a bucket with a retention lock demands it. */
+  demandsChecksum = false;
   /** Every request, whatever became of it. */
   readonly requests: S3Request[] = [];
   private readonly directory = mkdtempSync(join(tmpdir(), "ninefold-s3-"));
@@ -166,6 +170,8 @@ export class S3Server {
     }
     const refusal = await this.signatureFault(request, body);
     if (refusal !== null) return s3Error(403, refusal);
+    if (this.demandsChecksum && received.method === "PUT" && !hasChecksum(received))
+      return s3Error(400, "InvalidRequest");
     const failed = this.before(received);
     if (failed !== null) return s3Error(failed, "InternalError");
     const answer = await this.carryOut(received);
@@ -192,8 +198,16 @@ export class S3Server {
     const range = headers.get("range");
     const kept = { ...(range === null ? {} : { range }), "content-type": headers.get("content-type") ?? "" };
     const hasBody = method === "PUT" || method === "POST";
-    const answer = await passed(await fetch(url, { method, headers: kept, ...(hasBody && { body }) }));
-    return search.includes("list-type=2") && answer.ok ? sorted(await answer.text()) : answer;
+    const send = () => fetch(url, { method, headers: kept, ...(hasBody && { body }) });
+    if (!search.includes("list-type=2")) return passed(await send());
+    let status = 200;
+    const stored = async (): Promise<string> => {
+      const answer = await send();
+      status = answer.status;
+      return sorted(await answer.text());
+    };
+    const text = await this.list(stored);
+    return new Response(text, { status });
   }
 
   /** Signs the request anew, as its client should have, and compares. */
@@ -238,13 +252,18 @@ export class S3Server {
 }
 
 /** A list in the order of its keys, as every S3 server returns it; that of s3rver is the one of its folder. */
-function sorted(list: string): Response {
+function sorted(list: string): string {
   const items = list.match(/<Contents>.*?<\/Contents>/gs) ?? [];
   const [before = ""] = list.split("<Contents>");
   const after = list.slice(list.lastIndexOf("</Contents>") + (items.length === 0 ? 1 : "</Contents>".length));
   const key = (item: string) => /<Key>(.*?)<\/Key>/.exec(item)?.[1] ?? "";
   const order = items.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
-  return new Response(items.length === 0 ? list : before + order.join("") + after);
+  return items.length === 0 ? list : before + order.join("") + after;
+}
+
+/** Whether a request has the MD5 of its body, which every store understands. */
+function hasChecksum({ headers, body }: S3Request): boolean {
+  return headers.get("content-md5") === createHash("md5").update(body).digest("base64");
 }
 
 async function passed(stored: Response): Promise<Response> {

@@ -1,8 +1,8 @@
-import { writeSync } from "node:fs";
 import { UsageError } from "../../config/command-line.ts";
 import { DEFAULT_URL, readClientSettings, readPingKey } from "../../config/sources.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
+import { writeAll } from "../../kernel/storage/folders.ts";
 import { realDelay } from "../../kernel/time/clock.ts";
 import type { Given } from "../arguments.ts";
 import { printError } from "../output.ts";
@@ -127,7 +127,7 @@ class Tail {
 /** Writes output as it is. A reader that has gone does not end the command. */
 function passOn(descriptor: number, bytes: Uint8Array): void {
   try {
-    for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
+    writeAll(descriptor, bytes);
   } catch {
     // A closed pipe, or a full one that nobody reads.
   }

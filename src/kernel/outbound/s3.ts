@@ -142,13 +142,15 @@ export async function sendToBucket(
   const { method, body, key, query = {}, timeoutMs } = request;
   const search = new URLSearchParams(query).toString();
   const url = `${objectUrl(bucket, key)}${search === "" ? "" : `?${search}`}`;
+  // Stores with retention locks demand a checksum of every upload; all understand this one.
+  const checksum = body === undefined ? {} : { "content-md5": hash("md5", body, "base64") };
   // Loaded on use: most servers upload nothing.
   const { AwsV4Signer } = await import("aws4fetch");
   // The signature has the machine's date, even in tests: the storage compares it with its own clock.
   const signed = await new AwsV4Signer({
     method,
     url,
-    headers: { ...request.headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
+    headers: { ...request.headers, ...checksum, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
     service: "s3",
     region,
     accessKeyId,
@@ -164,6 +166,65 @@ export async function sendToBucket(
     headers: Object.fromEntries(signed.headers),
     requireHttps: !allowsHttp,
   });
+}
+
+/** An object in a list. */
+export interface ListedObject {
+  readonly key: string;
+  readonly bytes: number;
+}
+
+/** A page of a list of objects. */
+export interface ListPage {
+  readonly objects: readonly ListedObject[];
+  /** What the next page is requested with; null on the last one. */
+  readonly next: string | null;
+}
+
+/**
+ * Reads a page of a list (`ListObjectsV2`). `IsTruncated` says whether more follows: an empty or left-over token does not.
+ *
+ * @throws Error for a text that is no whole list, and for a page that is followed by more but does not say how to get it.
+ */
+export function readListPage(xml: string): ListPage {
+  if (!xml.includes("<ListBucketResult") || !xml.includes("</ListBucketResult>"))
+    throw new Error("the storage returned no list of objects");
+  const objects = xml
+    .split("<Contents>")
+    .slice(1)
+    .map((item) => {
+      const [key, bytes] = [element(item, "Key"), Number(element(item, "Size") ?? Number.NaN)];
+      if (key === null || !Number.isSafeInteger(bytes)) throw new Error("the storage's list is malformed");
+      return { key, bytes };
+    });
+  const [isTruncated, token] = [element(xml, "IsTruncated")?.trim(), element(xml, "NextContinuationToken")];
+  // A store without the element has more exactly if it has a token.
+  if (isTruncated === "false" || (isTruncated === undefined && !token)) return { objects, next: null };
+  if (!token)
+    throw new Error("the storage's list is not whole: more objects follow, but it has no token for them");
+  return { objects, next: token };
+}
+
+/** Entities of XML that keys and tokens can contain. */
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos));/g;
+
+/** The text of the first element with a name; null without one. */
+export function element(xml: string, name: string): string | null {
+  const start = xml.indexOf(`<${name}>`);
+  if (start < 0) return null;
+  const from = start + name.length + 2;
+  const end = xml.indexOf("</", from);
+  if (end < 0) return null;
+  return xml
+    .slice(from, end)
+    .replace(ENTITY, (_, decimal?: string, hex?: string, known?: string) =>
+      known === undefined
+        ? String.fromCodePoint(
+            Math.min(0x10ffff, decimal === undefined ? Number(`0x${hex}`) : Number(decimal)),
+          )
+        : (ENTITIES[known] ?? ""),
+    );
 }
 
 /** Why a request failed, for the operator or the owner of the storage. */

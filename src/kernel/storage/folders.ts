@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { errorCode, errorText, StartupError } from "../errors.ts";
 
@@ -48,12 +57,36 @@ export function syncFolder(path: string): void {
   }
 }
 
+/**
+ * Writes all bytes: the last write before a full disk may write only a part, and the next one fails with the reason. Without
+ * `position`, where the file stands: also into a pipe.
+ *
+ * @throws Error if the disk fails or is full.
+ */
+export function writeAll(file: number, bytes: Uint8Array, position: number | null = null): void {
+  for (let written = 0; written < bytes.length; ) {
+    const at = position === null ? null : position + written;
+    written += writeSync(file, bytes, written, bytes.length - written, at);
+  }
+}
+
+/** Reads until the buffer is full or the file ends: one read may return less. Returns the bytes read. */
+export function readWhole(file: number, bytes: Uint8Array, position: number): number {
+  let size = 0;
+  while (size < bytes.length) {
+    const read = readSync(file, bytes, size, bytes.length - size, position + size);
+    if (read === 0) break;
+    size += read;
+  }
+  return size;
+}
+
 /** Replaces a file, complete or not at all, with mode 0600. It is durable when this returns. @throws Error if the disk fails. */
 export function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
   {
     using file = openFile(temporary, "w", 0o600);
-    writeSync(file.fd, text);
+    writeAll(file.fd, Buffer.from(text));
     fsyncSync(file.fd);
   }
   renameSync(temporary, path);

@@ -1,7 +1,6 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import { fdatasyncSync, fstatSync, readSync, rmSync, statSync } from "node:fs";
-import { openFile } from "./folders.ts";
-import { writeAll } from "./log-file.ts";
+import { openFile, writeAll } from "./folders.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "./log-scan.ts";
 import { OfflineDatabase } from "./offline.ts";
 

@@ -1,14 +1,5 @@
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  statSync,
-  writeSync,
-} from "node:fs";
-import { openFile } from "./folders.ts";
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, statSync } from "node:fs";
+import { openFile, readWhole, writeAll } from "./folders.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "./log-scan.ts";
 
 /** Bytes read or written at a time. */
@@ -101,7 +92,7 @@ export class LogFile {
     for (const [number, offset] of this.newestPages(log, frames)) {
       // A page that occurs again later has not been moved: a checkpoint moves only the newest version of each page.
       if (offset >= this.endOf(movedFrames)) continue;
-      if (readSync(log, page, 0, page.length, offset) < page.length)
+      if (readWhole(log, page, offset) < page.length)
         throw new Error(`${this.path} is shorter than expected`);
       writeAll(database, page, (number - 1) * this.pageBytes);
     }
@@ -115,7 +106,8 @@ export class LogFile {
     let pagesInFile = 0;
     for (let frame = 0; frame < frames; frame += 1) {
       const offset = this.startOf(frame);
-      readSync(log, header, 0, header.length, offset);
+      if (readWhole(log, header, offset) < header.length)
+        throw new Error(`${this.path} is shorter than expected`);
       newest.set(header.readUInt32BE(0), offset + FRAME_HEADER_BYTES);
       // The last frame of a commit contains the size of the file: pages beyond it no longer exist.
       pagesInFile = header.readUInt32BE(4) || pagesInFile;
@@ -139,13 +131,6 @@ export class LogFile {
     const { dev, ino } = fstatSync(log.fd);
     if (`${dev}:${ino}` !== this.identity) throw new Error(`${this.path} was replaced`);
     use(log.fd);
-  }
-}
-
-/** Writes all bytes: the last write before a full disk may write only a part, and the next one fails with the reason. */
-export function writeAll(file: number, bytes: Uint8Array, position: number): void {
-  for (let written = 0; written < bytes.length; ) {
-    written += writeSync(file, bytes, written, bytes.length - written, position + written);
   }
 }
 

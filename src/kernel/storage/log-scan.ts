@@ -1,5 +1,5 @@
-import { readSync, statSync } from "node:fs";
-import { openFile } from "./folders.ts";
+import { statSync } from "node:fs";
+import { openFile, readWhole } from "./folders.ts";
 
 /** Bytes of the log's own header. */
 export const LOG_HEADER_BYTES = 32;
@@ -50,7 +50,7 @@ export function scanLog(path: string): LogScan | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) <= LOG_HEADER_BYTES) return null;
   using file = openFile(path, "r");
   const header = Buffer.alloc(LOG_HEADER_BYTES);
-  readSync(file.fd, header, 0, LOG_HEADER_BYTES, 0);
+  if (readWhole(file.fd, header, 0) < LOG_HEADER_BYTES) return null;
   return new Scanner(header).scan(file.fd);
 }
 
@@ -176,17 +176,6 @@ class Scanner {
 function wordsOf(bytes: Buffer, swaps: boolean): Int32Array {
   if (swaps) bytes.swap32();
   return new Int32Array(bytes.buffer, bytes.byteOffset, Math.floor(bytes.length / 4));
-}
-
-/** Reads until the buffer is full or the file ends. Returns the bytes read. */
-function readWhole(file: number, bytes: Buffer, at: number): number {
-  let size = 0;
-  while (size < bytes.length) {
-    const read = readSync(file, bytes, size, bytes.length - size, at + size);
-    if (read === 0) break;
-    size += read;
-  }
-  return size;
 }
 
 function isPageSize(bytes: number): boolean {

@@ -1,6 +1,6 @@
-import { fsyncSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { fsyncSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { Database, type Durability } from "./database.ts";
-import { openFile } from "./folders.ts";
+import { openFile, writeAll } from "./folders.ts";
 import { type Migration, migrate } from "./migrate.ts";
 
 /**
@@ -65,12 +65,12 @@ function unpackInto(fd: number, template: Buffer): void {
       at += bytes;
       left -= bytes;
       if (at < sliceBytes) continue;
-      writeSync(fd, slice);
+      writeAll(fd, slice);
       slice.fill(0);
       at = 0;
     }
   }
-  writeSync(fd, slice, 0, at);
+  writeAll(fd, slice.subarray(0, at));
 }
 
 /**

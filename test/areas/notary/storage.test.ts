@@ -43,7 +43,8 @@ async function deliveries(client: Client = account): Promise<unknown> {
 const NOTHING_BUFFERED = { buffered: 0, last_error: null };
 
 describe("an available storage", () => {
-  test("has the receipt before the log request returns", async () => {
+  test("has the receipt before the log request returns, also if it demands checksums", async () => {
+    s3.demandsChecksum = true;
     await configure();
     const { status, headers, body } = await log(1);
     const location = `${s3.endpoint}/receipts/witness/receipts/1.json`;

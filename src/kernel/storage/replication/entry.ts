@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { ftruncateSync } from "node:fs";
 import { hmacSha256 } from "../../secrets/hmac.ts";
-import { writeAll } from "../log-file.ts";
+import { writeAll } from "../folders.ts";
 import type { StoredPosition } from "./position.ts";
 
 /** SQLite's default page size, which every Ninefold file has. */

@@ -10,8 +10,7 @@ import {
   rmSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { openFile } from "../folders.ts";
-import { writeAll } from "../log-file.ts";
+import { openFile, writeAll } from "../folders.ts";
 import { decodeEntry, type Entry, InvalidEntry, plainHeader, readHeader } from "./entry.ts";
 import type { Position } from "./position.ts";
 
@@ -95,7 +94,12 @@ export class Tail {
     for (const path of [...closed.map((segment) => segment.path), this.path]) {
       if (path === this.path && expected !== null && !existsSync(path)) {
         // Interrupted while a segment was closed.
-        this.create({ ...last, archive, epoch: expected.epoch, first: expected.seq });
+        this.create({
+          ...last,
+          archive,
+          epoch: expected.epoch,
+          first: expected.seq,
+        });
         return true;
       }
       const read = readSegment(path);
@@ -193,7 +197,10 @@ export class Tail {
     const folder = dirname(this.path);
     return readdirSync(folder)
       .filter((file) => file.startsWith(name) && /^\d{1,15}$/.test(file.slice(name.length)))
-      .map((file) => ({ path: join(folder, file), first: Number(file.slice(name.length)) }))
+      .map((file) => ({
+        path: join(folder, file),
+        first: Number(file.slice(name.length)),
+      }))
       .toSorted((a, b) => a.first - b.first);
   }
 }
@@ -245,5 +252,10 @@ function readSegment(path: string): ReadSegment | null {
   } catch (error) {
     if (!(error instanceof InvalidEntry)) throw error;
   }
-  return { line, next, bytes: size, isWhole: LINE_BYTES + size === bytes.length };
+  return {
+    line,
+    next,
+    bytes: size,
+    isWhole: LINE_BYTES + size === bytes.length,
+  };
 }
