@@ -82,6 +82,7 @@ describe("forwarded requests", () => {
     const event = await accepted(server, stripe, body, {
       "stripe-signature": signature,
       "x-svc-event-id": "forged",
+      "x-ninefold-hops": "3",
       "x-own": "1",
       host: "nf.example",
     });
@@ -105,6 +106,7 @@ describe("forwarded requests", () => {
       ["content-type", "application/json"],
       ["x-svc-event-id", event],
       ["x-svc-timestamp", String(Date.parse(received_at))],
+      ["x-ninefold-hops", "4"],
       ["x-own", "2"],
       ["host", new URL(receiver.url).host],
       ["webhook-id", null],

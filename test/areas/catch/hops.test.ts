@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { bucketIdIn } from "../../../src/areas/catch/buckets/own-path.ts";
 import { HOPS_MAX } from "../../../src/kernel/outbound/hops.ts";
 import { expectError } from "../../support/errors.ts";
 import { bucketOf, eventsOf, newBucket, setState } from "./support.ts";
@@ -144,6 +145,24 @@ describe("a 508", () => {
     await advance(MINUTE);
     for (const path of ["forward", "event", "delivery"]) expect(hopsAt(path)).toHaveLength(attempts);
   });
+});
+
+test.each([
+  ["https://hooks.example.com/v1/in/b", "b"],
+  ["http://hooks.example.com/v1/in/b", "b"],
+  ["https://HOOKS.example.com:443/v1/catch/b/below", "b"],
+  ["https://example.com/ninefold/v1/in/b?x=1", "b"],
+  ["https://example.com/v1/in/b", null],
+  ["https://example.com/ninefold/v1/in/", null],
+  ["https://other.example.com/v1/in/b", null],
+  ["https://hooks.example.com:8443/v1/in/b", null],
+  ["http://localhost:9909/v1/in/b", "b"],
+  ["http://[::1]:9909/v1/in/b", "b"],
+  ["http://localhost:9910/v1/in/b", null],
+  ["https://hooks.example.com/v1/out/b", null],
+])("%s leads to the bucket %p", (url, id) => {
+  const own = ["https://hooks.example.com", "https://example.com/ninefold", "http://0.0.0.0:9909"];
+  expect(bucketIdIn(url, own)).toBe(id);
 });
 
 describe("a target in this bucket's own path is rejected", () => {
