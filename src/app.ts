@@ -270,6 +270,7 @@ function createAreas(
       content: (event) => buckets.targets.content(event),
       changed: (tx, event, change) => buckets.targets.changed(tx, event, change),
       bucketsOf: (endpointId) => buckets.targets.bucketsOf(endpointId),
+      forwardsSecretTo: (endpointId) => buckets.targets.forwardsSecretTo(endpointId),
       loopThrough: (endpointId, url, ownUrls) => buckets.targets.loopThrough(endpointId, url, ownUrls),
     },
   });

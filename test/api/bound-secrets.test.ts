@@ -163,6 +163,23 @@ test("new targets of a bucket get a sender's token only from a key that can read
   expect((await writer.patch(path, { targets })).status).toBe(200);
 });
 
+test("an endpoint that gets a sender's token from a bucket is moved only by a key that can read it", async () => {
+  const endpoint = await account.post("/v1/relay/endpoints", { url: HERE });
+  const targets = [{ endpoint_id: endpoint.body["endpoint_id"] }];
+  const bucket = await account.post("/v1/catch/buckets", {
+    targets,
+    provider: "gitlab",
+    signing_secret: SECRET,
+  });
+  expect(bucket.status, bucket.text).toBe(201);
+  const path = `/v1/relay/endpoints/${endpoint.body["endpoint_id"]}`;
+  const writer = await keyWith(["relay:read", "relay:write"]);
+  expectError(await writer.patch(path, { url: ELSEWHERE }), "conflict");
+  expect((await writer.patch(path, { url: BESIDE })).status).toBe(200);
+  const reader = await keyWith(["relay:write", "catch:read"]);
+  expect((await reader.patch(path, { url: ELSEWHERE })).status).toBe(200);
+});
+
 describe("a customer with a portal link", () => {
   test("cannot move an endpoint with headers of the account, and learns nothing of keys", async () => {
     const made = await account.post("/v1/relay/endpoints", { url: HERE, owner_id: OWNER, headers: HEADERS });

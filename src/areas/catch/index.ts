@@ -33,7 +33,10 @@ interface CatchArea extends ApiArea {
   readonly card: OverviewCard;
   readonly resources: ProjectResources;
   /** The events that are delivered to endpoints. */
-  readonly targets: Pick<Targets, "has" | "content" | "changed" | "bucketsOf" | "loopThrough">;
+  readonly targets: Pick<
+    Targets,
+    "has" | "content" | "changed" | "bucketsOf" | "forwardsSecretTo" | "loopThrough"
+  >;
   readonly exported: AreaExport;
   /** Resumes forwarding after a restart. Call it before the scheduler starts. */
   readonly resume: () => Promise<void>;

@@ -571,19 +571,27 @@ function sealContext(bucketId: string): string {
   return `catch-signing-secret:${bucketId}`;
 }
 
+/** Whether the sender sends the secret itself, so that each event has it. */
+export function forwardsSecret({
+  signing_secret,
+  settings,
+}: Pick<BucketActor, "signing_secret" | "settings">): boolean {
+  const isToken = settings.preset?.schemes.some(({ algorithm }) => algorithm === "token") === true;
+  return isToken && signing_secret !== null;
+}
+
 /**
- * Where the sender sends the secret itself, each event has it: keys without `catch:read` cannot read events, and may not
- * have them sent elsewhere.
+ * Keys without `catch:read` cannot read events, and may not have those with a secret sent elsewhere.
  *
  * @throws ApiError `conflict`
  */
 function assertTokenStays(
   caller: Caller,
-  { signing_secret, settings, target_url }: BucketActor,
+  bucket: BucketActor,
   { signing_secret: given, target_url: url, targets = [] }: BucketUpdateBody,
 ): void {
-  const isSent = settings.preset?.schemes.some(({ algorithm }) => algorithm === "token") === true;
-  if (!isSent || signing_secret === null || given !== undefined || hasScope(caller, "catch:read")) return;
+  if (!forwardsSecret(bucket) || given !== undefined || hasScope(caller, "catch:read")) return;
+  const { settings, target_url } = bucket;
   const known = new Set(settings.targets.map(({ endpoint_id }) => endpoint_id));
   const field = isOtherOrigin(target_url, url ?? null) ? "target_url" : "targets";
   const isNew =

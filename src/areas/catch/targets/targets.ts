@@ -2,7 +2,13 @@ import { findExcess, JSON_LEVELS_MAX } from "../../../json-text.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { BucketActor, Buckets, CatchDeps, EndpointDelivery } from "../buckets/buckets.ts";
+import {
+  type BucketActor,
+  type Buckets,
+  type CatchDeps,
+  type EndpointDelivery,
+  forwardsSecret,
+} from "../buckets/buckets.ts";
 import { bucketIdIn } from "../buckets/own-path.ts";
 import type { EventStatus } from "../domain.ts";
 import type { FailureNotices } from "../forwarding/failure-notices.ts";
@@ -116,6 +122,14 @@ export class Targets {
   /** Ids of some buckets that deliver to an endpoint. */
   bucketsOf(endpointId: string): string[] {
     return this.deps.store.bucketsWithTarget(endpointId).map(({ id }) => id);
+  }
+
+  /** Whether a bucket delivers events to an endpoint that contain a secret of their sender. */
+  forwardsSecretTo(endpointId: string): boolean {
+    return this.bucketsOf(endpointId).some((id) => {
+      const bucket = this.buckets.find(id);
+      return bucket !== undefined && forwardsSecret(bucket);
+    });
   }
 
   /**

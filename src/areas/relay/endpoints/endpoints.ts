@@ -3,7 +3,7 @@ import { compileFilter } from "../../../kernel/data/filter.ts";
 import { serializeMetadata } from "../../../kernel/data/owner.ts";
 import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { type Caller, hasScope } from "../../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
@@ -13,7 +13,7 @@ import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
-import { assertSecretStays } from "../../../kernel/secrets/bound-secret.ts";
+import { assertSecretStays, isOtherOrigin } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
@@ -205,7 +205,7 @@ export class Endpoints {
     const { name = before.row.name, custom = before.custom, state, metadata, secret, terms } = input;
     const { owner_id } = before.row;
     if (terms.url !== undefined) this.assertNoLoop(endpoint_id, terms.url, ownUrls);
-    assertChangeable(caller, before, input);
+    this.assertChangeable(caller, before, input);
     if (name !== before.row.name) this.assertFree(project.ref, name);
     if (owner_id !== null) assertNoNotices(terms.event_types ?? []);
     const subscribed = subscribesToNotices(before.terms.event_types);
@@ -399,6 +399,24 @@ export class Endpoints {
       throw invalidField("url", `must not lead to the bucket ${bucketId}, which delivers to this endpoint`);
   }
 
+  /** @throws ApiError `conflict` for another owner, and for another origin without the secrets that are sent there */
+  private assertChangeable(caller: Caller, { row, terms, custom }: Endpoint, input: EndpointInput): void {
+    if (input.ownerId !== undefined && input.ownerId !== row.owner_id)
+      throw new ApiError(
+        "conflict",
+        "The owner of an endpoint cannot be changed: its deliveries belong to the owner. Create an endpoint for the new owner, and delete this one.",
+      );
+    const moved = { field: "url", before: terms.url, after: input.terms.url ?? terms.url };
+    if (input.custom === undefined && hasSecrets(custom))
+      assertSecretStays(caller, { ...moved, secretField: "headers" });
+    if (!isOtherOrigin(moved.before, moved.after) || hasScope(caller, "catch:read")) return;
+    if (!this.deps.source.forwardsSecretTo(row.endpoint_id)) return;
+    throw new ApiError(
+      "conflict",
+      "url leads to another origin, and buckets deliver events to this endpoint that contain the secret of their sender. Use a key that also has the scope catch:read, or change the targets of the buckets.",
+    );
+  }
+
   private assertMaySubscribe(projectRef: number): void {
     const all = this.deps.registry.ofProject(projectRef);
     const subscribers = all.filter(({ terms }) => subscribesToNotices(terms.event_types));
@@ -413,18 +431,6 @@ export class Endpoints {
     if (Object.keys(custom).length === 0) return null;
     return this.deps.vault.seal(JSON.stringify(custom), endpointSealContext(endpointId));
   }
-}
-
-/** @throws ApiError `conflict` for another owner, and for another origin without the headers that are sent there */
-function assertChangeable(caller: Caller, { row, terms, custom }: Endpoint, input: EndpointInput): void {
-  if (input.ownerId !== undefined && input.ownerId !== row.owner_id)
-    throw new ApiError(
-      "conflict",
-      "The owner of an endpoint cannot be changed: its deliveries belong to the owner. Create an endpoint for the new owner, and delete this one.",
-    );
-  if (input.custom !== undefined || !hasSecrets(custom)) return;
-  const moved = { field: "url", before: terms.url, after: input.terms.url ?? terms.url };
-  assertSecretStays(caller, { ...moved, secretField: "headers" });
 }
 
 /** What an error about a limit says of deleted endpoints. */

@@ -31,6 +31,8 @@ export interface EventSource {
   changed(tx: Tx, event: InboundEvent, change: EventChange): void;
   /** Ids of some buckets that deliver to an endpoint. */
   bucketsOf(endpointId: string): readonly string[];
+  /** Whether a bucket delivers events to an endpoint that contain a secret of their sender. */
+  forwardsSecretTo(endpointId: string): boolean;
   /**
    * The bucket that delivers to an endpoint and receives what is sent to `url`; null if there is none. `ownUrls`: starts of
    * this server's URLs.
