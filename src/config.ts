@@ -12,6 +12,7 @@ import {
   readConfigFile,
   readEnvironment,
   type Source,
+  type TierTables,
 } from "./config/sources.ts";
 import { FIGURE_NAMES, type ReadValue, readTiers, readValue } from "./config/values.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
@@ -133,12 +134,12 @@ export function resolveArchiveConfig(
 /** Same as {@link loadConfig}, for commands that have parsed their flags. @throws StartupError, UsageError */
 export function resolveConfig(flags: Given, environment: Environment = process.env): Config {
   assertKnownVariables(environment);
-  const { options, values, tierTable } = resolveOptions(flags, environment, OPTIONS);
+  const { options, values, tierTables } = resolveOptions(flags, environment, OPTIONS);
   const path = values.config ?? "";
-  const tiers = readTiers(tierTable, path);
+  const tiers = readTiers(tierTables);
   const optionsSet = OPTIONS.filter(({ name }) => options.get(name)?.source !== "default");
   const names = optionsSet.map(({ fileName }) => fileName);
-  const settings = settingsOf(options, tiers, tierTable, path);
+  const settings = settingsOf(options, tiers, tierTables.tables, path);
   assertPeerWitness(values.witness_name, values.witnessed);
   const variables = ignoredVariables(environment);
   const ignored = variables.length === 0 ? {} : { ignoredVariables: variables };
@@ -146,6 +147,9 @@ export function resolveConfig(flags: Given, environment: Environment = process.e
 }
 
 type Resolved = ReadonlyMap<OptionName, ReadValue>;
+
+/** Without a file. */
+const NO_TIERS: TierTables = { tables: undefined, placeOf: () => "" };
 
 function resolveOptions(flags: Given, environment: Environment, options: readonly Option[]) {
   const variables = readEnvironment(environment, options);
@@ -162,7 +166,7 @@ function resolveOptions(flags: Given, environment: Environment, options: readonl
     if (!resolved.has(name)) resolved.set(name, { value, source: "default", origin: "" });
   }
   const values = Object.fromEntries([...resolved].map(([name, { value }]) => [name, value]));
-  return { options: resolved as Resolved, values: values as Values, tierTable: file?.tiers };
+  return { options: resolved as Resolved, values: values as Values, tierTables: file?.tiers ?? NO_TIERS };
 }
 
 function assemble(values: Values, tiers: Tiers) {

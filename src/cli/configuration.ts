@@ -73,7 +73,7 @@ export function exportConfiguration(given: Given): Promise<number> {
     for (const project of projects.filter(isWanted))
       exported.push(await exportProject(new ProjectApi(api, project), kinds));
     print(textOf(exported));
-    for (const note of exported.flatMap(({ notes }) => notes)) printError(note);
+    for (const note of new Set(exported.flatMap(({ notes }) => notes))) printError(note);
     const variables = exported.flatMap((one) => one.variables);
     if (variables.length > 0) printError(`Secrets are read from the environment: ${variables.join(", ")}.`);
     return 0;

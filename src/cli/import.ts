@@ -58,7 +58,7 @@ async function printed(run: (draft: Draft) => void | Promise<void>): Promise<num
 }
 
 function fileText(path: string): string {
-  return readText(path === "-" ? "/dev/stdin" : path, "import", INPUT_BYTES_MAX);
+  return readText(path === "-" ? "/dev/stdin" : path, "import", { bytesMax: INPUT_BYTES_MAX });
 }
 
 /** Loads checks and integrations. @throws StartupError with the URL and the reason. */

@@ -138,10 +138,17 @@ export function readUpgradeSettings(environment: Environment = process.env): Upg
   return { feed: feed === "" ? null : feed, publicKey: publicKey === "" ? null : publicKey };
 }
 
+/** The tables of tiers of a configuration file, and where they stand in it. */
+export interface TierTables {
+  readonly tables: unknown;
+  /** The file with the line of a tier's table, or of a limit in it: `ninefold.toml:12`. */
+  readonly placeOf: (tier: string, limit?: string) => string;
+}
+
 /** The configuration file: its options, and its tables for tiers. */
 export interface ConfigFile {
   readonly given: Given;
-  readonly tiers: unknown;
+  readonly tiers: TierTables;
 }
 
 /** @throws StartupError when the file cannot be read, is not TOML, or names something unknown. */
@@ -163,7 +170,17 @@ export function readConfigFile(path: string): ConfigFile {
     throw new StartupError(`${path}${line}: there is no option "${unknown}".${didYouMean(unknown, names)}`);
   }
   const read = ({ fileName }: Option) => ({ value: values.get(fileName), origin: `${path}: ${fileName}` });
-  return { given: gathered("file", read, options), tiers };
+  const placeOf = (tier: string, limit?: string): string => path + lineOfTier(text, tier, limit);
+  return { given: gathered("file", read, options), tiers: { tables: tiers, placeOf } };
+}
+
+/** `:12` for the line of `[tiers.<tier>]`, or of a limit in this table; empty if it cannot be found. */
+function lineOfTier(text: string, tier: string, limit: string | undefined): string {
+  const lines = text.split("\n");
+  const table = lines.findIndex((one) => one.replaceAll(/[\s"']/g, "") === `[tiers.${tier}]`);
+  if (table < 0 || limit === undefined) return table < 0 ? "" : `:${table + 1}`;
+  const line = lines.findIndex((one, at) => at > table && one.split("=")[0]?.trim() === limit);
+  return `:${(line < 0 ? table : line) + 1}`;
 }
 
 /** `:12` for the line of an option in a file; empty if it cannot be found, for example in an inline table. */
@@ -252,11 +269,21 @@ function flattened(table: Record<string, unknown>, path: string): Map<string, un
 export const TEXT_BYTES_MAX = 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
+/** The maximum size of a file, and what to do about a larger one. */
+interface TextLimits {
+  readonly bytesMax?: number;
+  readonly hint?: string;
+}
+
 /**
  * Reads a file of settings or a secret; a pipe will do. `what` is what names it, for messages.
  * @throws StartupError when it cannot be read, or is larger than `bytesMax` ({@link TEXT_BYTES_MAX} by default).
  */
-export function readText(path: string, what: string, bytesMax: number = TEXT_BYTES_MAX): string {
+export function readText(
+  path: string,
+  what: string,
+  { bytesMax = TEXT_BYTES_MAX, hint = "that is another file" }: TextLimits = {},
+): string {
   let bytes: Buffer;
   try {
     bytes = readUpTo(path, bytesMax + 1);
@@ -264,7 +291,7 @@ export function readText(path: string, what: string, bytesMax: number = TEXT_BYT
     throw new StartupError(`${what}: ${path} cannot be read (${errorText(error)}).`);
   }
   if (bytes.length <= bytesMax) return bytes.toString("utf8");
-  throw new StartupError(`${what}: ${path} is larger than ${bytesMax} bytes: that is another file.`);
+  throw new StartupError(`${what}: ${path} is larger than ${bytesMax} bytes: ${hint}.`);
 }
 
 /**

@@ -6,9 +6,9 @@ import {
   type TierLimits,
   type Tiers,
 } from "../kernel/limits/tiers.ts";
-import { UsageError } from "./command-line.ts";
+import { didYouMean, UsageError } from "./command-line.ts";
 import type { Schema, Value } from "./options.ts";
-import type { GivenValue } from "./sources.ts";
+import type { GivenValue, TierTables } from "./sources.ts";
 
 /** A given value, once it is read. */
 export interface ReadValue extends GivenValue {
@@ -74,13 +74,19 @@ export const FIGURE_NAMES: ReadonlyMap<string, keyof TierLimits> = new Map(
 );
 
 /** The table of tiers, with the file's `[tiers.<name>]` laid over it. @throws StartupError */
-export function readTiers(table: unknown, path: string): Tiers {
+export function readTiers({ tables, placeOf }: TierTables): Tiers {
   const tiers = { ...DEFAULT_TIERS };
-  for (const [tier, overrides] of entriesOf(table ?? {}, `${path}: tiers`, "tables such as [tiers.free]")) {
+  for (const [tier, overrides] of entriesOf(
+    tables ?? {},
+    `${placeOf("")}: tiers`,
+    "tables such as [tiers.free]",
+  )) {
     const name = TIER_NAMES.find((candidate) => candidate === tier);
     if (name === undefined)
-      throw new StartupError(`${path}: there is no tier "${tier}": ${TIER_NAMES.join(", ")}.`);
-    const given = readFigures(overrides, `${path}: tiers.${tier}`);
+      throw new StartupError(
+        `${placeOf(tier)}: there is no tier "${tier}": ${TIER_NAMES.join(", ")}.${didYouMean(tier, TIER_NAMES)}`,
+      );
+    const given = readLimits(overrides, tier, placeOf);
     const { requestsPerMinute } = given;
     const derived =
       requestsPerMinute === undefined ? {} : { accountRequestsPerMinute: accountCeiling(requestsPerMinute) };
@@ -89,21 +95,26 @@ export function readTiers(table: unknown, path: string): Tiers {
   return tiers;
 }
 
-function readFigures(overrides: unknown, where: string): Partial<TierLimits> {
-  const figures = entriesOf(overrides, where, "a table").map(([name, value]) => {
-    const figure = FIGURE_NAMES.get(name);
-    if (figure === undefined) throw new StartupError(`${where}: there is no figure "${name}".`);
+function readLimits(overrides: unknown, tier: string, placeOf: TierTables["placeOf"]): Partial<TierLimits> {
+  const entries = entriesOf(overrides, `${placeOf(tier)}: tiers.${tier}`, "a table");
+  const limits = entries.map(([name, value]) => {
+    const limit = FIGURE_NAMES.get(name);
+    if (limit === undefined)
+      throw new StartupError(
+        `${placeOf(tier, name)}: tiers.${tier}: there is no figure "${name}".${didYouMean(name, [...FIGURE_NAMES.keys()])}`,
+      );
     // Credits may be none; everything else divides or bounds something, and starts at one.
-    const minimum = figure === "monthlyCredits" ? 0 : 1;
+    const minimum = limit === "monthlyCredits" ? 0 : 1;
     const schema = {
       type: "integer",
       title: "an integer",
       minimum,
       maximum: Number.MAX_SAFE_INTEGER,
     } as const;
-    return [figure, readValue(schema, { value, source: "file", origin: `${where}.${name}` })];
+    const origin = `${placeOf(tier, name)}: tiers.${tier}.${name}`;
+    return [limit, readValue(schema, { value, source: "file", origin })];
   });
-  return Object.fromEntries(figures);
+  return Object.fromEntries(limits);
 }
 
 function entriesOf(table: unknown, where: string, wanted: string): [string, unknown][] {

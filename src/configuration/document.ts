@@ -1,13 +1,16 @@
 import {
   type Alias,
+  Composer,
+  CST,
   type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
-  parseAllDocuments,
+  Parser,
   type YAMLMap,
 } from "yaml";
 import { StartupError } from "../kernel/errors.ts";
@@ -16,8 +19,12 @@ import { StartupError } from "../kernel/errors.ts";
 export const DEPTH_MAX = 64;
 /** Values of a file, aliases followed: a file of the largest size has fewer without them. */
 const VALUES_MAX = 200_000;
-/** Aliases of a file: each is looked up in the whole document. */
-export const ALIASES_MAX = 100;
+/** Aliases of a file: one for each of the resources that fit into a file of the largest size. */
+export const ALIASES_MAX = 10_000;
+/** Documents of a file: each is a project, and an account has fewer. */
+export const DOCUMENTS_MAX = 1_000;
+/** The key of a mapping whose value is merged into it. */
+const MERGE_KEY = "<<";
 
 /** Where something stands in a file, both from 1. */
 export interface Place {
@@ -59,77 +66,183 @@ export class FileError extends StartupError {
 }
 
 /**
- * Parses YAML 1.2, and JSON, which is a part of it.
- * @throws FileError for a mistake, a duplicate key, and a file that is nested too deeply or expands to too many values.
+ * Parses YAML 1.2, with merge keys (`<<: *name`), and JSON, which is a part of it.
+ * @throws FileError for a mistake, a duplicate key, and a file that is nested too deeply, has too many documents or aliases,
+ * or expands to too many values.
  */
 export function parseDocuments(file: string, text: string): FileValue[] {
   assertShallow(file, text);
   const lines = new LineCounter();
-  const options = {
+  const composer = new Composer({
     version: "1.2",
-    lineCounter: lines,
     prettyErrors: false,
     stringKeys: true,
     // The parser compares each key with all others: below, a map finds the duplicates.
     uniqueKeys: false,
-  } as const;
-  const documents = [parseAllDocuments(text, options)].flat();
-  return documents.map((document) => new Conversion(file, lines, document).convert());
+  });
+  const conversion = new Conversion(file, lines);
+  // One after another: the first mistake ends it.
+  return Array.from(composer.compose(tokensOf(file, text, lines)), (document) =>
+    conversion.convert(document),
+  );
 }
 
-/** Converts the nodes of a document, within the limits. */
+/** Lexemes that stand for no text of the file. */
+const MARKS: readonly (string | null)[] = ["doc-mode", "flow-error-end", "scalar"];
+
+/** The tokens of a file. What has too many of a kind ends here, before anything is built of it. @throws FileError */
+function* tokensOf(file: string, text: string, lines: LineCounter): Generator<CST.Token> {
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  const counted = {
+    documents: { count: 0, max: DOCUMENTS_MAX },
+    aliases: { count: 0, max: ALIASES_MAX },
+    // A mapping has two lexemes for each of its values.
+    values: { count: 0, max: 2 * VALUES_MAX },
+  };
+  let offset = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    const type = CST.tokenType(lexeme);
+    const what = COUNTED.get(type);
+    if (what !== undefined) {
+      const one = counted[what];
+      one.count += 1;
+      if (one.count > one.max) {
+        const { line, col } = lines.linePos(offset);
+        throw new FileError(file, { line, column: col }, `has more than ${one.max} ${what}`);
+      }
+    }
+    yield* parser.next(lexeme);
+    if (!MARKS.includes(type)) offset += lexeme.length;
+  }
+  yield* parser.end();
+}
+
+/** What a lexeme counts as. A value has at least one of these. */
+const COUNTED: ReadonlyMap<string | null, "documents" | "aliases" | "values"> = new Map([
+  ["doc-start", "documents"],
+  ["doc-end", "documents"],
+  ["alias", "aliases"],
+  ["scalar", "values"],
+  ["single-quoted-scalar", "values"],
+  ["double-quoted-scalar", "values"],
+  ["comma", "values"],
+  ["seq-item-ind", "values"],
+  ["explicit-key-ind", "values"],
+  ["flow-seq-start", "values"],
+  ["flow-map-start", "values"],
+  ["flow-seq-end", "values"],
+  ["flow-map-end", "values"],
+  ["anchor", "values"],
+  ["tag", "values"],
+]);
+
+/** A value with an anchor, and how much it adds where an alias stands for it. */
+interface Anchored {
+  readonly value: FileValue;
+  readonly values: number;
+  readonly height: number;
+}
+
+/** Converts the nodes of the documents of a file, within the limits. */
 class Conversion {
   private values = 0;
-  private aliases = 0;
+  /** Levels of the deepest value that was converted last. */
+  private deepest = 0;
+  /** By name; null while the value is being converted. A later anchor replaces one of the same name. */
+  private anchors = new Map<string, Anchored | null>();
 
   constructor(
     private readonly file: string,
     private readonly lines: LineCounter,
-    private readonly document: Document,
   ) {}
 
-  convert(): FileValue {
-    const [mistake] = this.document.errors;
+  convert({ errors, contents }: Document): FileValue {
+    const [mistake] = errors;
     if (mistake !== undefined)
       throw new FileError(
         this.file,
         this.placeOf(mistake.pos[0]),
         `is not YAML: ${mistake.message.split("\n", 1)[0]}`,
       );
-    return this.value(this.document.contents, 1, { line: 1, column: 1 });
+    this.anchors = new Map();
+    return this.value(contents, 1, { line: 1, column: 1 });
   }
 
   /** `from`: the place of what the node belongs to. */
   private value(node: Node | null, depth: number, from: Place): FileValue {
     const at = node?.range ? this.placeOf(node.range[0]) : from;
-    this.values += 1;
-    if (depth > DEPTH_MAX) throw new FileError(this.file, at, `is nested deeper than ${DEPTH_MAX} levels`);
-    if (this.values > VALUES_MAX)
-      throw new FileError(this.file, at, `expands to more than ${VALUES_MAX} values`);
-    if (isAlias(node)) return this.aliased(node, depth, at);
+    if (isAlias(node)) return this.aliased(node, depth, at).value;
+    const anchor = isMap(node) || isSeq(node) || isScalar(node) ? node.anchor : undefined;
+    if (anchor === undefined) return this.plain(node, depth, at);
+    this.anchors.set(anchor, null);
+    const before = { values: this.values, deepest: this.deepest };
+    this.deepest = depth;
+    const value = this.plain(node, depth, at);
+    const height = this.deepest - depth;
+    this.anchors.set(anchor, { value, values: this.values - before.values, height });
+    this.deepest = Math.max(this.deepest, before.deepest);
+    return value;
+  }
+
+  private plain(node: Node | null, depth: number, at: Place): FileValue {
+    this.add(1, depth, at);
     if (isMap<Node, Node | null>(node)) return this.map(node, depth, at);
     if (isSeq<Node>(node))
       return { kind: "list", at, items: node.items.map((item) => this.value(item, depth + 1, at)) };
     return this.scalar(node, at);
   }
 
-  private aliased(alias: Alias, depth: number, at: Place): FileValue {
-    this.aliases += 1;
-    if (this.aliases > ALIASES_MAX)
-      throw new FileError(this.file, at, `has more than ${ALIASES_MAX} aliases`);
-    return this.value(alias.resolve(this.document) ?? null, depth + 1, at);
+  /** Counts values that are at most so deep. */
+  private add(values: number, deepest: number, at: Place): void {
+    this.values += values;
+    this.deepest = Math.max(this.deepest, deepest);
+    if (deepest > DEPTH_MAX) throw this.tooDeep(at);
+    if (this.values > VALUES_MAX)
+      throw new FileError(this.file, at, `expands to more than ${VALUES_MAX} values`);
+  }
+
+  private tooDeep(at: Place): FileError {
+    return new FileError(this.file, at, `is nested deeper than ${DEPTH_MAX} levels`);
+  }
+
+  private aliased({ source }: Alias, depth: number, at: Place): Anchored {
+    const found = this.anchors.get(source);
+    if (found === undefined)
+      throw new FileError(this.file, at, `there is no anchor &${source} before this alias`);
+    // It contains itself.
+    if (found === null) throw this.tooDeep(at);
+    this.add(found.values, depth + found.height, at);
+    return found;
   }
 
   private map({ items }: YAMLMap<Node, Node | null>, depth: number, at: Place): FileMap {
-    const entries: Map<string, { at: Place; value: FileValue }> = new Map();
+    const own: Map<string, { at: Place; value: FileValue }> = new Map();
+    const merged: FileMap["entries"][] = [];
     for (const { key, value } of items) {
       const keyAt = key.range ? this.placeOf(key.range[0]) : at;
       const name = isScalar(key) ? String(key.value) : "";
-      if (entries.has(name))
-        throw new FileError(this.file, keyAt, `${name} occurs twice: remove one of them`);
-      entries.set(name, { at: keyAt, value: this.value(value, depth + 1, keyAt) });
+      if (own.has(name)) throw new FileError(this.file, keyAt, `${name} occurs twice: remove one of them`);
+      const converted = this.value(value, depth + 1, keyAt);
+      own.set(name, { at: keyAt, value: converted });
+      if (isScalar(key) && key.type === "PLAIN" && name === MERGE_KEY) {
+        own.delete(name);
+        merged.push(...this.sources(converted));
+      }
     }
+    if (merged.length === 0) return { kind: "map", at, entries: own };
+    // Its own fields come first, then those of the first source that has them.
+    const entries = new Map([...merged.toReversed(), own].flatMap((one) => [...one]));
     return { kind: "map", at, entries };
+  }
+
+  /** The fields that a merge key adds. */
+  private sources(value: FileValue): FileMap["entries"][] {
+    const all = value.kind === "list" ? value.items : [value];
+    return all.map((one) => {
+      if (one.kind === "map") return one.entries;
+      throw new FileError(this.file, value.at, "<< must be a mapping or a list of mappings, such as *name");
+    });
   }
 
   private scalar(node: Node | null, at: Place): FileScalar {

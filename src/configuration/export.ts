@@ -26,6 +26,7 @@ export async function exportProject(api: ProjectApi, kinds: readonly Kind[]): Pr
     const items = await api.list(kind);
     const whole = kind.onlyRead.length === 0 ? items : await api.readAll(kind, items);
     named.set(kind.section, byName(kind, whole, notes));
+    if (kind.facts.createOnly === true) notes.push(...(await notesOfKeys(api, kind, items.length)));
   }
   const nameOf = (section: string, id: string): string => {
     const kind = kinds.find((one) => one.section === section);
@@ -47,12 +48,24 @@ export async function exportProject(api: ProjectApi, kinds: readonly Kind[]): Pr
   return { document, variables, notes };
 }
 
+async function notesOfKeys(api: ProjectApi, kind: Kind, exported: number): Promise<string[]> {
+  const ofAccount = await api.countOfAccount(kind);
+  return [
+    ...(exported === 0
+      ? []
+      : ["Keys are exported without their secrets: apply creates those that are missing, with new secrets."]),
+    ...(ofAccount === 0
+      ? []
+      : [
+          `${ofAccount} ${kind.section} of the account were not exported: a file has the keys of projects alone.`,
+        ]),
+  ];
+}
+
 /** The text of a file with these projects. */
 export function textOf(exported: readonly Exported[]): string {
   return exported
-    .map(({ document }, index) =>
-      stringify({ ...(index === 0 ? { ninefold: 1 } : {}), ...document }, { lineWidth: 0 }),
-    )
+    .map(({ document }) => stringify({ ninefold: 1, ...document }, { lineWidth: 0 }))
     .join("---\n");
 }
 

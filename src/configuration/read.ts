@@ -1,6 +1,7 @@
 import { type TSchema, Kind as TypeKind } from "@sinclair/typebox";
 import { durationUnitOf, readDuration } from "../kernel/data/duration.ts";
 import { nearestName } from "../kernel/data/nearest-name.ts";
+import { rejectionBy } from "../kernel/errors.ts";
 import { fieldMessages } from "../kernel/http/requests/validate.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { FileError, type FileMap, type FileValue, type Place, parseDocuments, plainOf } from "./document.ts";
@@ -86,10 +87,12 @@ class Reader {
     const known = ["ninefold", "project", "name", "description", ...sections];
     this.assertKnown(map, known, "section");
     const version = map.entries.get("ninefold");
-    if (version === undefined ? isFirst : plainOf(version.value) !== 1)
+    if (version === undefined && isFirst)
+      throw this.error(map.at, "the version of the format is missing: write ninefold: 1");
+    if (version !== undefined && plainOf(version.value) !== 1)
       throw this.error(
-        version?.value.at ?? map.at,
-        "the version of the format is missing: write ninefold: 1",
+        version.value.at,
+        "this version of Ninefold reads format 1 alone: write ninefold: 1, or use a version that reads the format of the file",
       );
     const text = (name: string) => {
       const entry = map.entries.get(name);
@@ -324,12 +327,19 @@ export function problemOf(
       found ??= path;
       return path.replaceAll("/", ".");
     });
-    const [first] = Object.entries(messages);
+    const all = isCreate ? { ...own, ...body } : body;
+    const rejected = isCreate && Object.keys(messages).length === 0 ? checkedBy(kind, all) : messages;
+    const [first] = Object.entries(rejected);
     if (first === undefined) continue;
     const [field, [message = ""] = []] = first;
-    return { pointer: `/${found ?? ""}`, field, message };
+    return { pointer: `/${found ?? field.replaceAll(".", "/")}`, field, message };
   }
   return null;
+}
+
+/** What the service finds wrong with a creation that the schema accepts, by field. */
+function checkedBy({ facts }: Kind, body: object): Readonly<Record<string, readonly string[]>> {
+  return rejectionBy(() => facts.check?.(body as never))?.details.fields ?? {};
 }
 
 /** The body of a request with some fields. */

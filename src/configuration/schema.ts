@@ -42,6 +42,7 @@ export function fileSchema(kinds: readonly Kind[]): Json {
       description: { type: ["string", "null"], description: "Description of the project." },
       ...sections,
     },
+    required: ["ninefold"],
     additionalProperties: false,
   };
 }

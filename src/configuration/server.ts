@@ -33,19 +33,30 @@ export class ProjectApi {
 
   /** The resources of a kind in this project. */
   async list(kind: Kind): Promise<readonly JsonObject[]> {
-    const { facts, listPath, itemsKey } = kind;
+    const { facts, listPath } = kind;
     if (facts.isSingle === true) {
       const found = await this.sendOrNull("GET", listPath);
       return found === null ? [] : [found];
     }
-    const items = await pagesOf((query) => this.send("GET", withQuery(listPath, query)), itemsKey);
+    const items = await this.active(kind);
     // The list of keys has those of the whole account.
     return items.filter(
       (item) =>
         (item["project_id"] === undefined || item["project_id"] === this.project.id) &&
-        (item["revoked_at"] ?? null) === null &&
         item["has_name"] !== false,
     );
+  }
+
+  /** How many resources of a kind belong to the account and to none of its projects. */
+  async countOfAccount(kind: Kind): Promise<number> {
+    const items = kind.facts.isSingle === true ? [] : await this.active(kind);
+    return items.filter((item) => item["project_id"] === null).length;
+  }
+
+  /** The resources in the list of a kind, without those that are revoked. */
+  private async active({ listPath, itemsKey }: Kind): Promise<readonly JsonObject[]> {
+    const items = await pagesOf((query) => this.send("GET", withQuery(listPath, query)), itemsKey);
+    return items.filter((item) => (item["revoked_at"] ?? null) === null);
   }
 
   /** The response to a resource of its own, for each of some. */

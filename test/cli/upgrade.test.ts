@@ -149,8 +149,13 @@ describe("upgrade --check", () => {
     expect(error).toContain(" could not be loaded: ");
   });
 
+  test("without --check it is an invalid command line", async () => {
+    const { code, out, error } = await ninefold(["upgrade"]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(error).toContain("ninefold upgrade installs nothing. Add --check to look for a newer version.");
+  });
+
   test.each([
-    [[], "ninefold upgrade installs nothing. Add --check to look for a newer version."],
     [
       ["--check", "--feed", "https://example.com"],
       "Set the URL of the feed with --feed or NINEFOLD_UPGRADE_FEED, and its public key with --public-key or NINEFOLD_UPGRADE_PUBLIC_KEY.",

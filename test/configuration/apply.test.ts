@@ -217,6 +217,12 @@ describe("mistakes, each with its line and column, before anything is changed", 
   test.each([
     ["an empty file", "", "f.yaml:1:1: is empty"],
     ["no version", "flags: {}\n", "f.yaml:1:1: the version of the format is missing: write ninefold: 1"],
+    ["another version", "ninefold: 2\n", "f.yaml:1:11: this version of Ninefold reads format 1 alone"],
+    [
+      "an unknown scope",
+      'ninefold: 1\nkeys:\n  web: { prefix: sm, scopes: ["gate:raed"] }\n',
+      "f.yaml:3:22: keys.web: scopes",
+    ],
     ["not YAML", "a: [1\n", "f.yaml:2:1: is not YAML"],
     [
       "an unknown section",

@@ -162,6 +162,13 @@ describe("tiers", () => {
     ["[tiers.constructor]\nbuckets = 1", 'there is no tier "constructor"'],
     ["[tiers.free]\ntoString = 1", 'tiers.free: there is no figure "toString".'],
     ["[tiers.free]\nbukets = 1", 'tiers.free: there is no figure "bukets".'],
+    [
+      "# a\n[tiers.free]\n\nbukets = 1",
+      '.toml:4: tiers.free: there is no figure "bukets". Did you mean buckets?',
+    ],
+    ["\n[tiers.fre]\nbuckets = 1", '.toml:2: there is no tier "fre"'],
+    ["[tiers.fre]\nbuckets = 1", "Did you mean free?"],
+    ["[tiers.pro]\n[tiers.free]\nbuckets = 0", ":3: tiers.free.buckets must be an integer from 1"],
     ["[tiers.free]\nbuckets = 0", "tiers.free.buckets must be an integer from 1 to 9007199254740991."],
     ["[tiers.free]\nbuckets = 1.5", "tiers.free.buckets must be an integer"],
     ["[tiers.free]\nmonthly_credits = -1", "tiers.free.monthly_credits must be an integer from 0"],

@@ -1,4 +1,5 @@
 import { version as ownVersion } from "../../../package.json" with { type: "json" };
+import { UsageError } from "../../config/command-line.ts";
 import { readUpgradeSettings } from "../../config/sources.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
@@ -33,7 +34,7 @@ const VERSION = /^\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]{1,64})?$/;
  */
 export async function upgrade(given: Given): Promise<number> {
   if (!given.has("--check")) {
-    throw new StartupError("ninefold upgrade installs nothing. Add --check to look for a newer version.");
+    throw new UsageError("ninefold upgrade installs nothing. Add --check to look for a newer version.");
   }
   const settings = readUpgradeSettings();
   const url = given.text("--feed") ?? settings.feed;

@@ -53,4 +53,6 @@ export interface FileFacts {
   readonly flattened?: string;
   /** Fields of a response that a file cannot have, given the others. */
   readonly computed?: (shown: Readonly<Record<string, unknown>>) => readonly string[];
+  /** Checks a creation that its schema accepts, as far as no server is needed. @throws ApiError `validation_error` */
+  readonly check?: (body: never) => void;
 }
