@@ -61,19 +61,27 @@ const EXACT_DIGITS = 15;
 const EXACT_EXPONENT = 290;
 
 /**
- * Scans a JSON text: visits each string and number as a whole, and every other character but blanks by itself, until a
- * visit returns true. Returns whether one did.
+ * Scans a JSON text from a position: visits each string and number as a whole, and every other character but blanks by itself,
+ * until a visit returns true, or for so many visits. Returns the position to continue from.
  */
-function someToken(json: string, visit: (code: number, start: number, end: number) => boolean): boolean {
-  for (let at = 0; at < json.length; at += 1) {
+function scanTokens(
+  json: string,
+  visit: (code: number, start: number, end: number) => boolean,
+  from = 0,
+  visitsMax = Number.POSITIVE_INFINITY,
+): number {
+  let visits = 0;
+  for (let at = from; at < json.length; at += 1) {
+    if (visits >= visitsMax) return at;
     const code = json.charCodeAt(at);
     if (code <= SPACE) continue;
     const start = at;
     if (code === QUOTE) at = endOfString(json, at) - 1;
     else if (startsNumber(code)) at = endOfNumber(json, at) - 1;
-    if (visit(code, start, at + 1)) return true;
+    visits += 1;
+    if (visit(code, start, at + 1)) return at + 1;
   }
-  return false;
+  return json.length;
 }
 
 /** A name, its colon, the five letters of `false`, and a comma. */
@@ -97,7 +105,7 @@ export function findExcess(
   let visits = 0;
   let previous = 0;
   let excess: JsonExcess | null = null;
-  someToken(json, (code) => {
+  scanTokens(json, (code) => {
     visits += 1;
     if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
       level += 1;
@@ -151,14 +159,37 @@ export function isValueDeeper(value: unknown, levelsMax: number): boolean {
  * counts; without it, all of them.
  */
 export function findInexactness(json: string, value: unknown, member?: string): Inexactness | null {
-  // Most texts are what `JSON.stringify` writes, and comparing costs a tenth of a scan.
-  return JSON.stringify(value) === json ? null : scan(json, member);
+  if (isAsWritten(json, value)) return null;
+  const scan = new InexactnessScan(json, member);
+  scan.advance();
+  return scan.found;
 }
 
-function scan(json: string, member: string | undefined): Inexactness | null {
-  const open: Container[] = [];
-  let found = null as Inexactness | null;
-  someToken(json, (code, start, end) => {
+/** Whether a text is what `JSON.stringify` writes, as most are: comparing costs a tenth of a scan. */
+export function isAsWritten(json: string, value: unknown): boolean {
+  return JSON.stringify(value) === json;
+}
+
+/** The scan of {@link findInexactness}, in steps. */
+export class InexactnessScan {
+  found: Inexactness | null = null;
+  private at = 0;
+  private readonly open: Container[] = [];
+
+  constructor(
+    private readonly json: string,
+    private readonly member?: string,
+  ) {}
+
+  /** Scans at most so many further tokens. Returns whether the scan is complete. */
+  advance(tokensMax?: number): boolean {
+    const { json } = this;
+    this.at = scanTokens(json, (code, start, end) => this.visit(code, start, end), this.at, tokensMax);
+    return this.found !== null || this.at >= json.length;
+  }
+
+  private visit(code: number, start: number, end: number): boolean {
+    const { json, open } = this;
     const inside = open[open.length - 1];
     let problem: string | null = null;
     if (code === QUOTE) {
@@ -172,11 +203,10 @@ function scan(json: string, member: string | undefined): Inexactness | null {
     } else if (code === COMMA && inside !== undefined) {
       nextMember(inside);
     }
-    if (problem === null || (member !== undefined && open[0]?.at !== member)) return false;
-    found = { path: open.map((one) => one.at), problem };
+    if (problem === null || (this.member !== undefined && open[0]?.at !== this.member)) return false;
+    this.found = { path: open.map((one) => one.at), problem };
     return true;
-  });
-  return found;
+  }
 }
 
 function container(code: number): Container {

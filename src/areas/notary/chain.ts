@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, sign } from "node:crypto";
-import { findInexactness, pathText } from "../../json-text.ts";
+import { InexactnessScan, isAsWritten, pathText } from "../../json-text.ts";
 import type { Actor } from "../../kernel/actors/registry.ts";
+import { slices } from "../../kernel/background/time-slices.ts";
 import { invalidField } from "../../kernel/errors.ts";
 
 /** Bytes of an Ed25519 seed, from which the private key is derived. */
@@ -114,6 +115,33 @@ interface LogRequest {
  *   object, and fields that contradict each other.
  */
 export function readLogEntry(body: LogRequest, bodyText: string): LogEntry {
+  const steps = logEntrySteps(body, bodyText);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same in {@link slices}, for a large body. */
+export async function readLargeLogEntry(body: LogRequest, bodyText: string): Promise<LogEntry> {
+  const steps = logEntrySteps(body, bodyText);
+  for (;;) {
+    if (slices.isOver) await slices.next();
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    // A long step follows, which gets a slice of its own.
+    if (value === "long") await slices.next();
+  }
+}
+
+/** Length of a body up to which it is compared with what it would be written as. */
+const COMPARED_LENGTH_MAX = 256 * 1024;
+
+/** Tokens that are compared in one step, about half a millisecond. */
+const TOKENS_PER_STEP = 2_000;
+
+/** Steps of a few milliseconds at most, even for the largest log. */
+function* logEntrySteps(body: LogRequest, bodyText: string): Generator<"short" | "long", LogEntry> {
   const { content_hash, note, salt = false } = body;
   if (body.log === undefined) {
     if (content_hash === undefined) throw invalidField("log", "is required, unless content_hash is given");
@@ -127,11 +155,18 @@ export function readLogEntry(body: LogRequest, bodyText: string): LogEntry {
   }
   if (content_hash !== undefined) throw invalidField("content_hash", "must not be given with log");
   if (note !== undefined) throw invalidField("note", "is for content_hash only: write it into the log");
-  const inexact = findInexactness(bodyText, body, "log");
-  if (inexact !== null) throw invalidField(pathText(inexact.path), inexact.problem);
+  // Of a large log, writing is the longest step: it is not written only to be compared.
+  if (bodyText.length > COMPARED_LENGTH_MAX || !isAsWritten(bodyText, body)) {
+    const scan = new InexactnessScan(bodyText, "log");
+    while (!scan.advance(TOKENS_PER_STEP)) yield "short";
+    const { found } = scan;
+    if (found !== null) throw invalidField(pathText(found.path), found.problem);
+  }
+  yield "long";
   if (salt) addSalt(body.log);
   const { log } = body;
   const text = JSON.stringify(log);
+  yield "long";
   return { log, text, contentHash: contentHashOf(text) };
 }
 

@@ -4,10 +4,10 @@ import { isOperator } from "../../kernel/http/access/caller.ts";
 import { type Api, Routes } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
-import { reply } from "../../kernel/http/responses/response.ts";
+import { type Reply, reply, withJson } from "../../kernel/http/responses/response.ts";
 import type { FileFacts } from "../../kernel/resources/managed.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { readLogEntry } from "./chain.ts";
+import { type LogEntry, readLargeLogEntry, readLogEntry } from "./chain.ts";
 import type { Checkpoints } from "./checkpoints/checkpoints.ts";
 import { checkpointRoutes } from "./checkpoints/routes.ts";
 import { type ShownChain, tlogRoutes } from "./checkpoints/tlog-routes.ts";
@@ -132,28 +132,48 @@ function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
     });
 }
 
+/** Length of a body up to which it is read in one step, about a millisecond. */
+const SMALL_BODY_LENGTH_MAX = 16 * 1024;
+
 function log(call: Call, body: Static<typeof LogBody>, notary: NotaryService, uploads: Uploads) {
-  const entry = readLogEntry(body, call.bodyText);
+  const { bodyText } = call;
+  const append = (entry: LogEntry) => appendEntry(call, entry, notary, uploads);
+  return bodyText.length <= SMALL_BODY_LENGTH_MAX
+    ? append(readLogEntry(body, bodyText))
+    : readLargeLogEntry(body, bodyText).then(append);
+}
+
+function appendEntry(call: Call, entry: LogEntry, notary: NotaryService, uploads: Uploads) {
   const predicted = notary.predict(call.caller.project.ref, entry);
   // The project is read within the unit of work: one that is queued earlier may change the default project.
   const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry, predicted);
-  if (!uploads.isConfigured(call.caller.project.ref)) return call.perform((tx) => appendResponse(append(tx)));
+  const interim = (appended: Appended) => receiptReply(entry, appended, BUFFERED);
+  if (!uploads.isConfigured(call.caller.project.ref)) return call.perform((tx) => interim(append(tx)));
   return call.performAcross({
     claim: append,
-    interim: appendResponse,
+    interim,
     outside: (appended) => uploads.uploadImmediately(appended),
-    settle: (tx, { receipt, upload }, outcome) =>
-      upload === null ? receipt : copyResponse(receipt, uploads.record(tx, upload, outcome, receipt)),
+    settle: (tx, appended, outcome) => {
+      const { receipt, upload } = appended;
+      const status = upload === null ? null : uploads.record(tx, upload, outcome, receipt);
+      return receiptReply(entry, appended, status);
+    },
   });
 }
 
-function appendResponse({ receipt, upload }: Appended) {
-  return upload === null ? receipt : copyResponse(receipt, { storage_status: "buffered" });
-}
+const BUFFERED: CopyStatus = { storage_status: "buffered" };
 
-function copyResponse(receipt: Receipt, status: CopyStatus) {
-  const body = { ...receipt, ...status };
-  return status.storage_status === "delivered" ? body : reply(202, body, { "x-witness-status": "buffered" });
+/** Responds with a receipt. Its log goes out as the text that was hashed: writing a large one again takes long. */
+function receiptReply(
+  { text }: LogEntry,
+  { receipt, upload }: Appended,
+  status: CopyStatus | null,
+): Reply<200 | 202, Receipt> {
+  const { log, ...fields } = upload === null ? receipt : { ...receipt, ...status };
+  const isBuffered = upload !== null && status?.storage_status === "buffered";
+  const code = isBuffered ? 202 : 200;
+  const headers = isBuffered ? { "x-witness-status": "buffered" } : undefined;
+  return log === undefined ? reply(code, fields, headers) : withJson(code, fields, "log", text, headers);
 }
 
 function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {

@@ -125,7 +125,7 @@ function accepted(name: string, body: string, logText: string): Scenario {
     status: 200,
     spent: 1,
     after: ({ account }, response) => {
-      expect(response.text).toContain(`"log":${logText}}`);
+      expect(response.text).toContain(`"log":${logText}`);
       expect(response.body.content_hash).toBe(new Bun.CryptoHasher("sha256").update(logText).digest("hex"));
       return account.post("/v1/witness/verify", { receipt: response.body }).then(({ body }) => {
         expect(body).toMatchObject({ valid: true });

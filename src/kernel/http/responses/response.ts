@@ -70,9 +70,10 @@ export function withJson<const Status extends number, T extends object, Name ext
   body: Omit<T, Name>,
   name: Name,
   json: string | null,
+  headers?: Readonly<Record<string, string>>,
 ): Reply<Status, T> {
   const text = `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(name)}:${json}}`;
-  return new Reply(status, text as never);
+  return new Reply(status, text as never, headers);
 }
 
 /** A response as it goes out and as it is stored under an `Idempotency-Key`. */
