@@ -1,12 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startEtcd } from "../../scripts/failovers/engines.ts";
 import { leaderOf, SupervisedNode } from "../../scripts/failovers/supervised-node.ts";
 import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { freePorts } from "../../scripts/processes/ports.ts";
 import { NINEFOLD_COMMAND, ROOT } from "../../scripts/processes/server-process.ts";
-import { findProgram } from "../../scripts/steps/debian.ts";
+import { Proxies } from "../support/proxies.ts";
 
 const TIMEOUT_MS = 120_000;
 const LEADER_MS_MAX = 60_000;
@@ -14,40 +14,27 @@ const LEADER_MS_MAX = 60_000;
 const cleanup = new Cleanup();
 afterAll(() => cleanup.run());
 
-/** Runs a proxy until the end of the tests. */
-function run(name: string, args: readonly string[], cwd: string): void {
-  const path = findProgram(name);
-  if (path === null) throw new Error(`there is no ${name}: scripts/test installs it`);
-  const env = { PATH: String(process.env["PATH"]), HOME: cwd };
-  const child = Bun.spawn([path, ...args], { cwd, env, stdio: ["ignore", "ignore", "ignore"] });
-  cleanup.add(async () => {
-    child.kill();
-    await child.exited;
-  });
+/** A place for a proxy that runs until the end of the tests. */
+function proxiesIn(folder: string): Proxies {
+  const proxies = new Proxies(folder);
+  cleanup.add(() => proxies.stop());
+  return proxies;
 }
 
-function startNginx(folder: string, port: number, nodes: readonly SupervisedNode[]): void {
+function startNginx(folder: string, port: number, nodes: readonly SupervisedNode[]): Promise<void> {
   const [n1 = "", n2 = ""] = nodes.map(({ url }) => new URL(url).host);
   const example = readFileSync(join(ROOT, "examples/failover/nginx.conf"), "utf8")
     .replace("n1:9909", n1)
     .replace("n2:9909", n2)
     .replace("listen 80;", `listen 127.0.0.1:${port};`);
-  mkdirSync(join(folder, "tmp"));
-  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (one) => `${one}_temp_path tmp/${one};`,
-  );
-  const asRoot = process.getuid?.() === 0 ? "user root;" : "";
-  const around = `${asRoot} daemon off; pid nginx.pid; error_log err; events {}\nhttp { access_log off; ${places.join(" ")}\n`;
-  writeFileSync(join(folder, "nginx.conf"), `${around}${example}}\n`);
-  run("nginx", ["-p", folder, "-e", "err", "-c", "nginx.conf"], folder);
+  return proxiesIn(folder).nginx(example, port);
 }
 
 /** As the guide says it. */
-function startCaddy(folder: string, port: number, nodes: readonly SupervisedNode[]): void {
+function startCaddy(folder: string, port: number, nodes: readonly SupervisedNode[]): Promise<void> {
   const to = nodes.map(({ url }) => new URL(url).host).join(" ");
   const site = `http://127.0.0.1:${port} {\nreverse_proxy ${to} {\nhealth_uri /readyz\nhealth_interval 1s\n}\n}`;
-  writeFileSync(join(folder, "Caddyfile"), `{\nadmin off\nauto_https off\n}\n${site}\n`);
-  run("caddy", ["run", "--config", "Caddyfile", "--adapter", "caddyfile"], folder);
+  return proxiesIn(folder).caddy(site, port);
 }
 
 test(
@@ -68,8 +55,8 @@ test(
     };
     const [one = 0, two = 0, nginx = 0, caddy = 0] = freePorts(4);
     const nodes = [one, two].map((port, index) => new SupervisedNode(`n${index + 1}`, port, launch, cleanup));
-    startNginx(cleanup.folder("nginx"), nginx, nodes);
-    startCaddy(cleanup.folder("caddy"), caddy, nodes);
+    await startNginx(cleanup.folder("nginx"), nginx, nodes);
+    await startCaddy(cleanup.folder("caddy"), caddy, nodes);
     const first = await leaderOf(nodes, LEADER_MS_MAX, true);
     const headers = { authorization: `Bearer ${first.key}` };
 
