@@ -13,6 +13,7 @@ const codes = registerErrors({
   "catch.event_not_found": [404, "The bucket has no event with this ID."],
   "catch.provider_unsupported": [400, "The provider is not supported; the message lists those that are."],
   "catch.signature_invalid": [400, "The event's signature is invalid: it cannot be forwarded or replayed."],
+  "catch.loop_detected": [508, "The delivery of an event cannot replay events: that would never end."],
   "catch.replay_failed": [500, "The target did not respond. Nothing was charged."],
   bucket_limit_exceeded: [403, "The account has reached its tier's limit of buckets."],
   bucket_name_taken: [409, "Another bucket of the project has this name; `bucket_id` identifies it."],

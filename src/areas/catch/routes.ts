@@ -9,6 +9,7 @@ import type { Removal } from "./buckets/removal.ts";
 import { DEFAULT_METHODS, RESPONSE_TYPES } from "./buckets/settings-schema.ts";
 import type { EventService } from "./events/events.ts";
 import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./events/search.ts";
+import { assertNoLoop } from "./forwarding/loops.ts";
 import type { Ingestion } from "./ingestion/ingestion.ts";
 import {
   Bucket,
@@ -352,8 +353,10 @@ function eventChangeRoutes(api: Api, events: EventService) {
     .use(api)
     .post(
       "/v1/catch/:bucket_id/events/:event_id/replay",
-      ({ call, params: { bucket_id, event_id } }) =>
-        call.performAcross(events.replay(call.caller.project.ref, bucket_id, event_id)),
+      ({ call, params: { bucket_id, event_id } }) => {
+        assertNoLoop(call.request.headers);
+        return call.performAcross(events.replay(call.caller.project.ref, bucket_id, event_id));
+      },
       {
         op: {
           name: "catch.events.replay",
@@ -370,6 +373,7 @@ function eventChangeRoutes(api: Api, events: EventService) {
             "bucket_paused",
             "catch.signature_invalid",
             "catch.replay_failed",
+            "catch.loop_detected",
           ],
         },
         params: EventParams,

@@ -3948,6 +3948,7 @@ export type ErrorCode =
   | "bucket_paused"
   | "catch.bucket_not_found"
   | "catch.event_not_found"
+  | "catch.loop_detected"
   | "catch.provider_unsupported"
   | "catch.replay_failed"
   | "catch.signature_invalid"

@@ -70,6 +70,30 @@ describe("a webhook in a loop", () => {
   });
 });
 
+test("a delivery of an event that replays it through the API ends", async () => {
+  const headers = { authorization: `Bearer ${stage.account.key}` };
+  const endpoint_id = await endpoint("before", { headers });
+  const id = await bucket([endpoint_id]);
+  const event = await send("one");
+  await advance(1_000);
+  for (const url of [
+    `${stage.server.url}/v1/catch/${id}/events/${event}/replay`,
+    `${stage.server.url}/v1/catch/${id}/replays`,
+  ]) {
+    const moved = await stage.account.patch(`/v1/relay/endpoints/${endpoint_id}`, { url, headers });
+    expect(moved.status, moved.text).toBe(200);
+    expect((await stage.account.post(`/v1/catch/${id}/events/${event}/replay`)).status).toBe(202);
+    for (let turn = 0; turn < 3; turn += 1) await advance(MINUTE);
+  }
+  const { body } = await stage.account.get(`/v1/catch/${id}/events/${event}`);
+  const deliveries = body["deliveries"] as { status: string; attempts: number }[];
+  expect(deliveries.map(({ status, attempts }) => [status, attempts])).toEqual([
+    ["delivered", 1],
+    ["failed", 1],
+    ["failed", 1],
+  ]);
+});
+
 describe("the hops of an event", () => {
   test.each([
     ["7", 200],
@@ -150,7 +174,9 @@ describe("a 508", () => {
 test.each([
   ["https://hooks.example.com/v1/in/b", "b"],
   ["http://hooks.example.com/v1/in/b", "b"],
-  ["https://HOOKS.example.com:443/v1/catch/b/below", "b"],
+  ["https://HOOKS.example.com:443/v1/catch/b", "b"],
+  ["https://hooks.example.com/v1/catch/b/events", null],
+  ["https://hooks.example.com/v1/in/b/below", "b"],
   ["https://example.com/ninefold/v1/in/b?x=1", "b"],
   ["https://example.com/v1/in/b", null],
   ["https://example.com/ninefold/v1/in/", null],

@@ -86,6 +86,14 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       }),
     ),
     scenario(made, {
+      name: "by the delivery of an event",
+      before: (world) => liveEvent(world),
+      headers: { "x-ninefold-hops": "1", "x-svc-event-id": "evt_00000000001" },
+      request,
+      status: 508,
+      code: "catch.loop_detected",
+    }),
+    scenario(made, {
       name: "a paused bucket",
       before: async (world) => {
         await liveEvent(world);

@@ -119,6 +119,13 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       code: "conflict",
     }),
     scenario(made, {
+      name: "by the delivery of an event",
+      ...asked({}),
+      headers: { "x-ninefold-hops": "1", "x-svc-event-id": "evt_00000000001" },
+      status: 508,
+      code: "catch.loop_detected",
+    }),
+    scenario(made, {
       name: "a bucket without a target",
       ...asked({}),
       before: async ({ account }) => {

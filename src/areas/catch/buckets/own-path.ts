@@ -1,7 +1,7 @@
 import { isLoopbackName } from "../../../kernel/http/access/addresses.ts";
 
-/** The public paths of a bucket, and those below them. */
-const PUBLIC_PATH = /^\/v1\/(?:in|catch)\/([^/]+)(?:\/|$)/;
+/** The public paths of a bucket. */
+const PUBLIC_PATH = /^\/v1\/(?:in\/([^/]+)(?:\/|$)|catch\/([^/]+)$)/;
 
 /** The id in a URL of a bucket of this server; null for other URLs. `ownUrls`: starts of this server's URLs. */
 export function bucketIdIn(url: string, ownUrls: readonly string[]): string | null {
@@ -12,8 +12,8 @@ export function bucketIdIn(url: string, ownUrls: readonly string[]): string | nu
     const bothLoopback = port === target.port && isLoopbackName(hostname) && isLoopbackName(target.hostname);
     const prefix = pathname === "/" ? "" : pathname;
     if ((host !== target.host && !bothLoopback) || !target.pathname.startsWith(prefix)) continue;
-    const id = PUBLIC_PATH.exec(target.pathname.slice(prefix.length))?.[1];
-    if (id !== undefined) return id;
+    const [, id, older = id] = PUBLIC_PATH.exec(target.pathname.slice(prefix.length)) ?? [];
+    if (older !== undefined) return older;
   }
   return null;
 }

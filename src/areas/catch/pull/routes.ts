@@ -1,5 +1,6 @@
 import { type Api, Routes } from "../../../kernel/http/api.ts";
 import type { EventService } from "../events/events.ts";
+import { assertNoLoop } from "../forwarding/loops.ts";
 import type { Replays } from "../forwarding/replays.ts";
 import { BucketParams, EventItem, EventParams } from "../schema.ts";
 import {
@@ -73,8 +74,10 @@ function replayRoutes(api: Api, { replays }: PullServices) {
     .use(api)
     .post(
       "/v1/catch/:bucket_id/replays",
-      ({ call, params, body }) =>
-        call.performAcross(replays.start(call.caller.project.ref, params.bucket_id, body)),
+      ({ call, params, body }) => {
+        assertNoLoop(call.request.headers);
+        return call.performAcross(replays.start(call.caller.project.ref, params.bucket_id, body));
+      },
       {
         op: {
           name: "catch.replays.start",
@@ -83,7 +86,13 @@ function replayRoutes(api: Api, { replays }: PullServices) {
           summary: "Replay many events to the target",
           description:
             "Replays events in the order of receipt. Each event that the target accepts costs 1 credit.",
-          errors: ["catch.bucket_not_found", "catch.provider_unsupported", "bucket_paused", "conflict"],
+          errors: [
+            "catch.bucket_not_found",
+            "catch.provider_unsupported",
+            "bucket_paused",
+            "conflict",
+            "catch.loop_detected",
+          ],
           example: { status: "failed" },
         },
         params: BucketParams,
