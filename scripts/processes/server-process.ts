@@ -109,6 +109,12 @@ export class ServerProcess {
     return this.child.process.exitCode !== null || this.child.process.signalCode !== null;
   }
 
+  /** Processor time that it has used, in milliseconds; undefined before its end. */
+  get processorMs(): number | undefined {
+    const cpuTime = this.child.process.resourceUsage()?.cpuTime;
+    return cpuTime && Number(cpuTime.total) / 1_000;
+  }
+
   /** Sends a signal without waiting. */
   signal(name: NodeJS.Signals): void {
     this.child.process.kill(name);

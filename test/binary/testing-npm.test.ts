@@ -10,10 +10,8 @@ import { packedPackage } from "../client/installed.ts";
 import { RUNTIMES } from "../testing/support.ts";
 import { executable } from "./support.ts";
 
-/** Packing and unpacking an executable takes a while on a busy machine; what it takes in all is bounded below. */
+/** Packing and unpacking an executable takes a while on a busy machine. */
 const TIMEOUT_MS = 120_000;
-/** What a first test from an empty folder may take: installing, starting, running. */
-const FIRST_TEST_MS = 60_000;
 /** Compressing an executable takes seconds, as unpacking it does, and what is installed is the same. */
 const NO_COMPRESSION = 0;
 
@@ -21,14 +19,12 @@ const folder = mkdtempSync(join(tmpdir(), "ninefold-npm-"));
 const made = join(folder, "made");
 const project = join(folder, "project");
 const npm = Bun.which("npm");
-let installedMs = 0;
 
 beforeAll(async () => {
   for (const path of [made, project]) mkdirSync(path);
   const platform = packPlatform(ROOT, manifest, ownPlatform(), executable(), made, NO_COMPRESSION);
   const files = [await packedPackage(made), join(made, platform)];
   expect(files.every((file) => existsSync(file))).toBe(true);
-  const begun = performance.now();
   const install =
     npm === null
       ? [process.execPath, "add", "--dev", ...files]
@@ -37,7 +33,6 @@ beforeAll(async () => {
   const { code, output } = await end(start(install));
   expect(output).not.toContain("ERR");
   expect(code).toBe(0);
-  installedMs = performance.now() - begun;
   symlinkSync(join(ROOT, "node_modules/vitest"), join(project, "node_modules/vitest"));
 }, TIMEOUT_MS);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -83,15 +78,13 @@ describe.each(RUNTIMES.map((path) => [path.split("/").at(-1) ?? "", path] as con
   "in %s",
   (_, runtime) => {
     test(
-      "a first test passes within a minute from the empty folder",
+      "a first test passes in the empty folder",
       async () => {
         write("first.test.js", FIRST_TEST);
-        const begun = performance.now();
         const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
         const { code, output } = await end(start([runtime, vitest, "run", "--no-color", "--no-cache"]));
         expect(output).toMatch(/^ *Tests {2}1 passed \(1\)$/m);
         expect(code).toBe(0);
-        expect(installedMs + performance.now() - begun).toBeLessThan(FIRST_TEST_MS);
       },
       TIMEOUT_MS,
     );

@@ -6,15 +6,12 @@ import { startNinefold } from "../../src/testing/index.ts";
 import { executable, TIMEOUT_MS } from "./support.ts";
 
 test(
-  "ninefold/testing runs the executable: ready at once, time moves, nothing is left when standard input ends",
+  "ninefold/testing runs the executable: time moves, nothing is left when standard input ends",
   async () => {
     const temporary = mkdtempSync(join(tmpdir(), "ninefold-binary-test-"));
     try {
-      const took: number[] = [];
       for (let start = 0; start < 3; start += 1) {
-        const begun = performance.now();
         const nf = await startNinefold({ command: executable(), env: { TMPDIR: temporary } });
-        took.push(performance.now() - begun);
         expect(readdirSync(temporary).map((name) => name.startsWith(`ninefold-${nf.pid}-`))).toEqual([true]);
         const before = await nf.now();
         expect(await nf.advance("3 days")).toBe(before + 259_200_000);
@@ -22,8 +19,6 @@ test(
         expect(nf.log()).not.toContain('"level":"error"');
         expect(readdirSync(temporary)).toEqual([]);
       }
-      // The quickest of three, as the machine may be busy; on a quiet one it is 0.15 s.
-      expect(Math.min(...took)).toBeLessThan(1_000);
     } finally {
       rmSync(temporary, { recursive: true, force: true });
     }

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/processes/ports.ts";
 import { accepted, bucketOf, eventOf, newBucket, Receiver } from "../areas/catch/support.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { killListeners } from "./listen-run.ts";
@@ -224,11 +225,8 @@ describe("the position", () => {
   }, 60_000);
 
   test("reconnects to a restarted server and prints a line for each", async () => {
-    // The same port again after the restart; another process can take it meanwhile.
-    const free = Bun.serve({ port: 0, fetch: () => new Response() });
-    const { port } = free;
-    await free.stop(true);
-    const own = await startTestServer({ args: ["--port", String(port)] });
+    // The same port again after the restart.
+    const own = await startTestServer({ args: ["--port", String(freePort())] });
     try {
       const client = own.client(own.key);
       const bucket = await newBucket(client, { delivery: "pull" });

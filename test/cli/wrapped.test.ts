@@ -2,10 +2,12 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/processes/ports.ts";
 import { NINEFOLD_COMMAND, plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { initialConfig } from "../../src/cli/config-init.ts";
 import { readConfigFile } from "../../src/config/sources.ts";
 import { loadConfig } from "../../src/config.ts";
+import { until } from "../support/eventually.ts";
 import { type AccountClient, startTestServer, useTestServer } from "../support/server.ts";
 import { ninefold } from "./run.ts";
 
@@ -24,9 +26,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** An environment without this machine's settings. */
 const isolated = () => ({ HOME: folder, XDG_CONFIG_HOME: join(folder, "config") });
 const called = () => ({ ...isolated(), NINEFOLD_URL: server.url, NINEFOLD_API_KEY: account.key ?? "" });
-const until = async (isDone: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await isDone())) await Bun.sleep(20);
-};
 
 /** A command that runs another one, without waiting for it. */
 function begin(args: readonly string[], environment: Record<string, string> = called()) {
@@ -182,10 +181,7 @@ describe("lock", () => {
   });
 
   test("a restarted server does not end the command", async () => {
-    using free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-    const { port } = free;
-    free.stop();
-    const own = await startTestServer({ args: ["--port", String(port)] });
+    const own = await startTestServer({ args: ["--port", String(freePort())] });
     try {
       const environment = { ...isolated(), NINEFOLD_URL: own.url, NINEFOLD_API_KEY: own.key };
       const go = join(folder, "go");

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/processes/ports.ts";
 import { ROOT } from "../../scripts/processes/server-process.ts";
 import { endOf } from "../support/ended.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
@@ -46,9 +47,7 @@ async function deliver(target_url: string): Promise<unknown> {
 test("the receiver in JavaScript takes what the server sends, and nothing else", async () => {
   const [program = ""] = jsBlocks("docs/guides/receiving.md");
   writeFileSync(join(folder, "receiver.mjs"), program);
-  const listening = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const port = String(listening.port);
-  await listening.stop(true);
+  const port = String(freePort());
   const receiver = Bun.spawn([NODE_OR_BUN, join(folder, "receiver.mjs")], {
     cwd: folder,
     env: { PORT: port, WEBHOOK_SECRET: secret },

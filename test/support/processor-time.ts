@@ -64,8 +64,12 @@ function slowness(): number {
 export async function processorMs(work: () => unknown): Promise<number> {
   const from = threadMs();
   await work();
-  const used = threadMs() - from;
-  return used / slowness();
+  return quietMs(threadMs() - from);
+}
+
+/** The same for a processor time that was just measured, of any thread or process. */
+export function quietMs(usedMs: number): number {
+  return usedMs / slowness();
 }
 
 /** The processor time of the longest turn of the event loop while something runs, in milliseconds as of {@link processorMs}. */
@@ -77,7 +81,7 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
       const from = threadMs();
       await new Promise(setImmediate);
       const used = threadMs() - from;
-      if (used > longest) longest = Math.max(longest, used / slowness());
+      if (used > longest) longest = Math.max(longest, quietMs(used));
     }
   })();
   try {

@@ -350,19 +350,3 @@ describe("the end", () => {
     expect((await waiting).status).toBe(503);
   });
 });
-
-test(
-  "starts within a second",
-  async () => {
-    const took: number[] = [];
-    for (let start = 0; start < 5; start += 1) {
-      const begun = performance.now();
-      const other = await startNinefold();
-      took.push(performance.now() - begun);
-      await other.stop();
-    }
-    // The fastest of five: the others may have run while the machine was busy. On an idle one it is 0.2 s.
-    expect(Math.min(...took)).toBeLessThan(1_000);
-  },
-  TIMEOUT_MS,
-);

@@ -197,7 +197,8 @@ describe("GET /v1/changes", () => {
     expect((await end(account, String(body.key_id))).status).toBe(200);
     const begun = performance.now();
     await Promise.all(both.map((one) => one.until((_text, hasEnded) => hasEnded)));
-    expect(performance.now() - begun).toBeLessThan(HEARTBEAT_MS / 4);
+    // Otherwise the next heartbeat would notice it.
+    expect(performance.now() - begun).toBeLessThan(HEARTBEAT_MS / 2);
   });
 
   test("ends immediately when the platform key is replaced, and when the session ends", async () => {
@@ -252,7 +253,8 @@ test(`the server has at most ${STREAMS_MAX} streams and ends them when it stops`
   } finally {
     const begun = performance.now();
     await own.stop();
-    expect(performance.now() - begun).toBeLessThan(5_000);
+    // Requests in flight have ten seconds.
+    expect(performance.now() - begun).toBeLessThan(8_000);
   }
   await Promise.all(listeners.map((one) => one.until((_text, hasEnded) => hasEnded)));
 }, 60_000);

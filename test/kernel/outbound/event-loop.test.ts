@@ -2,17 +2,20 @@ import { expect, test } from "bun:test";
 import { watchEventLoop } from "../../../src/kernel/outbound/event-loop.ts";
 import { SHARED_TICK_MS } from "../../../src/kernel/time/clock.ts";
 
+/** A stall that a busy machine does not cause. */
+const STALL_MS = 1_500;
+
 test("a stall of the event loop is visible immediately and afterwards, only to affected work", async () => {
   const stalls = watchEventLoop();
   try {
     await Bun.sleep(150);
     const before = performance.now();
-    expect(stalls.longestSince(before)).toBeLessThan(200);
-    Bun.sleepSync(600);
-    expect(stalls.longestSince(before)).toBeGreaterThan(400);
+    expect(stalls.longestSince(before)).toBeLessThan(STALL_MS / 2);
+    Bun.sleepSync(STALL_MS);
+    expect(stalls.longestSince(before)).toBeGreaterThan(STALL_MS / 2);
     await Bun.sleep(150);
-    expect(stalls.longestSince(before)).toBeGreaterThan(400);
-    expect(stalls.longestSince(performance.now())).toBeLessThan(200);
+    expect(stalls.longestSince(before)).toBeGreaterThan(STALL_MS / 2);
+    expect(stalls.longestSince(performance.now())).toBeLessThan(STALL_MS / 2);
   } finally {
     stalls.stop();
   }
@@ -26,14 +29,14 @@ test("ticks once a second while idle, and frequently as soon as work starts", as
     await Bun.sleep(2 * SHARED_TICK_MS + 300);
     // One at first, one that stands for the rest of the second that the process shares, and one that stands for a second.
     expect(ticks[0]).toBe(1);
-    expect(ticks.at(-1)).toBe(10);
+    expect(ticks.at(-1)).toBeWithin(5, 11);
     expect(ticks.length).toBeLessThanOrEqual(4);
     stalls.wake();
     const before = performance.now();
     await Bun.sleep(20);
-    Bun.sleepSync(600);
+    Bun.sleepSync(STALL_MS);
     await Bun.sleep(1);
-    expect(stalls.longestSince(before)).toBeGreaterThan(400);
+    expect(stalls.longestSince(before)).toBeGreaterThan(STALL_MS / 2);
   } finally {
     stalls.stop();
   }

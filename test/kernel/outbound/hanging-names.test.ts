@@ -7,8 +7,8 @@ import { WebhookSink } from "../../support/webhook-sink.ts";
 
 /** Number of one account's names whose lookups hang, for monitors and for deliveries each. */
 const HANGING = 20;
-/** Maximum lateness of another account's delivery. */
-const LATE_MS_MAX = 1_000;
+/** Longest timeout of a monitor: what waits for these lookups waits for as long. */
+const HANGING_MS = 30_000;
 
 const before = getServers();
 let names: NameServer;
@@ -31,13 +31,14 @@ afterAll(async () => {
 
 async function monitor(account: AccountClient, host: string): Promise<string> {
   const url = `http://${host}:${sink.port}/health`;
-  const { status, body } = await account.post("/v1/pulse", { url, interval: 15_000, timeout: 3_000 });
+  const terms = { url, interval: HANGING_MS, timeout: HANGING_MS };
+  const { status, body } = await account.post("/v1/pulse", terms);
   expect(status).toBe(201);
   return String(body["id"]);
 }
 
-async function deliver(account: AccountClient, host: string): Promise<number> {
-  const { status, body } = await account.post("/v1/relay", {
+async function deliver(account: AccountClient, host: string): Promise<void> {
+  const { status } = await account.post("/v1/relay", {
     target_url: `http://${host}:${sink.port}/hook`,
     method: "POST",
     delay: "1s",
@@ -45,29 +46,30 @@ async function deliver(account: AccountClient, host: string): Promise<number> {
     headers: {},
   });
   expect(status).toBe(201);
-  return Number(body["scheduled_for"]);
 }
 
 test("hanging names of one account delay no delivery and fail no monitor of another", async () => {
   const hostile = await server.account();
   const other = await server.account();
   const hanging = Array.from({ length: HANGING }, (_, at) => `hang-${at}.example`);
-  const checks = hanging.map(async (host) => {
+  let ended = 0;
+  const begin = async (host: string): Promise<void> => {
     const id = await monitor(hostile, host);
     await deliver(hostile, host);
-    return (await hostile.post(`/v1/pulse/${id}/check`)).body["status"];
-  });
+    await hostile.post(`/v1/pulse/${id}/check`);
+    ended += 1;
+  };
+  for (const host of hanging) void begin(host);
   await until(() => hanging.every((host) => names.asked.includes(host)));
 
   const well = await monitor(other, "well.example");
   const check = await other.post(`/v1/pulse/${well}/check`);
   expect(check.body).toMatchObject({ status: "up" });
-  const dueAt = await deliver(other, "well.example");
-  while (!sink.received.some(({ path }) => path === "/hook")) await Bun.sleep(10);
-  expect(Date.now() - dueAt).toBeLessThan(LATE_MS_MAX);
+  await deliver(other, "well.example");
+  await until(() => sink.received.some(({ path }) => path === "/hook"));
+  expect(ended).toBe(0);
   expect((await other.get(`/v1/pulse/${well}`)).body).toMatchObject({
     status: "up",
     consecutive_failures: 0,
   });
-  expect(new Set(await Promise.all(checks))).toEqual(new Set(["down"]));
 }, 60_000);

@@ -11,9 +11,10 @@ import {
   SERVERS_CHECK_MS,
 } from "../../../src/kernel/outbound/lookups.ts";
 import { Deadline, type OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
+import { until } from "../../support/eventually.ts";
 import { encodedName, NameServer } from "../../support/name-server.ts";
 import { RawServer } from "../../support/raw-server.ts";
-import { failureOf, get, Opened, textOf } from "./support.ts";
+import { get, Opened, textOf } from "./support.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HOSTILE = 1;
@@ -282,17 +283,22 @@ describe("the system's resolver, with a local name server", () => {
     names.names.set("well.example", ["127.0.0.1"]);
     const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
     const client = opened.client();
-    const hanging = Array.from({ length: 20 }, (_, at) =>
-      client.send(get(`http://hang-${at}.example:${server.port}/`, { account: HOSTILE, timeoutMs: 1_500 })),
-    );
-    await Bun.sleep(20);
-    const began = performance.now();
+    let ended = 0;
+    for (let at = 0; at < 20; at += 1) {
+      const hanging = get(`http://hang-${at}.example:${server.port}/`, {
+        account: HOSTILE,
+        timeoutMs: 30_000,
+      });
+      void client.send(hanging).then(() => {
+        ended += 1;
+      });
+    }
+    await until(() => names.asked.includes("hang-0.example"));
     expect(textOf(await client.send(get(`http://well.example:${server.port}/`, { account: OTHER })))).toBe(
       "ok",
     );
     expect((await readFile(import.meta.path)).length).toBeGreaterThan(0);
-    expect(performance.now() - began).toBeLessThan(1_000);
-    for (const outcome of await Promise.all(hanging)) expect(failureOf(outcome)).toBe("timeout");
+    expect(ended).toBe(0);
   });
 
   test("changed name servers of the system are queried immediately when the old ones fail", async () => {
