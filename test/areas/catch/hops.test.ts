@@ -74,7 +74,8 @@ test("a delivery of an event that replays it through the API ends", async () => 
   const headers = { authorization: `Bearer ${stage.account.key}` };
   const endpoint_id = await endpoint("before", { headers });
   const id = await bucket([endpoint_id]);
-  const event = await send("one");
+  // Also the body of a bulk replay.
+  const event = await send("{}");
   await advance(1_000);
   for (const url of [
     `${stage.server.url}/v1/catch/${id}/events/${event}/replay`,
