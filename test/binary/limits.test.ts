@@ -1,10 +1,12 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync, statSync, truncateSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { ServerProcess } from "../../scripts/processes/server-process.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../src/kernel/storage/log-scan.ts";
 import { Client } from "../support/client.ts";
+import { eventually } from "../support/eventually.ts";
 import { memoryGroup } from "../support/limits.ts";
 import { memoryDisk } from "../support/memory-disk.ts";
 import { Binaries, executable, runToEnd, TIMEOUT_MS } from "./support.ts";
@@ -14,6 +16,8 @@ const MIB = 1024 * 1024;
 const MEMORY_BYTES = 140 * MIB;
 /** Far fewer than any system gives: the server itself holds some thirty. */
 const DESCRIPTORS = 64;
+/** As few as a shell may give; half of the idle connections are too many. */
+const FEW_DESCRIPTORS = 256;
 /** SQLite's own, which every Ninefold file has. */
 const PAGE_BYTES = 4096;
 /** A payload that takes a dozen pages of the database. */
@@ -198,6 +202,44 @@ test(
       await Promise.allSettled(Array.from({ length: DESCRIPTORS / 4 }, () => operator.get("/v1/ping")));
       for (let change = 0; change < 20; change += 1) expect((await refill(operator)).status).toBe(200);
       expect(await balance(operator)).toBe(round * 20);
+      await server.stop("SIGKILL");
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test.skipIf(process.platform !== "linux")(
+  "idle connections of strangers leave descriptors for requests, and for the first checkpoint",
+  async () => {
+    const server = await startedBy(`ulimit -n ${FEW_DESCRIPTORS}`, binaries.data());
+    const { hostname, port } = new URL(server.url);
+    let closed = 0;
+    const idle = Array.from({ length: 2 * FEW_DESCRIPTORS }, () =>
+      connect(Number(port), hostname)
+        .on("error", () => undefined)
+        .on("close", () => {
+          closed += 1;
+        }),
+    );
+    try {
+      await eventually(() => expect(closed).toBeGreaterThan(FEW_DESCRIPTORS / 2));
+      const operator = new Client(server.url, server.key ?? "");
+      // More than the log holds without a checkpoint.
+      for (let change = 0; change < 40; change += 1) {
+        const flag = { flag_key: `f${change}`, enabled: true };
+        expect((await operator.post("/v1/gate", flag)).status).toBe(201);
+        const sent = {
+          target_url: "http://127.0.0.1:9/",
+          method: "POST",
+          delay: "1h",
+          payload: LARGE_PAYLOAD,
+        };
+        await operator.post("/v1/relay", sent);
+      }
+      expect(server.log).toContain("connections were closed");
+      expect((await operator.get("/v1/gate/f0")).status).toBe(200);
+    } finally {
+      for (const socket of idle) socket.destroy();
       await server.stop("SIGKILL");
     }
   },

@@ -7,6 +7,7 @@ import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { type Cancel, realDelay } from "../time/clock.ts";
 import { urlOf } from "./access/addresses.ts";
 import { operationOf } from "./access/caller.ts";
+import { ConnectionLimit } from "./access/connection-limit.ts";
 import { type ApiArea, type ApiPart, api, type MountedRoute, mounted } from "./api.ts";
 import { ContainedRequests } from "./contained.ts";
 import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
@@ -102,6 +103,7 @@ export class Http {
   private readonly elsewhere: Endpoint;
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
+  private connections: ConnectionLimit | null = null;
 
   constructor(
     given: Omit<HttpDeps, "requests" | "server" | "proxyErrors" | "bodies" | "outgoing" | "stopping">,
@@ -219,6 +221,8 @@ export class Http {
       });
       this.deps.outgoing.readerIdleSeconds = Math.min(READER_IDLE_SECONDS, idleTimeoutSeconds);
       this.server = this.contained?.carrying(server) ?? server;
+      this.connections = new ConnectionLimit(server.port ?? port, this.deps.log);
+      this.connections.start();
       return urlOf({ host, port: server.port ?? port, tls });
     } catch (error) {
       throw new StartupError(cannotListen(host, port, error));
@@ -230,6 +234,7 @@ export class Http {
     const { server } = this;
     if (server === null) return;
     this.stopping.abort();
+    this.connections?.stop();
     const stopped = Promise.resolve(server.stop(false));
     await Promise.race([stopped, allSent(server), realDelay(graceMs)]);
     await server.stop(true);

@@ -28,8 +28,6 @@ const CHECKPOINT_AFTER_BYTES = 4 * 1024 * 1024;
 export const CHECKPOINT_FROM_BYTES = 1024 * 1024;
 /** Interval of the worker's passes between the two. */
 const CHECKPOINT_INTERVAL_MS = 200;
-/** An idle worker is ended after this time. A start takes about 10 ms of another thread. */
-const WORKER_IDLE_MS = 10_000;
 /** How often when its last pass could move nothing. */
 const STUCK_INTERVAL_MS = 1_000;
 /** SQLite's default page size, which every Ninefold file has, plus the frame's header. */
@@ -54,7 +52,8 @@ interface CheckpointRow {
  * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only the
  * short restart, when nearly everything has been moved, happens between two batches. The worker also preallocates space in
  * the WAL before it is written, so that a server that has just started commits as fast as later, when its WAL has been
- * written once. It runs only while there is something to move.
+ * written once. It begins when there is something to move, and stays: beginning it again would take
+ * descriptors, which others may have used up, and the runtime ends the process where it gets none.
  */
 export class Checkpointer {
   /** Size of the WAL after the last commit, in bytes. */
@@ -64,7 +63,6 @@ export class Checkpointer {
   /** Shared memory: a forced restart waits for the worker without the event loop. */
   private readonly state = new Int32Array(new SharedArrayBuffer(12));
   private cancelTimer: Cancel | null = null;
-  private cancelIdleTimer: Cancel | null = null;
   private busy = false;
   private closed = false;
   private movedPages = 0;
@@ -81,7 +79,6 @@ export class Checkpointer {
     private readonly db: Database,
     writer: Pick<Writer, "onCommitted">,
     private readonly log: Logger,
-    private readonly workerIdleMs = WORKER_IDLE_MS,
   ) {
     this.restart = db.one<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
     writer.onCommitted(() => this.afterCommit());
@@ -96,7 +93,6 @@ export class Checkpointer {
   close(): void {
     this.closed = true;
     this.cancelTimer?.();
-    this.cancelIdleTimer?.();
     Atomics.store(this.state, CLOSING, 1);
     // SQLite immediately rejects a second concurrent checkpoint, whatever the busy time-out.
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
@@ -148,7 +144,6 @@ export class Checkpointer {
       return;
     }
     this.busy = true;
-    this.cancelIdleTimer?.();
     this.worker ??= this.startWorker();
     Atomics.store(this.state, AT_WORK, 1);
     const request: CheckpointRequest = {
@@ -184,19 +179,12 @@ export class Checkpointer {
     this.busy = false;
     this.stuck = stuck;
     if (this.closed) return;
-    this.cancelIdleTimer = realTimeout(this.workerIdleMs, () => this.endIdleWorker());
     if (failure !== null && this.failing === null) {
       this.log.error("the write-ahead log cannot be moved into the database", { error: failure });
     }
     this.failing = failure;
     const unmovedBytes = this.measure();
     this.proceed(unmovedBytes);
-  }
-
-  private endIdleWorker(): void {
-    if (this.busy) return;
-    this.worker?.terminate();
-    this.worker = null;
   }
 
   /**
