@@ -1,4 +1,10 @@
-import { findInexactness, isNestedDeeper, JSON_LEVELS_MAX, pathText } from "../json-text.ts";
+import {
+  findInexactness,
+  type Inexactness,
+  isNestedDeeper,
+  JSON_LEVELS_MAX,
+  pathText,
+} from "../json-text.ts";
 import {
   checkReceipt,
   type Findings,
@@ -45,14 +51,17 @@ function parsedText(text: string): { readonly value: unknown } | null {
   }
 }
 
-/** Reports differences between the text of a log next to a receipt and its parsed value. `outside`: its path in the text. */
+/**
+ * Reports differences between the text of a log next to a receipt and its parsed value. `outside`: its path in the text;
+ * `inexact`: what was found, if it was looked for already.
+ */
 export function reportLogInexactness(
   text: string,
   value: unknown,
   outside: readonly string[],
   found: Findings,
+  inexact: Inexactness | null = findInexactness(text, value, outside[0]),
 ): void {
-  const inexact = findInexactness(text, value, outside[0]);
   if (inexact !== null)
     found.content_hash_matches?.push(
       `${pathText(["log", ...inexact.path.slice(outside.length)])} ${inexact.problem}`,
@@ -72,15 +81,15 @@ function failed(problem: string): Verdict {
 
 /**
  * Reports differences between a receipt's text and its parsed value. In the log, they fail the content check; elsewhere,
- * all checks. `outside` is the path of the receipt in the text.
+ * all checks. `outside` is the path of the receipt in the text; `inexact` is what was found, if it was looked for already.
  */
 export function reportInexactness(
   text: string,
   value: unknown,
   outside: readonly string[],
   found: Findings,
+  inexact: Inexactness | null = findInexactness(text, value, outside[0]),
 ): void {
-  const inexact = findInexactness(text, value, outside[0]);
   if (inexact === null) return;
   const path = inexact.path.slice(outside.length);
   const problem = `${path.length === 0 ? "receipt" : pathText(path)} ${inexact.problem}`;

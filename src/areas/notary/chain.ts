@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, sign } from "node:crypto";
-import { InexactnessScan, isAsWritten, pathText } from "../../json-text.ts";
+import { type Inexactness, InexactnessScan, isAsWritten, pathText } from "../../json-text.ts";
 import type { Actor } from "../../kernel/actors/registry.ts";
 import { slices } from "../../kernel/background/time-slices.ts";
 import { invalidField } from "../../kernel/errors.ts";
@@ -132,6 +132,14 @@ export async function readLargeLogEntry(body: LogRequest, bodyText: string): Pro
     // A long step follows, which gets a slice of its own.
     if (value === "long") await slices.next();
   }
+}
+
+/** {@link findInexactness} of a member of a large body, in {@link slices}. */
+export async function findInexactnessInSlices(bodyText: string, member: string): Promise<Inexactness | null> {
+  const scan = new InexactnessScan(bodyText, member);
+  while (!scan.advance(TOKENS_PER_STEP)) if (slices.isOver) await slices.next();
+  await slices.next();
+  return scan.found;
 }
 
 /** Length of a body up to which it is compared with what it would be written as. */

@@ -46,7 +46,7 @@ import {
 } from "./schema.ts";
 import { jwkOf, type NotaryService } from "./service.ts";
 import type { Appended, CopyStatus, ProjectOwners, Uploads } from "./uploads.ts";
-import { verifyAgainst } from "./verification.ts";
+import { verifyAgainst, verifyLargeAgainst } from "./verification.ts";
 import { witnessRoutes } from "./witnesses/routes.ts";
 import type { Witnesses } from "./witnesses/witnesses.ts";
 
@@ -208,38 +208,39 @@ function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
 }
 
 function verifyRoute(api: Api, notary: NotaryService) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
-    .post(
-      "/v1/witness/verify",
-      ({ call, body }) => verifyAgainst(notary, call.caller.project.ref, body, call.bodyText),
-      {
-        op: {
-          name: "witness.verify",
-          access: "witness:read",
-          summary: "Verify a receipt against the project's chain",
-          description:
-            "All three checks always run. The response to an invalid receipt, including a malformed one, is 200 with `valid: false`.",
-          example: {
-            receipt: {
-              version: 1,
-              sequence_id: "1",
-              content_hash: "0ea94b7f1da05893c237f88afa7cfac04c5302a5bd433a3e885c24665ef8e23e",
-              prev_hash: "0000000000000000000000000000000000000000000000000000000000000000",
-              chain_hash: "ced3e6e41763f80a0db6fb193bf3bc9487b2e73ba70996025d9cfe954106a0ad",
-              signature:
-                "a5237a23e2344f677a4400778743924deb08f7efc66eb15d35cd86c5bce19704ac679c6ed0207f23aad87ead18de67f82b7d15fe7ec65640820e409815cf2208",
-              timestamp: 1_760_000_000_000,
-              public_key: { kty: "OKP", crv: "Ed25519", x: "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw" },
-              log: { event: "user.login", user: 42 },
-            },
+  return new Routes({ tags: ["Notary"] }).use(api).post(
+    "/v1/witness/verify",
+    ({ call, body }) => {
+      const verify = call.bodyText.length <= SMALL_BODY_LENGTH_MAX ? verifyAgainst : verifyLargeAgainst;
+      return verify(notary, call.caller.project.ref, body, call.bodyText);
+    },
+    {
+      op: {
+        name: "witness.verify",
+        access: "witness:read",
+        summary: "Verify a receipt against the project's chain",
+        description:
+          "All three checks always run. The response to an invalid receipt, including a malformed one, is 200 with `valid: false`.",
+        example: {
+          receipt: {
+            version: 1,
+            sequence_id: "1",
+            content_hash: "0ea94b7f1da05893c237f88afa7cfac04c5302a5bd433a3e885c24665ef8e23e",
+            prev_hash: "0000000000000000000000000000000000000000000000000000000000000000",
+            chain_hash: "ced3e6e41763f80a0db6fb193bf3bc9487b2e73ba70996025d9cfe954106a0ad",
+            signature:
+              "a5237a23e2344f677a4400778743924deb08f7efc66eb15d35cd86c5bce19704ac679c6ed0207f23aad87ead18de67f82b7d15fe7ec65640820e409815cf2208",
+            timestamp: 1_760_000_000_000,
+            public_key: { kty: "OKP", crv: "Ed25519", x: "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw" },
+            log: { event: "user.login", user: 42 },
           },
-          bodyLimits: largeBody(2),
         },
-        body: ReceiptVerifyBody,
-        response: ReceiptVerdict,
+        bodyLimits: largeBody(2),
       },
-    );
+      body: ReceiptVerifyBody,
+      response: ReceiptVerdict,
+    },
+  );
 }
 
 function receiptRoutes(api: Api, { notary, uploads, shownChain }: NotaryServices) {

@@ -9,6 +9,7 @@ import {
   type Receipt,
   verdictOf,
 } from "../../verify/receipt.ts";
+import { findInexactnessInSlices } from "./chain.ts";
 import type { ReceiptVerdict } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
 
@@ -24,10 +25,32 @@ export function verifyAgainst(
   body: { receipt: unknown; log?: unknown },
   bodyText: string,
 ): ReceiptVerdict {
-  const { receipt } = body;
-  const found = checkReceipt(receipt, crypto, body.log);
+  const found = checkReceipt(body.receipt, crypto, body.log);
   reportInexactness(bodyText, body, ["receipt"], found);
   if (body.log !== undefined) reportLogInexactness(bodyText, body, ["log"], found);
+  return verdictAgainst(notary, projectRef, body.receipt, found);
+}
+
+/** The same for a large body, in slices of the event loop. */
+export async function verifyLargeAgainst(
+  notary: NotaryService,
+  projectRef: number,
+  body: { receipt: unknown; log?: unknown },
+  bodyText: string,
+): Promise<ReceiptVerdict> {
+  const found = checkReceipt(body.receipt, crypto, body.log);
+  reportInexactness(bodyText, body, ["receipt"], found, await findInexactnessInSlices(bodyText, "receipt"));
+  if (body.log !== undefined)
+    reportLogInexactness(bodyText, body, ["log"], found, await findInexactnessInSlices(bodyText, "log"));
+  return verdictAgainst(notary, projectRef, body.receipt, found);
+}
+
+function verdictAgainst(
+  notary: NotaryService,
+  projectRef: number,
+  receipt: unknown,
+  found: Findings,
+): ReceiptVerdict {
   const fields = isObject(receipt) ? receipt : {};
   checkKey(notary.chain(projectRef)?.publicX, fields, found);
   checkRecord((sequence) => notary.receipt(projectRef, sequence), fields, found);
