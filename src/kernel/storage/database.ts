@@ -79,7 +79,8 @@ export class Database {
     const statement = this.prepare<Row>(sql);
     return (...params) => {
       try {
-        return statement().get(...params);
+        const query = statement();
+        return query.get(...own(params, query));
       } catch (error) {
         throw this.noted(error);
       }
@@ -103,7 +104,8 @@ export class Database {
     const statement = this.prepare<Row>(sql);
     return (...params) => {
       try {
-        return statement().all(...params);
+        const query = statement();
+        return query.all(...own(params, query));
       } catch (error) {
         throw this.noted(error);
       }
@@ -296,6 +298,18 @@ export class Database {
       return prepared;
     };
   }
+}
+
+/**
+ * The arguments that a statement has. A function may be called with more than it declares, as a callback of `map` is, and
+ * SQLite rejects those. `params` is the caller's own list.
+ */
+function own<Params extends unknown[]>(
+  params: Params,
+  { paramsCount }: { readonly paramsCount: number },
+): Params {
+  if (params.length > paramsCount) params.splice(paramsCount);
+  return params;
 }
 
 const STORAGE_FAILURES = [

@@ -33,6 +33,19 @@ function pragma(db: Database, name: string): unknown {
 }
 
 describe("database", () => {
+  test("a statement takes the arguments that it declares, however many a callback gets", () => {
+    const db = new Database(scratch.path("own.db"), "none");
+    const twice = db.one<{ n: number }, [value: number]>("SELECT 2 * ? AS n");
+    expect([1, 2].map(twice)).toEqual([{ n: 2 }, { n: 4 }]);
+    const all = db.all<{ n: number }>("SELECT 1 AS n");
+    expect(["a"].map(all)).toEqual([[{ n: 1 }]]);
+    const count: (of: string) => number = db.number("SELECT 3 AS n");
+    expect(count("a")).toBe(3);
+    const named = db.one<{ n: number }, [{ value: number }]>("SELECT $value AS n");
+    expect(named({ value: 5 })).toEqual({ n: 5 });
+    db.close();
+  });
+
   test.each([
     ["full", 2],
     ["normal", 1],
