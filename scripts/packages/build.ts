@@ -60,6 +60,7 @@ export async function buildPackage(root: string, folder: string): Promise<void> 
   chmodSync(join(folder, LAUNCHER.built), 0o755);
   writeBare(folder);
   await finishDeclarations(folder);
+  await writeCommonJs(root, folder, manifest);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(manifest), null, 2)}\n`);
   writeFileSync(join(folder, "README.md"), readme(readFileSync(join(root, "docs/client.md"), "utf8")));
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
@@ -123,13 +124,31 @@ async function bundle(root: string, folder: string, source: string): Promise<voi
   );
   writeFileSync(join(outdir, "LICENSES.txt"), licences.join("\n---\n\n"));
   await Bun.build({ entrypoints: [join(root, source)], outdir, target: "browser", format: "esm" });
-  // The bundler notes where each part was, which depends on the folder that it ran in.
-  const file = join(outdir, "index.js");
-  writeFileSync(file, readFileSync(file, "utf8").replace(PLACE, "// $1"));
+  withoutPlaces(join(outdir, "index.js"));
 }
 
 /** A line with the path of a bundled file, of which only the part within the repository remains. */
 const PLACE = /^\/\/ (?:\S*?\/)?((?:src|node_modules)\/\S+)$/gm;
+
+/** Folder of the entries as CommonJS, for `require`: test runners such as Jest load no ES modules without a flag. */
+const COMMON_JS = "cjs";
+/** The entries that have this form. */
+const REQUIRED_ENTRY = "./client";
+
+async function writeCommonJs(root: string, folder: string, { exports }: Manifest): Promise<void> {
+  const source = exports[REQUIRED_ENTRY] ?? "";
+  const outdir = join(folder, COMMON_JS, "client");
+  // The declarations are CommonJS by the manifest above them.
+  cpSync(join(folder, "client"), outdir, { recursive: true, filter: (path) => !path.endsWith(".js") });
+  writeFileSync(join(folder, COMMON_JS, "package.json"), '{ "type": "commonjs" }\n');
+  await Bun.build({ entrypoints: [join(root, source)], outdir, target: "node", format: "cjs" });
+  withoutPlaces(join(outdir, "index.js"));
+}
+
+/** The bundler notes where each part was, which depends on the folder that it ran in. */
+function withoutPlaces(file: string): void {
+  writeFileSync(file, readFileSync(file, "utf8").replace(PLACE, "// $1"));
+}
 
 /** Declarations import each other by the names of the sources. */
 async function finishDeclarations(folder: string): Promise<void> {
@@ -160,13 +179,23 @@ function published({ name, version, description, license, files, exports }: Mani
       ...Object.fromEntries(
         Object.entries(exports).map(([entry, source]) => [
           entry,
-          { types: `${built(source)}.d.ts`, default: `${built(source)}.js` },
+          {
+            ...commonJs(entry, built(source)),
+            types: `${built(source)}.d.ts`,
+            default: `${built(source)}.js`,
+          },
         ]),
       ),
       "./package.json": "./package.json",
     },
-    files: [...files, "bare.*"],
+    files: [...files, COMMON_JS, "bare.*"],
   };
+}
+
+/** The condition of `require`, which comes before the others. */
+function commonJs(entry: string, built: string): object {
+  const path = built.replace("./", `./${COMMON_JS}/`);
+  return entry === REQUIRED_ENTRY ? { require: { types: `${path}.d.ts`, default: `${path}.js` } } : {};
 }
 
 /** The guide of the client, without links to pages that are not in the package. */

@@ -1,3 +1,5 @@
+// `Symbol.asyncDispose`, which the types of ES2022 lack.
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * `ninefold/testing`: throw-away Ninefold instances for test suites, with a clock that the test controls. Works in
  * every test runner on Bun and on Node.js 20 and newer, without other packages.

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/compiler.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { installPackage, NODE, type Stranger } from "./installed.ts";
 
@@ -18,6 +19,8 @@ const RUNTIMES: readonly (readonly [name: string, command: string])[] =
         ["bun", process.execPath],
         ["node", NODE],
       ];
+
+const ROOT = join(import.meta.dir, "../..");
 
 let server: TestServer;
 let key = "";
@@ -100,6 +103,41 @@ describe("installed from its tarball", () => {
       name === "node" ? "HeadersTimeoutError, then acquired\n" : "answered 408, then acquired\n",
     );
   });
+
+  test.each(RUNTIMES)(
+    "in %s require loads the client, whose types are those of CommonJS",
+    async (name, command) => {
+      const call = 'new Ninefold({ url: process.env["NINEFOLD_URL"] ?? "", apiKey: null }).ping()';
+      stranger.write(
+        "required.cjs",
+        `const { Ninefold } = require("ninefold/client"); ${call}.then((pong) => console.log(JSON.stringify(pong)));`,
+      );
+      const flags = name === "node" ? ["--no-experimental-require-module"] : [];
+      const ran = await stranger.run([command, ...flags, "required.cjs"], { NINEFOLD_URL: server.url });
+      expect(ran, ran.error).toMatchObject({ code: 0, out: '{"pong":true}\n' });
+      stranger.write("required.cts", `import { Ninefold } from "ninefold/client";\n${call};\n`);
+      expect(await stranger.check("nodenext", ["required.cts"])).toBe("");
+    },
+    CHECK_TIMEOUT_MS,
+  );
+
+  test(
+    "the types of its test server need none of Node",
+    async () => {
+      stranger.write(
+        "testing.ts",
+        'import { startNinefold } from "ninefold/testing";\nawait using it = await startNinefold();\n',
+      );
+      const compilerOptions = {
+        ...{ strict: true, target: "es2022", lib: ["es2022", "dom"], types: [], noEmit: true },
+        ...{ module: "esnext", moduleResolution: "bundler", skipLibCheck: false },
+      };
+      stranger.write("tsconfig.plain.json", JSON.stringify({ compilerOptions, files: ["testing.ts"] }));
+      const compiler = [process.execPath, join(ROOT, COMPILER), "-p", "tsconfig.plain.json"];
+      expect((await stranger.run(compiler, COMPILER_ENVIRONMENT)).out).toBe("");
+    },
+    CHECK_TIMEOUT_MS,
+  );
 
   test.each(["bundler", "nodenext"] as const)(
     "its types are valid under %s, and the compiler reports the bare name",
