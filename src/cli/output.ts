@@ -1,9 +1,10 @@
 import { writeSync } from "node:fs";
-import { errorCode } from "../kernel/errors.ts";
+import { errorCode, errorText, StartupError } from "../kernel/errors.ts";
 import { realPause } from "../kernel/time/clock.ts";
 
 const STDOUT = 1;
 const STDERR = 2;
+const OUTPUTS: Readonly<Record<number, string>> = { [STDOUT]: "Standard output", [STDERR]: "Standard error" };
 /** Wait before writing to a full pipe again. */
 const RETRY_MS = 5;
 
@@ -12,7 +13,7 @@ export class BrokenPipe extends Error {}
 
 /**
  * Writes all of the text to standard output before it returns, so that nothing is lost at exit.
- * @throws BrokenPipe if the reader has gone.
+ * @throws BrokenPipe if the reader has gone, StartupError if it cannot be written, for example to a full disk.
  */
 export function print(text: string): void {
   write(STDOUT, text);
@@ -78,7 +79,8 @@ function write(descriptor: number, output: string | Uint8Array): void {
       const code = errorCode(error);
       if (code === "EPIPE") throw new BrokenPipe();
       // A full non-blocking pipe.
-      if (code !== "EAGAIN") throw error;
+      if (code !== "EAGAIN")
+        throw new StartupError(`${OUTPUTS[descriptor]} cannot be written (${errorText(error)}).`);
       realPause(RETRY_MS);
     }
   }

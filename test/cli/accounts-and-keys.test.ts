@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import type { Ended } from "../support/ended.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { ninefold, type RunOptions } from "./run.ts";
+import { ninefold, type RunOptions, runToEnd } from "./run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-cli-"));
 let server: TestServer;
@@ -110,6 +111,20 @@ describe("account", () => {
       expect.arrayContaining(["export", "account", "flag", "end"]),
     );
     expect(lines.at(-1)).toEqual({ type: "end", user_id: account.userId, records: lines.length - 2 });
+  });
+
+  test.if(existsSync("/dev/full"))("output that cannot be written is its own error", async () => {
+    const account = await server.account();
+    for (const command of [`account export ${account.userId}`, "account list", "openapi"]) {
+      const shell = ["sh", "-c", `exec "$@" > /dev/full`, "sh", ...NINEFOLD_COMMAND, ...command.split(" ")];
+      const { code, error } = await runToEnd(shell, {
+        environment: { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: server.key },
+      });
+      expect(code).toBe(1);
+      expect(error).toMatch(
+        /^ninefold: Standard output cannot be written \(.*no space left on device.*\)\.\n$/,
+      );
+    }
   });
 
   test("an export that is cut off is an error", async () => {

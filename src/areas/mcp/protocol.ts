@@ -75,8 +75,8 @@ export function isEarlier({ method, params }: Message, headers: Headers): boolea
   const meta = isObject(params["_meta"]) ? params["_meta"] : {};
   const named = meta[VERSION_FIELD];
   if (named === undefined) {
-    if (version === null && method === "initialize") return true;
-    if (version !== null && EARLIER_REVISIONS.includes(version)) return true;
+    // Without a version, it is of 2025-03-26, which had no such header.
+    if (version === null || EARLIER_REVISIONS.includes(version)) return true;
   }
   if (version === null) throw mismatch("The header MCP-Protocol-Version is missing.");
   if (named !== undefined && named !== version)

@@ -120,6 +120,16 @@ export async function ask(
     throw new StartupError("NINEFOLD_API_KEY is not a well-formed API key (sm_…, 43 characters, checksum).");
   }
   const timeoutMs = target.timeoutMs ?? RESPONSE_TIMEOUT_MS;
+  const reading = { failure: null as { readonly error: unknown } | null };
+  const read = (bytes: Uint8Array): void => {
+    try {
+      onBody?.(bytes);
+    } catch (error) {
+      // Of the reader, such as a full disk: the response is not to blame.
+      reading.failure = { error };
+      throw error;
+    }
+  };
   // The server may be anywhere. Proxies of the environment are not used, since the request contains the key.
   const outbound = new OutboundClient(["all"], { trustLoopback: true });
   try {
@@ -137,11 +147,12 @@ export async function ask(
       timeoutMs,
       bodyBytesMax: onBody === undefined ? RESPONSE_BODY_BYTES_MAX : Number.MAX_SAFE_INTEGER,
       keepsBody: true,
-      ...(onBody === undefined ? {} : { onBody }),
+      ...(onBody === undefined ? {} : { onBody: read }),
       longerBody: "fail",
       redirectsMax: 0,
       reuseConnection: false,
     });
+    if (reading.failure !== null) throw reading.failure.error;
     if (!outcome.answered) throw noResponseError(base, timeoutMs, outcome.failure);
     const text = Buffer.from(outcome.body).toString("utf8");
     const { status, headers } = outcome;

@@ -183,6 +183,9 @@ test("an earlier client initializes, is done, pings and lists", async () => {
   expect([done.status, done.text]).toEqual([202, ""]);
   expect((await post(server, key, message("ping", 2), earlier)).body.result).toEqual({});
   expect((await post(server, key, message("tools/list", 3), earlier)).body.result.tools).not.toEqual([]);
+  // A client of 2025-03-26 names no version.
+  const oldest = { ...earlier, "mcp-protocol-version": null };
+  expect((await post(server, key, message("tools/list", 3), oldest)).body.result.tools).not.toEqual([]);
   const unknown = await post(server, key, message("prompts/list", 4), earlier);
   expect([unknown.status, unknown.body.error.code]).toEqual([200, -32601]);
   const old = await post(server, key, message("initialize", 5, { protocolVersion: "2024-11-05" }), earlier);
