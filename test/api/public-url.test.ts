@@ -26,6 +26,11 @@ describe("a public URL with a path prefix", () => {
     expect(stream?.url).toStartWith(`${PUBLIC_URL}/ofrep/v1/events`);
   });
 
+  test("is the server in the description of the API", async () => {
+    const { body } = await server.client(null).get("/openapi.json");
+    expect(body["servers"]).toEqual([{ url: PUBLIC_URL }]);
+  });
+
   test("is the origin of the server's pages", async () => {
     const { key } = await server.account();
     const own = { "x-ninefold-session": "1", "sec-fetch-site": "same-origin" };

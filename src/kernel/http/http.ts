@@ -152,8 +152,8 @@ export class Http {
         this.contained?.add(route);
         this.routes.push(route);
         // Clients without access to the monitoring endpoints get the error of an unknown path.
-        if (!route.operation.monitoring)
-          this.paths.add(route.method, route.path, route.operation.otherMethodsAt);
+        const { monitoring, otherMethodsAt, file } = route.operation;
+        if (!monitoring) this.paths.add(route.method, route.path, otherMethodsAt, file?.isSave === true);
       }
     }
   }

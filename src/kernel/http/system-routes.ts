@@ -22,6 +22,8 @@ export interface Monitoring {
   readonly gate: (call: OpenCall) => void;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  /** Where the description of the API says that this server is; null for the origin that serves it. */
+  readonly publicUrl: string | null;
 }
 
 const Pong = Type.Object({ pong: Type.Literal(true) }, { $id: "Pong" });
@@ -33,13 +35,13 @@ type OpenApiDocument = Static<typeof OpenApiDocument>;
 const Status = Type.Object({ status: Type.String() });
 
 /** What belongs to no area: the ping, the description of the API, health and metrics. */
-export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitoring) {
+export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }: Monitoring) {
   let text: Promise<Uint8Array<ArrayBuffer>> | undefined;
   const document = asset({
     contentType: "application/json",
     immutable: false,
     read: () => {
-      text ??= openApiDocument(http.routes, http.parts).then((made) =>
+      text ??= openApiDocument(http.routes, http.parts, publicUrl).then((made) =>
         sharedBytes(new TextEncoder().encode(JSON.stringify(made))),
       );
       return text;

@@ -1,4 +1,4 @@
-import { type TObject, Type } from "@sinclair/typebox";
+import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { version } from "../../../../package.json" with { type: "json" };
 import { slices } from "../../background/time-slices.ts";
 import { durationUnitOf } from "../../data/duration.ts";
@@ -41,14 +41,18 @@ free of charge; a 403, 404, 408 or 409 that is found during the work is charged.
 is not charged and changes nothing.
 
 **Warnings.** Unknown fields and query parameters are ignored. A successful response that is an object then has \`warnings\`,
-an array of at most ten strings: \`"Unknown field \\\`period_s\\\`. Did you mean \\\`period_ms\\\`?"\`.
+an array of at most ten strings: \`\`"Unknown field \`period_s\`. Did you mean \`period_ms\`?"\`\`.
 
 **Rate limits.** Each key has a token bucket with its tier's requests per minute, and each account one of ten times as many
 for all its keys. A 429 carries \`Retry-After\`, in seconds.
 `.trim();
 
-/** The OpenAPI 3.1 document of all endpoints of the API. It is made in slices, since it takes some 50 ms. */
-export async function openApiDocument(routes: readonly DeclaredRoute[], parts: readonly ApiPart[]) {
+/** The OpenAPI 3.1 document of all endpoints of the API, at `publicUrl` or the origin that serves it. It is made in slices, since it takes some 50 ms. */
+export async function openApiDocument(
+  routes: readonly DeclaredRoute[],
+  parts: readonly ApiPart[],
+  publicUrl: string | null,
+) {
   const paths: Record<string, Record<string, Json>> = {};
   const named: Components = new Map();
   publicSchema(errorSchema(), named);
@@ -67,7 +71,7 @@ export async function openApiDocument(routes: readonly DeclaredRoute[], parts: r
       description: INTRODUCTION,
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "/" }],
+    servers: [{ url: publicUrl ?? "/" }],
     tags: parts.map(({ name, description }) => ({ name, description })),
     paths,
     components: {
@@ -313,9 +317,14 @@ function successes({ responses, operation }: DeclaredRoute, named: Components): 
   return { ...described, ...known };
 }
 
-function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
+/** Without a route it is a component, which many operations refer to. */
+function errorResponse(
+  status: number,
+  codes: readonly ErrorCode[],
+  route: DeclaredRoute | null = null,
+): Json {
   const retry = status === 429 ? { "Retry-After": { $ref: "#/components/headers/RetryAfter" } } : {};
-  const examples = codes.map((code) => [code, { value: errorExample(code) }]);
+  const examples = codes.map((code) => [code, { value: errorExample(code, route) }]);
   return {
     description: codes.map((code) => `\`${code}\`: ${errorMeaning(code)[1]}`).join("\n\n"),
     headers: { ...RESPONSE_HEADERS, ...retry },
@@ -328,12 +337,28 @@ function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
   };
 }
 
-function errorExample(code: ErrorCode): Json {
-  const error =
-    code === "validation_error"
-      ? invalidField("name", "is required: it must be a text")
-      : new ApiError(code, errorMeaning(code)[1]);
+function errorExample(code: ErrorCode, route: DeclaredRoute | null): Json {
+  const error = code === "validation_error" ? mistakeIn(route) : new ApiError(code, errorMeaning(code)[1]);
   return JSON.parse(renderError(error, UUID).text);
+}
+
+/** An error that a request to an operation can have: of its first required field, or of the first one with a rule. */
+function mistakeIn(route: DeclaredRoute | null): ApiError {
+  if (route === null) return invalidField("name", "is required: it must be a text");
+  const { body, query, params } = route;
+  const inputs = [body, query, params].filter((input) => input !== undefined);
+  const fields = inputs.flatMap((input) =>
+    Object.entries<TSchema>(input.properties).flatMap(([name, schema]) => {
+      const rule: unknown = schema["errorMessage"];
+      const isRequired = input.required?.includes(name) === true && input !== params;
+      return typeof rule === "string" ? [{ name, rule, isRequired }] : [];
+    }),
+  );
+  const required = fields.find(({ isRequired }) => isRequired);
+  if (required !== undefined) return invalidField(required.name, `is required: it ${required.rule}`);
+  const [first] = fields;
+  if (first !== undefined) return invalidField(first.name, first.rule);
+  return invalidField("Idempotency-Key", "must be a text of 1 to 255 characters");
 }
 
 function failures(route: DeclaredRoute): Json {
@@ -343,7 +368,7 @@ function failures(route: DeclaredRoute): Json {
       status,
       codes.length === 1 && route.operation.additionalResponses?.[status] === undefined
         ? { $ref: `#/components/responses/${codes[0]}` }
-        : errorResponse(status, codes),
+        : errorResponse(status, codes, route),
     ]),
   );
 }

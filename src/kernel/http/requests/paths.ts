@@ -38,6 +38,8 @@ interface Known {
   readonly segments: readonly string[];
   /** The path that accepts every other method, as {@link shown}. */
   readonly otherMethodsAt: string | null;
+  /** Whether it creates what its body names, and changes it as well. */
+  readonly isSave: boolean;
 }
 
 /** A requested segment, and the known segments that it may stand for, with their costs. */
@@ -57,11 +59,11 @@ export class Paths {
   private added: (() => void)[] = [];
 
   /** Takes in an endpoint, its parameters in Elysia's form. `otherMethodsAt`: the path that accepts its other methods. */
-  add(method: string, path: string, otherMethodsAt: string | null = null): void {
+  add(method: string, path: string, otherMethodsAt: string | null = null, isSave: boolean = false): void {
     this.added.push(() => {
       const segments = path.slice(1).split("/");
       const shown = segments.map((segment) => (isParameter(segment) ? `{${segment.slice(1)}}` : segment));
-      this.known.push({ method, shown: `/${shown.join("/")}`, segments, otherMethodsAt });
+      this.known.push({ method, shown: `/${shown.join("/")}`, segments, otherMethodsAt, isSave });
       for (const segment of segments) if (!isParameter(segment)) this.addWord(segment, segment, 0);
     });
   }
@@ -116,19 +118,30 @@ export class Paths {
     const methods = found.map((known) => known.method);
     if (methods.includes(method)) return stem === path ? OTHERWISE : "Remove the slash at the end.";
     if (methods.length > 0) {
+      const save = this.saveOf(method, found[0]);
       const elsewhere = found.find(({ otherMethodsAt }) => otherMethodsAt !== null)?.otherMethodsAt;
       return (
         `This path takes ${listed(methods)}${stem === path ? "" : ", without the slash at the end"}.` +
-        (elsewhere === undefined ? "" : ` ${elsewhere} takes every method.`)
+        (elsewhere === undefined ? "" : ` ${elsewhere} takes every method.`) +
+        (save === null ? "" : ` ${save} changes it.`)
       );
     }
     const nearest = this.nearest(method, given);
     if (nearest === null) return OTHERWISE;
+    const save = nearest.method === method ? null : this.saveOf(method, nearest);
     const meant =
-      nearest.method === method
-        ? `${method} ${nearest.shown}`
+      nearest.method === method || save !== null
+        ? (save ?? `${method} ${nearest.shown}`)
         : `${nearest.shown}, which takes ${listed(this.methodsAt(nearest.shown))}`;
     return `Did you mean ${meant}?${given.includes("") ? " A part of this path is empty." : ""}`;
+  }
+
+  /** The endpoint that changes what a path with an id names, where a request with this method would and none takes it. */
+  private saveOf(method: string, at: Known | undefined): string | null {
+    if (at === undefined || (method !== "PATCH" && method !== "PUT")) return null;
+    const collection = at.shown.slice(0, at.shown.lastIndexOf("/"));
+    const save = this.known.find(({ isSave, shown }) => isSave && shown === collection);
+    return save === undefined ? null : `${save.method} ${save.shown}`;
   }
 
   /** The endpoints of exactly this path; where a word and a parameter fit, those of the word. */

@@ -53,9 +53,9 @@ const SAID: readonly (readonly [string, string, string])[] = [
   ["", "HEAD /v1/meter/deduct", "This path takes POST."],
   ["a word comes before a value", "PUT /v1/keys/rotate", "This path takes POST."],
   [
-    "another method of another path: what removes is not offered instead",
+    "another method of another path: what saves is offered, and not what removes",
     "PATCH /v1/flags/dark-mode",
-    "Did you mean /v1/gate/{flagKey}, which takes GET and DELETE?",
+    "Did you mean POST /v1/gate?",
   ],
   ["a slash at the end", "GET /v1/ping/", "Remove the slash at the end."],
   ["", "HEAD /v1/pulse//", "Remove the slash at the end."],
