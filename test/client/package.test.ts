@@ -129,8 +129,14 @@ describe("installed from its tarball", () => {
         'import { startNinefold } from "ninefold/testing";\nawait using it = await startNinefold();\n',
       );
       const compilerOptions = {
-        ...{ strict: true, target: "es2022", lib: ["es2022", "dom"], types: [], noEmit: true },
-        ...{ module: "esnext", moduleResolution: "bundler", skipLibCheck: false },
+        strict: true,
+        target: "es2022",
+        lib: ["es2022", "dom"],
+        types: [],
+        noEmit: true,
+        module: "esnext",
+        moduleResolution: "bundler",
+        skipLibCheck: false,
       };
       stranger.write("tsconfig.plain.json", JSON.stringify({ compilerOptions, files: ["testing.ts"] }));
       const compiler = [process.execPath, join(ROOT, COMPILER), "-p", "tsconfig.plain.json"];
