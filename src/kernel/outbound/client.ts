@@ -12,7 +12,7 @@ import {
   StaleConnection,
 } from "./connection.ts";
 import type { RecordType } from "./dns/message.ts";
-import { type EventLoopStalls, type EventLoopWatch, watchEventLoop } from "./event-loop.ts";
+import { type EventLoopStalls, type EventLoopWatch, STALL_MS_MAX, watchEventLoop } from "./event-loop.ts";
 import { FirstBytes } from "./first-bytes.ts";
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
 import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
@@ -112,6 +112,8 @@ export interface Reach {
   readonly anywhere?: boolean;
 }
 
+/** Attempts of a probe during which the process stands still, see {@link OutboundClient.reaches}: the stall may pass. */
+const REACH_ATTEMPTS_MAX = 3;
 /** Port of name servers, where a check of a host needs one. */
 const DNS_PORT = 53;
 
@@ -213,23 +215,25 @@ export class OutboundClient {
     }
   }
 
-  /** Whether a host takes connections, over which nothing is sent. True also where this machine has none to give. */
+  /**
+   * Whether a host takes connections, over which nothing is sent. True also where this machine has none to give. A timeout during
+   * which this process stood still is no result: the attempt is repeated.
+   */
   async reaches(url: string, { account, timeoutMs, anywhere = false }: Reach): Promise<boolean> {
     const policy = anywhere ? ANYWHERE : this.policy;
     const target = policy.examine(url);
     if ("refused" in target) return false;
-    const deadline = new Deadline(timeoutMs);
-    try {
-      const led: Led = { addresses: [] };
-      const addresses = await this.checkedAddresses(target, { account, deadline, led }, policy);
-      const connection = await this.connect({ ...target, secure: false }, addresses, deadline);
-      connection.destroy();
-      return true;
-    } catch (error) {
-      if (!(error instanceof OutboundFailure)) throw error;
-      return error.kind === "local";
-    } finally {
-      deadline.close();
+    for (let attempt = 1; ; attempt += 1) {
+      const outcome = await this.measure(timeoutMs, async (deadline, led) => {
+        const addresses = await this.checkedAddresses(target, { account, deadline, led }, policy);
+        const connection = await this.connect({ ...target, secure: false }, addresses, deadline);
+        connection.destroy();
+        return { answered: true } as const;
+      });
+      if (outcome.answered) return true;
+      const { failure, stalledMs } = outcome;
+      const isResult = failure.kind !== "timeout" || stalledMs <= STALL_MS_MAX;
+      if (isResult || attempt === REACH_ATTEMPTS_MAX) return failure.kind === "local";
     }
   }
 

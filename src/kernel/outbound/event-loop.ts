@@ -4,6 +4,8 @@ import { type Cancel, monotonicMs, onSharedTick, realTimeout } from "../time/clo
 const TICK_MS = 100;
 /** A delay of at least this is remembered as a stall. */
 const REMEMBERED_MS = 250;
+/** A failure during which the event loop stalled for longer, in milliseconds, says nothing about the network. */
+export const STALL_MS_MAX = 1_000;
 /** Stalls are forgotten after this time: longer than any request may take. */
 const HISTORY_MS = 120_000;
 

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
+import { STALL_MS_MAX } from "../../../src/kernel/outbound/event-loop.ts";
 import type { FailureKind } from "../../../src/kernel/outbound/outcome.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RawServer } from "../../support/raw-server.ts";
@@ -263,6 +264,28 @@ describe("limits", () => {
     const resolver = { resolve: () => new Promise<readonly string[]>(() => {}) };
     const outcome = await client([], { resolver }).send(get("http://slow.example/", { timeoutMs: 50 }));
     expect(failureOf(outcome)).toBe("timeout");
+  });
+
+  test("of a probe is no result while the process stands still, and is repeated twice at most", async () => {
+    const server = await rawServer(() => {});
+    const reached = async (hanging: number, stalledMs: number): Promise<unknown> => {
+      let attempts = 0;
+      const found = Promise.withResolvers<readonly string[]>();
+      const stalls = {
+        longestSince: () => stalledMs,
+        wake: () => {
+          attempts += 1;
+          if (attempts > hanging) found.resolve(["127.0.0.1"]);
+        },
+        stop: () => {},
+      };
+      const outbound = client(LOOPBACK, { resolver: { resolve: () => found.promise }, stalls });
+      const terms = { account: null, timeoutMs: 50 };
+      return [await outbound.reaches(`http://probe.example:${server.port}`, terms), attempts];
+    };
+    expect(await reached(1, STALL_MS_MAX + 1)).toEqual([true, 2]);
+    expect(await reached(9, STALL_MS_MAX + 1)).toEqual([false, 3]);
+    expect(await reached(1, STALL_MS_MAX)).toEqual([false, 1]);
   });
 
   test("a name without an address and a rejected connection have their own errors", async () => {

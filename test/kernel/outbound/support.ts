@@ -37,7 +37,7 @@ export function get(url: string, more: Partial<OutboundRequest> = {}): OutboundR
     url,
     headers: {},
     body: null,
-    timeoutMs: 5_000,
+    timeoutMs: 30_000,
     bodyBytesMax: 65_536,
     keepsBody: true,
     longerBody: "truncate",

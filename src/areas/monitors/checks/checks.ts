@@ -1,3 +1,4 @@
+import { STALL_MS_MAX } from "../../../kernel/outbound/event-loop.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
 import {
@@ -19,8 +20,6 @@ import { updatedCertificate } from "./certificate.ts";
 import type { TargetOutcome } from "./target.ts";
 import { targetOf } from "./targets.ts";
 
-/** A check during which the event loop stalled for longer is inconclusive, and repeated. */
-export const STALL_MS_MAX = 1_000;
 /** Attempts before an inconclusive check is skipped. */
 export const ATTEMPTS_MAX = 3;
 /** Real time between attempts: the stall may pass. */
