@@ -54,6 +54,7 @@ import notaryWitnesses from "./0053_notary_witnesses.sql" with { type: "text" };
 import notaryRedactions from "./0054_notary_redactions.sql" with { type: "text" };
 import deletedEndpoints from "./0055_deleted_endpoints.sql" with { type: "text" };
 import logIdentity from "./0056_log_identity.sql" with { type: "text" };
+import monitorTime from "./0057_monitor_time.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -112,4 +113,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0054_notary_redactions", sql: notaryRedactions },
   { name: "0055_deleted_endpoints", sql: deletedEndpoints },
   { name: "0056_log_identity", sql: logIdentity },
+  { name: "0057_monitor_time", sql: monitorTime },
 ];

@@ -158,7 +158,8 @@ export function nextCheckAt(ref: number, intervalMs: number, dueAt: number, now:
   return next > now ? next : timeAfter(now);
 }
 
-const HOUR_MS = 3_600_000;
+/** An hour, in milliseconds. */
+export const HOUR_MS = 3_600_000;
 
 /** The start of the hour, epoch milliseconds. */
 export function hourOf(epochMs: number): number {
@@ -172,12 +173,16 @@ export interface HourCount {
   readonly up: number;
   /** Sum of the latencies of its successful checks, milliseconds; null if it was not recorded. */
   readonly latencySum: number | null;
+  /** Time that its scheduled checks stood for, each until the next one, in milliseconds. */
+  readonly knownMs: number;
+  /** The part of it that was up. */
+  readonly upMs: number;
 }
 
 type Counts = Omit<HourCount, "hour">;
 
 /** Counts of a period without checks. */
-export const NO_CHECKS: Counts = { checks: 0, up: 0, latencySum: 0 };
+export const NO_CHECKS: Counts = { checks: 0, up: 0, latencySum: 0, knownMs: 0, upMs: 0 };
 
 /** Counts of two periods together. */
 export function sumOf(one: Counts, other: Counts): Counts {
@@ -186,23 +191,48 @@ export function sumOf(one: Counts, other: Counts): Counts {
     up: one.up + other.up,
     latencySum:
       one.latencySum === null || other.latencySum === null ? null : one.latencySum + other.latencySum,
+    knownMs: one.knownMs + other.knownMs,
+    upMs: one.upMs + other.upMs,
   };
 }
 
-/** Share of checks in the last `hours` that were up, in percent with three decimals; null without checks. */
+/** The check that stands for the target's state until the next scheduled one. */
+export interface StandingCheck {
+  /** Its time, epoch milliseconds; null where none stands: before the first one, during maintenance, while paused. */
+  readonly standsSince: number | null;
+  readonly standsUp: boolean;
+}
+
+/** The time that a check stood for between two instants, as counts: `sumOf` adds it. */
+export function timeStood({ standsSince, standsUp }: StandingCheck, from: number, to: number): Counts {
+  if (standsSince === null) return NO_CHECKS;
+  const knownMs = Math.max(0, to - Math.max(standsSince, from));
+  return { ...NO_CHECKS, knownMs, upMs: standsUp ? knownMs : 0 };
+}
+
+/** What an uptime is calculated from. */
+export type UptimeCounts = Pick<Counts, "checks" | "up" | "knownMs" | "upMs">;
+
+/** A part and its whole: the time up of all time, or while no time is known yet, the checks that were up of all checks. */
+export function partUp(counts: readonly UptimeCounts[]): { readonly up: number; readonly of: number } {
+  const sum = (of: keyof UptimeCounts) => counts.reduce((total, count) => total + count[of], 0);
+  const knownMs = sum("knownMs");
+  return knownMs > 0 ? { up: sum("upMs"), of: knownMs } : { up: sum("up"), of: sum("checks") };
+}
+
+/** Share of the last `hours` that was up, in percent with three decimals; null without checks. */
 export function uptimePercent(
-  counts: readonly Omit<HourCount, "latencySum">[],
+  counts: readonly (UptimeCounts & Pick<HourCount, "hour">)[],
   now: number,
   hours: number,
 ): number | null {
   return percentUp(counts.filter(({ hour }) => hour > now - hours * HOUR_MS));
 }
 
-/** Share of checks that were up, in percent with three decimals; null without checks. */
-export function percentUp(counts: readonly Omit<Counts, "latencySum">[]): number | null {
-  const sum = (of: "checks" | "up") => counts.reduce((total, count) => total + count[of], 0);
-  const checks = sum("checks");
-  return checks === 0 ? null : Math.round((sum("up") / checks) * 100_000) / 1_000;
+/** Share of the time that was up, in percent with three decimals; null without checks. */
+export function percentUp(counts: readonly UptimeCounts[]): number | null {
+  const { up, of } = partUp(counts);
+  return of === 0 ? null : Math.round((up / of) * 100_000) / 1_000;
 }
 
 /** `12:01 UTC`, with the date if it is not today. */

@@ -3,7 +3,8 @@ import { oneOf, orNull } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { ChannelStore } from "./channels/store.ts";
-import { percentUp, shownName, uptimePercent } from "./domain.ts";
+import { hourOf, percentUp, shownName, type UptimeCounts, uptimePercent } from "./domain.ts";
+import { standingSince } from "./history/standing.ts";
 import type { IncidentRow, IncidentStore } from "./incidents/store.ts";
 import type { CheckStore, MonitorRow, MonitorStore } from "./store.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
@@ -140,7 +141,9 @@ function worst(parts: CardParts, projectRef: number, now: number): Static<typeof
   const candidates = new Map([...listed, ...fillers].map((monitor) => [monitor.ref, monitor]));
   return [...candidates.values()]
     .map((monitor) => {
-      const counts = [...checks.hoursSince(monitor.ref, now - DAY_HOURS * HOUR_MS), monitor];
+      const since = now - DAY_HOURS * HOUR_MS;
+      const standing = { ...standingSince(monitor, since, now), hour: hourOf(now) };
+      const counts = [...checks.hoursSince(monitor.ref, since), monitor, standing];
       return { monitor, counts, uptime: uptimePercent(counts, now, DAY_HOURS) };
     })
     .sort((a, b) => (a.uptime ?? UNCHECKED) - (b.uptime ?? UNCHECKED))
@@ -157,7 +160,7 @@ function worst(parts: CardParts, projectRef: number, now: number): Static<typeof
 /** Monitors without checks come last. */
 const UNCHECKED = 101;
 
-function hoursOf(counts: readonly Pick<MonitorRow, "hour" | "checks" | "up">[], now: number) {
+function hoursOf(counts: readonly (UptimeCounts & Pick<MonitorRow, "hour">)[], now: number) {
   const current = now - (now % HOUR_MS);
   return Array.from({ length: DAY_HOURS }, (_, at) => {
     const hour = current - (DAY_HOURS - 1 - at) * HOUR_MS;

@@ -4,7 +4,14 @@ import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { StoredCertificate } from "./checks/certificate.ts";
-import type { CheckResult, ConnectivitySign, HourCount, MonitorState } from "./domain.ts";
+import {
+  type CheckResult,
+  type ConnectivitySign,
+  HOUR_MS,
+  type HourCount,
+  type MonitorState,
+  type StandingCheck,
+} from "./domain.ts";
 import type { HeartbeatView } from "./heartbeats/schema.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, StatusFilter } from "./schema.ts";
@@ -26,7 +33,7 @@ export type MonitorSettings = Omit<
 };
 
 /** A monitor and its state, with the counts of the current hour. */
-export interface MonitorRow extends MonitorState, HourCount {
+export interface MonitorRow extends MonitorState, HourCount, StandingCheck {
   readonly ref: number;
   readonly monitorId: string;
   readonly accountRef: number;
@@ -48,11 +55,12 @@ type Flags<Value> = Record<"email_alert" | "notify_recovery" | "active", Value>;
 type StoredSettings = Omit<MonitorSettings, keyof Flags<number> | keyof MonitorOptions> & {
   readonly options: string | null;
 };
-type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings" | "degraded" | "certificate"> &
+type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings" | "degraded" | "standsUp" | "certificate"> &
   StoredSettings &
   Flags<number> & {
     readonly monitorId: Uint8Array;
     readonly degraded: number;
+    readonly standsUp: number;
     readonly certificate: string | null;
   };
 
@@ -64,13 +72,14 @@ const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monit
   interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, managed_by AS managedBy`;
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
-  hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, degraded, streak, certificate`;
+  hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, hour_known_ms AS knownMs, hour_up_ms AS upMs,
+  stands_since AS standsSince, stands_up AS standsUp, degraded, streak, certificate`;
 const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
 type NewSettings = MonitorSettings & { ref: number; now: number };
 type SettingsParams = ReturnType<typeof storable<NewSettings>>;
 /** The columns that a check changes. */
-type StateParams = MonitorState & HourCount & { ref: number; lastCheck: number };
+type StateParams = MonitorState & HourCount & StandingCheck & { ref: number; lastCheck: number };
 type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number; managedBy: ManagedBy };
 type PageParams = { projectRef: number; before: number; rowsMax: number };
 
@@ -88,7 +97,7 @@ export function monitorRows(db: Database) {
   const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
   const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
   const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
-    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
   );
   return {
     writeState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
@@ -131,6 +140,9 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
   const forgetCertificate = db.change<[ref: number]>(
     "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
   );
+  const standsNoMore = db.change<[ref: number]>(
+    "UPDATE monitor_states SET stands_since = NULL WHERE monitor_ref = ?",
+  );
   const setLastCheck = db.change<[sequence: number, ref: number]>(
     "UPDATE monitor_states SET last_check = ? WHERE monitor_ref = ?",
   );
@@ -147,6 +159,8 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     update(tx: Tx, monitor: NewSettings): void {
       unsaved?.release(tx, monitor.ref);
       update(tx, storable(monitor));
+      // Nothing is known of the time until it is resumed.
+      if (!monitor.active) standsNoMore(tx, monitor.ref);
     },
     updateState(tx: Tx, monitor: StateParams & Pick<MonitorRow, "certificate">): void {
       unsaved?.release(tx, monitor.ref);
@@ -244,11 +258,12 @@ function rowOf(stored: StoredMonitor): MonitorRow {
   const { type, url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } =
     stored;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, ...others } = more;
-  const { monitorId, degraded, certificate, ...row } = others;
+  const { monitorId, degraded, standsUp, certificate, ...row } = others;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
     degraded: degraded !== 0,
+    standsUp: standsUp !== 0,
     certificate: certificate === null ? null : JSON.parse(certificate),
     settings: {
       type,
@@ -302,7 +317,7 @@ export type StoredCheck = Omit<NewCheck, "up" | "manual" | "connectivity" | "off
 };
 
 /** Counts of a period that starts at a time, epoch milliseconds. */
-export type Bucket = Omit<HourCount, "hour"> & { readonly at: number };
+export type Bucket = Pick<HourCount, "checks" | "up" | "latencySum"> & { readonly at: number };
 
 /** The name that files have for the check after which states of heartbeats may be behind. */
 const UNSAVED_SINCE = "heartbeats_unsaved_since";
@@ -357,7 +372,7 @@ export function checkStore(db: Database) {
       "UPDATE monitor_checks SET monitor_ref = 0, previous = 0, response_status = NULL, error = NULL WHERE sequence = ?",
     ),
     insertHour: db.change<[Readonly<HourCount & { ref: number }>]>(
-      "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up, latency) VALUES ($ref, $hour, $checks, $up, $latencySum)",
+      "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up, latency, known_ms, up_ms) VALUES ($ref, $hour, $checks, $up, $latencySum, $knownMs, $upMs)",
     ),
     removeHoursBefore: db.change<[ref: number, hour: number]>(
       "DELETE FROM monitor_hours WHERE monitor_ref = ? AND hour < ?",
@@ -366,7 +381,7 @@ export function checkStore(db: Database) {
       "DELETE FROM monitor_hours WHERE (monitor_ref, hour) IN (SELECT monitor_ref, hour FROM monitor_hours WHERE monitor_ref = ? LIMIT ?)",
     ),
     hoursSince: db.all<HourCount, [ref: number, hour: number]>(
-      "SELECT hour, checks, up, latency AS latencySum FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?",
+      `SELECT hour, checks, up, latency AS latencySum, coalesce(known_ms, ${HOUR_MS}) AS knownMs, coalesce(up_ms, up * ${HOUR_MS} / checks) AS upMs FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?`,
     ),
     /** Walks the checks of a monitor back to a time and counts them by bucket. At most `walkedMax` checks are walked. */
     bucketsOfChecks: db.all<
@@ -374,9 +389,9 @@ export function checkStore(db: Database) {
       [{ ref: number; lastCheck: number; from: number; bucketMs: number; walkedMax: number }]
     >(
       `WITH RECURSIVE walk (previous, at, up, latency, counts) AS (
-         SELECT previous, checked_at, up, latency_ms, mark = 0 FROM monitor_checks
+         SELECT previous, checked_at, up, latency_ms, mark = 0 AND manual = 0 FROM monitor_checks
          WHERE sequence = $lastCheck AND monitor_ref = $ref AND checked_at >= $from
-         UNION ALL SELECT one.previous, one.checked_at, one.up, one.latency_ms, one.mark = 0
+         UNION ALL SELECT one.previous, one.checked_at, one.up, one.latency_ms, one.mark = 0 AND one.manual = 0
          FROM walk JOIN monitor_checks AS one ON one.sequence = walk.previous
          WHERE one.monitor_ref = $ref AND one.checked_at >= $from
          LIMIT $walkedMax

@@ -56,6 +56,7 @@ test("alerts of monitors by webhook_url and of meters have the bytes that their 
         "content-length": String(Buffer.byteLength(alert.body)),
         "content-type": "application/json",
         "user-agent": "Svc-Relay/1.0",
+        "x-ninefold-hops": "1",
         "x-svc-event": event,
       });
     }

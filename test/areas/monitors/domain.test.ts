@@ -383,21 +383,22 @@ describe("when checks are made", () => {
 
 describe("uptime", () => {
   const HOUR = 3_600_000;
+  const untimed = { knownMs: 0, upMs: 0 };
   const counts = [
-    { hour: NOW, checks: 4, up: 3 },
-    { hour: NOW - 23 * HOUR, checks: 4, up: 4 },
-    { hour: NOW - 24 * HOUR, checks: 100, up: 0 },
-    { hour: NOW - 100 * HOUR, checks: 92, up: 0 },
+    { hour: NOW, checks: 1, up: 0, knownMs: HOUR, upMs: HOUR / 2 },
+    { hour: NOW - 23 * HOUR, checks: 100, up: 100, knownMs: HOUR, upMs: HOUR },
+    { hour: NOW - 24 * HOUR, checks: 4, up: 0, knownMs: 5 * HOUR, upMs: 0 },
+    { hour: NOW - 100 * HOUR, checks: 4, up: 0, knownMs: 3 * HOUR, upMs: 0 },
   ];
 
-  test("counts the checks of the last hours", () => {
-    expect(uptimePercent(counts, NOW, 24)).toBe(87.5);
-    expect(uptimePercent(counts, NOW, 168)).toBe(3.5);
+  test("is the share of the time in the last hours, however many checks were made in it", () => {
+    expect(uptimePercent(counts, NOW, 24)).toBe(75);
+    expect(uptimePercent(counts, NOW, 168)).toBe(15);
   });
 
-  test("is null without checks, and has three decimals", () => {
+  test("is the share of the checks until time is known; null without checks; with three decimals", () => {
     expect(uptimePercent([], NOW, 24)).toBe(null);
-    expect(uptimePercent([{ hour: NOW, checks: 3, up: 1 }], NOW, 24)).toBe(33.333);
-    expect(uptimePercent([{ hour: NOW, checks: 3, up: 3 }], NOW, 24)).toBe(100);
+    expect(uptimePercent([{ hour: NOW, checks: 3, up: 1, ...untimed }], NOW, 24)).toBe(33.333);
+    expect(uptimePercent([{ hour: NOW, checks: 3, up: 3, ...untimed }], NOW, 24)).toBe(100);
   });
 });

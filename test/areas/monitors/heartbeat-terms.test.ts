@@ -68,7 +68,7 @@ describe("POST /v1/pulse of a heartbeat", () => {
     ...["period_ms", "grace_ms"].flatMap((field) => [
       refused(`${field} too short`, { [field]: WAIT_MS_MIN - 1 }, field),
       refused(`${field} too long`, { [field]: WAIT_MS_MAX + 1 }, field),
-      refused(`${field} no integer`, { [field]: "1m" }, field),
+      refused(`${field} that cannot be read`, { [field]: "1x" }, field),
     ]),
     refused("another type", { type: "udp" }, "type"),
     refused("a slug of 65", { slug: "a".repeat(65) }, "slug"),

@@ -87,7 +87,7 @@ describe("a heartbeat", () => {
     expect(told().at(-1)).toBe("monitor.up");
     const missed = "No ping for 65 min. Expected 13:00 UTC, grace 5 min.";
     expect(await errorsOf(beat)).toEqual([null, missed, null]);
-    expect(((await historyOf(beat))["uptime"] as Record<string, number>)["24h"]).toBe(66.667);
+    expect(((await historyOf(beat))["uptime"] as Record<string, number>)["24h"]).toBe(76.471);
     expect(jobs()).toBe(1);
   });
 

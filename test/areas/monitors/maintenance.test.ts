@@ -104,6 +104,7 @@ describe("during maintenance", () => {
     expect(told()).toEqual(["monitor.down"]);
     expect(channel.take()).toEqual(["Move maintenance.ended", "Shop monitor.down"]);
     expect(await monitor(id)).toMatchObject({ status: "down", maintenance: false });
+    await server.clock.advance(MINUTE);
     expect((await historyOf(id)).uptime["24h"]).toBeLessThan(100);
   });
 

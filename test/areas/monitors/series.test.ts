@@ -140,8 +140,12 @@ test("the largest history is read without holding the event loop; above its limi
   const hour = now - (now % HOUR_MS);
   const { db, writer } = server.server.kernel;
   const statement = (sql: string) => db.change<[number]>(sql);
-  const hours = statement("INSERT INTO monitor_hours VALUES (1, ?, 240, 240, 2400)");
-  const days = statement("INSERT INTO monitor_days VALUES (1, ?, 5760, 5760, 0, 0, 57600)");
+  const hours = statement(
+    "INSERT INTO monitor_hours (monitor_ref, hour, checks, up, latency) VALUES (1, ?, 240, 240, 2400)",
+  );
+  const days = statement(
+    "INSERT INTO monitor_days (monitor_ref, day, checks, up, observer_ms, maintenance_ms, latency) VALUES (1, ?, 5760, 5760, 0, 0, 57600)",
+  );
   const incident = statement(
     `INSERT INTO incidents (incident_id, project_ref, monitor_ref, title, impact, status, monitor_ids, started_at, resolved_at, public)
      SELECT 'inc_' || $at, project_ref, 1, 'd', 'outage', 'resolved', '[]', $at, $at + 60000, 0 FROM monitor_states WHERE monitor_ref = 1`.replaceAll(

@@ -32,7 +32,7 @@ beforeAll(async () => {
   }
   const { db, writer, clock } = server.server.kernel;
   const insert = db.change<[number, number]>(
-    "INSERT INTO monitor_days VALUES (?, ?, 288, 287, 0, 60000, 24000)",
+    "INSERT INTO monitor_days (monitor_ref, day, checks, up, observer_ms, maintenance_ms, latency) VALUES (?, ?, 288, 287, 0, 60000, 24000)",
   );
   await writer.submit((tx) => {
     for (let ref = 1; ref <= MONITORS; ref += 1)

@@ -18,8 +18,8 @@ import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/st
 import {
   BARS_MAX,
   buildView,
-  percentOf,
   type StatusView,
+  uptimeOf,
   type ViewParts,
 } from "../../../src/areas/monitors/status-pages/view.ts";
 import { processorMs } from "../../support/processor-time.ts";
@@ -284,6 +284,8 @@ test("a bar is green from 99.9 percent, amber from 95; only 100 percent reads as
     checks: 10_000,
     up,
     latencySum: null,
+    knownMs: 10_000,
+    upMs: up,
     observerMs: index === 0 ? 120_000 : 0,
     maintenanceMs: index === 1 ? 60_000 : 0,
   }));
@@ -312,8 +314,8 @@ test("a bar is green from 99.9 percent, amber from 95; only 100 percent reads as
 test("the last 24 hours have bars: those without checks are short, those with an outage have the full height", async () => {
   const hour = Math.floor(NOW / HOUR_MS) * HOUR_MS;
   const hours = [
-    { hour: hour - 23 * HOUR_MS, checks: 60, up: 60, latencySum: null },
-    { hour: hour - HOUR_MS, checks: 60, up: 30, latencySum: null },
+    { hour: hour - 23 * HOUR_MS, checks: 60, up: 60, latencySum: null, knownMs: HOUR_MS, upMs: HOUR_MS },
+    { hour: hour - HOUR_MS, checks: 60, up: 30, latencySum: null, knownMs: HOUR_MS, upMs: HOUR_MS / 2 },
   ];
   const text = await rendered(await view({ monitors: ["up"], hours }));
   const bars = [...text.matchAll(/<path(?: class="(\w+)")? d="(M\d+ \d)v\d"><title>([^<]+)<\/title>/g)].slice(
@@ -428,8 +430,8 @@ test("maintenance is a valid calendar: lines are folded and texts escaped", asyn
 });
 
 test("a percentage is rounded down exactly, also on a badge", async () => {
-  expect(percentOf(2_900, 2_001)).toBe(69);
-  expect(percentOf(10_000, 6_410)).toBe(64.1);
+  expect(uptimeOf([{ checks: 2_900, up: 2_001, knownMs: 0, upMs: 0 }])).toBe(69);
+  expect(uptimeOf([{ checks: 1, up: 1, knownMs: 10_000, upMs: 6_410 }])).toBe(64.1);
   const monitor = (await view({})).groups[0]?.monitors[0];
   if (monitor === undefined) throw new Error("no monitor");
   const badge = badgeOf({ monitor, metric: "uptime-90d", uptime: 64.1, certificateDays: null });

@@ -4,13 +4,16 @@ import { realDelay } from "../../../kernel/time/clock.ts";
 import {
   type AlertRules,
   afterCheck,
+  HOUR_MS,
   hourOf,
   type MonitorEvent,
   type MonitorState,
   NO_CHECKS,
   shownName,
   sumOf,
+  timeStood,
 } from "../domain.ts";
+import { standsUntil } from "../history/standing.ts";
 import type { CheckOutcome, Outages } from "../incidents/outages.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow, MonitorSettings } from "../store.ts";
@@ -114,6 +117,7 @@ export class Checks {
       alertedAt: null,
       degraded: false,
       streak: 0,
+      standsSince: null,
     } as const;
     this.parts.monitors.updateState(tx, { ...monitor, ...unknown });
     this.outages.resolveIncident(tx, monitor.ref);
@@ -134,24 +138,24 @@ export class Checks {
       this.followUp(tx, { before: monitor, after: state, made, event, ...suppressed });
       return { ...monitor, ...state };
     }
-    const counted = reason === null ? 1 : 0;
+    const isCounted = reason === null && !made.manual;
     // A slow check can end after one of the next hour. It counts there: a completed hour does not change.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
-    if (monitor.checks > 0 && !isSameHour) {
-      checks.insertHour(tx, {
-        ref,
-        hour: monitor.hour,
-        checks: monitor.checks,
-        up: monitor.up,
-        latencySum: monitor.latencySum,
-      });
+    const stoodUntil = made.manual ? 0 : Math.min(made.at, standsUntil(monitor));
+    if ((monitor.checks > 0 || monitor.standsSince !== null) && !isSameHour) {
+      const stood = timeStood(monitor, 0, Math.min(stoodUntil, monitor.hour + HOUR_MS));
+      const closed = sumOf(monitor, stood);
+      if (closed.checks > 0) checks.insertHour(tx, { ref, hour: monitor.hour, ...closed });
       if (this.parts.scheduler.clockTrust.isTrusted)
         checks.removeHoursBefore(tx, ref, hour - CHECK_RETENTION_MS);
     }
-    const countedUp = made.up ? counted : 0;
-    const added = { checks: counted, up: countedUp, latencySum: countedUp * made.latencyMs };
-    const current = { hour, ...sumOf(isSameHour ? monitor : NO_CHECKS, added) };
+    const own = isCounted
+      ? { ...NO_CHECKS, checks: 1, up: made.up ? 1 : 0, latencySum: made.up ? made.latencyMs : 0 }
+      : NO_CHECKS;
+    const stood = timeStood(monitor, isSameHour ? 0 : monitor.hour + HOUR_MS, stoodUntil);
+    const current = { hour, ...sumOf(isSameHour ? monitor : NO_CHECKS, sumOf(own, stood)) };
+    const standing = made.manual ? {} : { standsSince: reason === null ? made.at : null, standsUp: made.up };
     const sequence = this.nextSequence++;
     const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = made;
     const found = { at, up, manual, latencyMs, responseStatus, error };
@@ -169,7 +173,7 @@ export class Checks {
     const certificate = isRelevant
       ? updatedCertificate(monitor.certificate, seen, made, days)
       : monitor.certificate;
-    const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };
+    const after = { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate };
     this.outages.notifyHealth(tx, monitor, after, made);
     return after;
   }

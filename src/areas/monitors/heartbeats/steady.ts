@@ -134,13 +134,18 @@ class SteadyHeartbeat implements Actor, PendingWrite {
 
   get monitor(): MonitorRow {
     const { monitorRow, pings, lastCheck } = this;
-    const { checks, up, lastCheckedAt } = monitorRow;
+    const { checks, up, lastCheckedAt, knownMs, upMs, standsSince } = monitorRow;
+    const standsNow = pings === 0 ? standsSince : this.lastPingAt;
+    const stoodMs = Math.max(0, (standsNow ?? 0) - (standsSince ?? 0));
     return {
       ...monitorRow,
       lastCheckedAt: pings === 0 ? lastCheckedAt : this.lastPingAt,
       lastCheck,
       checks: checks + pings,
       up: up + pings,
+      knownMs: knownMs + stoodMs,
+      upMs: upMs + stoodMs,
+      standsSince: standsNow,
     };
   }
 
@@ -327,6 +332,7 @@ function actorOf(monitor: MonitorRow, heartbeat: HeartbeatRow, ip: string | null
 /** Whether a success without a run changes nothing but what {@link SteadyHeartbeat} counts. */
 function isSteady(monitor: MonitorRow, heartbeat: HeartbeatRow): boolean {
   const { settings, status, latencyMs, alertedAt, consecutiveFailures, degraded, streak } = monitor;
+  const { standsSince, standsUp } = monitor;
   const { startedAt, startedRid, lastDurationMs, overranAt, repeatAt, waitsSince } = heartbeat;
   return (
     settings.active &&
@@ -336,6 +342,8 @@ function isSteady(monitor: MonitorRow, heartbeat: HeartbeatRow): boolean {
     consecutiveFailures === 0 &&
     !degraded &&
     streak === 0 &&
+    standsSince !== null &&
+    standsUp &&
     startedAt === null &&
     startedRid === null &&
     lastDurationMs === null &&

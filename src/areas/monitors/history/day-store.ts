@@ -1,5 +1,5 @@
 import type { Database } from "../../../kernel/storage/database.ts";
-import type { HourCount } from "../domain.ts";
+import { HOUR_MS, type HourCount } from "../domain.ts";
 import type { UnsavedMonitors } from "../store.ts";
 import type { Interval } from "./intervals.ts";
 
@@ -11,6 +11,9 @@ export interface DayCount {
   readonly up: number;
   /** Sum of the latencies of its successful checks, milliseconds; null if it was not recorded for all of them. */
   readonly latencySum: number | null;
+  /** Time that its checks stood for, and the part of it that was up, in milliseconds. */
+  readonly knownMs: number;
+  readonly upMs: number;
 }
 
 /** How long no result of a monitor counted, by reason. */
@@ -37,7 +40,7 @@ export type DayStore = ReturnType<typeof dayStore>;
 /** All SQL of daily counts. */
 export function dayStore(db: Database, unsaved?: Pick<UnsavedMonitors, "monitor">) {
   const currentHour = db.one<HourCount, [ref: number]>(
-    "SELECT hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum FROM monitor_states WHERE monitor_ref = ?",
+    "SELECT hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, hour_known_ms AS knownMs, hour_up_ms AS upMs FROM monitor_states WHERE monitor_ref = ?",
   );
   return {
     /** Monitors in the order of their references, after a reference. */
@@ -49,21 +52,23 @@ export function dayStore(db: Database, unsaved?: Pick<UnsavedMonitors, "monitor"
     /** Counts by day from the closed hours of a time range. */
     ofClosedHours: db.all<DayCount, [{ ref: number; from: number; until: number }]>(
       `SELECT hour - hour % 86400000 AS day, sum(checks) AS checks, sum(up) AS up,
-         CASE WHEN count(latency) = count(*) THEN sum(latency) END AS latencySum FROM monitor_hours
+         CASE WHEN count(latency) = count(*) THEN sum(latency) END AS latencySum,
+         sum(coalesce(known_ms, ${HOUR_MS})) AS knownMs, sum(coalesce(up_ms, up * ${HOUR_MS} / checks)) AS upMs FROM monitor_hours
        WHERE monitor_ref = $ref AND hour >= $from AND hour < $until GROUP BY 1 ORDER BY 1`,
     ),
     /** Counts of the current hour, which is not closed yet. */
     currentHour: (ref: number): HourCount | null => unsaved?.monitor(ref) ?? currentHour(ref),
     since: db.all<DayRow, [ref: number, day: number]>(
-      `SELECT day, checks, up, latency AS latencySum, observer_ms AS observerMs, maintenance_ms AS maintenanceMs
+      `SELECT day, checks, up, latency AS latencySum, coalesce(known_ms, 24 * ${HOUR_MS}) AS knownMs,
+         coalesce(up_ms, up * 24 * ${HOUR_MS} / checks) AS upMs, observer_ms AS observerMs, maintenance_ms AS maintenanceMs
        FROM monitor_days WHERE monitor_ref = ? AND day >= ? ORDER BY day`,
     ),
     /** Stores a day of a monitor that still exists. Does not replace higher counts: some hours of the day may be deleted. */
     save: db.change<[Readonly<DayRow & { ref: number }>]>(
-      `INSERT INTO monitor_days (monitor_ref, day, checks, up, latency, observer_ms, maintenance_ms)
-       SELECT $ref, $day, $checks, $up, $latencySum, $observerMs, $maintenanceMs FROM monitors WHERE ref = $ref
-       ON CONFLICT DO UPDATE SET (checks, up, latency, observer_ms, maintenance_ms) =
-         (excluded.checks, excluded.up, excluded.latency, excluded.observer_ms, excluded.maintenance_ms)
+      `INSERT INTO monitor_days (monitor_ref, day, checks, up, latency, known_ms, up_ms, observer_ms, maintenance_ms)
+       SELECT $ref, $day, $checks, $up, $latencySum, $knownMs, $upMs, $observerMs, $maintenanceMs FROM monitors WHERE ref = $ref
+       ON CONFLICT DO UPDATE SET (checks, up, latency, known_ms, up_ms, observer_ms, maintenance_ms) =
+         (excluded.checks, excluded.up, excluded.latency, excluded.known_ms, excluded.up_ms, excluded.observer_ms, excluded.maintenance_ms)
        WHERE excluded.checks >= checks`,
     ),
     removeBefore: db.change<[ref: number, day: number]>(

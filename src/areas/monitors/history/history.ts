@@ -14,6 +14,7 @@ import type { CheckStore, MonitorRow, StoredCheck } from "../store.ts";
 import { SUPPRESSION_REASONS } from "../suppression/suppression.ts";
 import { DAY_MS, type Days, dayOf } from "./days.ts";
 import { RANGES, seriesOf } from "./series.ts";
+import { standingSince } from "./standing.ts";
 
 const DAY_HOURS = 24;
 
@@ -45,8 +46,12 @@ export function historyOf(
   }
   const more = checks.length === limit && store.check(sequence) !== null;
   const counts = [...store.hoursSince(monitor.ref, now - CHECK_RETENTION_MS), monitor];
-  const percent = (count: number) => uptimePercent(counts, now, count * DAY_HOURS);
-  const quarter = [...days.since(monitor.ref, dayOf(now) + DAY_MS - RANGES["90d"]).values()];
+  const percent = (count: number) => {
+    const standing = standingSince(monitor, now - count * DAY_MS, now);
+    return uptimePercent([...counts, { hour: now, ...standing }], now, count * DAY_HOURS);
+  };
+  const firstDay = dayOf(now) + DAY_MS - RANGES["90d"];
+  const quarter = [...days.since(monitor.ref, firstDay).values(), standingSince(monitor, firstDay, now)];
   return {
     checks,
     uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30), "90d": percentUp(quarter) },

@@ -1,4 +1,4 @@
-import { hourOf, NO_CHECKS, secondsOf, sumOf } from "../domain.ts";
+import { type HourCount, hourOf, NO_CHECKS, secondsOf, sumOf } from "../domain.ts";
 import type { MonitorRange, MonitorSeries } from "../schema.ts";
 import type { Bucket, CheckStore, MonitorRow } from "../store.ts";
 import { DAY_MS, type Days, dayOf } from "./days.ts";
@@ -80,10 +80,10 @@ function fromCounts({ checks, days }: SeriesParts, monitor: MonitorRow, range: B
         at: day,
       })),
     );
-  const buckets = new Map<number, Bucket>();
+  const buckets = new Map<number, Bucket & HourCount>();
   for (const count of [...checks.hoursSince(monitor.ref, hourOf(from)), monitor]) {
     const at = count.hour - (count.hour % bucketMs);
-    if (count.hour >= from) buckets.set(at, { at, ...sumOf(buckets.get(at) ?? NO_CHECKS, count) });
+    if (count.hour >= from) buckets.set(at, { ...count, at, ...sumOf(buckets.get(at) ?? NO_CHECKS, count) });
   }
   return viewOf(range, [...buckets.values()]);
 }

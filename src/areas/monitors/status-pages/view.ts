@@ -1,6 +1,8 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import { hourOf, partUp, type UptimeCounts } from "../domain.ts";
 import type { DayRow } from "../history/day-store.ts";
 import { DAY_MS, type Days, dayOf } from "../history/days.ts";
+import { standingSince } from "../history/standing.ts";
 import type { STATES } from "../incidents/schema.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
@@ -83,7 +85,7 @@ export async function buildView(parts: ViewParts, page: PageRow, now: number): P
   const monitors = await mapInSlices(positions, ([number, row]) => {
     const shown = monitorOf(page, { number, row }, events);
     const fits = shown.url === null || budget.reserve(bytesOf(shown.url));
-    const history = historyOf(parts, { number, row, firstDay, firstHour });
+    const history = historyOf(parts, { number, row, firstDay, firstHour, now });
     return { ...shown, url: fits ? shown.url : null, ...history };
   });
   const times = monitors.flatMap(({ row }) => row.lastCheckedAt ?? []);
@@ -118,7 +120,7 @@ export async function monitorAt(
   };
   return {
     ...monitorOf(page, { number, row }, events),
-    uptime: uptimeOf([...parts.days.since(row.ref, firstDay).values()]),
+    uptime: uptimeOf([...parts.days.since(row.ref, firstDay).values(), standingSince(row, firstDay, now)]),
     days: null,
     hours: null,
   };
@@ -175,18 +177,20 @@ function monitorOf(
 
 function historyOf(
   { days, checks }: ViewParts,
-  { number, row, firstDay, firstHour }: HistoryQuery,
+  { number, row, firstDay, firstHour, now }: HistoryQuery,
 ): Pick<ShownMonitor, "uptime" | "days" | "hours"> {
   const byDay = days.since(row.ref, firstDay);
-  const uptime = uptimeOf([...byDay.values()]);
+  const uptime = uptimeOf([...byDay.values(), standingSince(row, firstDay, now)]);
   if (number > BARS_MAX) return { uptime, days: null, hours: null };
   const byHour = new Map([...checks.hoursSince(row.ref, firstHour), row].map((one) => [one.hour, one]));
   return {
     uptime,
     days: Array.from({ length: DAYS_SHOWN }, (_, index) => byDay.get(firstDay + index * DAY_MS) ?? null),
     hours: Array.from({ length: HOURS_SHOWN }, (_, index) => {
-      const hour = byHour.get(firstHour + index * HOUR_MS);
-      return hour === undefined ? null : percentOf(hour.checks, hour.up);
+      const at = firstHour + index * HOUR_MS;
+      const hour = byHour.get(at);
+      if (hour === undefined) return null;
+      return uptimeOf(at === hourOf(now) ? [hour, standingSince(row, at, now)] : [hour]);
     }),
   };
 }
@@ -196,6 +200,7 @@ interface HistoryQuery {
   readonly row: MonitorRow;
   readonly firstDay: number;
   readonly firstHour: number;
+  readonly now: number;
 }
 
 /** A monitor is as bad as its checks say, or as an open incident that names it. */
@@ -217,19 +222,14 @@ export function stateOf(
   return row.status === "up" && row.degraded ? "degraded" : row.status;
 }
 
-/** Percentage of successful checks, rounded down to two decimals so that only 100 % reads as 100; null without checks. */
-export function uptimeOf(rows: readonly { readonly checks: number; readonly up: number }[]): number | null {
-  const [checks, up] = rows.reduce(([all, good], row) => [all + row.checks, good + row.up], [0, 0]);
-  return percentOf(checks, up);
-}
-
-/** Percentage of one count, rounded down to two decimals; null without checks. */
-export function percentOf(checks: number, up: number): number | null {
+/** Percentage of the time that was up, rounded down to two decimals so that only 100 % reads as 100; null without checks. */
+export function uptimeOf(rows: readonly UptimeCounts[]): number | null {
+  const { up, of } = partUp(rows);
   // Multiplies before dividing: the quotient 0.69 is slightly less than 0.69 in binary and would become 68.99.
-  return checks === 0 ? null : Math.floor((up * 10_000) / checks) / 100;
+  return of === 0 ? null : Math.floor((up * 10_000) / of) / 100;
 }
 
-/** Percentage of successful checks in the last hours, rounded down; null without checks. */
+/** Percentage of the time in the last hours that was up, rounded down; null without checks. */
 export function uptimeOfHours(
   { checks }: ViewParts,
   row: MonitorRow,
@@ -237,7 +237,8 @@ export function uptimeOfHours(
   hours: number,
 ): number | null {
   const since = now - hours * (DAY_MS / 24);
-  return uptimeOf([...checks.hoursSince(row.ref, since), row].filter(({ hour }) => hour > since));
+  const counted = [...checks.hoursSince(row.ref, since), row].filter(({ hour }) => hour > since);
+  return uptimeOf([...counted, standingSince(row, since, now)]);
 }
 
 function summaryOf(

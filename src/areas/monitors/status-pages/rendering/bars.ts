@@ -1,7 +1,7 @@
 import type { DayRow } from "../../history/day-store.ts";
 import { DAY_MS } from "../../history/days.ts";
 import { Markup } from "../../incidents/markup.ts";
-import { percentOf } from "../view.ts";
+import { uptimeOf } from "../view.ts";
 import { clockText, dayText } from "./dates.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -27,7 +27,7 @@ export function datesFrom(firstDay: number, days: number): readonly string[] {
 export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[]): Markup {
   return draw("day", dates, (index) => {
     const row = days[index] ?? null;
-    const uptime = row === null ? null : percentOf(row.checks, row.up);
+    const uptime = row === null ? null : uptimeOf([row]);
     return { uptime, notes: notesOf(row) };
   });
 }
