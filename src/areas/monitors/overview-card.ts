@@ -43,11 +43,11 @@ const WorstMonitor = Type.Object({
   name: Type.String({ examples: ["shop"] }),
   status: oneOf(["up", "down", "unknown", "degraded"]),
   uptime: orNull(Type.Number(), {
-    description: "Share of checks in the last 24 hours that were up, in percent.",
+    description: "Share of the last 24 hours that was up, in percent.",
   }),
   hours: Type.Array(orNull(Type.Number()), {
     description:
-      "Share of checks that were up, in percent, of each of the last 24 hours, the current one last; null without checks.",
+      "Share of the time that was up, in percent, of each of the last 24 hours, the current one last; null without checks.",
   }),
 });
 

@@ -2069,13 +2069,13 @@ export type MonitorDeleted = { deleted: true };
 export interface MonitorHistory {
   checks: MonitorCheck[];
   uptime: {
-    /** Share of checks that were up, in percent; null without checks. */
+    /** Share of the time that was up, in percent; null without scheduled checks. */
     "24h": number | null;
-    /** Share of checks that were up, in percent; null without checks. */
+    /** Share of the time that was up, in percent; null without scheduled checks. */
     "7d": number | null;
-    /** Share of checks that were up, in percent; null without checks. */
+    /** Share of the time that was up, in percent; null without scheduled checks. */
     "30d": number | null;
-    /** Share of checks that were up, in percent; null without checks. */
+    /** Share of the time that was up, in percent; null without scheduled checks. */
     "90d": number | null;
   };
   /** Number and duration of outages, which are the incidents of the monitor; the newest 1000 at most. */
@@ -2703,9 +2703,9 @@ export interface Overview {
       monitor_id: string;
       name: string;
       status: "up" | "down" | "unknown" | "degraded";
-      /** Share of checks in the last 24 hours that were up, in percent. */
+      /** Share of the last 24 hours that was up, in percent. */
       uptime: number | null;
-      /** Share of checks that were up, in percent, of each of the last 24 hours, the current one last; null without checks. */
+      /** Share of the time that was up, in percent, of each of the last 24 hours, the current one last; null without checks. */
       hours: (number | null)[];
     }[];
     /** Notification channels whose last message could not be delivered. With `details`. */

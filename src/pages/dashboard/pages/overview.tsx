@@ -99,7 +99,7 @@ function WorstMonitors({ of: pulse }: { of: Overview["pulse"] }) {
             <a href={href(["monitors", monitor_id])}>{name}</a>
             <Bars
               places={hours.length}
-              label={`${name}: ${status}, up in ${percent(uptime)} of the checks of 24 hours`}
+              label={`${name}: ${status}, up ${percent(uptime)} of 24 hours`}
               bars={hours.map((share, at) => ({
                 height: share === null ? 1 : Math.max(0.3, share / 100),
                 tone: share === null ? "none" : share === 100 ? "good" : share < HALF ? "bad" : "warn",
