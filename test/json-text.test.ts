@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { endOfString, findExcess, isNestedDeeper, isValueDeeper, JSON_VALUES_MAX } from "../src/json-text.ts";
+import {
+  compareNumbers,
+  EXACT_NUMBERS_MAX,
+  endOfString,
+  findExcess,
+  isNestedDeeper,
+  isValueDeeper,
+  JSON_VALUES_MAX,
+  parseJson,
+} from "../src/json-text.ts";
 import { processorMs } from "./support/processor-time.ts";
 import { anyJson } from "./support/receipts.ts";
 
@@ -116,4 +125,61 @@ test("a value that contains itself is deeper than any limit", () => {
   const value: Record<string, unknown> = {};
   value.self = value;
   expect(isValueDeeper(value, 500)).toBe(true);
+});
+
+describe("parsing without loss of digits", () => {
+  test.each([
+    ['{"id":1234567890123456789,"at":[9007199254740993,0.1,{"b":1e400}]}'],
+    ["12345678901234567890"],
+    ["-0.12345678901234567890"],
+    ['{"__proto__":12345678901234567890,"constructor":1234567890123456789}'],
+    ['{"a\\"b":1234567890123456789,"s":"[ 1234567890123456789"}'],
+  ])("%s is written as it was read", (text) => expect(JSON.stringify(parseJson(text))).toBe(text));
+
+  test.each([
+    ['{"a":[12345678901234567890],"a":[1]}', '{"a":[1]}'],
+    ['{"a":{"b":12345678901234567890},"a":7}', '{"a":7}'],
+    ['{"a":9007199254740993,"a":9007199254740992}', '{"a":9007199254740992}'],
+    ['{"a":9007199254740992,"a":9007199254740993}', '{"a":9007199254740993}'],
+  ])("of members with one name the last counts: %s", (text, expected) =>
+    expect(JSON.stringify(parseJson(text))).toBe(expected),
+  );
+
+  test("gives what JSON.parse gives wherever a double holds the numbers", () => {
+    fc.assert(
+      fc.property(anyJson, fc.boolean(), (value, isRisky) => {
+        const text = JSON.stringify(isRisky ? [value, 1e20] : value);
+        expect(parseJson(text)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  test("has a limit of exact numbers and of values around them", () => {
+    const exact = (count: number) => `[${Array(count).fill("1234567890123456789").join()}]`;
+    expect(JSON.stringify(parseJson(exact(EXACT_NUMBERS_MAX)))).toBe(exact(EXACT_NUMBERS_MAX));
+    expect(() => parseJson(exact(EXACT_NUMBERS_MAX + 1))).toThrow(RangeError);
+    const among = (ones: number) => `[1234567890123456789${",1".repeat(ones)}]`;
+    expect(parseJson(among(JSON_VALUES_MAX - 2))).toBeArrayOfSize(JSON_VALUES_MAX - 1);
+    expect(() => parseJson(among(JSON_VALUES_MAX - 1))).toThrow(RangeError);
+  });
+
+  test("compares numbers of any length", () => {
+    const ordered = [
+      "-1e400",
+      "-12345678901234567891",
+      "-12345678901234567890",
+      "-1",
+      "-0.5",
+      "0",
+      "0.25",
+      "0.3",
+      "1",
+    ];
+    ordered.push("1.00000000000000000001", "99", "100", "9007199254740992", "9007199254740993", "1e400");
+    for (const [at, one] of ordered.entries())
+      for (const [below, other] of ordered.entries())
+        expect(Math.sign(compareNumbers(one, other)), `${one} ${other}`).toBe(Math.sign(at - below));
+    expect(compareNumbers("100", "1e2")).toBe(0);
+    expect(compareNumbers("-0", "0.0")).toBe(0);
+  });
 });

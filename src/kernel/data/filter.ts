@@ -1,3 +1,4 @@
+import { compareNumbers, isExactNumber } from "../../json-text.ts";
 import { invalidField } from "../errors.ts";
 
 /** Largest filter, as JSON: it is evaluated for every message. */
@@ -33,6 +34,26 @@ export function compileFilter(field: string, given: unknown): Filter {
   if (Buffer.byteLength(JSON.stringify(given)) > FILTER_BYTES_MAX)
     throw invalidField(field, `must be at most ${FILTER_BYTES_MAX} bytes of JSON`);
   return all(given, { path: field, depth: 1, used: { conditions: 0 } });
+}
+
+/**
+ * Checks a filter before it is stored. A number of which the request's reader may have lost digits is rejected: it would be
+ * compared as another one.
+ *
+ * @throws ApiError `validation_error` as {@link compileFilter}, and for such a number
+ */
+export function assertFilter(field: string, given: unknown): void {
+  compileFilter(field, given);
+  assertDigits(field, given);
+}
+
+function assertDigits(path: string, value: unknown): void {
+  if (typeof value === "number" && (Number.isInteger(value) || !Number.isFinite(value))) {
+    if (Number.isSafeInteger(value)) return;
+    throw invalidField(path, "is a number with more digits than JSON readers keep: send it as a text");
+  }
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, member] of Object.entries(value)) assertDigits(`${path}.${name}`, member);
 }
 
 /** Every member of an object holds. */
@@ -109,9 +130,16 @@ function negated(holds: Filter): Filter {
   return (value) => !holds(value);
 }
 
-/** An array is equal to what it contains. */
+/** An array is equal to what it contains, and a number with more digits than a double holds to the text of its digits. */
 function equals(wanted: Scalar): Filter {
-  return (value) => value === wanted || (Array.isArray(value) && contains(value, wanted));
+  return (value) =>
+    value === wanted ||
+    (Array.isArray(value) ? contains(value, wanted) : isExactNumber(value) && value.rawJSON === wanted);
+}
+
+/** An element of an array as it is compared: see {@link equals}. */
+function comparable(value: unknown): unknown {
+  return isExactNumber(value) ? value.rawJSON : value;
 }
 
 /** Elements of an array that are looked through each time: to make a set of so few takes longer. */
@@ -120,10 +148,10 @@ const FEW_ELEMENTS = 16;
 const CONTENTS = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
 function contains(array: readonly unknown[], wanted: unknown): boolean {
-  if (array.length <= FEW_ELEMENTS) return array.includes(wanted);
+  if (array.length <= FEW_ELEMENTS) return array.some((one) => comparable(one) === wanted);
   let contents = CONTENTS.get(array);
   if (contents === undefined) {
-    contents = new Set(array);
+    contents = new Set(array.map(comparable));
     CONTENTS.set(array, contents);
   }
   return contents.has(wanted);
@@ -133,23 +161,35 @@ function isAmong(wanted: unknown, place: Place): Filter {
   const list = listed(wanted, place).map((one, at) => scalar(one, inside(place, String(at))));
   const among = new Set<unknown>(list);
   return (value) => {
-    if (!Array.isArray(value)) return among.has(value);
+    if (!Array.isArray(value)) return among.has(comparable(value));
     return value.length <= FEW_ELEMENTS
-      ? value.some((one) => among.has(one))
+      ? value.some((one) => among.has(comparable(one)))
       : list.some((one) => contains(value, one));
   };
 }
 
-/** Numbers are compared with numbers, texts with texts; nothing else has an order. */
+/** Numbers are compared with numbers, texts with texts; nothing else has an order. Exact numbers also with texts of digits. */
 function ordered(wanted: unknown, { path }: Place, holds: (order: number) => boolean): Filter {
   if (typeof wanted !== "number" && typeof wanted !== "string")
     throw invalidField(path, "must be a number or a text");
   return (value) => {
+    if (isExactNumber(value)) {
+      const other = numberText(wanted);
+      return other !== null && holds(compareNumbers(value.rawJSON, other));
+    }
     if (typeof value !== typeof wanted) return false;
     const [one, other] = [value as typeof wanted, wanted];
     return holds(one < other ? -1 : one > other ? 1 : 0);
   };
 }
+
+/** The text of a number, or a text that is one; null for others. */
+function numberText(wanted: number | string): string | null {
+  if (typeof wanted === "number") return String(wanted);
+  return NUMBER.test(wanted) ? wanted : null;
+}
+
+const NUMBER = /^-?\d{1,400}(?:\.\d{1,400})?$/;
 
 function textTest(wanted: unknown, { path }: Place, holds: (value: string, part: string) => boolean): Filter {
   if (typeof wanted !== "string") throw invalidField(path, "must be a text");
@@ -159,7 +199,8 @@ function textTest(wanted: unknown, { path }: Place, holds: (value: string, part:
 function memberAt(value: unknown, steps: readonly string[]): unknown {
   let at = value;
   for (const step of steps) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return MISSING;
+    if (typeof at !== "object" || at === null || isExactNumber(at) || !Object.hasOwn(at, step))
+      return MISSING;
     // Of an array its elements alone are members, not its length.
     if (Array.isArray(at) && step === "length") return MISSING;
     at = (at as Fields)[step];
@@ -195,5 +236,5 @@ function isScalar(value: unknown): value is Scalar {
 }
 
 function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value);
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { parseJson } from "../../../src/json-text.ts";
 import {
+  assertFilter,
   compileFilter,
   FILTER_BYTES_MAX,
   FILTER_CONDITIONS_MAX,
@@ -135,5 +137,49 @@ describe("an array", () => {
     const used = await processorMs(() => expect(filters.some((filter) => filter(value))).toBe(false));
     // A scan for each condition would take half a minute.
     expect(used).toBeLessThan(10_000);
+  });
+});
+
+describe("numbers with more digits than a double holds", () => {
+  const value = parseJson(
+    '{"id":1234567890123456789,"ids":[1,9007199254740993],"x":{"n":1.00000000000000000001}}',
+  );
+
+  test.each<[filter: unknown, expected: boolean]>([
+    [{ id: "1234567890123456789" }, true],
+    [{ id: "1234567890123456788" }, false],
+    [{ id: 1234567890123456800 }, false],
+    [{ id: { $ne: "1234567890123456789" } }, false],
+    [{ id: { $in: ["7", "1234567890123456789"] } }, true],
+    [{ id: { $nin: ["1234567890123456789"] } }, false],
+    [{ id: { $exists: true } }, true],
+    [{ id: { rawJSON: "1234567890123456789" } }, false],
+    [{ "/id/rawJSON": { $exists: true } }, false],
+    [{ id: { $gt: 1 } }, true],
+    [{ id: { $gt: "1234567890123456788", $lt: "1234567890123456790" } }, true],
+    [{ id: { $gte: "x" } }, false],
+    [{ ids: "9007199254740993" }, true],
+    [{ ids: 9007199254740992 }, false],
+    [{ ids: { $in: ["9007199254740993"] } }, true],
+    [{ x: { n: 1 } }, false],
+    [{ x: { n: { $gt: 1 } } }, true],
+  ])("%j: %p", (filter, expected) => expect(passes(filter, value)).toBe(expected));
+
+  test.each([
+    [{ id: 9007199254740992 }, "filter.id"],
+    [{ id: { $in: [1, -1e20] } }, "filter.id.$in.1"],
+    [{ $or: [{ a: { $gt: Number.POSITIVE_INFINITY } }] }, "filter.$or.0.a.$gt"],
+  ])("are rejected in a filter before it is stored: %j", (filter, place) => {
+    const error = rejectionBy(() => assertFilter("filter", filter));
+    expect(error).toBeInstanceOf(ApiError);
+    expect(String(error)).toContain(place);
+    // What was stored before keeps working.
+    expect(rejectionBy(() => compileFilter("filter", filter))).toBeNull();
+  });
+
+  test("do not concern others", () => {
+    expect(
+      rejectionBy(() => assertFilter("filter", { a: 9007199254740991, b: 0.30000000000000004 })),
+    ).toBeNull();
   });
 });

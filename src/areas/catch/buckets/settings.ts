@@ -1,4 +1,4 @@
-import { compileFilter, type Filter } from "../../../kernel/data/filter.ts";
+import { assertFilter, compileFilter, type Filter } from "../../../kernel/data/filter.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
@@ -155,7 +155,7 @@ function assertTargets(targets: readonly BucketTarget[], { hasEndpoint }: Settin
       throw invalidField(field, "must be the ID of an endpoint of this project that has no owner_id");
     if (targets.findIndex((one) => one.endpoint_id === endpoint_id) < at)
       throw invalidField(field, "is listed twice");
-    if (filter !== null) compileFilter(`targets.${at}.filter`, filter);
+    if (filter !== null) assertFilter(`targets.${at}.filter`, filter);
   }
 }
 

@@ -1,4 +1,4 @@
-import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
+import { isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
@@ -435,7 +435,7 @@ function readPayload(body: Buffer): unknown {
   const text = body.toString("utf8");
   if (isNestedDeeper(text, JSON_LEVELS_MAX)) return text;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

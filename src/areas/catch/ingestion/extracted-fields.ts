@@ -1,4 +1,4 @@
-import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
+import { isExactNumber, isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 
 /** Longest id or type of an event that is stored: those of known senders have up to 100 characters. */
 export const FIELD_LENGTH_MAX = 200;
@@ -30,7 +30,7 @@ function parsed(body: Uint8Array): unknown {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8");
   if (isNestedDeeper(text, JSON_LEVELS_MAX)) return undefined;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }
@@ -107,6 +107,7 @@ function valueAt(value: unknown, members: readonly string[]): unknown {
 
 function scalarText(value: unknown): string | null {
   if (typeof value === "string") return value;
+  if (isExactNumber(value)) return value.rawJSON;
   return typeof value === "number" || typeof value === "boolean" ? String(value) : null;
 }
 

@@ -1,4 +1,4 @@
-import { findExcess, JSON_LEVELS_MAX } from "../../../json-text.ts";
+import { findExcess, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -245,7 +245,7 @@ function isTooLarge(text: string): boolean {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
-import { compileFilter } from "../../../kernel/data/filter.ts";
+import { assertFilter } from "../../../kernel/data/filter.ts";
 import { serializeMetadata } from "../../../kernel/data/owner.ts";
 import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
@@ -99,7 +99,7 @@ export class Endpoints {
   prepare(given: RelayEndpointPatch) {
     const { name, headers, state, owner_id: ownerId, metadata, secret, ...terms } = given;
     if (terms.url !== undefined) this.deps.policy.assertUrl("url", terms.url);
-    if (terms.filter !== undefined && terms.filter !== null) compileFilter("filter", terms.filter);
+    if (terms.filter !== undefined && terms.filter !== null) assertFilter("filter", terms.filter);
     if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
     const custom = headers === undefined ? undefined : withoutReservedHeaders(headers);
     const described = metadata === undefined ? undefined : metadata && serializeMetadata(metadata);
