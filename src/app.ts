@@ -464,6 +464,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     log,
     guard,
     performing,
+    confirmationFor: (account) => writer.confirmationFor(account),
     cors: createCors(config.corsOrigins, config.mcp ? MCP_HEADERS : []),
     peers: new Peers(config, log),
     vault,

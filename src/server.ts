@@ -268,8 +268,9 @@ async function stop(
   try {
     await app.finish();
     kernel.writer.close();
-    // What is not confirmed in time may be lost: nobody was told of it.
-    if (replication !== null) await Promise.race([kernel.writer.confirmed(), realDelay(HAND_OVER_MS_MAX)]);
+    const confirmed = kernel.writer.confirmed();
+    // What the commit log does not confirm in time may be lost: nobody was told of it.
+    await (replication === null ? confirmed : Promise.race([confirmed, realDelay(HAND_OVER_MS_MAX)]));
     await replication?.finish();
   } finally {
     closeKernel(kernel);

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { openDataFolder } from "../../src/data-folder.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { keyDigestHex } from "../../src/kernel/secrets/key-format.ts";
-import { Checkpointer } from "../../src/kernel/storage/checkpointer.ts";
+import { Checkpointer, type Pausable } from "../../src/kernel/storage/checkpointer.ts";
 import { CommitDelay } from "../../src/kernel/storage/commit-delay.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { createSystemClock } from "../../src/kernel/time/clock.ts";
@@ -23,8 +23,23 @@ const delay = new CommitDelay();
 const keys = new Map([[keyDigestHex(key), true]]);
 
 let committed = (): void => undefined;
+let isPaused = false;
 // Keeps the write-ahead log as small as Ninefold's.
-new Checkpointer(db, { onCommitted: (observer) => (committed = observer) }, log);
+const pausable: Pausable = {
+  onCommitted: (observer) => {
+    committed = observer;
+  },
+  pause: () => {
+    isPaused = true;
+    return Promise.resolve(() => {
+      isPaused = false;
+    });
+  },
+  onSyncFailure: (failure) => {
+    throw failure;
+  },
+};
+new Checkpointer(db, pausable, log);
 
 interface Waiting {
   readonly incoming: IncomingRequest;
@@ -36,7 +51,7 @@ let isFull = delay.begin();
 
 function nextTurn(): void {
   setImmediate(() => {
-    if (isFull(queue.length)) flush();
+    if (!isPaused && isFull(queue.length)) flush();
     else nextTurn();
   });
 }
@@ -49,6 +64,7 @@ function flush(): void {
   const tx = { now: Date.now(), willWrite: () => undefined } as unknown as Tx;
   const bodies = batch.map(({ incoming }) => works[areaOf(incoming.parts)]?.(tx, incoming));
   commit();
+  db.logSync?.now();
   delay.end(batch.length, performance.now() - startedAt);
   for (const [index, { incoming, resolve }] of batch.entries()) {
     const headers = { ...JSON_HEADERS, "x-request-id": incoming.id };

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
+import { EXIT_SYNC_FAILED } from "../../src/kernel/kernel.ts";
 import { AccountBalanceWorkload } from "../crashes/account-balances.ts";
 import { AccountWorkload } from "../crashes/accounts.ts";
 import { AuditWorkload } from "../crashes/audit.ts";
@@ -107,7 +108,7 @@ export async function record(plan: RecordingPlan): Promise<Recording> {
       prepared: () => {
         prepared = target.deliveries.length;
       },
-      step: (step) => misfortune(plan, control, step),
+      step: (step) => misfortune(plan, control, inner, step),
       lastStep: () => {
         inner.expectDeath();
         control.killAfter(1 + createRandom(plan.seed + prepared).below(LAST_OPERATIONS));
@@ -126,6 +127,8 @@ export async function record(plan: RecordingPlan): Promise<Recording> {
   } finally {
     await server.stop("SIGKILL");
   }
+  if (plan.fault?.kind === "sync" && plan.fault.files === "log" && (await server.exited) !== EXIT_SYNC_FAILED)
+    problems.push(`the server ended with ${await server.exited} after a failed sync of the log`);
   const trace = new Trace(readFileSync(tracePath));
   const disk = new Disk();
   disk.apply(trace.notes);
@@ -220,9 +223,15 @@ async function live(
   }
 }
 
-/** Starts the failure of a recording after a third of a life. */
-function misfortune({ fault, acts }: RecordingPlan, control: Control, step: number): void {
+/** Starts the failure of a recording after a third of a life. A failed sync ends the server. */
+function misfortune(
+  { fault, acts }: RecordingPlan,
+  control: Control,
+  target: ServerTarget,
+  step: number,
+): void {
   if (fault === null || step !== Math.ceil(acts / 3)) return;
+  if (fault.kind === "sync" || fault.kind === "change") target.expectDeath();
   control.set(fault);
 }
 

@@ -331,6 +331,8 @@ export class Archive {
 
   private async upload(segment: Segment): Promise<boolean> {
     const first = { epoch: this.tail.next.epoch, seq: segment.first };
+    // An unconfirmed change may stand in the tail, which is on this disk, too, but in no object.
+    await this.kernel.writer.confirmed();
     const outcome = await this.uploader.call<SegmentOutcome>("uploadSegment", segment.path, first);
     // Meanwhile a new epoch may have begun.
     if (this.tail.segments[0] !== segment) return false;
@@ -413,6 +415,7 @@ export class Archive {
       this.making = null;
       if (this.stopped) return false;
       if (failure !== null) throw new Error(failure);
+      await this.kernel.writer.confirmed();
       const position = await this.uploader.call<StoredPosition>("uploadBase", this.basePath, from);
       if (this.tail.next.epoch !== from.epoch) return false;
       this.base = position;

@@ -10,10 +10,10 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
-import { isDamage } from "../kernel/storage/database.ts";
 import { syncFolder, syncPath } from "../kernel/storage/folders.ts";
 import { scanLog } from "../kernel/storage/log-scan.ts";
 import { settleFile } from "../kernel/storage/offline.ts";
+import { isDamage } from "../kernel/storage/storage-failures.ts";
 import { compactTime, openFile, plainText, SIDE_FILES } from "./files.ts";
 
 const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");

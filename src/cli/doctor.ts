@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { resolveConfig } from "../config.ts";
-import { isDiskFull } from "../kernel/storage/database.ts";
+import { isDiskFull } from "../kernel/storage/storage-failures.ts";
 import type { Given } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
 import { backupFolderCheck, fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";

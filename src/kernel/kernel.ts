@@ -11,14 +11,7 @@ import { Scheduler, type WorkGate } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";
 import { Checkpointer } from "./storage/checkpointer.ts";
-import {
-  Database,
-  type Durability,
-  isDamage,
-  isDiskFull,
-  isStorageFailure,
-  plainReason,
-} from "./storage/database.ts";
+import { Database, type Durability } from "./storage/database.ts";
 import {
   assertLogBelongs,
   assertSqlite,
@@ -31,7 +24,15 @@ import { syncFolder } from "./storage/folders.ts";
 import { type Migration, migrate } from "./storage/migrate.ts";
 import { EntrySource } from "./storage/replication/entry-source.ts";
 import { type LogPosition, PositionRow } from "./storage/replication/position.ts";
+import {
+  isDamage,
+  isDiskFull,
+  isStorageFailure,
+  plainReason,
+  type SyncFailure,
+} from "./storage/storage-failures.ts";
 import { copyTemplate } from "./storage/template.ts";
+import { ANYONE } from "./storage/tx.ts";
 import { Writer } from "./storage/writer.ts";
 import { type Clock, createSystemClock } from "./time/clock.ts";
 
@@ -47,7 +48,7 @@ export interface Kernel {
   readonly entries: EntrySource | null;
   readonly scheduler: Scheduler;
   /** Decides when work may have effects outside; null: always. */
-  readonly gate: WorkGate | null;
+  readonly gate: Pick<WorkGate, "pass"> | null;
   /** Removes expired rows. */
   readonly housekeeping: Housekeeping;
   readonly vault: Vault;
@@ -79,6 +80,8 @@ export interface KernelOptions {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log: Logger;
+  /** Replaces the end of the process after a failed sync. */
+  readonly onSyncFailure?: (failure: SyncFailure) => void;
   /** Overrides the number of processors of the system. */
   readonly cores?: number;
 }
@@ -142,6 +145,9 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
   else entries.startCommitted();
   if (isNew && options.durability === "full") syncFolder(dirname(options.databasePath));
   const writer = new Writer(db, clock, log);
+  writer.onSyncFailure = options.onSyncFailure ?? ((failure) => endProcess(log, failure));
+  // What the start itself has changed is the basis of its first responses.
+  db.logSync?.now();
   if (entries !== null) writer.follow(entries);
   const scheduler = new Scheduler(db, writer, clock, log, options.gate);
   return {
@@ -153,13 +159,34 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     checkpointer: new Checkpointer(db, writer, log),
     entries,
     scheduler,
-    gate: options.gate ?? null,
+    gate: options.gate ?? (db.logSync === null ? null : confirmedBefore(writer)),
     housekeeping: new Housekeeping(scheduler, writer, log),
     vault,
     metrics: new Metrics(),
     cores: options.cores ?? availableParallelism(),
     changes: new Changes(),
   };
+}
+
+/** Lets nothing leave that may show an unconfirmed change. */
+function confirmedBefore(writer: Writer): Pick<WorkGate, "pass"> {
+  return { pass: (account) => writer.confirmationFor(account ?? ANYONE) ?? undefined };
+}
+
+/** Exit code after a failed sync: EX_IOERR of sysexits.h. */
+export const EXIT_SYNC_FAILED = 74;
+
+/**
+ * Ends the process at once. Connections close without a response to what is not confirmed; the next start applies of it what
+ * the disk has.
+ */
+function endProcess(log: Logger, { path, reason }: SyncFailure): never {
+  log.error("the disk did not confirm a sync: the server ends, and a restart applies what the disk has", {
+    file: path,
+    error: reason,
+    exit: EXIT_SYNC_FAILED,
+  });
+  process.exit(EXIT_SYNC_FAILED);
 }
 
 function settleLog(db: Database, log: Logger): void {
@@ -207,10 +234,10 @@ function troubleWith(path: string, error: unknown): string {
 
 const CURE_OF_DAMAGE = "Put a backup in its place: ninefold restore FILE --force.";
 
-/** Commits what is queued, moves the log into the file and closes it. */
+/** Commits what is queued, moves the log into the file and closes it. What a commit log has not confirmed stays in the log. */
 export function closeKernel({ writer, checkpointer, entries, db }: Kernel): void {
   writer.close();
   checkpointer.close();
   entries?.close();
-  db.close();
+  db.close(writer.isUnconfirmed);
 }

@@ -286,18 +286,23 @@ export class AccountLedger implements Charger {
   private write(tx: Tx): void {
     const { touched } = this.accounts;
     if (touched.size === 0) return;
-    for (const { ref, balance, unwritten } of touched) {
+    const written = [...touched].map((actor) => ({ actor, rows: [...actor.unwritten] }));
+    for (const { actor, rows } of written) {
+      const { ref, balance } = actor;
       this.store.setBalance(tx, balance, ref);
-      for (const { sequence, amount, balance_after, at, operation, count } of unwritten) {
+      for (const { sequence, amount, balance_after, at, operation, count } of rows) {
         this.store.writeEntry(tx, sequence, ref, "charge", amount, balance_after, at, null, operation, count);
       }
+      // At once: reads are charged until the batch is confirmed, and those charges are for the next one.
+      actor.unwritten.clear();
+      actor.idle = true;
     }
-    tx.afterCommit(() => {
-      for (const actor of touched) {
-        actor.unwritten.clear();
-        actor.idle = true;
+    touched.clear();
+    tx.onRollback(() => {
+      for (const { actor, rows } of written) {
+        this.accounts.touch(actor);
+        for (const row of rows) actor.unwritten.add(row);
       }
-      touched.clear();
     });
   }
 }

@@ -66,7 +66,10 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
   const flags = new FlagService(store, usage);
   const streams = new OfrepStreams({ ...kernel, flags, keys });
   const refund: OfrepDeps["refund"] = (account, { name, cost }) =>
-    kernel.writer.submit((tx) => charger.refund(tx, account, name, cost));
+    kernel.writer.submit((tx) => {
+      tx.affects = account.ref;
+      charger.refund(tx, account, name, cost);
+    });
   const ofrep = new Ofrep({ ...kernel, flags, streams, refund, publicUrl });
   return {
     flags,

@@ -1,7 +1,7 @@
 import { type AuditChange, difference } from "../../kernel/audit/change.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
-import { isStorageFailure } from "../../kernel/storage/database.ts";
+import { isStorageFailure } from "../../kernel/storage/storage-failures.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { auditOfDeletion, auditOfSave, type FlagSettings } from "./definitions/audit.ts";

@@ -12,7 +12,7 @@ import { CallerOfKey } from "../../kernel/http/access/caller-of-key.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import { chosenProject } from "../../kernel/http/access/project-choice.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
+import { NOBODY, type Tx } from "../../kernel/storage/tx.ts";
 import {
   assertSameOrigin,
   cookieNames,
@@ -164,7 +164,10 @@ export class Sessions implements SessionAuthenticator {
     session.usedAt = now;
     if (Math.abs(now - session.lastUseWrittenAt) < LAST_USE_WRITE_MS) return;
     session.lastUseWrittenAt = now;
-    const written = writer.submit((tx) => void this.store.setLastUse(tx, now, session.id));
+    const written = writer.submit((tx) => {
+      tx.affects = NOBODY;
+      this.store.setLastUse(tx, now, session.id);
+    });
     // Not awaited: if the write fails, the session can expire earlier after a restart.
     written.catch((error) =>
       log.warn("the last use of a session could not be written", { error: errorText(error) }),

@@ -155,7 +155,9 @@ export function assessFileSystem(type: number, ephemeral: boolean): Finding {
 /** Whether fsync works, and how long it takes. */
 export const fsyncCheck: Check = {
   name: "fsync",
-  cure: "Set a folder on a working, writable disk with --data.",
+  cure:
+    "A server on this disk ends with exit code 74. Check the disk and the system's log, or set a folder on a working, " +
+    "writable disk with --data.",
   run({ config, existing }) {
     const medianMs = withScratchFile(existing, fsyncMedianMs);
     const took = `${medianMs < 1 ? `${Math.round(medianMs * 1000)} µs` : `${medianMs.toFixed(1)} ms`} (median of ${FSYNC_ROUNDS})`;
@@ -173,7 +175,7 @@ export const fsyncCheck: Check = {
         "Use a faster disk, or --durability normal if a power cut may lose the latest changes.",
       );
     }
-    return ok(took);
+    return ok(`${took}; a server ends with exit code 74 when one fails`);
   },
 };
 

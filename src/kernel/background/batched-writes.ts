@@ -1,7 +1,7 @@
 import { sortedBy } from "../data/sorted.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import type { Tx } from "../storage/tx.ts";
+import { NOBODY, type Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type Cancel, realTimeout } from "../time/clock.ts";
 
@@ -111,7 +111,11 @@ export class BatchedWrites<Item extends PendingWrite> {
         const slice = sorted.slice(start, start + rowsPerUnit);
         await writer.submit((tx) => this.write(tx, slice, round));
       }
-      if (end !== undefined) await writer.submit(end);
+      if (end === undefined) return;
+      await writer.submit((tx) => {
+        tx.affects = NOBODY;
+        end(tx);
+      });
     } catch (error) {
       for (const item of sorted) if (item.dueInRound === round) this.hold(item);
       // The disk gets its pause, however many items wait.
@@ -123,6 +127,7 @@ export class BatchedWrites<Item extends PendingWrite> {
   }
 
   private write(tx: Tx, slice: readonly Item[], round: number): void {
+    tx.affects = NOBODY;
     for (const item of slice) this.options.write(tx, item);
     tx.afterCommit(() => {
       // An item marked again meanwhile stays due.

@@ -2,7 +2,7 @@ import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { hourly } from "../scheduler/recurrence.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
-import { isStorageFailure } from "../storage/database.ts";
+import { isStorageFailure } from "../storage/storage-failures.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { slices } from "./time-slices.ts";

@@ -1,6 +1,7 @@
 import { ApiError } from "../errors.ts";
 import type { Change, Database } from "../storage/database.ts";
 import { identityOf } from "../storage/log-file.ts";
+import { NOBODY } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { monotonicMs, realTimeout } from "../time/clock.ts";
 
@@ -121,7 +122,10 @@ export class WriteProbe {
   /** Commits a change, in the writer's next batch. Resolves to null, or to why that is not possible now. */
   async run(): Promise<string | null> {
     try {
-      await this.writer.submit((tx) => this.write(tx, PROBE_ROW, PROBE_BYTES));
+      await this.writer.submit((tx) => {
+        tx.affects = NOBODY;
+        return this.write(tx, PROBE_ROW, PROBE_BYTES);
+      });
     } catch (error) {
       const { failing } = this.writer.stats;
       if (failing !== null) return unwritable(failing);

@@ -3,6 +3,7 @@ import type { ThrottledWarning } from "../limits/throttled-warning.ts";
 import type { Logger } from "../log.ts";
 import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
 import type { Vault } from "../secrets/vault.ts";
+import type { Writer } from "../storage/writer.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Operation } from "./access/caller.ts";
 import type { Guard } from "./access/guard.ts";
@@ -21,6 +22,8 @@ export interface HttpDeps {
   readonly log: Logger;
   readonly guard: Guard;
   readonly performing: Performing;
+  /** What a response must wait for that may show data of an account: see the writer. */
+  readonly confirmationFor: Writer["confirmationFor"];
   readonly cors: Cors;
   readonly peers: Peers;
   /** Aborted when the server starts to stop. */

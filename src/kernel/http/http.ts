@@ -4,6 +4,7 @@ import type { AnyElysia } from "elysia";
 import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
 import { ThrottledWarning } from "../limits/throttled-warning.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
+import { type Affected, ANYONE, NOBODY } from "../storage/tx.ts";
 import { type Cancel, realDelay } from "../time/clock.ts";
 import { urlOf } from "./access/addresses.ts";
 import { operationOf } from "./access/caller.ts";
@@ -158,12 +159,12 @@ export class Http {
     }
   }
 
-  /** Serves GET and HEAD of a path outside the API, such as an HTML page. */
+  /** Serves GET and HEAD of a path outside the API, such as an HTML page. It shows no stored data. */
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
     this.pages.set(path, handler);
     // Routed with the endpoints: an endpoint with a parameter in this place would be found first otherwise.
-    const native = this.native(path, (request) => this.serve(request, handler));
+    const native = this.native(path, (request) => this.serve(request, handler, NOBODY));
     this.endpoints[path] = { GET: native, HEAD: native };
   }
 
@@ -322,7 +323,7 @@ export class Http {
     );
     const pages = [...this.pages].flatMap(([path, page]) =>
       servedMethods("GET").map((method) => {
-        const handler = ({ request }: Context) => this.serve(request, page);
+        const handler = ({ request }: Context) => this.serve(request, page, NOBODY);
         return { method, path, handler };
       }),
     );
@@ -371,9 +372,10 @@ export class Http {
     return app;
   }
 
-  private async serve(request: Request, handler: PageHandler): Promise<Response> {
+  private async serve(request: Request, handler: PageHandler, shows: Affected = ANYONE): Promise<Response> {
     this.requests.onArrival();
     const call = new OpenCall(this.elsewhere, request);
+    call.shows = shows;
     try {
       return call.send(await handler(call));
     } catch (error) {

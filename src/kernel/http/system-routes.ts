@@ -50,7 +50,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }
   return new Routes({ tags: ["System"] })
     .use(api)
     .get("/v1/ping", () => ({ pong: true as const }), {
-      open: { name: "ping", summary: "Check that the server responds" },
+      open: { name: "ping", showsNothing: true, summary: "Check that the server responds" },
       response: Pong,
     })
     .get(
@@ -62,6 +62,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }
       {
         open: {
           name: "openapi.read",
+          showsNothing: true,
           summary: "Read this API's OpenAPI document",
           tagged: true,
         },
@@ -75,7 +76,12 @@ export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }
         return { status: "ok" };
       },
       {
-        open: { name: "health.live", monitoring: true, summary: "Check that the process serves" },
+        open: {
+          name: "health.live",
+          monitoring: true,
+          showsNothing: true,
+          summary: "Check that the process serves",
+        },
         response: Status,
       },
     )
@@ -87,7 +93,12 @@ export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }
         return { status: "ready" };
       },
       {
-        open: { name: "health.ready", monitoring: true, summary: "Check that changes can be made" },
+        open: {
+          name: "health.ready",
+          monitoring: true,
+          showsNothing: true,
+          summary: "Check that changes can be made",
+        },
         response: Status,
       },
     )
@@ -97,7 +108,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }
         gate(call);
         return reply(200, renderMetrics(metrics.families), { "content-type": EXPOSITION_CONTENT_TYPE });
       },
-      { open: { name: "metrics.read", monitoring: true, summary: "Read the metrics" } },
+      { open: { name: "metrics.read", monitoring: true, showsNothing: true, summary: "Read the metrics" } },
     );
 }
 

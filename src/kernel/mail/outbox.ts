@@ -124,10 +124,10 @@ export function createOutbox(deps: OutboxDeps): Outbox {
 }
 
 /** Hands messages over only when the gate lets them pass. */
-function behind(gate: WorkGate, mailer: Mailer): Mailer {
+function behind(gate: Pick<WorkGate, "pass">, mailer: Mailer): Mailer {
   return {
     async send(message) {
-      await gate.pass();
+      await gate.pass(null);
       return mailer.send(message);
     },
   };

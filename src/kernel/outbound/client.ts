@@ -200,15 +200,16 @@ export class OutboundClient {
   ): Promise<(Done & Measured) | Failed> {
     const startedAt = monotonicMs();
     const deadline = new Deadline(timeoutMs);
-    const led: Led = { addresses: [] };
+    const led: Led = { addresses: [], heldMs: 0 };
     this.inFlight += 1;
     this.stalls.wake();
     try {
       const done = await work(deadline, led);
-      return { ...done, ...this.measured(startedAt) };
+      return { ...done, ...this.measured(startedAt, led) };
     } catch (error) {
       if (!(error instanceof OutboundFailure)) throw error;
-      return { answered: false, failure: error, ...led, ...this.measured(startedAt) };
+      const { addresses } = led;
+      return { answered: false, failure: error, addresses, ...this.measured(startedAt, led) };
     } finally {
       this.inFlight -= 1;
       deadline.close();
@@ -248,7 +249,7 @@ export class OutboundClient {
       // Loaded on use, and before there is a connection: the server may send its settings immediately.
       const { connect } = await import("node:http2");
       const target = this.targetOf(url, {});
-      const seeking = { account: null, deadline, led: { addresses: [] } };
+      const seeking = { account: null, deadline, led: { addresses: [], heldMs: 0 } };
       const addresses = await this.checkedAddresses(target, seeking);
       const connection = await this.connect(target, addresses, deadline, "h2");
       const session = connect(target.url.origin, { createConnection: () => connection.detach() });
@@ -266,9 +267,9 @@ export class OutboundClient {
     this.stalls.stop();
   }
 
-  private measured(startedAt: number): Measured {
+  private measured(startedAt: number, { heldMs }: Led): Measured {
     return {
-      latencyMs: Math.round(monotonicMs() - startedAt),
+      latencyMs: Math.round(monotonicMs() - startedAt - heldMs),
       stalledMs: Math.round(this.stalls.longestSince(startedAt)),
     };
   }
@@ -338,7 +339,7 @@ export class OutboundClient {
     bytes: Uint8Array,
     request: Sending,
   ): Promise<ResponseReader> {
-    if (this.gate !== null) await passGate(this.gate, connection, request.deadline);
+    if (this.gate !== null) await passGate(this.gate, connection, request);
     const response = await exchange(connection, bytes, request, request.deadline);
     if (!response.reusable) return response;
     if (request.reuseConnection) this.pool.give(connection);
@@ -381,21 +382,25 @@ export class OutboundClient {
 async function passGate(
   gate: Pick<WorkGate, "pass">,
   connection: Connection,
-  deadline: Deadline,
+  { account, deadline, led }: Sending,
 ): Promise<void> {
   try {
-    const passing = gate.pass();
-    if (passing !== undefined)
-      await deadline.within<void>(({ resolve, reject }) => void passing.then(resolve, reject));
+    const passing = gate.pass(account);
+    if (passing === undefined) return;
+    const since = monotonicMs();
+    await deadline.within<void>(({ resolve, reject }) => void passing.then(resolve, reject));
+    led.heldMs += monotonicMs() - since;
   } catch {
     connection.destroy();
-    throw new OutboundFailure("local", "this server cannot confirm that it leads its cluster");
+    throw new OutboundFailure("local", "this server cannot confirm its changes now");
   }
 }
 
 /** Where the name of a request led, also where nothing comes of it. */
 interface Led {
   addresses: readonly string[];
+  /** How long this server has held it back. */
+  heldMs: number;
 }
 
 /** What a lookup needs of a request. */

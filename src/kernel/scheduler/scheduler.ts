@@ -4,7 +4,7 @@ import { errorText, isUnavailable } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { SuspendedAccounts } from "../projects/suspended-accounts.ts";
 import type { Database } from "../storage/database.ts";
-import type { Tx } from "../storage/tx.ts";
+import { ANYONE, type Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type Cancel, type Clock, monotonicMs, realDelay } from "../time/clock.ts";
 import { ClockTrust } from "../time/clock-trust.ts";
@@ -64,8 +64,11 @@ interface RecordedOutcome extends JobOutcome {
 
 /** Decides when work may have effects outside. */
 export interface WorkGate {
-  /** Undefined: now. @throws ApiError, or rejects, when work must have none. */
-  pass(): Promise<void> | undefined;
+  /**
+   * `account`: whose data it may show; null: anyone's. Undefined: now. @throws ApiError, or rejects, when work must have
+   * none.
+   */
+  pass(account: number | null): Promise<void> | undefined;
   /** Resolves when work may go on. */
   open(): Promise<void>;
 }
@@ -412,7 +415,7 @@ export class Scheduler {
     let outcome: RecordedOutcome;
     if (this.gate !== null) await this.gate.open();
     if (kind.handler.runsSuspended !== true && this.isSuspended(lane))
-      return this.settle(row, kind.counts, { retryAt: this.clock.now() + SUSPENDED_MS, attempt });
+      return this.settle(row, kind, lane, { retryAt: this.clock.now() + SUSPENDED_MS, attempt });
     try {
       const payload: unknown = JSON.parse(row.payload);
       outcome = await kind.handler.run({ kind: kind.name, key, dueAt, attempt, payload });
@@ -420,7 +423,7 @@ export class Scheduler {
       outcome = this.afterDefect(row, error);
     }
     this.clock.wallMoved();
-    return this.settle(row, kind.counts, outcome);
+    return this.settle(row, kind, lane, outcome);
   }
 
   private isSuspended(lane: string): boolean {
@@ -432,11 +435,19 @@ export class Scheduler {
    * Commits an outcome, however long that takes: running the job again would repeat its effects outside.
    * It gives up only at the end of the process, when the job is still in the table.
    */
-  private async settle(row: JobRow, { runs }: JobCounts, first: RecordedOutcome): Promise<number | null> {
+  private async settle(
+    row: JobRow,
+    { counts: { runs } }: Kind,
+    lane: string,
+    first: RecordedOutcome,
+  ): Promise<number | null> {
     let outcome = first;
     for (;;) {
       try {
-        await this.writer.submitInBackground((tx) => this.record(tx, row, outcome));
+        await this.writer.submitInBackground((tx) => {
+          tx.affects = ownerOfLane(lane) ?? ANYONE;
+          this.record(tx, row, outcome);
+        });
         runs[outcome.isDefect ? "defect" : outcome.retryAt === undefined ? "done" : "again"].add();
         return outcome.retryAt ?? null;
       } catch (error) {

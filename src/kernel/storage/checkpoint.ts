@@ -2,10 +2,8 @@ import type { Database as SqliteDatabase } from "bun:sqlite";
 
 /** Index in the shared state: 1 while a checkpoint runs; its end notifies the waiters. */
 export const AT_WORK = 0;
-/** Where stands 1 once a sync may have failed: what was written before it may be lost. */
-export const SYNC_FAILED = 1;
 /** Index in the shared state: 1 once the server closes, and no more space is preallocated. */
-export const CLOSING = 2;
+export const CLOSING = 1;
 
 /** Requests one PASSIVE checkpoint of the file at `path`, and preallocated space in its log. */
 export interface CheckpointRequest {
@@ -15,7 +13,7 @@ export interface CheckpointRequest {
   readonly logPath: string;
   /** How long the log's file should be at the least. */
   readonly logBytes: number;
-  /** Shared with the worker: see {@link AT_WORK}, {@link SYNC_FAILED} and {@link CLOSING}. */
+  /** Shared with the worker: see {@link AT_WORK} and {@link CLOSING}. */
   readonly state: Int32Array;
 }
 
@@ -25,6 +23,8 @@ export interface CheckpointReply {
   readonly stuck: boolean;
   /** What went wrong: the disk is full, say. */
   readonly failure: string | null;
+  /** The file whose sync failed, if that was it. */
+  readonly failedSync: string | null;
 }
 
 /** Runs one checkpoint on the given connection. */
@@ -33,5 +33,5 @@ export function runCheckpoint(connection: SqliteDatabase, movedPages: number): C
     .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)")
     .get();
   const stuck = row !== null && row.checkpointed < row.log && row.checkpointed === movedPages;
-  return { stuck, failure: null };
+  return { stuck, failure: null, failedSync: null };
 }

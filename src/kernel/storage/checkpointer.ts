@@ -1,23 +1,24 @@
-import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
-import { AT_WORK, type CheckpointReply, type CheckpointRequest, CLOSING, SYNC_FAILED } from "./checkpoint.ts";
-import { type Database, isSyncFailure } from "./database.ts";
+import { AT_WORK, type CheckpointReply, type CheckpointRequest, CLOSING } from "./checkpoint.ts";
+import type { Database } from "./database.ts";
 import { FRAME_HEADER_BYTES } from "./log-scan.ts";
+import { SyncFailure } from "./storage-failures.ts";
 import type { Writer } from "./writer.ts";
 
 /**
- * Above this size the WAL is restarted, between two batches. Twice this is not reached, unless a single
- * commit is that large, or a reader in another process (a backup) holds the WAL.
+ * Above this size the WAL is restarted: no batch begins while the worker moves what is left, and the next one begins the
+ * WAL anew. Twice this is not reached, unless a single commit is that large, or a reader in another process (a backup)
+ * holds the WAL.
  */
 export const WAL_RESTART_BYTES = 32 * 1024 * 1024;
-/** A restart moves what is left itself, on the event loop: few enough pages for some milliseconds. */
+/** Changes wait for no more than this at a restart: few enough pages for some milliseconds. */
 const RESTART_UNMOVED_BYTES = 2 * 1024 * 1024;
 /** Above this size it is not waited any longer until little is left: writing must not outrun the worker for good. */
 const WAL_FORCED_RESTART_BYTES = 48 * 1024 * 1024;
-/** Longest wait of a forced restart for the worker's pass: some ten MiB, written and synced. */
+/** Longest wait for the worker's pass when the process ends: some ten MiB, written and synced. */
 const WORKER_WAIT_MS = 2_000;
-/** How long a WAL that a reader holds may grow before the next attempt to restart it. */
+/** How long a WAL may grow that a reader holds, or after a failure, before the next attempt to restart it. */
 const HELD_PAUSE_MS = 5_000;
 /** Unmoved bytes that start a pass immediately. */
 const CHECKPOINT_AFTER_BYTES = 4 * 1024 * 1024;
@@ -41,27 +42,25 @@ const PREALLOCATE_FROM_BYTES = CHECKPOINT_FROM_BYTES;
 const PREALLOCATED_BYTES = 8 * 1024 * 1024;
 /** End of the preallocated space: a WAL is rarely written beyond it, since it is restarted. */
 const PREALLOCATION_END_BYTES = WAL_RESTART_BYTES + PREALLOCATED_BYTES;
-/** Pause between two attempts to write again what a failed sync may have lost: some ten MiB, on the event loop. */
-const REWRITE_PAUSE_MS = 5_000;
 
-interface CheckpointRow {
-  readonly busy: number;
-}
+/** What a checkpointer needs of the writer. */
+export type Pausable = Pick<Writer, "onCommitted" | "pause" | "onSyncFailure">;
 
 /**
- * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only the
- * short restart, when nearly everything has been moved, happens between two batches. The worker also preallocates space in
- * the WAL before it is written, so that a server that has just started commits as fast as later, when its WAL has been
- * written once. It begins when there is something to move, and stays: beginning it again would take
- * descriptors, which others may have used up, and the runtime ends the process where it gets none.
+ * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only for the restart, when
+ * nearly everything has been moved, batches wait. The worker also preallocates space in the WAL before it is written, so that
+ * a server that has just started commits as fast as later, when its WAL has been written once. It begins when there is
+ * something to move, and stays: beginning it again would take descriptors, which others may have used up, and the runtime
+ * ends the process where it gets none.
+ *
+ * SQLite syncs the WAL before it moves a page, so only what is on the disk gets into the file.
  */
 export class Checkpointer {
   /** Size of the WAL after the last commit, in bytes. */
   walBytes = 0;
-  private readonly restart: () => CheckpointRow | null;
   private worker: Worker | null = null;
-  /** Shared memory: a forced restart waits for the worker without the event loop. */
-  private readonly state = new Int32Array(new SharedArrayBuffer(12));
+  /** Shared memory: the end of the process waits for the worker without the event loop. */
+  private readonly state = new Int32Array(new SharedArrayBuffer(8));
   private cancelTimer: Cancel | null = null;
   private busy = false;
   private closed = false;
@@ -69,18 +68,19 @@ export class Checkpointer {
   /** Whether the worker's last pass could move nothing: then it is not started again immediately. */
   private stuck = false;
   private failing: string | null = null;
+  /** Lets batches begin again after a restart; null: they may. */
+  private resume: (() => void) | null = null;
+  /** Whether everything was moved for a restart, and the next commit shows whether it came about. */
+  private restarts = false;
   /** Whether a reader was in the way of the last restart, and when the next one may be tried. */
   private held = false;
   private heldUntil = 0;
-  /** When what a failed sync may have lost may be written again. */
-  private rewriteAt = 0;
 
   constructor(
     private readonly db: Database,
-    writer: Pick<Writer, "onCommitted">,
+    private readonly writer: Pausable,
     private readonly log: Logger,
   ) {
-    this.restart = db.one<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
     writer.onCommitted(() => this.afterCommit());
   }
 
@@ -97,17 +97,13 @@ export class Checkpointer {
     // SQLite immediately rejects a second concurrent checkpoint, whatever the busy time-out.
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
     this.worker?.terminate();
-    this.rewriteAt = 0;
-    this.isSynced();
   }
 
   private afterCommit(): void {
     if (this.closed) return;
     const unmovedBytes = this.measure();
-    // A WAL that a reader holds is large whatever is done. Then only what is left to move counts.
-    const pressingBytes = this.held ? unmovedBytes : this.walBytes;
-    if (pressingBytes >= WAL_FORCED_RESTART_BYTES) this.restartWal();
-    else if (!this.busy) this.proceed(unmovedBytes);
+    if (this.restarts) this.noteRestart();
+    if (!this.busy) this.proceed(unmovedBytes);
   }
 
   /** Sets the WAL's size and returns how much of it has not been moved. */
@@ -120,15 +116,34 @@ export class Checkpointer {
 
   /** The next step while the worker is idle. */
   private proceed(unmovedBytes: number): void {
-    const isDue = this.walBytes >= WAL_RESTART_BYTES && monotonicMs() >= this.heldUntil;
-    if (isDue && unmovedBytes <= RESTART_UNMOVED_BYTES) this.restartWal();
+    const isLarge = this.walBytes >= WAL_RESTART_BYTES && !this.restarts;
+    const isDue = isLarge && monotonicMs() >= this.heldUntil;
+    // A WAL that a reader holds is large whatever is done. Then only what is left to move counts.
+    const pressingBytes = this.held ? unmovedBytes : this.walBytes;
+    if (isDue && (unmovedBytes <= RESTART_UNMOVED_BYTES || pressingBytes >= WAL_FORCED_RESTART_BYTES))
+      this.startRestart();
     else if (unmovedBytes >= CHECKPOINT_AFTER_BYTES && !this.stuck) this.startPass();
-    else if (unmovedBytes >= CHECKPOINT_FROM_BYTES || isDue || this.hasFailed()) this.arm();
+    else if (unmovedBytes >= CHECKPOINT_FROM_BYTES || isDue || this.failing !== null) this.arm();
   }
 
-  /** Whether the last pass or a sync failed: it is retried, however little there is to move. */
-  private hasFailed(): boolean {
-    return this.failing !== null || Atomics.load(this.state, SYNC_FAILED) === 1;
+  /** Lets the worker move what is left while no batch begins: with nothing left to move, the next one restarts the WAL. */
+  private startRestart(): void {
+    this.busy = true;
+    void this.writer.pause().then((resume) => {
+      this.resume = resume;
+      if (this.closed) resume();
+      else this.startPass();
+    });
+  }
+
+  /** SQLite restarts the WAL by itself, unless a reader is in the way. It is not waited for: a backup takes its time. */
+  private noteRestart(): void {
+    this.restarts = false;
+    const isHeld = this.walBytes >= WAL_RESTART_BYTES;
+    if (isHeld) this.heldUntil = monotonicMs() + HELD_PAUSE_MS;
+    if (isHeld && !this.held)
+      this.log.info("the write-ahead log grows: a reader in another process needs it, such as a backup");
+    this.held = isHeld;
   }
 
   private arm(): void {
@@ -139,10 +154,6 @@ export class Checkpointer {
   }
 
   private startPass(): void {
-    if (!this.isSynced()) {
-      this.arm();
-      return;
-    }
     this.busy = true;
     this.worker ??= this.startWorker();
     Atomics.store(this.state, AT_WORK, 1);
@@ -168,16 +179,21 @@ export class Checkpointer {
     worker.onerror = (event) => {
       this.worker = null;
       Atomics.store(this.state, AT_WORK, 0);
-      this.done({ stuck: true, failure: event.message });
+      this.done({ stuck: true, failure: event.message, failedSync: null });
     };
     worker.unref();
     return worker;
   }
 
   /** Runs in a turn of its own, so never inside a batch. */
-  private done({ stuck, failure }: CheckpointReply): void {
+  private done({ stuck, failure, failedSync }: CheckpointReply): void {
     this.busy = false;
     this.stuck = stuck;
+    if (failedSync !== null) this.writer.onSyncFailure(new SyncFailure(failedSync, failure ?? ""));
+    this.restarts = this.resume !== null && failure === null;
+    if (failure !== null) this.heldUntil = monotonicMs() + HELD_PAUSE_MS;
+    this.resume?.();
+    this.resume = null;
     if (this.closed) return;
     if (failure !== null && this.failing === null) {
       this.log.error("the write-ahead log cannot be moved into the database", { error: failure });
@@ -185,47 +201,5 @@ export class Checkpointer {
     this.failing = failure;
     const unmovedBytes = this.measure();
     this.proceed(unmovedBytes);
-  }
-
-  /**
-   * Whether the disk holds what it should. After a sync that failed it may lack pages that were moved before: only the
-   * log has them, and until they have been written again it is neither moved further nor restarted. Tries that.
-   */
-  private isSynced(): boolean {
-    if (Atomics.load(this.state, SYNC_FAILED) === 0) return true;
-    if (monotonicMs() < this.rewriteAt) return false;
-    try {
-      this.db.rewriteLog();
-      Atomics.store(this.state, SYNC_FAILED, 0);
-      this.log.info("what a failed sync may have lost has been written again");
-      return true;
-    } catch (error) {
-      this.rewriteAt = monotonicMs() + REWRITE_PAUSE_MS;
-      if (!this.closed) this.log.warn("the disk still confirms no sync", { error: errorText(error) });
-      return false;
-    }
-  }
-
-  /** Moves what is left and lets the next commit restart the WAL. Two concurrent checkpoints reject each other. */
-  private restartWal(): void {
-    if (monotonicMs() < this.heldUntil) return;
-    Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
-    if (!this.isSynced()) return;
-    try {
-      // A reader in the way is not waited for: it may be a backup, which takes its time.
-      const row = this.db.withBusyTimeout(0, () => this.restart());
-      if (row?.busy === 0) {
-        this.walBytes = 0;
-        this.held = false;
-        return;
-      }
-      if (!this.held)
-        this.log.info("the write-ahead log grows: a reader in another process needs it, such as a backup");
-      this.held = true;
-    } catch (error) {
-      if (isSyncFailure(error)) Atomics.store(this.state, SYNC_FAILED, 1);
-      this.log.warn("the write-ahead log could not be restarted", { error: errorText(error) });
-    }
-    this.heldUntil = monotonicMs() + HELD_PAUSE_MS;
   }
 }

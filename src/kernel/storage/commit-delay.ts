@@ -1,11 +1,9 @@
 import { monotonicMs } from "../time/clock.ts";
 
-/** Longest wait of a batch for further units on a fast disk: about the time of the fsync that it may save. */
+/** Longest wait of a batch for further units on a fast disk: about the time of the sync that it may save. */
 export const COMMIT_DELAY_MS = 0.3;
 /** Longest wait on a slow disk, as a share of the commit time: a unit that misses the batch waits for a whole commit. */
 export const COMMIT_DELAY_PART = 0.25;
-/** Part of the units in the last batch and of those that came during its confirmation, for which the next one waits. */
-const CONFIRMED_UNITS_PART = 0.875;
 /** Longest wait on any disk. */
 export const COMMIT_DELAY_MS_MAX = 5;
 /** Weight of the last commit in the average commit time. */
@@ -17,12 +15,9 @@ const PROBE_EVERY = 32;
  * Decides how long a batch waits for further units before its commit.
  *
  * Clients that just got a response often send the next request immediately. A commit as soon as anything is queued would
- * split them into two groups that alternate, with twice as many fsyncs. So a batch waits for as many units as the last
- * one had, for a limited time that depends on the commit time. A single client only waits in one batch of
- * {@link PROBE_EVERY}.
- *
- * Where others confirm a batch, they have a share in each, however small it is. Then a batch waits for most of all clients:
- * those of the last batch, and those that came during its confirmation. It waits at most as long as a confirmation takes.
+ * split them into two groups that alternate, with twice as many syncs. So a batch waits for as many units as the last one
+ * had, and for those that came during its confirmation, for a limited time: as long as a confirmation takes, or a part of a
+ * commit's time. A single client only waits in one batch of {@link PROBE_EVERY}.
  */
 export class CommitDelay {
   private wanted = 1;
@@ -49,7 +44,7 @@ export class CommitDelay {
 
   /** Records the confirmation of that batch: its duration, and the units that are queued at its end. */
   confirmed(queued: number, tookMs: number): void {
-    this.wanted = Math.ceil((this.wanted + queued) * CONFIRMED_UNITS_PART);
+    this.wanted += queued;
     this.confirmationMs += (tookMs - this.confirmationMs) * LAST_COMMIT_PART;
   }
 

@@ -1,8 +1,10 @@
-import { constants, SQLiteError, Database as SqliteDatabase, type Statement } from "bun:sqlite";
-import { realpathSync } from "node:fs";
-import { errorCode, errorText } from "../errors.ts";
+import { constants, Database as SqliteDatabase, type Statement } from "bun:sqlite";
+import { errorText } from "../errors.ts";
 import { realTimeout } from "../time/clock.ts";
 import { LogFile } from "./log-file.ts";
+import { LogIndex, type LogPages } from "./log-index.ts";
+import { LogSync } from "./log-sync.ts";
+import { isDamage, isDiskFull, isStorageFailure, StorageFailure, SyncFailure } from "./storage-failures.ts";
 import type { Tx } from "./tx.ts";
 
 /** A parameter of a statement or a value of a column. The schemas exclude integers beyond 2^53. */
@@ -15,18 +17,19 @@ export type SqlParams = SqlValue[] | [Readonly<Record<string, SqlValue | boolean
 export type Change<Params extends SqlParams> = (tx: Tx, ...params: Params) => number;
 
 /**
- * fsync at every commit (`full`), at checkpoints only (`normal`: a power cut may take the last commits), or never (`none`: of
- * databases that are deleted when their process ends).
+ * The log is synced after every commit (`full`), at checkpoints only (`normal`: a power cut may take the last commits), or
+ * never (`none`: of databases that are deleted when their process ends).
  */
 export type Durability = "full" | "normal" | "none";
 
-const SYNCHRONOUS: Readonly<Record<Durability, string>> = { full: "FULL", normal: "NORMAL", none: "OFF" };
+/** On macOS a sync leaves data in the disk's cache, unless SQLite makes it: there each COMMIT does. */
+const SYNCS_AFTER_COMMIT = process.platform !== "darwin";
 
-/** Pages in the write-ahead log, and how many of them have been moved into the file. */
-export interface LogPages {
-  readonly log: number;
-  readonly moved: number;
-}
+const SYNCHRONOUS: Readonly<Record<Durability, string>> = {
+  full: SYNCS_AFTER_COMMIT ? "NORMAL" : "FULL",
+  normal: "NORMAL",
+  none: "OFF",
+};
 
 /** How long a connection waits for a lock of the checkpointer's or a backup's connection. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -48,13 +51,13 @@ export class Database {
   /** Called with the error of a statement that finds the file damaged. */
   onDamage: (error: unknown) => void = () => undefined;
   private readonly look = this.one<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
+  private logIndex: LogIndex | null = null;
   private readonly begin = this.prepare("BEGIN");
   private readonly end = this.prepare("COMMIT");
   /** Whether lookups have a transaction open. */
   private looking = false;
   private logFile: LogFile | null = null;
-  /** Whether the log must not be deleted with the connection: its pages may be missing in the file. */
-  private keepsLog = false;
+  private sync: LogSync | null = null;
 
   constructor(
     readonly path: string,
@@ -183,9 +186,14 @@ export class Database {
 
   /** The present size of the log. */
   logPages(): LogPages {
-    this.endLooking();
-    const row = this.look();
-    return { log: Math.max(0, row?.log ?? 0), moved: Math.max(0, row?.checkpointed ?? 0) };
+    return (this.logIndex ?? this.openLogIndex()).read();
+  }
+
+  /** Syncs the log after commits; null where a commit needs no sync, or SQLite makes it. */
+  get logSync(): LogSync | null {
+    if (this.durability !== "full" || !SYNCS_AFTER_COMMIT) return null;
+    this.sync ??= new LogSync(this.log);
+    return this.sync;
   }
 
   /**
@@ -200,7 +208,7 @@ export class Database {
   settleLog(): "read" | "full" | null {
     const { log } = this.logPages();
     // From here on, the file of the log is known.
-    const file = this.file();
+    const file = this.log;
     if (log === 0 && file.isEmpty) return null;
     try {
       const row = this.withBusyTimeout(0, () =>
@@ -208,64 +216,69 @@ export class Database {
       );
       if (row?.busy === 0) return null;
     } catch (error) {
-      // Any other error may be that of a sync, which cannot be retried: see LogFile.
+      // Any other error may be that of a sync, which cannot be retried: see SyncFailure.
       if (!isDiskFull(error)) throw error;
-      file.cut(log);
+      file.renew(log);
       return "full";
     }
-    file.cut(log);
+    file.renew(log);
     return "read";
   }
 
-  /** Removes from the log what a failed COMMIT has left. @throws StorageFailure if the disk does not confirm it. */
+  /** Removes from the log what a failed COMMIT has left. @throws StorageFailure, SyncFailure if the disk does not confirm it. */
   cutLog(): void {
     try {
-      this.file().cut(this.logPages().log);
+      this.log.cut(this.logPages().log);
     } catch (error) {
-      throw new StorageFailure(errorText(error));
+      throw error instanceof SyncFailure ? error : new StorageFailure(errorText(error));
     }
   }
 
-  /** Writes again what the failed sync of a checkpoint may have lost. @throws Error if the disk does not confirm it. */
-  rewriteLog(): void {
-    const { log, moved } = this.logPages();
-    this.keepsLog = true;
-    this.file().rewrite(log, moved);
-    this.keepsLog = false;
-  }
-
-  /** Moves the whole WAL into the file, if there is space, and closes the connection. */
-  close(): void {
+  /**
+   * Moves the whole log into the file, if there is space, and closes the connection. With `keepsLog` it stays as it is: what
+   * is not confirmed must not get into the file.
+   */
+  close(keepsLog = false): void {
     this.endLooking();
+    this.sync?.close();
+    let isKept = keepsLog;
     try {
-      if (!this.keepsLog) this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (!keepsLog) this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch (error) {
-      // On a full disk the WAL stays: its content is durable, and the next start reads it.
+      // The log stays: the next start reads it.
       if (!isStorageFailure(error)) throw error;
-      this.keepsLog = isSyncFailure(error);
+      isKept = true;
     }
     // A connection with statements stays open after close(), and with it the -wal and -shm files.
     for (const statement of this.statements) statement.finalize();
-    // Without this, they remain on some systems. After a failed sync they must remain: the last checkpoint of SQLite would
-    // consider pages moved that are not, and delete the log. The next start moves all of it.
-    this.connection.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, this.keepsLog ? 1 : 0);
+    // Without this, they remain on some systems. After a failed checkpoint they must remain: that of a closing connection
+    // could consider pages moved that are not, and delete the log. The next start moves all of it.
+    this.connection.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, isKept ? 1 : 0);
     this.connection.close(false);
-    this.logFile?.close();
+    this.logIndex?.close();
   }
 
-  /** Path of the log: next to the file itself, if the path is a symbolic link. */
+  /** Path of the log. */
   get logPath(): string {
-    return this.file().path;
+    return this.log.path;
   }
 
-  private file(): LogFile {
+  private get log(): LogFile {
     return this.logFile ?? this.openLogFile();
   }
 
   private openLogFile(): LogFile {
     const pageBytes = this.number("SELECT page_size AS n FROM pragma_page_size")();
-    this.logFile = new LogFile(realpathSync(this.path), pageBytes);
+    this.logFile = new LogFile(this.path, pageBytes);
     return this.logFile;
+  }
+
+  private openLogIndex(): LogIndex {
+    this.endLooking();
+    // The first access of a process builds the index.
+    this.look();
+    this.logIndex = new LogIndex(this.path);
+    return this.logIndex;
   }
 
   private noted(error: unknown): unknown {
@@ -310,40 +323,4 @@ function own<Params extends unknown[]>(
 ): Params {
   if (params.length > paramsCount) params.splice(paramsCount);
   return params;
-}
-
-const STORAGE_FAILURES = [
-  ...["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CORRUPT"],
-  ...["SQLITE_NOMEM", "SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PROTOCOL"],
-];
-
-/** An operation on a file failed that SQLite does not do. */
-export class StorageFailure extends Error {}
-
-/** Whether an error means that the file cannot be written or read now, and not that a statement is wrong. */
-export function isStorageFailure(error: unknown): boolean {
-  if (error instanceof StorageFailure) return true;
-  const code = errorCode(error);
-  return STORAGE_FAILURES.some((failure) => code.startsWith(failure));
-}
-
-/** The reason of an error for the operator: SQLite's message without the name of its class. */
-export function plainReason(error: unknown): string {
-  return error instanceof SQLiteError ? error.message : errorText(error);
-}
-
-/** Whether an error means that the content of the file is damaged. */
-export function isDamage(error: unknown): boolean {
-  const code = errorCode(error);
-  return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
-}
-
-/** Whether an error means that the disk is full. */
-export function isDiskFull(error: unknown): boolean {
-  return errorCode(error).startsWith("SQLITE_FULL");
-}
-
-/** Whether a write or a sync failed, after which the content of the disk is unknown. */
-export function isSyncFailure(error: unknown): boolean {
-  return errorCode(error).startsWith("SQLITE_IOERR");
 }

@@ -3,9 +3,10 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { CLOCK_TRUSTED } from "../time/clock-trust.ts";
-import { type Durability, plainReason } from "./database.ts";
+import type { Durability } from "./database.ts";
 import { LOG_HEADER_BYTES, type LogDamage, scanLog } from "./log-scan.ts";
 import { APPLICATION_ID, type Migration } from "./migrate.ts";
+import { plainReason } from "./storage-failures.ts";
 
 /** How long an examination waits for the lock of another process. */
 const BUSY_TIMEOUT_MS = 5_000;

@@ -1,7 +1,7 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { chmodSync, existsSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
-import { plainReason } from "./database.ts";
+import { plainReason } from "./storage-failures.ts";
 
 /**
  * How long a start waits for the lock: a process that checks whether it is held takes it for some microseconds.

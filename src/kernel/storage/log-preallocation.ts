@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, fsyncSync, openSync, statfsSync, writeSync } from "node:fs";
+import { syncLog } from "./log-file.ts";
 
 /** Bytes written and synced at a time: a concurrent commit waits at most for the sync of this many. */
 const SLICE_BYTES = 128 * 1024;
@@ -13,13 +14,14 @@ const FREE_BYTES_MIN = 256 * 1024 * 1024;
  * a frame. Zeros are not a valid frame (the page would be 0), so the log still ends after its last frame. Without space
  * on the disk nothing is preallocated.
  *
- * @throws Error if a sync fails, which may have included frames.
+ * @throws SyncFailure if a sync fails, which may have included frames.
  */
 export function preallocateLog(path: string, bytes: number, isUnwanted: () => boolean): void {
   const log = openOrNull(path);
   if (log === null) return;
   try {
-    while (fstatSync(log).size < bytes && !isUnwanted() && appendZeros(log, path)) fsyncSync(log);
+    while (fstatSync(log).size < bytes && !isUnwanted() && appendZeros(log, path))
+      syncLog(log, path, fsyncSync);
   } finally {
     closeSync(log);
   }

@@ -6,6 +6,14 @@ export interface Auditor {
 }
 
 /**
+ * Whose data a unit of work changes, as others can read it: that of an account (its reference), of {@link ANYONE}, or of
+ * {@link NOBODY}, since what it writes follows from what was confirmed before.
+ */
+export type Affected = number | typeof ANYONE | typeof NOBODY;
+export const ANYONE = "anyone";
+export const NOBODY = "nobody";
+
+/**
  * A unit of work, as its code sees it. The code is synchronous: after an `await` the batch would already be
  * committed.
  */
@@ -14,7 +22,7 @@ export interface Tx {
   readonly now: number;
   /** Registers how to undo a change in memory if the unit or its batch is not committed. */
   onRollback(undo: () => void): void;
-  /** Registers an effect that requires a durable change, such as setting a timer. */
+  /** Registers an effect that requires a confirmed change, such as setting a timer or notifying somebody. */
   afterCommit(run: () => void): void;
   /**
    * Runs a part of the unit that may fail on its own: if it throws, its changes in SQL and in memory are rolled back, and
@@ -25,6 +33,8 @@ export interface Tx {
   audit(change: AuditChange | null): void;
   /** Receives these reports; null if the operation is not audited. */
   auditor: Auditor | null;
+  /** Whose data this changes: responses that may show that wait until the change is confirmed. Anyone's, unless it is set. */
+  affects: Affected;
   /** Called by every command before it writes. */
   willWrite(): void;
   /**
@@ -54,13 +64,19 @@ export class UnitTx implements Tx {
   /** The error of the storage, if it failed. */
   failure: unknown = null;
   auditor: Auditor | null = null;
-  protected undos: (() => void)[] | null = null;
+  affects: Affected = ANYONE;
+  private undos: (() => void)[] | null = null;
   private afters: (() => void)[] | null = null;
 
   constructor(
     readonly now: number,
     private readonly savepoints: Savepoints | null,
   ) {}
+
+  /** Whether it has changed the database or memory. */
+  get hasChanged(): boolean {
+    return this.wrote || this.undos !== null;
+  }
 
   onRollback(undo: () => void): void {
     this.undos ??= [];
@@ -145,11 +161,6 @@ export class UnitTx implements Tx {
 export class MemoryTx extends UnitTx {
   constructor(now: number) {
     super(now, null);
-  }
-
-  /** Whether anything was changed in memory, even if it was rolled back. */
-  get touched(): boolean {
-    return this.undos !== null;
   }
 
   /** @throws Error always: outside a batch, a command would be a separate transaction. */

@@ -4,8 +4,10 @@ import type { Logger } from "../log.ts";
 import { Histogram } from "../metrics/instruments.ts";
 import { type Cancel, type Clock, monotonicMs, realTimeout } from "../time/clock.ts";
 import { CommitDelay } from "./commit-delay.ts";
-import { type Database, isStorageFailure } from "./database.ts";
-import { MemoryTx, type Savepoints, type Tx, UnitTx } from "./tx.ts";
+import type { Database } from "./database.ts";
+import type { LogSync } from "./log-sync.ts";
+import { isStorageFailure, SyncFailure, syncFailureOf } from "./storage-failures.ts";
+import { type Affected, ANYONE, MemoryTx, NOBODY, type Savepoints, type Tx, UnitTx } from "./tx.ts";
 
 /** Units of work of a lane in one commit: limits how long the event loop is held, and how much one failure takes along. */
 export const UNITS_PER_BATCH_MAX = 1_000;
@@ -57,8 +59,16 @@ export interface BatchFollower {
   beforeCommit(tx: Tx): void;
   /** After a successful COMMIT, before anything that follows from it. Must not throw. */
   afterCommit(): void;
-  /** After {@link afterCommit}: settles when the batch may be told to others; rejects when it never may. Null: at once. */
+  /** After {@link afterCommit}: settles when the batch is confirmed by others; rejects when it never is. Null: by the disk. */
   readonly confirmation: Promise<void> | null;
+}
+
+/** A batch that is committed and not confirmed. */
+interface Unconfirmed {
+  /** Settles after everything that follows from the batch. */
+  readonly confirmed: Promise<void>;
+  /** Whose data it has changed. */
+  readonly affected: ReadonlySet<Affected>;
 }
 
 /** Units that wait for a batch. */
@@ -81,8 +91,10 @@ interface Unit {
 
 /**
  * Group commit. Units of work queued within a short time (see {@link CommitDelay}) run one after another in one
- * transaction, and their promises settle after its COMMIT: many requests share one fsync, and nobody sees a
- * state that is not durable.
+ * transaction. After its COMMIT the batch is confirmed: by a thread that syncs the log ({@link LogSync}), by a commit log
+ * ({@link BatchFollower.confirmation}), or trivially, where nothing is synced. Only then it is told to anybody: its
+ * effects run and its promises settle. The next batch begins after that, so at most one is unconfirmed, and many requests
+ * share one sync. What is read meanwhile waits for {@link confirmationFor}.
  *
  * Batches run without savepoints first. Only when a unit fails after it has written is the batch undone and
  * run again with a savepoint around every unit; units therefore leave no trace outside the database but
@@ -92,7 +104,7 @@ export class Writer {
   readonly stats: WriterStats = { commits: 0, units: 0, failures: 0, failing: null };
   /** Units of each committed batch. */
   readonly batchUnits = new Histogram(BATCH_BUCKETS);
-  /** Seconds that each committed batch took: its units' work and the COMMIT. */
+  /** Seconds that each committed batch took: its units' work, the COMMIT and its confirmation. */
   readonly commitSeconds = new Histogram(COMMIT_BUCKETS);
   private readonly begin: () => void;
   private readonly commit: () => void;
@@ -102,6 +114,7 @@ export class Writer {
   private readonly observers: (() => void)[] = [];
   private readonly delay = new CommitDelay();
   private readonly slowDisk: ThrottledWarning;
+  private readonly sync: LogSync | null;
   private follower: BatchFollower | null = null;
   private waiting: (queued: number) => boolean = () => true;
   /** In each batch, the units of requests run first. */
@@ -111,13 +124,16 @@ export class Writer {
   private closed = false;
   /** Whether a batch waits for units of others. */
   private sharesCommits = true;
-  /** Batches that are committed here, and that the follower has not confirmed. The next one waits for them. */
-  private readonly unconfirmed = new Set<Unit[]>();
+  /** Several only when the process ends. The next batch waits for them. */
+  private readonly unconfirmed: Unconfirmed[] = [];
+  private isPaused = false;
   /** When the first change in memory was made that no commit has followed (monotonic); null when there is none. */
   private inMemorySince: number | null = null;
   private cancelLook: Cancel | null = null;
   /** Whether a COMMIT has failed, and what it may have left in the log is still there. */
   private unsettled = false;
+  /** Called when a sync has failed: this process must end, and nothing that is not confirmed may leave it. */
+  onSyncFailure: (failure: SyncFailure) => void = () => undefined;
 
   constructor(
     private readonly db: Database,
@@ -125,6 +141,8 @@ export class Writer {
     private readonly log: Logger,
   ) {
     this.slowDisk = new ThrottledWarning(log, "the disk is slow: a commit took more than a second", clock);
+    this.sync = db.logSync;
+    if (this.sync !== null) this.sync.onFailure = (failure) => this.onSyncFailure(failure);
     this.begin = db.control("BEGIN IMMEDIATE");
     this.commit = db.control("COMMIT");
     this.rollback = db.control("ROLLBACK");
@@ -199,7 +217,7 @@ export class Writer {
       throw error;
     } finally {
       // Also where it was rolled back: until a commit, hooks hold on to what was touched.
-      if (tx.touched) this.writeSoon();
+      if (tx.hasChanged) this.writeSoon();
     }
   }
 
@@ -213,7 +231,7 @@ export class Writer {
     this.hooks.push(hook);
   }
 
-  /** Runs `observer` after every successful commit, between two batches. */
+  /** Runs `observer` after every confirmed commit, between two batches. */
   onCommitted(observer: () => void): void {
     this.observers.push(observer);
   }
@@ -241,11 +259,15 @@ export class Writer {
     };
   }
 
-  /** Commits what is queued or was changed in memory, and rejects everything after it. */
+  /**
+   * Commits what is queued or was changed in memory, and rejects everything after it. The disk has confirmed it afterwards; a
+   * commit log has after {@link confirmed}.
+   */
   close(): void {
     if (this.inMemorySince !== null) this.writeMemory();
     this.closed = true;
     this.cancelLook?.();
+    if (this.unconfirmed.length > 0) this.sync?.now();
     while (this.queued > 0) this.flush();
   }
 
@@ -266,13 +288,41 @@ export class Writer {
     });
   }
 
-  /** Resolves when no batch waits for its confirmation. */
+  /** Whether a commit log has not confirmed a batch that is committed here. */
+  get isUnconfirmed(): boolean {
+    return this.sync === null && this.unconfirmed.length > 0;
+  }
+
+  /** Resolves when no batch is unconfirmed. */
   async confirmed(): Promise<void> {
-    while (this.unconfirmed.size > 0) await this.follower?.confirmation?.catch(() => undefined);
+    for (let batch = this.unconfirmed[0]; batch !== undefined; batch = this.unconfirmed[0])
+      await batch.confirmed;
+  }
+
+  /**
+   * What a response has to wait for that may show data of an account, or of {@link ANYONE}: until then the data has changes
+   * that a crash may undo. Null, mostly: nothing.
+   */
+  confirmationFor(account: Affected): Promise<void> | null {
+    const last = this.unconfirmed.findLast(
+      ({ affected }) =>
+        affected.has(account) || affected.has(ANYONE) || (account === ANYONE && affected.size > 0),
+    );
+    return last?.confirmed ?? null;
+  }
+
+  /** Resolves when nothing is unconfirmed, and begins no batch from then on until the returned function is called. */
+  async pause(): Promise<() => void> {
+    this.isPaused = true;
+    await this.confirmed();
+    return () => {
+      this.isPaused = false;
+      if (this.queued > 0) this.schedule();
+    };
   }
 
   private schedule(): void {
-    if (this.scheduled || this.unconfirmed.size > 0) return;
+    if (this.scheduled || this.isPaused || this.unconfirmed.length > 0) return;
     this.scheduled = true;
     if (this.sharesCommits) {
       this.waiting = this.delay.begin();
@@ -293,7 +343,7 @@ export class Writer {
 
   private flushNext(): void {
     this.scheduled = false;
-    if (this.queued > 0) this.flush();
+    if (this.queued > 0 && !this.isPaused) this.flush();
     if (this.queued > 0) this.schedule();
   }
 
@@ -306,6 +356,8 @@ export class Writer {
       this.settle();
       hookTx = this.runBatch(batch, now, null) ?? this.runBatch(batch, now, this.savepoints);
     } catch (error) {
+      const failure = syncFailureOf(error, this.db.path);
+      if (failure !== null) this.onSyncFailure(failure);
       this.reject(batch, error);
       return;
     }
@@ -313,37 +365,53 @@ export class Writer {
     this.stats.commits += 1;
     this.stats.units += batch.length;
     this.batchUnits.observe(batch.length);
-    const tookMs = monotonicMs() - startedAt;
-    this.delay.end(batch.length, tookMs);
-    this.commitSeconds.observe(tookMs / 1000);
-    if (tookMs > SLOW_COMMIT_MS)
-      this.slowDisk.note("commit", { ms: Math.round(tookMs), units: batch.length });
+    this.delay.end(batch.length, monotonicMs() - startedAt);
     if (this.stats.failing !== null) this.log.info("the database can be written again");
     this.stats.failing = null;
-    const confirmation = this.follower?.confirmation ?? null;
-    if (confirmation === null) this.finishBatch(batch, hookTx);
-    else this.finishWhen(confirmation, batch, hookTx);
+    const confirmation = hasWritten(batch, hookTx) ? this.confirm() : null;
+    const finish = (): void => {
+      this.noteDuration(batch.length, monotonicMs() - startedAt);
+      this.finishBatch(batch, hookTx);
+    };
+    if (confirmation === null && this.unconfirmed.length === 0) finish();
+    else this.finishAfter(confirmation, batch, finish);
   }
 
-  private finishWhen(confirmation: Promise<void>, batch: Unit[], hookTx: UnitTx | null): void {
-    this.unconfirmed.add(batch);
+  private noteDuration(units: number, ms: number): void {
+    this.commitSeconds.observe(ms / 1000);
+    if (ms > SLOW_COMMIT_MS) this.slowDisk.note("commit", { ms: Math.round(ms), units });
+  }
+
+  /** Begins to confirm what was committed. Null: nobody need confirm it. */
+  private confirm(): Promise<void> | null {
+    const byOthers = this.follower?.confirmation ?? null;
+    if (byOthers !== null || this.sync === null) return byOthers;
+    if (this.sharesCommits && !this.closed) return this.sync.begin();
+    this.sync.now();
+    return null;
+  }
+
+  private finishAfter(confirmation: Promise<void> | null, batch: Unit[], finish: () => void): void {
     const sentAt = monotonicMs();
-    const end = (finish: () => void): void => {
-      this.unconfirmed.delete(batch);
+    const end = (tell: () => void): void => {
+      this.unconfirmed.shift();
       this.delay.confirmed(this.queued, monotonicMs() - sentAt);
-      finish();
+      tell();
       if (this.queued > 0) this.schedule();
     };
-    confirmation.then(
-      () => end(() => this.finishBatch(batch, hookTx)),
+    const before = this.unconfirmed.at(-1)?.confirmed;
+    const both = before === undefined ? confirmation : before.then(() => confirmation);
+    const confirmed = Promise.resolve(both).then(
+      () => end(finish),
       (error: unknown) =>
         end(() => {
           for (const unit of batch) unit.reject(error);
         }),
     );
+    this.unconfirmed.push({ confirmed, affected: affectedBy(batch) });
   }
 
-  /** Everything that follows from a commit. */
+  /** Everything that follows from a confirmed commit. */
   private finishBatch(batch: Unit[], hookTx: UnitTx | null): void {
     hookTx?.committed((error) => this.defect("after a commit", error));
     for (const unit of batch) unit.tx?.committed((error) => this.defect("after a commit", error));
@@ -459,6 +527,7 @@ export class Writer {
     try {
       this.settle();
     } catch (error) {
+      if (error instanceof SyncFailure) throw error;
       // The next batch retries it, and is rejected as long as it fails.
       this.log.warn("the log could not be cleaned after a failed commit", {
         error: errorText(error),
@@ -494,8 +563,15 @@ function takeUnits(lane: Lane): Unit[] {
 }
 
 /** Whether a unit or a hook may have written. A batch that has not must stay empty, and needs no sync. */
-function hasWritten(batch: readonly Unit[], hookTx: UnitTx): boolean {
-  return hookTx.wrote || batch.some(({ tx }) => tx?.wrote === true);
+function hasWritten(batch: readonly Unit[], hookTx: UnitTx | null): boolean {
+  return hookTx?.wrote === true || batch.some(({ tx }) => tx?.wrote === true);
+}
+
+/** Whose data the units of a batch have changed. What the hooks write was in memory before, and is forgiven by a crash. */
+function affectedBy(batch: readonly Unit[]): Set<Affected> {
+  const affected = new Set<Affected>();
+  for (const { tx } of batch) if (tx?.hasChanged === true && tx.affects !== NOBODY) affected.add(tx.affects);
+  return affected;
 }
 
 function unavailable(why: string): ApiError {

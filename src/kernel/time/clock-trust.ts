@@ -1,7 +1,7 @@
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
-import type { Tx } from "../storage/tx.ts";
+import { NOBODY, type Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type Cancel, type Clock, realTimeout } from "./clock.ts";
 import { isoTime } from "./date-time.ts";
@@ -104,6 +104,7 @@ export class ClockTrust {
   }
 
   private noteNow(tx: Tx): void {
+    tx.affects = NOBODY;
     const { isTrusted } = this;
     this.note(tx, CLOCK_SEEN, tx.now);
     this.note(tx, CLOCK_TRUSTED, isTrusted ? tx.now : this.trusted.wall);

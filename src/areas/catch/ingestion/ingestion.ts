@@ -208,6 +208,7 @@ export class Ingestion {
     // The bucket may have been deleted since the request arrived.
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return notStored("ignored");
+    tx.affects = bucket.account_ref;
     // Ids of forged requests must not count as received.
     const digest = arrival.verification === "invalid" ? null : arrival.digest;
     const first = digest === null ? null : events.findReceived(bucket.ref, digest, tx.now);

@@ -1,7 +1,7 @@
 import { sortedBy } from "../../../kernel/data/sorted.ts";
 import { errorText } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
+import { NOBODY, type Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs, realDelay } from "../../../kernel/time/clock.ts";
 import { HOUR_MS } from "../domain.ts";
 import type { RecentEntries } from "./recent-entries.ts";
@@ -76,22 +76,29 @@ export class UsageReader {
   }
 
   private async round(): Promise<void> {
-    const { store, kernel } = this;
+    const { store } = this;
     this.lastRoundAt = monotonicMs();
     const after = store.through();
     const begun = store.begun();
     const end = begun > after ? begun : Math.min(store.highestSequence(), after + ROUND_ENTRIES_MAX);
     // Taken before the first commit, between two batches. A round that is repeated reads its entries from the ledger.
     const entries = this.recent.take(after, end);
-    if (end !== begun) await kernel.writer.submit((tx) => void store.setBegun(tx, end));
+    if (end !== begun) await this.submit((tx) => store.setBegun(tx, end));
     const rows = await this.sums(entries === null ? this.stepsOfLedger(after, end) : stepsOf(entries));
     if (this.stopping) return;
     for (let start = 0; start < rows.length; start += ROWS_PER_UNIT) {
       const slice = rows.slice(start, start + ROWS_PER_UNIT);
-      await kernel.writer.submit((tx) => this.write(tx, slice));
+      await this.submit((tx) => this.write(tx, slice));
       if (this.stopping) return;
     }
-    await kernel.writer.submit((tx) => void store.setThrough(tx, end));
+    await this.submit((tx) => store.setThrough(tx, end));
+  }
+
+  private submit(work: (tx: Tx) => unknown): Promise<void> {
+    return this.kernel.writer.submit((tx) => {
+      tx.affects = NOBODY;
+      work(tx);
+    });
   }
 
   /** Writes rows, which are sorted by project, except those of projects without meters: they are deleted. */

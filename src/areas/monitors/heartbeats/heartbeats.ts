@@ -148,6 +148,7 @@ export class Heartbeats {
     const beat = isPlain(ping) ? steady.of(ref) : undefined;
     if (beat === undefined || !beat.staysSteady(tx.now, ping.ip)) return this.recordAnyPing(tx, ref, ping);
     if (this.isStopped(beat)) return false;
+    tx.affects = beat.accountRef;
     steady.succeeded(tx, beat, this.checks.recordSuccess(tx, ref, beat.previous));
     changes.inProject(tx, beat.projectRef, "pulse", beat.monitorId);
     return true;
@@ -163,6 +164,7 @@ export class Heartbeats {
     const monitor = monitors.monitor(ref);
     const was = heartbeats.find(ref);
     if (monitor === null || was === null || this.isStopped(monitor)) return false;
+    tx.affects = monitor.accountRef;
     const { kind, exit, rid, ip, body } = ping;
     const isEnd = kind === "success" || kind === "fail";
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;

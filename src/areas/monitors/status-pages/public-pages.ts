@@ -1,6 +1,6 @@
 import { ApiError } from "../../../kernel/errors.ts";
 import { TaggedText } from "../../../kernel/http/responses/etag.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
+import { type Affected, ANYONE, type Tx } from "../../../kernel/storage/tx.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { DAY_MS } from "../history/days.ts";
 import { INCIDENT_UPDATES_MAX } from "../incidents/lifecycle.ts";
@@ -99,6 +99,11 @@ export class PublicStatusPages {
     });
   }
 
+  /** The account whose data a page shows; anyone's without such a page. */
+  accountOf(slug: string): Affected {
+    return this.visiblePage(slug)?.page.accountRef ?? ANYONE;
+  }
+
   /** Returns the settings of a page. */
   find(slug: string): PageRow {
     return this.cachedPage(slug).page;
@@ -150,6 +155,13 @@ export class PublicStatusPages {
   }
 
   private cachedPage(slug: string): CachedPage {
+    const found = this.visiblePage(slug);
+    if (found === null)
+      throw new ApiError("not_found", "No status page is published at this address. Check the slug.");
+    return found;
+  }
+
+  private visiblePage(slug: string): CachedPage | null {
     const now = this.parts.clock.now();
     const known = this.cache.find(slug);
     // The absolute difference: a clock that is set back must not extend the cache time.
@@ -157,9 +169,7 @@ export class PublicStatusPages {
       return known;
     this.cache.drop(slug);
     const page = SLUG.test(slug) ? this.parts.pages.findBySlug(slug) : null;
-    if (page === null || !this.isVisible(page))
-      throw new ApiError("not_found", "No status page is published at this address. Check the slug.");
-    return this.cache.add(page, now);
+    return page === null || !this.isVisible(page) ? null : this.cache.add(page, now);
   }
 
   private isVisible({ settings, projectRef, accountRef }: PageRow): boolean {

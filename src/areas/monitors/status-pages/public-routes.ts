@@ -2,6 +2,7 @@ import { ApiError } from "../../../kernel/errors.ts";
 import { networkOf } from "../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
 import { type Api, Routes } from "../../../kernel/http/api.ts";
+import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
@@ -60,12 +61,18 @@ export function publicRoutes(
   admit: (clientAddress: string) => void,
   style: string,
 ) {
+  const ofPage = (call: OpenCall, slug: string): Request => {
+    call.shows = pages.accountOf(slug);
+    return call.request;
+  };
   return new Routes({ tags: ["Status pages"] })
     .use(api)
     .get(
       "/status/:page",
-      ({ call: { request }, params: { page } }) =>
-        respondWithPage(page, request, style, (slug, format) => pages[format](slug)),
+      ({ call, params: { page } }) =>
+        respondWithPage(page, ofPage(call, withoutSuffix(page)), style, (slug, format) =>
+          pages[format](slug),
+        ),
       {
         open: {
           name: "status.page",
@@ -91,7 +98,7 @@ export function publicRoutes(
     )
     .get(
       "/status/:page/feed.atom",
-      ({ call: { request, baseUrl }, params: { page } }) => respond(pages.feed(page, baseUrl), request, ATOM),
+      ({ call, params: { page } }) => respond(pages.feed(page, call.baseUrl), ofPage(call, page), ATOM),
       {
         open: {
           name: "status.feed",
@@ -106,8 +113,8 @@ export function publicRoutes(
     )
     .get(
       "/status/:page/maintenance.ics",
-      ({ call: { request, baseUrl }, params: { page } }) =>
-        respond(pages.calendar(page, baseUrl), request, CALENDAR),
+      ({ call, params: { page } }) =>
+        respond(pages.calendar(page, call.baseUrl), ofPage(call, page), CALENDAR),
       {
         open: {
           name: "status.calendar",
@@ -123,7 +130,8 @@ export function publicRoutes(
     )
     .get(
       "/status/:page/icon",
-      ({ params: { page } }) => {
+      ({ call, params: { page } }) => {
+        ofPage(call, page);
         const { type, bytes } = pages.icon(page);
         return reply(200, bytes, { "content-type": type, ...ICON_HEADERS });
       },
@@ -141,8 +149,8 @@ export function publicRoutes(
     )
     .get(
       "/status/:page/incidents/:incident",
-      ({ call: { request }, params: { page, incident } }) =>
-        respondWithPage(incident, request, `../../${style}`, (id, format) =>
+      ({ call, params: { page, incident } }) =>
+        respondWithPage(incident, ofPage(call, page), `../../${style}`, (id, format) =>
           pages.incident(page, id, format),
         ),
       {
@@ -171,9 +179,9 @@ export function publicRoutes(
     )
     .get(
       "/status/:page/badge/:badge",
-      async ({ call: { request }, params, query }) => {
+      async ({ call, params, query }) => {
         const { text, isSvg } = await pages.badge(params.page, params.badge, query);
-        return respond(Promise.resolve(text), request, isSvg ? SVG : JSON_TYPE);
+        return respond(Promise.resolve(text), ofPage(call, params.page), isSvg ? SVG : JSON_TYPE);
       },
       {
         open: {
@@ -203,6 +211,10 @@ async function respond(
   return (await text).respond(request, { "content-type": type, ...CACHED_HEADERS, ...headers });
 }
 
+function withoutSuffix(last: string): string {
+  return last.endsWith(SUFFIX) ? last.slice(0, -SUFFIX.length) : last;
+}
+
 /** Responds with JSON if the last path segment ends with `.json`, else with HTML. */
 async function respondWithPage(
   last: string,
@@ -210,8 +222,7 @@ async function respondWithPage(
   style: string,
   render: (name: string, format: "html" | "json") => Promise<TaggedText>,
 ) {
-  if (last.endsWith(SUFFIX))
-    return respond(render(last.slice(0, -SUFFIX.length), "json"), request, JSON_TYPE);
+  if (last.endsWith(SUFFIX)) return respond(render(withoutSuffix(last), "json"), request, JSON_TYPE);
   try {
     return await respond(render(last, "html"), request, HTML, REFRESH_HEADERS);
   } catch (error) {

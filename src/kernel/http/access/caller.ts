@@ -41,6 +41,8 @@ export interface OperationSpec {
   readonly changesKeys?: boolean;
   /** Whether it is a monitoring endpoint: not in the API document, and open to the clients that `--metrics-access` allows. */
   readonly monitoring?: boolean;
+  /** Whether the response shows no stored data, so that it never waits for the disk. */
+  readonly showsNothing?: boolean;
   /** Whether the response holds a secret: only the same credential gets a stored response, and no cache may store it. */
   readonly secret?: boolean;
   /** Whether the response is a stored document, to which no `warnings` are added. */
@@ -163,6 +165,7 @@ export function operationOf(spec: OperationSpec): Operation {
     grantsEverything: false,
     changesKeys: access === "keys:write",
     monitoring: false,
+    showsNothing: false,
     secret: false,
     exactResponse: false,
     changesProject: access.endsWith(":write"),

@@ -72,6 +72,7 @@ export class Performing {
     const { idempotency, caller, operation } = performer;
     const audit = this.auditOf(performer);
     const submitted = this.submit((tx) => {
+      tx.affects = caller.account.ref;
       tx.auditor = audit;
       this.admit(tx, performer, operation.cost === 0);
       let charged = true;
@@ -116,6 +117,7 @@ export class Performing {
     try {
       const result = await outcomeOf(phases.outside(claimed.value));
       const settled = this.submit((tx) => {
+        tx.affects = performer.caller.account.ref;
         tx.auditor = audit;
         return this.settle(tx, performer, claimed.openId, (refund) => {
           const value = phases.settle(tx, claimed.value, unwrap(result), refund);
@@ -157,6 +159,7 @@ export class Performing {
     let checked = false;
     try {
       claimed = await this.submit<C>((tx) => {
+        tx.affects = caller.account.ref;
         tx.auditor = audit;
         // Some are refunded later, when it is too late to reject them.
         this.admit(tx, performer, true);
@@ -193,6 +196,7 @@ export class Performing {
     const { idempotency, caller } = performer;
     if (idempotency === null || !isStorable(response.status)) return;
     await this.writer.submit((tx) => {
+      tx.affects = caller.account.ref;
       this.responses.check(tx, caller, idempotency);
       this.responses.storeIfSpace(tx, caller, idempotency, response);
     });

@@ -1,7 +1,7 @@
 import type { RequestOrigin } from "../../audit/trail.ts";
 import { slices } from "../../background/time-slices.ts";
 import { ApiError, errorText, rejectionBy } from "../../errors.ts";
-import type { Tx } from "../../storage/tx.ts";
+import { type Affected, ANYONE, NOBODY, type Tx } from "../../storage/tx.ts";
 import { monotonicMs } from "../../time/clock.ts";
 import { networkOf } from "../access/addresses.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "../access/caller.ts";
@@ -53,6 +53,8 @@ export class OpenCall implements Warnings {
   headers: Record<string, string> | null = null;
   /** The exact text of the body. */
   bodyText = "";
+  /** Whose data the response may show. It leaves as soon as no change of that data is unconfirmed. */
+  shows: Affected;
   /** Undefined until it is needed. */
   private knownAddress: string | null | undefined;
   private readonly startedAt = monotonicMs();
@@ -66,6 +68,12 @@ export class OpenCall implements Warnings {
     readonly request: Request,
   ) {
     this.requestId = endpoint.deps.ids.uuidV7();
+    this.shows = endpoint.operation.showsNothing ? NOBODY : ANYONE;
+  }
+
+  /** What the response must wait for, as it would be now; null: nothing. */
+  get confirmation(): Promise<void> | null {
+    return this.shows === NOBODY ? null : this.deps.confirmationFor(this.shows);
   }
 
   /** Arrival time of the request, in epoch milliseconds. */
@@ -230,8 +238,14 @@ export class OpenCall implements Warnings {
     context.body = NOTHING;
   }
 
-  /** Sends a response, compressed where that is worth it, with the headers that every response has. */
+  /** Sends a response once it shows nothing that is unconfirmed. */
   send(response: RenderedResponse): Response | Promise<Response> {
+    const { confirmation } = this;
+    return confirmation === null ? this.sendNow(response) : confirmation.then(() => this.sendNow(response));
+  }
+
+  /** Compressed where that is worth it, with the headers that every response has. */
+  private sendNow(response: RenderedResponse): Response | Promise<Response> {
     const complete = this.warnings === null ? response : withWarnings(response, this.warnings);
     const excess = isLarge(complete) ? this.holdAll(bodyOf(complete)) : null;
     if (excess !== null) return this.responseOf(renderError(excess, this.requestId));
@@ -505,6 +519,7 @@ export class Call extends OpenCall implements Performer {
   private identify(): Caller {
     const caller = this.authenticate();
     this.authenticated = caller;
+    if (this.endpoint.operation.access !== "operator") this.shows = caller.account.ref;
     // A page polls: reads of a session are free of charge.
     if (caller.session !== undefined && READS.has(this.request.method) && this.operation.cost > 0)
       this.callerOperation = { ...this.operation, cost: 0 };

@@ -165,8 +165,14 @@ export class EventStream {
     else this.leave = leave;
   }
 
-  /** Sends a piece of text. A reader that is too far behind is cut off instead. */
+  /** Sends a piece of text once it shows nothing that is unconfirmed. A reader that is too far behind is cut off instead. */
   send(text: string): void {
+    const { confirmation } = this.call;
+    if (confirmation === null) this.sendNow(text);
+    else void confirmation.then(() => this.sendNow(text));
+  }
+
+  private sendNow(text: string): void {
     if (this.isOver) return;
     const { desiredSize } = this.controller;
     if (desiredSize === null || desiredSize < 0) {

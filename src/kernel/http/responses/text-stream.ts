@@ -16,6 +16,8 @@ export type TextSource = PieceSource<string>;
 /** The call that a stream responds to. */
 export interface StreamedCall {
   readonly request: Request;
+  /** What a piece that was just made must wait for; null: nothing. */
+  readonly confirmation: Promise<void> | null;
   /** Closes the connection if its reader takes nothing for some time from now on. */
   awaitReader(): void;
   /** @throws ApiError when its caller's responses hold too much. */
@@ -96,6 +98,7 @@ export function pieceStream(
         try {
           if (timeSlices.isOver) await timeSlices.next();
           const piece = hasEnded ? null : source.next();
+          await call.confirmation;
           // Counts from now on: what is sent does not extend it by itself.
           if (!hasEnded) call.awaitReader();
           if (piece !== null)

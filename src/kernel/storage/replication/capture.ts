@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { type Database, StorageFailure } from "../database.ts";
+import type { Database } from "../database.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "../log-scan.ts";
+import { StorageFailure } from "../storage-failures.ts";
 import { type Entry, PAGE_BYTES, PAGE_RECORD_BYTES, payloadOf } from "./entry.ts";
 
 const FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES;

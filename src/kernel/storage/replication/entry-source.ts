@@ -1,6 +1,7 @@
 import { errorText } from "../../errors.ts";
 import type { Clock } from "../../time/clock.ts";
-import { type Database, StorageFailure } from "../database.ts";
+import type { Database } from "../database.ts";
+import { StorageFailure } from "../storage-failures.ts";
 import type { Tx } from "../tx.ts";
 import type { BatchFollower } from "../writer.ts";
 import { Capture } from "./capture.ts";

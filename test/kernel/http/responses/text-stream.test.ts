@@ -12,6 +12,7 @@ test("other requests run between the pieces of a text, however fast its reader i
   let released = 0;
   const call = {
     request,
+    confirmation: null,
     awaitReader: () => {},
     holdForResponse: () => {},
     releaseResponse: () => {

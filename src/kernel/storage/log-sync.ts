@@ -1,0 +1,85 @@
+import type { LogFile, LogIdentity } from "./log-file.ts";
+import { SyncFailure } from "./storage-failures.ts";
+
+/** Index in the shared state: the number of the last sync that was requested, or {@link CLOSE}. */
+export const REQUESTED = 0;
+/** Ends the thread. */
+export const CLOSE = -1;
+
+/** What the thread receives once. */
+export interface SyncThreadParts extends LogIdentity {
+  readonly state: Int32Array;
+}
+
+/** The end of a sync: its number, and why it failed. */
+export interface SyncEnd {
+  readonly number: number;
+  readonly failure: string | null;
+}
+
+/**
+ * Syncs the write-ahead log on a thread of its own, so that the event loop never waits for the disk. On the runtime's
+ * threads, a sync would wait for compressions and for files that hang.
+ */
+export class LogSync {
+  /** Called when a sync has failed: what it was for is never confirmed. */
+  onFailure: (failure: SyncFailure) => void = () => undefined;
+  private readonly state = new Int32Array(new SharedArrayBuffer(4));
+  private thread: Worker | null = null;
+  private number = 0;
+  private waiter: PromiseWithResolvers<void> | null = null;
+
+  constructor(private readonly log: Pick<LogFile, "path" | "identity" | "sync">) {}
+
+  /** Resolves when everything is on the disk that was committed before this call. */
+  begin(): Promise<void> {
+    this.waiter ??= Promise.withResolvers<void>();
+    this.thread ??= this.start();
+    this.number += 1;
+    Atomics.store(this.state, REQUESTED, this.number);
+    Atomics.notify(this.state, REQUESTED);
+    return this.waiter.promise;
+  }
+
+  /** Syncs on this thread: at a start and at the end nothing else waits for the event loop. */
+  now(): void {
+    try {
+      this.log.sync();
+    } catch (error) {
+      if (!(error instanceof SyncFailure)) throw error;
+      this.onFailure(error);
+      return;
+    }
+    this.ended({ number: this.number, failure: null });
+  }
+
+  /** Ends the thread. */
+  close(): void {
+    Atomics.store(this.state, REQUESTED, CLOSE);
+    Atomics.notify(this.state, REQUESTED);
+    this.thread = null;
+  }
+
+  private start(): Worker {
+    const thread = new Worker(new URL("./log-sync-worker.ts", import.meta.url));
+    thread.onmessage = ({ data }: MessageEvent<SyncEnd>) => this.ended(data);
+    thread.onerror = ({ message }) => this.ended({ number: this.number, failure: message });
+    thread.unref();
+    const { path, identity } = this.log;
+    const parts: SyncThreadParts = { path, identity, state: this.state };
+    thread.postMessage(parts);
+    return thread;
+  }
+
+  private ended({ number, failure }: SyncEnd): void {
+    if (failure !== null) {
+      this.onFailure(new SyncFailure(this.log.path, failure));
+      return;
+    }
+    // An earlier one does not cover the last commit.
+    if (number !== this.number) return;
+    const { waiter } = this;
+    this.waiter = null;
+    waiter?.resolve();
+  }
+}
