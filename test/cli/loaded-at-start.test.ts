@@ -77,7 +77,7 @@ test("no code of a start imports a slow module of the runtime", () => {
 
 test("a server without an archive and a commit log has no thread, timer or file of theirs", () => {
   expect(plain.files).toEqual(FILES);
-  expect(plain.threads.filter((program) => !program.endsWith("/checkpoint-worker.ts"))).toEqual([]);
+  expect(plain.threads.filter((program) => !/\/(checkpoint|log-sync)-worker\.ts$/.test(program))).toEqual([]);
   expect(plain.timers.length).toBeGreaterThan(0);
   expect(plain.timers.filter((setBy) => RUNS_WITH_OPTIONS.test(setBy))).toEqual([]);
   expect(plain.makesEntries).toBeFalse();

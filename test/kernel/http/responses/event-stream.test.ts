@@ -29,6 +29,7 @@ const server = Bun.serve({
   fetch(request, own) {
     const call = {
       request,
+      confirmation: null,
       setIdleTimeout: (seconds: number) => {
         timeouts.push(seconds);
         own.timeout(request, seconds);
@@ -226,7 +227,8 @@ test("a heartbeat is sent while the credential is valid", async () => {
 
 test("a reader that takes nothing between two heartbeats is disconnected, and one that takes something is not", async () => {
   begin();
-  const call = { request: new Request("http://127.0.0.1/"), setIdleTimeout: () => {} } as unknown as OpenCall;
+  const request = new Request("http://127.0.0.1/");
+  const call = { request, confirmation: null, setIdleTimeout: () => {} } as unknown as OpenCall;
   const body = streams.begin(call, reader);
   if (typeof body === "string") throw new Error("no stream");
   const taken = body.getReader();
