@@ -37,7 +37,7 @@ export async function sendRaw(
   });
 }
 
-/** An answer, when all of it is there. The server always says how long its bodies are. */
+/** An answer, when all of it is there: the server says how long a small body is, and sends a large one in chunks. */
 function readAnswer(bytes: Buffer, headOnly: boolean): Answer | null {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return null;
@@ -46,10 +46,30 @@ function readAnswer(bytes: Buffer, headOnly: boolean): Answer | null {
   const headers = new Headers();
   for (const line of lines)
     headers.append(line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1));
+  const rest = bytes.subarray(end + 4);
+  // A stream of events has no end.
+  const isEndless = headers.get("content-type")?.startsWith("text/event-stream") === true;
+  const hasChunks = !headOnly && !isEndless && headers.get("transfer-encoding") === "chunked";
   const length = headOnly || status === 204 ? 0 : Number(headers.get("content-length") ?? 0);
-  if (bytes.length < end + 4 + length) return null;
-  const text = bytes.subarray(end + 4, end + 4 + length).toString("utf8");
+  const body = hasChunks ? joinedChunks(rest) : rest.length < length ? null : rest.subarray(0, length);
+  if (body === null) return null;
+  const text = body.toString("utf8");
   return { status, headers, text, body: parsed(text) };
+}
+
+/** The content of a body in chunks; null while it is not complete. */
+function joinedChunks(bytes: Buffer): Buffer | null {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const line = bytes.indexOf("\r\n", at);
+    if (line < 0) return null;
+    const size = Number.parseInt(bytes.toString("latin1", at, line), 16);
+    if (size === 0) return Buffer.concat(chunks);
+    const next = line + 2 + size + 2;
+    if (bytes.length < next) return null;
+    chunks.push(bytes.subarray(line + 2, line + 2 + size));
+    at = next;
+  }
 }
 
 function parsed(text: string): Record<string, unknown> {
