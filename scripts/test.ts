@@ -149,6 +149,8 @@ function finish(): void {
   const passed = results.reduce((sum, step) => sum + step.passed, 0);
   const failed = results.reduce((sum, step) => sum + step.failed, 0);
   process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+  for (const file of results.flatMap(({ rerun = [] }) => rerun))
+    console.log(`REPAIR  ${file}: it failed, and passed when it ran again alone`);
   console.log(`${passed} passed, ${failed} failed`);
 }
 

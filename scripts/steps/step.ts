@@ -8,6 +8,8 @@ export interface StepResult {
   readonly note: string;
   /** What the step printed, if it did not print by itself. */
   readonly output: string;
+  /** Test files that failed and passed when they ran again alone. */
+  readonly rerun?: readonly string[];
 }
 
 /** Runs a command as one step, with more variables than ours if it is said. Keeps its output until it is needed. */

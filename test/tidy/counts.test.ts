@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "../../scripts/processes/server-process.ts";
 import { judge, readCounts } from "../../scripts/steps/bun-test.ts";
+import { endOf } from "../support/ended.ts";
 
 const report = (tests: number, failures: number, skipped: number): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" ` +
@@ -34,3 +39,36 @@ describe("the counts of a test run", () => {
     expect(judge(readCounts(report(3, 0, 0)), 1)).toMatchObject({ passed: 3, failed: 1 });
   });
 });
+
+test("a file that fails, and passes when it runs again alone, is named", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "ninefold-rerun-test-"));
+  try {
+    const ran = JSON.stringify(join(folder, "ran"));
+    const once = `import { expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+test("the second time", () => {
+  const hasRun = existsSync(${ran});
+  writeFileSync(${ran}, "");
+  expect(hasRun).toBe(true);
+});
+`;
+    const steps = JSON.stringify(join(ROOT, "scripts/steps/bun-test.ts"));
+    const run = `import { runTests } from ${steps};
+const run = { name: "tests", files: ["once.test.ts", "never.test.ts"], verbose: false, rerun: true };
+const { passed, failed, rerun } = await runTests(run);
+console.log(JSON.stringify({ passed, failed, rerun }));
+`;
+    const never = 'import { test } from "bun:test";\ntest("never", () => { throw new Error(); });\n';
+    for (const [name, text] of Object.entries({
+      "once.test.ts": once,
+      "never.test.ts": never,
+      "run.ts": run,
+    }))
+      writeFileSync(join(folder, name), text);
+    const { out } = await endOf([process.execPath, "run.ts"], { cwd: folder, timeoutMs: 60_000 });
+    const last = out.trimEnd().split("\n").at(-1) ?? "";
+    expect(JSON.parse(last)).toEqual({ passed: 1, failed: 1, rerun: ["once.test.ts"] });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 60_000);
