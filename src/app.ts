@@ -465,7 +465,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     guard,
     performing,
     confirmationFor: (account) => writer.confirmationFor(account),
-    cors: createCors(config.corsOrigins, config.mcp ? MCP_HEADERS : []),
+    cors: createCors(config.corsOrigins),
     peers: new Peers(config, log),
     vault,
   });
@@ -520,9 +520,6 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   http.seal();
   return { http, readiness, performing };
 }
-
-/** Headers that browsers must be allowed to send to `/v1/mcp`. */
-const MCP_HEADERS = ["mcp-protocol-version", "mcp-method", "mcp-name"];
 
 /** Waiting requests and streams end when the server stops. */
 function endWaiting(

@@ -77,7 +77,7 @@ describe("a listed origin", () => {
     expect(answer.headers.get("access-control-allow-origin")).toBe(LISTED);
     expect(answer.headers.get("access-control-allow-methods")).toBe("GET, HEAD, POST, PUT, PATCH, DELETE");
     expect(answer.headers.get("access-control-allow-headers")).toBe(
-      "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control",
+      "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control, x-ninefold-project",
     );
     expect(answer.headers.get("access-control-max-age")).toBe("600");
     expect(answer.headers.get("vary")).toBe("Origin");

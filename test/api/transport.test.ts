@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { IDLE_TIMEOUT_SECONDS } from "../../src/kernel/http/http.ts";
+import { makeHeartbeat } from "../support/heartbeats.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
@@ -133,4 +135,117 @@ describe("pipelined requests", () => {
     const balance = await server.operator.get("/v1/meter/pipelined/balance");
     expect(balance.body["balance"]).toBe(7);
   });
+});
+
+/** The runtime takes trailer fields for the next request, and rejects it in place of the response. */
+describe("trailer fields of a body in chunks", () => {
+  const keyed = (path: string, ...headers: string[]): string =>
+    request(
+      `POST ${path} HTTP/1.1`,
+      `Authorization: Bearer ${server.key}`,
+      "Transfer-Encoding: chunked",
+      ...headers,
+    );
+  const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+  const TRAILER = "0\r\nX-Checksum: 1\r\n\r\n";
+
+  async function balance(meter: string): Promise<unknown> {
+    const { body } = await server.operator.get(`/v1/meter/${meter}/balance`);
+    return body["balance"];
+  }
+
+  test("a change with announced ones is rejected with a reason, and not made", async () => {
+    const head = keyed("/v1/meter/announced/refill", "Trailer: X-Checksum");
+    const answer = await sendRaw(server.url, [head + chunk('{"amount":5}') + TRAILER]);
+    expect([answer?.status, answer?.body["code"]]).toEqual([400, "invalid_request"]);
+    expect(answer?.text).toContain("Trailer fields");
+    expect(await balance("announced")).toBe(0);
+  });
+
+  test.each([
+    ["in one piece", (body: string) => [body + TRAILER]],
+    ["behind the body", (body: string) => [body, TRAILER]],
+  ])("a change with others gets a bare 400, and is not made: %s", async (name, pieces) => {
+    const meter = `trailer-${name.replaceAll(" ", "-")}`;
+    const [first = "", ...rest] = pieces(chunk('{"amount":5}'));
+    const answer = await sendRaw(server.url, [keyed(`/v1/meter/${meter}/refill`) + first, ...rest]);
+    expect([answer?.status, answer?.text]).toEqual([400, ""]);
+    expect(await balance(meter)).toBe(0);
+  });
+
+  test("with an Idempotency-Key, the request can be repeated without them", async () => {
+    const key = "Idempotency-Key: trailer-1";
+    const path = "/v1/meter/repeated/refill";
+    const body = chunk('{"amount":5}');
+    expect((await sendRaw(server.url, [keyed(path, key) + body + TRAILER]))?.status).toBe(400);
+    const repeated = await sendRaw(server.url, [`${keyed(path, key)}${body}0\r\n\r\n`]);
+    expect([repeated?.status, repeated?.headers.get("idempotent-replayed")]).toEqual([200, null]);
+    expect(await balance("repeated")).toBe(5);
+  });
+
+  test("an event with them is not stored", async () => {
+    const terms = { target_url: "https://example.com/hook" };
+    const { body: bucket } = await server.operator.post("/v1/catch/buckets", terms);
+    const path = new URL(String(bucket["ingest_url"])).pathname;
+    expect((await sendRaw(server.url, [keyed(path) + chunk("{}") + TRAILER]))?.status).toBe(400);
+    expect((await sendRaw(server.url, [`${keyed(path)}${chunk("{}")}0\r\n\r\n`]))?.status).toBe(200);
+    const { body } = await server.operator.get(`/v1/catch/${bucket["id"]}/events`);
+    expect(body["events"]).toHaveLength(1);
+  });
+
+  test("an operation without a body is not carried out", async () => {
+    const heartbeat = await makeHeartbeat(server, server.operator, { period_ms: 60_000 });
+    const ping = keyed(heartbeat.path) + chunk("x");
+    expect((await sendRaw(server.url, [ping + TRAILER]))?.status).toBe(400);
+    expect((await heartbeat.view())["status"]).toBe("unknown");
+    expect((await sendRaw(server.url, [`${ping}0\r\n\r\n`]))?.status).toBe(200);
+    expect((await heartbeat.view())["status"]).toBe("up");
+  });
+
+  test("the runtime still has this behavior: without it, the checks of trailers.ts can go", async () => {
+    using bare = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async (given) => {
+        await given.text();
+        await Bun.sleep(10);
+        return new Response("ok");
+      },
+    });
+    const answer = await sendRaw(bare.url.href, [keyed("/") + chunk("x") + TRAILER]);
+    expect(answer?.status).toBe(400);
+  });
+});
+
+describe("Expect", () => {
+  const body = '{"amount":1}';
+  const expecting = (value: string): string =>
+    request(
+      "POST /v1/meter/expect/refill HTTP/1.1",
+      `Authorization: Bearer ${server.key}`,
+      `Expect: ${value}`,
+      `Content-Length: ${body.length}`,
+    );
+
+  test("100-continue gets 100 before the body is sent", async () => {
+    expect((await sendRaw(server.url, [expecting("100-continue")]))?.status).toBe(100);
+  });
+
+  test("in capitals it gets the response once the body is there", async () => {
+    expect((await sendRaw(server.url, [expecting("100-Continue"), body]))?.status).toBe(200);
+  });
+
+  test("the runtime still ignores it in capitals: if not, docs/deployment.md need not say so", async () => {
+    expect(await sendRaw(server.url, [expecting("100-Continue")], 200)).toBeNull();
+  });
+});
+
+test.each([
+  ["AWS Application Load Balancer", 60],
+  ["nginx", 60],
+  ["Traefik", 90],
+  ["Caddy", 120],
+])("idle connections stay open for longer than those of %s: %d s", (_, seconds) => {
+  // The runtime closes them up to 4 s early.
+  expect(IDLE_TIMEOUT_SECONDS - 4).toBeGreaterThan(seconds);
 });

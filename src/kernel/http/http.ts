@@ -48,8 +48,11 @@ export interface ResponseGate {
   onInterrupted(interrupt: (error: ApiError) => void): Cancel;
 }
 
-/** Seconds without traffic after which a connection is closed; requests that wait longer extend it. */
-const IDLE_TIMEOUT_SECONDS = 60;
+/**
+ * Seconds without traffic after which a connection is closed; requests that wait longer extend it. Longer than proxies keep
+ * idle connections to a server: one that is closed here while they send a request is a 502 there. The runtime allows 255.
+ */
+export const IDLE_TIMEOUT_SECONDS = 240;
 /**
  * Bun's limit responds with 413 without our error body, so it is the largest possible; ours (see body.ts) is checked
  * before a byte of the body is stored.

@@ -109,6 +109,13 @@ export function realPause(durationMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
 }
 
+/** Resolves when everything that this turn of the event loop has received is processed. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
 /**
  * Resolves when the event loop has looked at the network once more: what had arrived by now, such as the end of a
  * connection, is known then.

@@ -58,12 +58,15 @@ describe("the origin", () => {
   });
 
   test("may send the headers of the protocol if it is listed", async () => {
-    const headers = { origin: LISTED, "access-control-request-method": "POST" };
-    const response = await fetch(`${server.url}/v1/mcp`, {
-      method: "OPTIONS",
-      headers,
-    });
-    expect(response.headers.get("access-control-allow-headers")).toContain("mcp-protocol-version");
+    const wanted = "mcp-method,mcp-name,mcp-protocol-version";
+    const headers = {
+      origin: LISTED,
+      "access-control-request-method": "POST",
+      "access-control-request-headers": wanted,
+    };
+    const response = await fetch(`${server.url}/v1/mcp`, { method: "OPTIONS", headers });
+    const allowed = response.headers.get("access-control-allow-headers")?.split(", ");
+    expect(allowed).toEqual(expect.arrayContaining(wanted.split(",")));
   });
 });
 

@@ -45,6 +45,23 @@ const EXAMINED_FIRST = 1_000;
 /** Afterwards, one of this many is: a proxy sends the header with every request, and the first reading of any takes time. */
 const EXAMINED_EVERY = 64;
 
+/** The schemes that proxies name; some name those of WebSockets for every request that may become one. */
+const SCHEMES: Readonly<Record<string, "http" | "https">> = {
+  http: "http",
+  https: "https",
+  ws: "http",
+  wss: "https",
+};
+
+/** An address with the port behind it, as some proxies write it; one of IPv6 is in brackets then. */
+const WITH_PORT = /^(?:\[([0-9a-f:.]{2,45})\]|([0-9.]{7,15}))(?::\d{1,5})?$/i;
+
+/** An entry of `X-Forwarded-For` without a port. */
+function withoutPort(entry: string): string {
+  const [, inBrackets, plain] = WITH_PORT.exec(entry) ?? [];
+  return inBrackets ?? plain ?? entry;
+}
+
 /** Who is at the other end of a request, and how it reached us. */
 export class Peers {
   private readonly proxies: readonly Range[];
@@ -96,7 +113,7 @@ export class Peers {
     const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
     let client = socket;
     for (let index = forwarded.length - 1; index >= 0; index -= 1) {
-      const address = normalize(forwarded[index]?.trim() ?? "");
+      const address = normalize(withoutPort(forwarded[index]?.trim() ?? ""));
       // What is not an address was not written by a proxy that we trust: the one before it is the last known.
       if (address === null) return client;
       client = address;
@@ -137,8 +154,9 @@ export class Peers {
     if (this.proxies.length === 0) return null;
     const socket = normalize(this.socketAddress(request, server) ?? "");
     if (socket === null || !this.isProxy(socket)) return null;
-    const named = request.headers.get("x-forwarded-proto")?.toLowerCase();
-    return named === "http" || named === "https" ? named : null;
+    // Proxies in a row write a list, in which the first is the one that the client reached.
+    const [named = ""] = (request.headers.get("x-forwarded-proto") ?? "").split(",");
+    return SCHEMES[named.trim().toLowerCase()] ?? null;
   }
 
   /** Behind a proxy that is not trusted, all clients share one address, and with it the limits of an address. */

@@ -2,6 +2,7 @@ import { findExcess, JSON_LEVELS_MAX, JSON_VALUES_MAX } from "../../../json-text
 import { ApiError, invalidField, rejectionBy } from "../../errors.ts";
 import { realDelay } from "../../time/clock.ts";
 import { type BodyInProgress, readingError } from "./bodies-in-progress.ts";
+import { assertNoTrailers, isChunked } from "./trailers.ts";
 
 /** Largest request body. Catch has its own rule for the same size. */
 export const BODY_BYTES_MAX = 1024 * 1024;
@@ -67,7 +68,8 @@ function bytesOf(request: Request, { declared, bytesMax, progress }: IncomingBod
     return excess === null ? request.bytes() : Promise.reject(excess);
   }
   if (request.body === null) return Promise.resolve(new Uint8Array());
-  return readChunked(request.body.getReader(), bytesMax, progress);
+  const reading = readChunked(request.body.getReader(), bytesMax, progress);
+  return isChunked(request) ? reading.then((bytes) => assertNoTrailers(request).then(() => bytes)) : reading;
 }
 
 async function rejectLarge(request: Request, declared: number, bytesMax: number): Promise<never> {

@@ -29,6 +29,7 @@ import {
 import { pieceStream, piecesOf } from "../responses/text-stream.ts";
 import { assertWithinLimits, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
 import { isRepeated, repeatedHeader, targetOf } from "./request-target.ts";
+import { assertNoTrailers, assertNoTrailersAnnounced, isChunked } from "./trailers.ts";
 import { unknownParameterWarnings, WARNINGS_MAX } from "./unknown-names.ts";
 import { type InputChecks, queryOf, type Warnings } from "./validate.ts";
 
@@ -147,6 +148,7 @@ export class OpenCall implements Warnings {
     const { request, deps } = this;
     // Its size would be unknown, and with it whether it is too large.
     if (isRepeated(request, "Content-Length")) throw repeatedHeader("Content-Length");
+    if (isChunked(request)) assertNoTrailersAnnounced(request);
     const declared = request.headers.get("content-length");
     const hasBody = Number(declared) > 0 || request.headers.has("transfer-encoding");
     // A request without a socket is complete already.
@@ -190,8 +192,16 @@ export class OpenCall implements Warnings {
   enter(context: Context): void | Promise<void> {
     // Checked for every request, malformed ones included, before the body is read.
     this.operation.admit?.(this.clientAddress);
-    if (this.endpoint.checks.body === null) return this.takeInput(context);
+    if (this.endpoint.checks.body === null) return this.enterWithoutBody(context);
     return this.receive((bytes) => this.takeBody(context, bytes));
+  }
+
+  /** Of an endpoint that takes no body, or reads it itself. A request can have one anyway. */
+  protected enterWithoutBody(context: Context): void | Promise<void> {
+    const { request } = this;
+    if (!isChunked(request)) return this.takeInput(context);
+    assertNoTrailersAnnounced(request);
+    return assertNoTrailers(request).then(() => this.takeInput(context));
   }
 
   /** Adds warnings to the response, if it is a successful JSON object. */
@@ -436,7 +446,7 @@ export class Call extends OpenCall implements Performer {
     const key = honoursKey ? this.request.headers.get("idempotency-key") : null;
     if (key !== null) return this.enterOnce(context, key);
     this.pass();
-    if (checks.body === null) return this.takeInput(context);
+    if (checks.body === null) return this.enterWithoutBody(context);
     const startedAt = this.deps.clock.now();
     return this.receive((bytes) => {
       this.reauthorize(startedAt);

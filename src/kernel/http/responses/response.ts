@@ -166,7 +166,7 @@ export interface Cors {
 
 /** How long a browser may cache a preflight response, in seconds. */
 const PREFLIGHT_MAX_AGE_SECONDS = "600";
-const ALLOWED = [
+const ALLOWED_NAMES: ReadonlySet<string> = new Set([
   "authorization",
   "content-type",
   "idempotency-key",
@@ -174,7 +174,12 @@ const ALLOWED = [
   "x-api-key",
   "last-event-id",
   "cache-control",
-].join(", ");
+  "x-ninefold-project",
+]);
+const ALLOWED = [...ALLOWED_NAMES].join(", ");
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,128}$/;
+/** Further headers that a preflight response allows: more than all common tracers together add. */
+const FURTHER_HEADERS_MAX = 32;
 const EXPOSED = [
   "etag",
   "x-request-id",
@@ -187,8 +192,19 @@ const EXPOSED = [
   "x-next-cursor",
 ].join(", ");
 
-/** CORS for the listed origins (exact, such as `https://app.example.com`). `headers`: further ones that their pages may send. */
-export function createCors(origins: readonly string[], headers: readonly string[] = []): Cors {
+/**
+ * The other headers that a preflight request names: tracing adds its own to every request of a page (`traceparent`, `baggage`,
+ * `sentry-trace`, …), which would be blocked otherwise. The operator trusts the listed origins, and no header opens more to a page
+ * than to any other client.
+ */
+function furtherHeaders(request: Request): string[] {
+  const named = (request.headers.get("access-control-request-headers") ?? "").toLowerCase().split(",");
+  const names = named.map((name) => name.trim()).filter((name) => HEADER_NAME.test(name));
+  return [...new Set(names)].filter((name) => !ALLOWED_NAMES.has(name)).slice(0, FURTHER_HEADERS_MAX);
+}
+
+/** CORS for the listed origins (exact, such as `https://app.example.com`). */
+export function createCors(origins: readonly string[]): Cors {
   if (origins.length === 0) return { isOn: false, decorate: () => {}, preflight: () => null };
   const listed = new Set(origins);
   const allowed = (request: Request): string | null => {
@@ -213,7 +229,7 @@ export function createCors(origins: readonly string[], headers: readonly string[
         text: "",
         headers: {
           "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-          "access-control-allow-headers": [ALLOWED, ...headers].join(", "),
+          "access-control-allow-headers": [ALLOWED, ...furtherHeaders(request)].join(", "),
           "access-control-max-age": PREFLIGHT_MAX_AGE_SECONDS,
         },
       };

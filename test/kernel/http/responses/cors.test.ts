@@ -55,10 +55,28 @@ describe("with listed origins", () => {
       headers: {
         "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
         "access-control-allow-headers":
-          "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control",
+          "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control, x-ninefold-project",
         "access-control-max-age": "600",
       },
     });
+  });
+
+  describe("a preflight response allows the other headers that the request names", () => {
+    /** Those that are allowed in addition to the usual ones. */
+    function further(named: string): string[] {
+      const answer = preflight([APP], { origin: APP, ...ASKING, "access-control-request-headers": named });
+      const all = String(answer?.headers?.["access-control-allow-headers"]).split(", ");
+      return all.slice(all.indexOf("x-ninefold-project") + 1);
+    }
+    const many = Array.from({ length: 33 }, (_, at) => `x-${at}`);
+
+    test.each([
+      ["those of tracing", "baggage,traceparent,tracestate", ["baggage", "traceparent", "tracestate"]],
+      ["in any case, with blanks, once", "Sentry-Trace , b3,B3", ["sentry-trace", "b3"]],
+      ["none that is allowed anyway", "authorization,content-type,if-none-match", []],
+      ["none that is no name", "a b, x:y, ,x-\u00e9,x-ok", ["x-ok"]],
+      ["at most 32", many.join(","), many.slice(0, 32)],
+    ])("%s", (_, named, expected) => expect(further(named)).toEqual(expected));
   });
 
   test("an OPTIONS request without a known method is not a preflight request", () => {
