@@ -23,7 +23,7 @@ test(
   async () => {
     const result = await runStreamLoad({ command: NINEFOLD_COMMAND, folder, streams: STREAMS });
     expect(result.lastReceivedMs).toBeGreaterThan(500);
-    expect(result.lastReceivedMs).toBeLessThan(5_000);
+    expect(result.lastReceivedMs).toBeLessThan(30_000);
     expect(result.mib ?? 0).toBeLessThan(MIB_MAX);
     expect(describeStreamLoad(result)).toStartWith(`${STREAMS} streams`);
   },
