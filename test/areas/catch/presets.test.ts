@@ -8,7 +8,11 @@ import {
   verify,
   withRecipe,
 } from "../../../src/areas/catch/ingestion/presets.ts";
-import { FORM_FIELDS_MAX, KEY_CHECKS_MAX } from "../../../src/areas/catch/ingestion/signatures.ts";
+import {
+  FORM_FIELDS_MAX,
+  KEY_CHECKS_MAX,
+  SENT_FORMS_BYTES_MAX,
+} from "../../../src/areas/catch/ingestion/signatures.ts";
 
 const SECONDS = 1_767_225_600;
 const SECRET = "s3cr3t";
@@ -252,6 +256,19 @@ describe("vectors", () => {
       check({ ...vector, headers: { ...headers, "x-signature-ed25519": `${"00,".repeat(wrong)}${good}` } });
     expect(behind(KEY_CHECKS_MAX - 1)).toBe("valid");
     expect(behind(KEY_CHECKS_MAX)).toBe("invalid");
+  });
+
+  test("a large body is compared with fewer forms of the URL in which it may have been sent", () => {
+    // The third form is the one with both characters unencoded.
+    const sent = `${TARGET}?x="é"`;
+    const large = (bytes: number) => {
+      const body = "x".repeat(bytes);
+      const signed = createHmac("sha256", SECRET).update(`https://nf.example${sent}${body}`).digest("base64");
+      const headers = { "x-square-hmacsha256-signature": signed };
+      return check({ provider: "square", headers, body, target: encodeURI(sent) });
+    };
+    expect(large(SENT_FORMS_BYTES_MAX / 3 - 1)).toBe("valid");
+    expect(large(SENT_FORMS_BYTES_MAX / 2)).toBe("invalid");
   });
 
   test("a secret without a key verifies nothing", () => {

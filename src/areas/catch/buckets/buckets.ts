@@ -38,7 +38,9 @@ import {
 } from "../store.ts";
 import { bucketIdIn } from "./own-path.ts";
 import {
+  assertSecrets,
   changedSettings,
+  type GivenSecrets,
   openSettings,
   type Settings,
   type SettingsTerms,
@@ -264,7 +266,8 @@ export class Buckets {
     const provider = knownProvider(body.provider);
     const terms = this.settingsTerms(tx, account.tier, project.ref);
     const settings = changedSettings(provider, {}, settingsIn(body), terms);
-    const { name = null } = body;
+    const { name = null, signing_secret, previous_signing_secret } = body;
+    assertSecrets(settings, { signing_secret, previous_signing_secret }, body.provider);
     this.assertNameFree(project.ref, name, null);
     const { buckets: bucketsMax } = tiers[account.tier];
     // Without a limit nothing has to be counted.
@@ -336,6 +339,7 @@ export class Buckets {
             given,
             this.settingsTerms(tx, this.deps.accounts.account(account_ref).tier, projectRef),
           );
+    assertSecrets(set, changedSecrets(changes, secret), undefined);
     tx.onRollback(() =>
       Object.assign(bucket, { name, target_url, signing_secret, settings, live, pull, updated_at }),
     );
@@ -513,6 +517,12 @@ export function isSending({ live, pull }: BucketActor): boolean {
 /** Whether a bucket's events go to endpoints, in place of its `target_url`. */
 export function hasTargets({ settings: { targets } }: BucketActor): boolean {
   return targets.length > 0;
+}
+
+/** The secrets of an update to check: a new recipe must be able to use the secret that the bucket has. */
+function changedSecrets(changes: BucketUpdateBody, secret: string | null): GivenSecrets {
+  const { signing_secret, previous_signing_secret, signature } = changes;
+  return { signing_secret: signature ? secret : signing_secret, previous_signing_secret };
 }
 
 function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {

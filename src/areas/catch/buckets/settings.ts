@@ -4,7 +4,7 @@ import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import type { Provider } from "../domain.ts";
 import { isSource } from "../ingestion/extracted-fields.ts";
-import { PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";
+import { canBeVerified, PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";
 import {
   type BucketResponse,
   type BucketTarget,
@@ -178,6 +178,34 @@ function previousSecret(
   if (expiresAt <= now || expiresAt > now + PREVIOUS_DAYS_MAX * DAY_MS)
     throw invalidField("previous_expires_at", `must be in the future, by ${PREVIOUS_DAYS_MAX} days at most`);
   return { previous_signing_secret: previous, previous_expires_at: expiresAt };
+}
+
+/** Secrets of a bucket that a request sets; undefined for those that it does not. */
+export interface GivenSecrets {
+  readonly signing_secret?: string | null | undefined;
+  readonly previous_signing_secret?: string | null | undefined;
+}
+
+/**
+ * Checks secrets that a request sets. `sender`: the provider as the request names it; undefined in an update.
+ *
+ * @throws ApiError `validation_error` for a secret with which no signature can be valid
+ */
+export function assertSecrets(
+  { preset, stored }: Settings,
+  secrets: GivenSecrets,
+  sender: string | null | undefined,
+): void {
+  for (const [field, secret] of Object.entries(secrets)) {
+    if (typeof secret !== "string" || canBeVerified(preset, secret, sender === "polar")) continue;
+    const form = stored.signature
+      ? `the secret_encoding ${stored.signature.secret_encoding ?? "text"} and the algorithm of its signature`
+      : "its provider";
+    throw invalidField(
+      field,
+      `is not a secret of ${form}: no signature can be valid with it. Copy the whole secret from the sender`,
+    );
+  }
 }
 
 function assertResponse(response: BucketResponse | null | undefined): void {

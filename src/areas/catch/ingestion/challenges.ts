@@ -91,7 +91,7 @@ export function respondToBody(bucket: BucketActor, received: Received): Challeng
     case "slack":
       return member("/type") === "url_verification" ? echo(member("/challenge"), "challenge") : null;
     case "discord":
-      return memberOf(received, "/type") === 1 ? challengeResponse({ type: 1 }) : null;
+      return discordResponse(received);
     case "zoom":
       return member("/event") === "endpoint.url_validation"
         ? encrypted(member("/payload/plainToken"), bucket.signing_secret)
@@ -99,6 +99,15 @@ export function respondToBody(bucket: BucketActor, received: Received): Challeng
     default:
       return null;
   }
+}
+
+/** Pings of Interactions have the type 1; those of Webhook Events have 0, and each of their events has 1. */
+function discordResponse(received: Received): ChallengeResponse | null {
+  const isPing = memberOf(received, "/event") === undefined;
+  const type = memberOf(received, "/type");
+  if (isPing && type === 1) return challengeResponse({ type: 1 });
+  // The runtime sends no body with this status.
+  return isPing && type === 0 ? reply(204 as 200, "" as never) : null;
 }
 
 function encrypted(plainToken: string, secret: string | null): ChallengeResponse | null {

@@ -18,6 +18,10 @@ export interface Received {
   readonly publicUrl?: string | null;
   /** The parsed body, cached. */
   json?: { readonly value: unknown };
+  /** The signed text of a form, cached. */
+  form?: { readonly text: string | null };
+  /** The target that a valid signature covers: how the request was sent. */
+  signedTarget?: string | undefined;
 }
 
 /** The body as JSON; undefined when it is not JSON. */

@@ -190,14 +190,20 @@ export class Ingestion {
     const provider_event_id = preset === null ? null : preset.eventId(received);
     const notices = provider_event_id !== null && (stored.deduplicate_hours ?? 0) > 0;
     const secrets = preset === null ? [] : secretsOf(bucket.signing_secret, stored, receivedAt);
+    const verification = verify(preset, secrets, received);
+    const { signedTarget } = received;
     return {
       provider,
-      verification: verify(preset, secrets, received),
+      verification,
       event_type: preset === null ? null : preset.eventType(received),
       provider_event_id,
       headers: storedHeaders(headers, this.deps.vault, bucket.id),
       body,
-      way,
+      // The signature tells how the target was sent.
+      way:
+        signedTarget === undefined || signedTarget === way.target
+          ? way
+          : { ...way, ...partsOf(signedTarget) },
       matched: null,
       digest: notices ? Bun.CryptoHasher.hash("sha256", provider_event_id).subarray(0, DIGEST_BYTES) : null,
     };
@@ -257,16 +263,22 @@ function originOf(inbound: InboundRequest): Way {
   const { request } = inbound;
   const { method } = request;
   const target = targetOf(request.url);
-  const mark = target.indexOf("?");
-  const path = mark < 0 ? target : target.slice(0, mark);
-  // The path below `/v1/in/<bucket id>`.
-  const below = path.startsWith(BELOW) ? path.indexOf("/", BELOW.length) : -1;
   return {
     target,
     method: method === "POST" ? null : method,
+    ...partsOf(target),
+    remote_address: inbound.knownClientAddress,
+  };
+}
+
+/** The path below `/v1/in/<bucket id>`, and the query; null for none. */
+function partsOf(target: string): Pick<Way, "path" | "query"> {
+  const mark = target.indexOf("?");
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const below = path.startsWith(BELOW) ? path.indexOf("/", BELOW.length) : -1;
+  return {
     path: below < 0 ? null : path.slice(below),
     query: mark < 0 || mark === target.length - 1 ? null : target.slice(mark + 1),
-    remote_address: inbound.knownClientAddress,
   };
 }
 

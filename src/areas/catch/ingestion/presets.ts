@@ -7,7 +7,7 @@ import {
   type Received,
   type Source,
 } from "./extracted-fields.ts";
-import { isSigned, type Recipe, type Scheme, schemeOf } from "./signatures.ts";
+import { canVerify, isSigned, type Recipe, type Scheme, schemeOf } from "./signatures.ts";
 
 /** Kind of a sender's challenge: see `challenges.ts`. */
 type ChallengeKind = "hub" | "hub-json" | "slack" | "graph" | "zoom" | "discord" | "crc" | "dropbox";
@@ -55,12 +55,22 @@ function standardBy(name: "webhook" | "svix"): Recipe {
 }
 
 const STANDARD = standardBy("webhook");
+/** Polar's key is the UTF-8 text of the whole secret. */
+const POLAR: Recipe = { ...STANDARD, secret_encoding: "text" };
 const SVIX = standardBy("svix");
 const FORGE_SHA256: Recipe = {
   ...SHA256_HEX,
   header: "x-hub-signature-256",
   prefix: "sha256=",
   template: OF_BODY,
+};
+
+const TWILIO: Recipe = {
+  header: "x-twilio-signature",
+  algorithm: "hmac-sha1",
+  encoding: "base64",
+  template: "{url}{form}",
+  any_port: true,
 };
 
 const DATA: Readonly<Record<Provider, PresetData>> = {
@@ -86,15 +96,20 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     type: ["header:x-github-event"],
   },
   shopify: {
-    recipes: [{ ...SHA256_BASE64, header: "x-shopify-hmac-sha256", template: OF_BODY }],
-    prefixes: ["x-shopify-"],
-    id: ["header:x-shopify-event-id"],
-    type: ["header:x-shopify-topic"],
+    // Webhooks, and Events, whose headers have no `x-`.
+    recipes: ["x-shopify-hmac-sha256", "shopify-hmac-sha256"].map((header) => ({
+      ...SHA256_BASE64,
+      header,
+      template: OF_BODY,
+    })),
+    prefixes: ["x-shopify-", "shopify-"],
+    id: ["header:x-shopify-event-id", "header:shopify-webhook-id"],
+    type: ["header:x-shopify-topic", "header:shopify-topic"],
   },
   svix: { recipes: [SVIX], prefixes: ["svix-"], id: ["header:svix-id"], type: ["/type"] },
   custom: {},
   standard: {
-    recipes: [STANDARD, SVIX],
+    recipes: [STANDARD, SVIX, POLAR],
     prefixes: ["webhook-", "svix-"],
     id: ["header:webhook-id", "header:svix-id"],
     type: ["/type"],
@@ -115,9 +130,8 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     challenge: "slack",
   },
   twilio: {
-    recipes: [
-      { header: "x-twilio-signature", algorithm: "hmac-sha1", encoding: "base64", template: "{url}{form}" },
-    ],
+    // The second one is that of shared keys.
+    recipes: [TWILIO, { ...TWILIO, algorithm: "hmac-sha256" }],
     prefixes: ["x-twilio-", "i-twilio-"],
     id: ["header:i-twilio-idempotency-token"],
   },
@@ -160,8 +174,9 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
       },
     ],
     prefixes: ["x-signature-"],
-    id: ["/id"],
-    type: ["/type"],
+    // Webhook Events have no id: a retry has the same body.
+    id: ["/id", "digest"],
+    type: ["/event/type", "/type"],
     challenge: "discord",
   },
   paddle: {
@@ -301,13 +316,15 @@ export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: 
 
 /** Detects the provider by the headers; null if it is unknown. */
 export function detectProvider(headers: Headers): Provider | null {
-  return DETECTED_PROVIDERS.find((name) => SIGNED_WITH[name].every((header) => headers.has(header))) ?? null;
+  for (const name of DETECTED_PROVIDERS)
+    for (const scheme of PRESETS[name].schemes) if (isSignedWith(scheme, headers)) return name;
+  return null;
 }
 
-/** The headers of the signature and of the values that it covers. */
-const SIGNED_WITH = Object.fromEntries(
-  DETECTED_PROVIDERS.map((name) => [name, PRESETS[name].schemes.flatMap(({ headers }) => headers)]),
-) as unknown as Readonly<Record<(typeof DETECTED_PROVIDERS)[number], readonly string[]>>;
+/** Whether a request has the headers of a signature and of the values that it covers. */
+function isSignedWith(scheme: Scheme, headers: Headers): boolean {
+  return scheme.headers.every((header) => headers.has(header));
+}
 
 /** Whether a header (lower-case) is forwarded with a sender's events. */
 export function isProviderHeader({ prefixes }: Preset, header: string): boolean {
@@ -322,4 +339,24 @@ export function verify(preset: Preset | null, secrets: readonly string[], receiv
   if (preset === null || preset.schemes.length === 0 || secrets.length === 0) return "none";
   const holds = preset.schemes.some((scheme) => secrets.some((secret) => isSigned(scheme, secret, received)));
   return holds ? "valid" : "invalid";
+}
+
+/** Secrets of Polar, as it shows them. */
+const POLAR_SECRET = "polar_whs_";
+
+/**
+ * Whether a signature can be valid with a secret, also where the sender's scheme is not known yet. `isPolar`: whether the sender is
+ * Polar, whose secrets may be any text.
+ */
+export function canBeVerified(preset: Preset | null, secret: string, isPolar = false): boolean {
+  if (preset === null || preset.schemes.length === 0) return true;
+  const schemes = preset.schemes.filter(
+    (scheme) => !isTextKey(scheme) || isPolar || secret.startsWith(POLAR_SECRET),
+  );
+  return schemes.some((scheme) => canVerify(scheme, secret));
+}
+
+/** Whether a scheme is that of Polar among those of Standard Webhooks. */
+function isTextKey({ header, secret_encoding }: Scheme): boolean {
+  return header === POLAR.header && secret_encoding === "text";
 }

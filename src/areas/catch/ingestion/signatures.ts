@@ -8,6 +8,7 @@ import {
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import { parseDateTime } from "../../../kernel/time/date-time.ts";
 import { memberOf, type Received } from "./extracted-fields.ts";
+import { sentTargets } from "./sent-targets.ts";
 
 /** Default tolerance of a signature's timestamp, in the past and in the future. */
 export const SIGNATURE_TOLERANCE_SECONDS = 5 * 60;
@@ -53,6 +54,8 @@ export interface Recipe {
   readonly template?: string;
   /** Default: `text`. */
   readonly secret_encoding?: (typeof SECRET_ENCODINGS)[number];
+  /** Whether the sender may sign its URL with or without the port; only in presets. */
+  readonly any_port?: true;
 }
 
 /** The value of a part of a template in a request; null when the request does not have it. */
@@ -69,6 +72,8 @@ export interface Scheme extends Recipe {
   readonly headers: readonly string[];
   /** Whether the sender signs the URL that it sends to. */
   readonly coversUrl: boolean;
+  /** Whether the sender signs the URL, or its path. */
+  readonly coversTarget: boolean;
 }
 
 /** Compiles a recipe. @throws Error naming the error of its template */
@@ -106,6 +111,7 @@ export function schemeOf(recipe: Recipe): Scheme {
     header: recipe.header.toLowerCase(),
     headers: headers.map((name) => name.toLowerCase()),
     coversUrl: names.includes("url"),
+    coversTarget: names.includes("url") || names.includes("path"),
   };
 }
 
@@ -142,18 +148,59 @@ export function isSigned(scheme: Scheme, secret: string, received: Received): bo
   const list = header.split(delimiter).map((part) => part.trim());
   const timestamp = timestampOf(scheme, received, list);
   if (timestamp === null) return false;
-  const signed = contentOf(scheme, received, timestamp);
-  if (signed === null) return false;
   const signatures: string[] = [];
   for (const part of list)
     if (part.startsWith(signaturePrefix)) signatures.push(part.slice(signaturePrefix.length));
   const key = keyBytes(scheme, secret);
   // An empty key would let anyone sign.
   if (key.length === 0) return false;
+  const isValid = (request: Received): boolean => {
+    const signed = contentOf(scheme, request, timestamp);
+    return signed !== null && hasSignature(scheme, key, signed, signatures);
+  };
+  if (!scheme.coversTarget) return isValid(received);
+  const request = sentForms(received, scheme.any_port === true).find(isValid);
+  if (request !== undefined) received.signedTarget = request.target;
+  return request !== undefined;
+}
+
+function hasSignature(
+  scheme: Scheme,
+  key: string | Uint8Array,
+  signed: readonly (string | Uint8Array)[],
+  signatures: readonly string[],
+): boolean {
   const hash = HASHES[scheme.algorithm];
   return hash === undefined
     ? signatures.slice(0, KEY_CHECKS_MAX).some((one) => isSignedByKey(scheme, key, signed, one))
     : hasDigest(scheme, hash, key, signed, signatures);
+}
+
+/**
+ * Bytes that are signed while a URL is compared in the forms in which it may have been sent: hashing them takes some milliseconds.
+ * Bodies of senders that sign the URL have a few kilobytes.
+ */
+export const SENT_FORMS_BYTES_MAX = 4 * 1024 * 1024;
+
+/** A request with the URLs that its sender may have signed, the most likely first. */
+function sentForms(received: Received, anyPort: boolean): Received[] {
+  const { publicUrl = null, target = "", body } = received;
+  const urls = anyPort && publicUrl !== null ? withAnyPort(publicUrl) : [publicUrl];
+  const most = Math.max(1, Math.floor(SENT_FORMS_BYTES_MAX / (body.length + 1)));
+  return sentTargets(target)
+    .flatMap((sent) => urls.map((url) => ({ ...received, target: sent, publicUrl: url })))
+    .slice(0, most);
+}
+
+const ORIGIN = /^(https?):\/\/(\[[^\]/]+\]|[^/:[]+)(:\d{1,5})?/;
+
+/** A URL as configured, without its port, and with the port of its scheme if it has none. */
+function withAnyPort(url: string): string[] {
+  const [origin = "", scheme = "", host = "", port] = ORIGIN.exec(url) ?? [];
+  if (origin === "") return [url];
+  const rest = url.slice(origin.length);
+  const other = port === undefined ? `${host}:${scheme === "https" ? 443 : 80}` : host;
+  return [url, `${scheme}://${other}${rest}`];
 }
 
 const HASHES: Partial<Record<Recipe["algorithm"], "sha1" | "sha256" | "sha512">> = {
@@ -230,7 +277,13 @@ function contentOf({ parts }: Scheme, received: Received, timestamp: string): (s
  * The content that Twilio signs in addition to the URL: the sorted fields of a form, each name followed by its values. Other
  * bodies are not signed; the query contains their digest.
  */
-function formOf({ headers, body, target = "" }: Received): string | null {
+function formOf(received: Received): string | null {
+  // The forms of one request share it.
+  received.form ??= { text: readForm(received) };
+  return received.form.text;
+}
+
+function readForm({ headers, body, target = "" }: Received): string | null {
   const digest = new URLSearchParams(target.split("?").slice(1).join("?")).get("bodySHA256");
   if (digest !== null)
     return equalInConstantTime(digest, Bun.CryptoHasher.hash("sha256", body, "hex")) ? "" : null;
@@ -264,16 +317,52 @@ function hasMoreThan(text: string, part: string, most: number): boolean {
 const HEX = /^(?:[0-9a-f]{2})+$/i;
 const BASE64 = /^[a-z0-9+/_-]+={0,2}$/i;
 
+/** Prefixes of a secret of Standard Webhooks; `v1,` is how Supabase shows it. */
+const WHSEC = /^(?:v1,)?whsec_/;
+/** Keys of Standard Webhooks' asymmetric signatures, which are not verified. */
+const ASYMMETRIC = /^wh[ps]k_/;
+const PEM = "-----BEGIN ";
+
 /** Decodes a key; empty for an invalid encoding: the decoder would ignore invalid characters and return a weak key. */
-function keyBytes({ secret_encoding = "text" }: Recipe, secret: string): string | Uint8Array {
+function keyBytes({ secret_encoding = "text", algorithm }: Recipe, secret: string): string | Uint8Array {
   if (secret_encoding === "text") return secret;
+  if (HASHES[algorithm] === undefined && secret.trimStart().startsWith(PEM)) return secret;
   // A copied key may contain line breaks.
   const written = secret.replace(/\s/g, "");
   if (secret_encoding === "hex") return Buffer.from(HEX.test(written) ? written : "", "hex");
-  const prefix = secret_encoding === "whsec" && written.startsWith("whsec_") ? "whsec_".length : 0;
-  const base64 = written.slice(prefix);
+  const base64 = secret_encoding === "whsec" ? written.replace(WHSEC, "") : written;
   return Buffer.from(BASE64.test(base64) ? base64 : "", "base64");
 }
+
+/** Whether a signature can be valid with a secret: a key that cannot be decoded, or is none, verifies nothing. */
+export function canVerify(scheme: Recipe, secret: string): boolean {
+  // The value of a header has no blanks at its ends, and no control characters within.
+  if (scheme.algorithm === "token")
+    return isHeaderValue(secret) && !secret.includes(scheme.separator ?? "\n");
+  if (scheme.secret_encoding === "whsec" && ASYMMETRIC.test(secret.trim())) return false;
+  const key = keyBytes(scheme, secret);
+  if (key.length === 0) return false;
+  // No bytes have a base64 text of this length: it is cut off, or none.
+  const isBase64 = scheme.secret_encoding === "whsec" || scheme.secret_encoding === "base64";
+  if (isBase64 && key !== secret && secret.replace(WHSEC, "").replace(/[\s=]/g, "").length % 4 === 1)
+    return false;
+  if (HASHES[scheme.algorithm] !== undefined) return true;
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = publicKey(key);
+    return scheme.algorithm === "ed25519"
+      ? asymmetricKeyType === "ed25519"
+      : asymmetricKeyType === "ec" && asymmetricKeyDetails?.namedCurve === "prime256v1";
+  } catch {
+    return false;
+  }
+}
+
+function isHeaderValue(text: string): boolean {
+  return text === text.trim() && !CONTROL.test(text);
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header's value cannot have.
+const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/;
 
 function hasDigest(
   { encoding = "hex" }: Recipe,
@@ -326,8 +415,15 @@ function publicKey(key: string | Uint8Array): KeyObject {
 
 /** Compares digests, because the length is secret as well. */
 function hasToken({ prefix = "", separator }: Recipe, secret: string, header: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
+  const digest = (token: string | Uint8Array) => createHash("sha256").update(token).digest();
   const expected = digest(prefix + secret);
   const given = separator === undefined ? [header] : header.split(separator);
-  return given.some((token) => timingSafeEqual(digest(token.trim()), expected));
+  return given.some((part) => {
+    const token = part.trim();
+    // The runtime reads each byte of a header as a character: a token beyond ASCII was sent as UTF-8.
+    return (
+      timingSafeEqual(digest(token), expected) ||
+      timingSafeEqual(digest(Buffer.from(token, "latin1")), expected)
+    );
+  });
 }
