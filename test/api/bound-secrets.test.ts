@@ -163,6 +163,42 @@ test("new targets of a bucket get a sender's token only from a key that can read
   expect((await writer.patch(path, { targets })).status).toBe(200);
 });
 
+describe("a sender's token of a bucket", () => {
+  const custom = { header: "X-Token", algorithm: "token" };
+  const hashed = { header: "X-Token", algorithm: "hmac-sha256", encoding: "hex", template: "{body}" };
+  const body = { target_url: HERE, provider: "custom", signature: custom, signing_secret: SECRET };
+
+  test.each<[string, object]>([
+    ["with the target's move", { signing_secret: null, target_url: ELSEWHERE }],
+    ["before the target's move", { signing_secret: null }],
+    ["by another recipe", { signature: hashed, signing_secret: "another-secret" }],
+  ])("stays verified, which keys that cannot read it do not end %s", async (_, change) => {
+    const { path } = await make({ ...(BOUND.at(-1) as Bound), body });
+    const rejected = await (await keyWith(["catch:write"])).patch(path, change);
+    expectError(rejected, "conflict");
+    expect(rejected.text).toContain("catch:read");
+    const reader = await keyWith(["catch:read", "catch:write"]);
+    expect((await reader.patch(path, change)).status).toBe(200);
+  });
+
+  test("that is valid for some more time stays, too", async () => {
+    const { path } = await make({ ...(BOUND.at(-1) as Bound), body });
+    const expires = new Date(server.clock.now() + 86_400_000).toISOString();
+    const rotated = { previous_signing_secret: SECRET, previous_expires_at: expires, signing_secret: "new" };
+    expect((await account.patch(path, rotated)).status).toBe(200);
+    const writer = await keyWith(["catch:write"]);
+    const move = { signing_secret: "newer", target_url: ELSEWHERE };
+    expectError(await writer.patch(path, move), "conflict");
+    expect((await writer.patch(path, { ...move, previous_signing_secret: null })).status).toBe(200);
+  });
+
+  test("can be replaced by another one, since its sender's events are no longer valid", async () => {
+    const { path } = await make({ ...(BOUND.at(-1) as Bound), body });
+    const change = { signing_secret: "another-secret", signature: custom };
+    expect((await (await keyWith(["catch:write"])).patch(path, change)).status).toBe(200);
+  });
+});
+
 test("an endpoint that gets a sender's token from a bucket is moved only by a key that can read it", async () => {
   const endpoint = await account.post("/v1/relay/endpoints", { url: HERE });
   const targets = [{ endpoint_id: endpoint.body["endpoint_id"] }];

@@ -591,20 +591,35 @@ export function forwardsSecret({
 }
 
 /**
- * Keys without `catch:read` cannot read events, and may not have those with a secret sent elsewhere.
+ * Keys without `catch:read` cannot read events, and may not have those with a secret sent elsewhere. Nor may they end its
+ * verification: a later change could move the events, which their sender still sends with it.
  *
  * @throws ApiError `conflict`
  */
-function assertTokenStays(
-  caller: Caller,
-  bucket: BucketActor,
-  { signing_secret: given, target_url: url, targets = [] }: BucketUpdateBody,
-): void {
-  if (!forwardsSecret(bucket) || given !== undefined || hasScope(caller, "catch:read")) return;
-  const { settings, target_url } = bucket;
+function assertTokenStays(caller: Caller, bucket: BucketActor, changes: BucketUpdateBody): void {
+  if (!forwardsSecret(bucket) || hasScope(caller, "catch:read")) return;
+  const { signing_secret: secret, previous_signing_secret: previous, signature } = changes;
+  if (secret === null || (signature !== undefined && signature?.algorithm !== "token"))
+    throw new ApiError(
+      "conflict",
+      "The sender's secret, which is forwarded with each event, would no longer be verified. Use a key that also has the scope catch:read.",
+    );
+  const kept =
+    secret === undefined
+      ? "signing_secret"
+      : previous === undefined && bucket.settings.stored.previous_signing_secret
+        ? "previous_signing_secret"
+        : null;
+  const moved = movedField(bucket, changes);
+  if (kept !== null && moved !== null) throw movedWithoutSecret(caller, moved, kept);
+}
+
+/** The field of a change with which events are sent elsewhere; null without any. */
+function movedField(
+  { target_url, settings }: BucketActor,
+  { target_url: url = null, targets }: BucketUpdateBody,
+): "target_url" | "targets" | null {
+  if (isOtherOrigin(target_url, url)) return "target_url";
   const known = new Set(settings.targets.map(({ endpoint_id }) => endpoint_id));
-  const field = isOtherOrigin(target_url, url ?? null) ? "target_url" : "targets";
-  const isNew =
-    field === "target_url" || targets?.some(({ endpoint_id }) => !known.has(endpoint_id)) === true;
-  if (isNew) throw movedWithoutSecret(caller, field, "signing_secret");
+  return targets?.some(({ endpoint_id }) => !known.has(endpoint_id)) === true ? "targets" : null;
 }
