@@ -185,6 +185,28 @@ describe("a heartbeat", () => {
       expect((await errorsOf(beat))[0]).toBe("The run that started at 12:02 UTC has not ended within 5 min.");
     });
 
+    test("reports each of two that started in the same millisecond once", async () => {
+      const beat = await makeHeartbeat(server, account, TERMS);
+      await beat.ping(`/start${a}`);
+      await beat.ping(`/start${b}`);
+      await server.clock.advance(6 * MINUTE);
+      const text = "The run that started at 12:00 UTC has not ended within 5 min.";
+      expect(await errorsOf(beat)).toEqual([text, text]);
+    });
+
+    test("watches the others when one is started again", async () => {
+      const beat = await makeHeartbeat(server, account, TERMS);
+      await beat.ping(`/start${a}`);
+      await server.clock.advance(MINUTE);
+      await beat.ping(`/start${b}`);
+      await server.clock.advance(MINUTE);
+      await beat.ping(`/start${a}`);
+      await server.clock.advance(4 * MINUTE);
+      expect((await errorsOf(beat))[0]).toBe("The run that started at 12:01 UTC has not ended within 5 min.");
+      await server.clock.advance(MINUTE);
+      expect((await errorsOf(beat))[0]).toBe("The run that started at 12:02 UTC has not ended within 5 min.");
+    });
+
     test("reports each that hangs; a failure of one does not end another", async () => {
       const beat = await makeHeartbeat(server, account, TERMS);
       await beat.ping(`/start${a}`);
@@ -203,6 +225,7 @@ describe("a heartbeat", () => {
 
     test("an end without a rid ends all of them", async () => {
       const beat = await makeHeartbeat(server, account, TERMS);
+      await beat.ping("/start");
       await beat.ping(`/start${a}`);
       await beat.ping(`/start${b}`);
       await beat.ping();

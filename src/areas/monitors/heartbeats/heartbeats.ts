@@ -169,8 +169,7 @@ export class Heartbeats {
     const isEnd = kind === "success" || kind === "fail";
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
     const otherMs = startedAt === null ? null : ranMs(startedAt, tx.now);
-    // Its own ping is not stored yet.
-    const open = () => openRuns([...heartbeats.runPings(ref), { at: tx.now, kind, rid }]);
+    const open = () => openRuns(heartbeats.runPings(ref));
     const is = afterPing(was, ping, was, tx.now, open, otherMs);
     const durationMs = isEnd ? is.lastDurationMs : null;
     heartbeats.insertPing(tx, ref, is.pings, { at: tx.now, kind, exit, durationMs, rid, ip, body });
@@ -416,7 +415,6 @@ function overranText({ startedAt, grace_ms }: HeartbeatRow, now: number): string
   return `The run that started at ${clockText(startedAt ?? now, now)} has not ended within ${durationText(grace_ms)}.`;
 }
 
-/** The context that a ping key is sealed with. */
 /** The context in which the ping key of a project is sealed. */
 export function pingKeyContext(projectRef: number): string {
   return `ping-key:${projectRef}`;

@@ -120,7 +120,7 @@ function watching(state: HeartbeatState, run: Run | null, { grace_ms }: Timing):
   return { ...state, startedAt: run.at, startedRid: run.rid, overranAt: run.at + grace_ms };
 }
 
-/** The state after a ping. `open`: the runs that have not ended after it, oldest first. `otherMs`: duration of a run other than the current one. */
+/** The state after a ping. `open`: the runs that had not ended before it, oldest first. `otherMs`: duration of a run other than the current one. */
 export function afterPing(
   state: HeartbeatState,
   { kind, rid }: Pick<PingRequest, "kind" | "rid">,
@@ -131,29 +131,36 @@ export function afterPing(
 ): HeartbeatState {
   const seen = { ...state, pings: state.pings + 1, lastPingAt: now };
   if (kind === "log") return seen;
-  const { startedAt, startedRid, overranAt } = state;
-  const current = startedAt === null ? null : { at: startedAt, rid: startedRid };
+  const current = currentRun(state);
   const isItsEnd = current !== null && current.rid === rid;
   if (kind === "start") {
-    const isWatched = current !== null && overranAt !== null && !isItsEnd;
-    return isWatched ? seen : watching(seen, { at: now, rid }, timing);
+    const isWatched = current !== null && state.overranAt !== null;
+    if (isWatched && !isItsEnd) return seen;
+    const next = isWatched ? runAfter(open(), current) : null;
+    return watching(seen, next ?? { at: now, rid }, timing);
   }
   const ends = current !== null && endsRun({ kind, rid }, current);
-  const left = ends ? watching(seen, runAfter(open(), current), timing) : seen;
+  const next = ends && rid !== null ? runAfter(open(), current) : null;
+  const left = ends ? watching(seen, next, timing) : seen;
   const ended = { ...left, lastDurationMs: isItsEnd ? ranMs(current.at, now) : otherMs, repeatAt: null };
   return kind === "fail" ? ended : withNextExpected(ended, timing, now);
 }
 
 /** The state after the end of its current run was overdue: the next one is watched. */
 export function afterOverrun(state: HeartbeatState, timing: Timing, open: readonly Run[]): HeartbeatState {
-  const next =
-    state.startedAt === null ? null : runAfter(open, { at: state.startedAt, rid: state.startedRid });
+  const current = currentRun(state);
+  const next = current === null ? null : runAfter(open, current);
   return next === null ? { ...state, overranAt: null } : watching(state, next, timing);
 }
 
-/** The first run that started after another one; those before it are overdue, and reported. */
-function runAfter(open: readonly Run[], { at, rid }: Run): Run | null {
-  return open.find((run) => run.at >= at && run.rid !== rid) ?? null;
+function currentRun({ startedAt, startedRid }: HeartbeatState): Run | null {
+  return startedAt === null ? null : { at: startedAt, rid: startedRid };
+}
+
+/** The open run that started next after another one; those before it are overdue, and reported. */
+function runAfter(open: readonly Run[], { rid }: Run): Run | null {
+  // Without the pings of that one, the stored ones are all newer. Times do not order runs: several can start in a millisecond.
+  return open[open.findIndex((run) => run.rid === rid) + 1] ?? null;
 }
 
 /** The state after a success at `since`, with the time of the next one. */
