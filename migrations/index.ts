@@ -55,6 +55,7 @@ import notaryRedactions from "./0054_notary_redactions.sql" with { type: "text" 
 import deletedEndpoints from "./0055_deleted_endpoints.sql" with { type: "text" };
 import logIdentity from "./0056_log_identity.sql" with { type: "text" };
 import monitorTime from "./0057_monitor_time.sql" with { type: "text" };
+import catchTooLarge from "./0058_catch_too_large.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -114,4 +115,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0055_deleted_endpoints", sql: deletedEndpoints },
   { name: "0056_log_identity", sql: logIdentity },
   { name: "0057_monitor_time", sql: monitorTime },
+  { name: "0058_catch_too_large", sql: catchTooLarge },
 ];

@@ -196,6 +196,11 @@ const SETTINGS_RESPONSES = {
   400: { description: INVALID, content: REPORT },
   401: { description: INVALID, content: REPORT },
   403: { description: INVALID, content: REPORT },
+  413: {
+    description:
+      "The body, the path or the query is too large. Nothing is stored; the bucket counts it in `too_large`.",
+    content: REPORT,
+  },
   429: { description: OVERLOADED, content: REPORT },
   503: { description: OVERLOADED, content: REPORT },
   508: {

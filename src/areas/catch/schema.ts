@@ -147,6 +147,14 @@ export const Bucket = Type.Object(
       { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
       { description: "Number of stored events by status." },
     ),
+    too_large: Type.Integer({
+      description: "Number of requests that were too large to be stored; their senders got 413.",
+      examples: [0],
+    }),
+    last_too_large_at: orNull(Time, {
+      description: "Time of the last request that was too large; null if there was none.",
+      examples: [null],
+    }),
     hint: Type.Optional(
       Type.String({
         description: "How to start forwarding; only while the bucket is paused and its `delivery` is `push`.",

@@ -34,6 +34,9 @@ export interface BucketRow {
   pending: number;
   delivered: number;
   failed: number;
+  /** Requests that were too large to be stored. */
+  too_large: number;
+  last_too_large_at: number | null;
   readonly created_at: number;
   updated_at: number;
   deleted_at: number | null;
@@ -47,7 +50,10 @@ type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | 
 };
 
 /** A new bucket: empty. */
-type NewBucket = Omit<BucketRow, "live" | "pull" | EventStatus | "updated_at" | "deleted_at"> &
+type NewBucket = Omit<
+  BucketRow,
+  "live" | "pull" | EventStatus | "too_large" | "last_too_large_at" | "updated_at" | "deleted_at"
+> &
   Pick<Terms, "live" | "pull" | "retention_hours">;
 
 /** A bucket with the age of its oldest event, for the clean-up. */
@@ -69,7 +75,7 @@ export function bucketStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
     find: db.one<BucketRow, [id: string]>(
-      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, created_at, updated_at, deleted_at, managed_by FROM catch_buckets WHERE id = ?",
+      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, too_large, last_too_large_at, created_at, updated_at, deleted_at, managed_by FROM catch_buckets WHERE id = ?",
     ),
     idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
     /** A project's bucket with a name. */
@@ -112,6 +118,9 @@ export function bucketStore(db: Database) {
     ),
     setCounts: db.change<[pending: number, delivered: number, failed: number, ref: number]>(
       "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",
+    ),
+    setTooLarge: db.change<[tooLarge: number, lastAt: number | null, ref: number]>(
+      "UPDATE catch_buckets SET too_large = ?, last_too_large_at = ? WHERE ref = ?",
     ),
     /** Buckets that deliver to an endpoint, oldest first: enough for a message. */
     bucketsWithTarget: db.all<Pick<BucketRow, "id">, [endpointId: string]>(

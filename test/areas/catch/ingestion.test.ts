@@ -115,9 +115,11 @@ describe("the result of a request", () => {
     const { bytes } = await wholeEvent(account, id, event);
     expect(bytes.equals(Buffer.from(most))).toBe(true);
     const answer = await server.client(null).post(`/v1/catch/${id}`, new Uint8Array(BODY_BYTES_MAX + 1));
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(413);
     expect(answer.body).toEqual({ status: "too_large", verification: "none" });
-    expect((await bucketOf(account, id)).events.pending).toBe(1);
+    const bucket = await bucketOf(account, id);
+    expect(bucket.events.pending).toBe(1);
+    expect([bucket.too_large, bucket.last_too_large_at]).toEqual([1, expect.any(String)]);
     // One for the event, one for reading it.
     expect(await balanceOf(account)).toBe(8);
   });
@@ -129,6 +131,7 @@ describe("the result of a request", () => {
     const chunks = Array.from({ length: 17 }, () => `${piece.length.toString(16)}\r\n${piece}\r\n`);
     const head = `POST /v1/catch/${id} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const answer = await sendRaw(server.url, [head, ...chunks, "0\r\n\r\n"]);
+    expect(answer?.status).toBe(413);
     expect(answer?.body).toEqual({ status: "too_large", verification: "none" });
     expect((await bucketOf(account, id)).events.pending).toBe(0);
   });

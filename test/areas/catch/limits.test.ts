@@ -73,6 +73,8 @@ describe("an attempt to deliver", () => {
       pending: 0,
       delivered: 0,
       failed: 0,
+      too_large: 0,
+      last_too_large_at: null,
       created_at: 0,
       updated_at: 0,
       managed_by: null,

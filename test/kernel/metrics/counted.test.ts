@@ -302,7 +302,7 @@ describe("areas", () => {
     const { id } = await newBucket(free, { target_url: sink.url() });
     await accepted(server, id, "waits");
     await ingest(server, "no-such-000000");
-    await ingest(server, id, new Uint8Array(1024 * 1024 + 1));
+    await server.client(null).post(`/v1/catch/${id}`, new Uint8Array(1024 * 1024 + 1));
     for (let n = 0; n < 60; n += 1) await ingest(server, id);
     sink.answers(500, 200);
     await setState(free, id, "live");

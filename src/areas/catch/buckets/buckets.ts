@@ -18,7 +18,7 @@ import { managedView } from "../../../kernel/resources/managed.ts";
 import { isOtherOrigin, movedWithoutSecret } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isoTime } from "../../../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import {
   assertBelowBucketLimit,
   type EventStatus,
@@ -389,6 +389,17 @@ export class Buckets {
     tx.onRollback(() => move(bucket, to, from));
   }
 
+  /** Counts a request that was too large to be stored. */
+  countTooLarge(tx: Tx, bucket: BucketActor): void {
+    const { too_large, last_too_large_at } = bucket;
+    tx.onRollback(() => Object.assign(bucket, { too_large, last_too_large_at }));
+    this.keep(bucket);
+    bucket.too_large += 1;
+    bucket.last_too_large_at = tx.now;
+    this.deps.store.setTooLarge(tx, bucket.too_large, tx.now, bucket.ref);
+    this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
+  }
+
   /** Keeps a bucket in memory until the batch ends, because its changes may be rolled back. */
   private keep(bucket: BucketActor): void {
     bucket.idle = false;
@@ -563,6 +574,8 @@ function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
     created_at: isoTime(bucket.created_at),
     updated_at: isoTime(bucket.updated_at),
     events: { pending, delivered, failed },
+    too_large: bucket.too_large,
+    last_too_large_at: isoTimeOrNull(bucket.last_too_large_at),
     ...managedView(bucket.managed_by),
     ...(live || pull
       ? {}

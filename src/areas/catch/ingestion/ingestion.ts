@@ -101,9 +101,20 @@ export class Ingestion {
     }
     if (!("verification" in result)) return result;
     this.counts[result.status].add();
-    // As with a 413, the rest of the body is not read.
-    if (result.status === "too_large") inbound.headers = { connection: "close" };
+    if (result.status === "too_large") {
+      await this.countTooLarge(bucketId);
+      // The rest of the body is not read.
+      inbound.headers = { connection: "close" };
+    }
     return responseOf(bucket.provider, bucket.settings.stored, result);
+  }
+
+  /** Leaves a trace of a request that could not be stored: its sender may not tell anyone. */
+  private countTooLarge(bucketId: string): Promise<void> {
+    return this.deps.writer.submit((tx) => {
+      const bucket = this.buckets.find(bucketId);
+      if (bucket !== undefined) this.buckets.countTooLarge(tx, bucket);
+    });
   }
 
   /** The response to a request for a bucket that does not exist. */
@@ -218,7 +229,8 @@ export class Ingestion {
     // Ids of forged requests must not count as received.
     const digest = arrival.verification === "invalid" ? null : arrival.digest;
     const first = digest === null ? null : events.findReceived(bucket.ref, digest, tx.now);
-    if (first !== null) {
+    // A sender repeats an event that failed for good on request: it has not been received yet.
+    if (first !== null && events.find(bucket.ref, first.sequence)?.status !== "failed") {
       events.addDuplicate(tx, bucket.ref, first.sequence);
       return {
         status: "duplicate",
@@ -257,6 +269,8 @@ export class Ingestion {
 }
 
 const HOUR_MS = 60 * 60 * 1000;
+/** HTTP status of a request that is too large. */
+const TOO_LARGE = 413;
 
 /** Method, path, query and address of a request; null for usual values. */
 function originOf(inbound: InboundRequest): Way {
@@ -298,8 +312,9 @@ function responseOf(
 ): Ingested | ChallengeResponse {
   const { status, verification } = result;
   const { response = null, overload_status = 200 } = stored;
-  // The sender must not repeat it, whatever the bucket responds with.
+  // Nothing of these is stored, whatever the bucket responds with.
   if (status === "loop_detected") return reply(LOOP_DETECTED, result) as unknown as ChallengeResponse;
+  if (status === "too_large") return reply(TOO_LARGE, result) as unknown as ChallengeResponse;
   const code = verification === "invalid" ? invalidStatus(provider, stored) : 200;
   // The API document lists the statuses separately: the route's schema has only 200.
   if (code !== 200) return reply(code, result) as unknown as ChallengeResponse;
