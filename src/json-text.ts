@@ -237,13 +237,16 @@ export function isExactNumber(value: unknown): value is ExactNumber {
 
 /** Exact numbers of one text: a megabyte of ids has 50,000, and each takes half a microsecond. */
 export const EXACT_NUMBERS_MAX = 10_000;
+/** Characters of a number in such a text: nobody's are longer, and a megabyte of digits takes a millisecond at each comparison. */
+export const EXACT_DIGITS_MAX = 1_000;
 
 /**
  * Parses a JSON text without loss of digits: a number that a double does not hold is an {@link ExactNumber}.
  * Only texts with such numbers take longer than `JSON.parse`, and only for them the limits of levels and values are checked.
  *
- * @throws SyntaxError when the text is not JSON; RangeError when it has more than {@link EXACT_NUMBERS_MAX} exact numbers, or
- *   any among more than {@link JSON_VALUES_MAX} values or {@link JSON_LEVELS_MAX} levels
+ * @throws SyntaxError when the text is not JSON; RangeError when it has more than {@link EXACT_NUMBERS_MAX} exact numbers, any
+ *   among more than {@link JSON_VALUES_MAX} values or {@link JSON_LEVELS_MAX} levels, or a number of more than
+ *   {@link EXACT_DIGITS_MAX} characters
  */
 export function parseJson(json: string): unknown {
   // A text that is a number alone has nothing before it.
@@ -252,7 +255,7 @@ export function parseJson(json: string): unknown {
   return withDigits(json, JSON.parse(json));
 }
 
-const TOO_MANY_NUMBERS = "The text has too many numbers.";
+const TOO_MANY_NUMBERS = "The text has too many numbers, or one with too many digits.";
 
 /** What `JSON.parse` made of a container, while its text is scanned; null where a later member of the same name has replaced it. */
 type Parsed = Record<string | number, unknown> | null;
@@ -273,8 +276,9 @@ function withDigits(json: string, value: unknown): unknown {
         text.expectsName = false;
       }
     } else if (startsNumber(code)) {
-      if (parsed !== null && keepNumber(parsed, text.at, json, start, end)) exact += 1;
-      if (exact > EXACT_NUMBERS_MAX) throw new RangeError(TOO_MANY_NUMBERS);
+      const isTooLong = end - start > EXACT_DIGITS_MAX;
+      if (!isTooLong && parsed !== null && keepNumber(parsed, text.at, json, start, end)) exact += 1;
+      if (isTooLong || exact > EXACT_NUMBERS_MAX) throw new RangeError(TOO_MANY_NUMBERS);
     } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       open.push({ parsed: childOf(parsed, text.at, code), text: container(code) });
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {

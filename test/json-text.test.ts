@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   compareNumbers,
+  EXACT_DIGITS_MAX,
   EXACT_NUMBERS_MAX,
   endOfString,
   findExcess,
@@ -161,6 +162,14 @@ describe("parsing without loss of digits", () => {
     const among = (ones: number) => `[1234567890123456789${",1".repeat(ones)}]`;
     expect(parseJson(among(JSON_VALUES_MAX - 2))).toBeArrayOfSize(JSON_VALUES_MAX - 1);
     expect(() => parseJson(among(JSON_VALUES_MAX - 1))).toThrow(RangeError);
+  });
+
+  test("has a limit of a number's length: filters compare its digits at every message", () => {
+    const digits = (count: number) => `{"n":${"9".repeat(count)}}`;
+    expect(JSON.stringify(parseJson(digits(EXACT_DIGITS_MAX)))).toBe(digits(EXACT_DIGITS_MAX));
+    expect(() => parseJson(digits(EXACT_DIGITS_MAX + 1))).toThrow(RangeError);
+    expect(() => parseJson(`1.${"0".repeat(EXACT_DIGITS_MAX)}`)).toThrow(RangeError);
+    expect(parseJson(JSON.stringify("9".repeat(EXACT_DIGITS_MAX + 1)))).toBeString();
   });
 
   test("compares numbers of any length", () => {
