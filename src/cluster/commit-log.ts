@@ -56,8 +56,22 @@ export class PlaceTaken extends Error {}
 /** The entries before some place have been deleted from the log. */
 export class LogTrimmed extends Error {}
 
+/**
+ * Why the engine did not confirm a call: no server of it responded in time (`unreachable`), it rejected the call (`rejected`), its
+ * space is used up (`no_space`), or its settings do not keep what it confirms (`not_durable`).
+ */
+export const ENGINE_ERROR_KINDS = ["unreachable", "rejected", "no_space", "not_durable"] as const;
+export type EngineErrorKind = (typeof ENGINE_ERROR_KINDS)[number];
+
 /** The engine did not confirm a call. It may have had its effect. */
-export class EngineUnavailable extends Error {}
+export class EngineUnavailable extends Error {
+  constructor(
+    message: string,
+    readonly kind: EngineErrorKind = "unreachable",
+  ) {
+    super(message);
+  }
+}
 
 /** Longest wait for a call to one address of the engine: then the next address is tried. */
 export const CALL_MS_MAX = 500;

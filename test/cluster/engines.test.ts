@@ -24,6 +24,8 @@ const LONG_MS = 600_000;
 /** Short, but not shorter than what etcd grants: twice the time of an election. */
 const SHORT_MS = 2_000;
 const POLL_MS = 50;
+/** When a test cancels a wait for standbys: longer than a confirmation takes, which is not repeated. */
+const CANCEL_AFTER_MS = 700;
 const START_MS_MAX = 120_000;
 const MIB = 1024 * 1024;
 
@@ -469,6 +471,81 @@ describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
   }
 
   if (engine === "postgres") {
+    test("keeps the lease from others when the server's clock jumps", async () => {
+      const cell = nextCell();
+      const [a, b] = [patient(openLog(running.url, cell)), patient(openLog(running.url, cell))];
+      await a.prepare();
+      const epoch = (await a.tryLead(A, SHORT_MS, 1)) as number;
+      const [port = 0] = portsOf(running.url);
+      // A promoted server whose clock is a minute ahead sees it so, and one whose clock is behind the other way.
+      const jump = (by: string) =>
+        onServer(port, `UPDATE nf_lease SET expires = expires - interval '${by}' WHERE cell = '${cell}'`);
+      await jump("60 seconds");
+      expect(await b.tryLead(B, SHORT_MS, 1)).toBeNull();
+      expect(await a.renew(A, epoch, SHORT_MS)).toBeTrue();
+      await jump("-1 hour");
+      let taken: number | null = null;
+      const begun = performance.now();
+      while (taken === null) {
+        await Bun.sleep(POLL_MS);
+        taken = await b.tryLead(B, SHORT_MS, 1);
+      }
+      expect(performance.now() - begun).toBeGreaterThanOrEqual(SHORT_MS);
+      expect(await a.renew(A, epoch, SHORT_MS)).toBeFalse();
+    });
+
+    test("renews no lease when the server does not replicate synchronously any more", async () => {
+      const [a] = await nodes();
+      const epoch = (await a.tryLead(A, LONG_MS, 1)) as number;
+      const log = openLog(running.url, `cell-${cells}`);
+      const [port = 0] = portsOf(running.url);
+      const user = "ninefold";
+      expect(await confirmed(() => log.renew(A, epoch, LONG_MS))).toBeTrue();
+      await onServer(port, `ALTER ROLE ${user} SET synchronous_commit = 'local'`);
+      try {
+        const other = openLog(running.url, `cell-${cells}`);
+        const error = await other.renew(A, epoch, LONG_MS).catch((caught: unknown) => caught);
+        expect(error).toBeInstanceOf(EngineUnavailable);
+        expect((error as EngineUnavailable).kind).toBe("not_durable");
+      } finally {
+        await onServer(port, `ALTER ROLE ${user} RESET synchronous_commit`);
+      }
+    });
+
+    test(
+      "does not take a wait for the standbys that somebody cancelled for a confirmation",
+      async () => {
+        const [a, b] = await nodes();
+        await a.append(entry(1, 1));
+        const standbys = running.nodes.slice(1);
+        for (const standby of standbys) standby.pause();
+        const impatient = openLog(running.url, `cell-${cells}`);
+        const [port = 0] = portsOf(running.url);
+        try {
+          const outcome = impatient.append(entry(2, 1)).then(
+            () => "confirmed",
+            (error: unknown) => error,
+          );
+          let cancelled = 0;
+          while (cancelled === 0) {
+            await Bun.sleep(CANCEL_AFTER_MS);
+            const found = await onServer(
+              port,
+              `SELECT count(pg_cancel_backend(pid))::int AS count FROM pg_stat_activity
+               WHERE wait_event = 'SyncRep' AND application_name = 'ninefold'`,
+            );
+            cancelled = Number(found["count"]);
+          }
+          expect(await outcome).toBeInstanceOf(EngineUnavailable);
+        } finally {
+          for (const standby of standbys) standby.resume();
+        }
+        await a.append(entry(2, 1));
+        expect(plain(await b.read(1, 10))).toEqual(plain([entry(1, 1), entry(2, 1)]));
+      },
+      START_MS_MAX,
+    );
+
     test("finds the primary among several addresses", async () => {
       const hosts = /@([^/]*)/.exec(running.url)?.[1] ?? "";
       const reversed = running.url.replace(hosts, hosts.split(",").reverse().join(","));

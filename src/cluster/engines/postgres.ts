@@ -1,10 +1,11 @@
 import { SQL } from "bun";
 import { errorText, StartupError } from "../../kernel/errors.ts";
-import { type Cancel, realTimeout } from "../../kernel/time/clock.ts";
+import { type Cancel, monotonicMs, realTimeout } from "../../kernel/time/clock.ts";
 import {
   CALL_MS_MAX,
   type ClusterNode,
   type CommitLog,
+  type EngineErrorKind,
   EngineUnavailable,
   type Leader,
   type LoggedEntry,
@@ -27,6 +28,19 @@ const CONNECTIONS = 2;
 const VERSION_MIN = 130_000;
 /** Values of `synchronous_commit` with which a commit waits for the standbys' disks. */
 const DURABLE = ["on", "remote_apply"];
+
+/**
+ * A commit that takes longer is repeated before it counts. PostgreSQL reports a wait that was cancelled as a success with a notice,
+ * and nobody cancels a wait of less.
+ */
+const CANCELLED_MS_MIN = 500;
+/** Commits of one entry: nobody cancels so many in a row, and a server that is just slow must confirm some time. */
+const COMMITS_MAX = 3;
+/** The longest lease that can be configured: that of a holder which does not say its own. */
+const LEASE_MS_MAX = 60_000;
+const NOT_DURABLE =
+  "PostgreSQL does not replicate synchronously, so a failover could lose changes: set synchronous_standby_names, " +
+  "and synchronous_commit to on.";
 
 /** Where PostgreSQL is. */
 export interface PostgresAddress {
@@ -55,11 +69,32 @@ const TABLES = `
     cell text, node text, report text NOT NULL, PRIMARY KEY (cell, node));
   CREATE TABLE IF NOT EXISTS nf_identity (cell text PRIMARY KEY, log text NOT NULL);`;
 
-/** A commit log in PostgreSQL with synchronous standbys. The lease follows the server's clock. */
+/** The settings without which a confirmed commit can be lost. */
+interface Settings {
+  readonly commit: string;
+  readonly standbys: string;
+}
+
+interface LeaseRow {
+  readonly epoch: string;
+  readonly node: string;
+  /** Changes with each renewal. */
+  readonly expires: string;
+  readonly isReleased: boolean;
+  /** Whether it has run out by the server's clock. */
+  readonly isOver: boolean;
+}
+
+/**
+ * A commit log in PostgreSQL with synchronous standbys. The server's clock may be set, and a promoted server has another one: a
+ * node takes the lease of another one only after it has seen the same renewal for a whole lease by its own clock.
+ */
 export class PostgresLog implements CommitLog {
   /** Connections to the primary; rejected if none was found. */
   private pool: Promise<SQL> | null = null;
   private current = 0;
+  /** The lease as it was seen last, and since when (monotonic) nobody has renewed it. */
+  private seen: { readonly row: LeaseRow; readonly since: number } | null = null;
 
   constructor(
     private readonly address: PostgresAddress,
@@ -72,14 +107,11 @@ export class PostgresLog implements CommitLog {
         const [row] = (await sql`
           SELECT current_setting('server_version_num')::int AS version,
             current_setting('synchronous_commit') AS commit,
-            current_setting('synchronous_standby_names') AS standbys`) as [
-          { version: number; commit: string; standbys: string },
-        ];
+            current_setting('synchronous_standby_names') AS standbys`) as [Settings & { version: number }];
         if (row.version < VERSION_MIN) throw new StartupError("PostgreSQL 13 or later is required.");
-        if (!this.address.isTrusted && (!DURABLE.includes(row.commit) || row.standbys === ""))
+        if (!this.keepsCommits(row))
           throw new StartupError(
-            "PostgreSQL does not replicate synchronously, so a failover could lose changes: set synchronous_standby_names, " +
-              "and synchronous_commit to on. For a service that replicates by other means: --commit-log-trusted.",
+            `${NOT_DURABLE} For a service that replicates by other means: --commit-log-trusted.`,
           );
         await sql.unsafe(TABLES);
       }, APPEND_MS_MAX);
@@ -89,14 +121,18 @@ export class PostgresLog implements CommitLog {
     }
   }
 
-  tryLead(node: ClusterNode, ttlMs: number, epochMin: number): Promise<number | null> {
+  async tryLead(node: ClusterNode, ttlMs: number, epochMin: number): Promise<number | null> {
+    const held = await this.observe();
+    const isFree = held === null || held.row.isReleased || held.isOver || holderOf(held.row).id === node.id;
+    if (!isFree) return null;
     return this.run(async (sql) => {
       const rows = (await sql`
         INSERT INTO nf_lease AS held (cell, epoch, node, expires)
-        VALUES (${this.cell}, ${epochMin}, ${nameOf(node)}, clock_timestamp() + ${ttlMs} * interval '1 millisecond')
+        VALUES (${this.cell}, ${epochMin}, ${nameOf(node, ttlMs)}, clock_timestamp() + ${ttlMs} * interval '1 millisecond')
         ON CONFLICT (cell) DO UPDATE
           SET epoch = greatest(held.epoch + 1, excluded.epoch), node = excluded.node, expires = excluded.expires
-          WHERE held.expires < clock_timestamp() OR held.node::json->>'id' = ${node.id}
+          WHERE held.epoch = ${held?.row.epoch ?? null}::bigint AND held.expires::text = ${held?.row.expires ?? null}
+            OR held.node::json->>'id' = ${node.id}
         RETURNING epoch`) as { epoch: string }[];
       const [row] = rows;
       return row === undefined ? null : Number(row.epoch);
@@ -105,10 +141,18 @@ export class PostgresLog implements CommitLog {
 
   renew(node: ClusterNode, epoch: number, ttlMs: number): Promise<boolean> {
     return this.run(async (sql) => {
+      // Two renewals never have the same time, even if the server's clock is set back.
       const rows = (await sql`
-        UPDATE nf_lease SET expires = clock_timestamp() + ${ttlMs} * interval '1 millisecond', node = ${nameOf(node)}
-        WHERE cell = ${this.cell} AND epoch = ${epoch} RETURNING 1`) as unknown[];
-      return rows.length > 0;
+        UPDATE nf_lease SET node = ${nameOf(node, ttlMs)}, expires = CASE
+            WHEN expires = clock_timestamp() + ${ttlMs} * interval '1 millisecond' THEN expires + interval '1 microsecond'
+            ELSE clock_timestamp() + ${ttlMs} * interval '1 millisecond' END
+        WHERE cell = ${this.cell} AND epoch = ${epoch}
+        RETURNING current_setting('synchronous_commit') AS commit,
+          current_setting('synchronous_standby_names') AS standbys`) as Settings[];
+      const [settings] = rows;
+      if (settings !== undefined && !this.keepsCommits(settings))
+        throw new EngineUnavailable(NOT_DURABLE, "not_durable");
+      return settings !== undefined;
     }, APPEND_MS_MAX);
   }
 
@@ -119,30 +163,46 @@ export class PostgresLog implements CommitLog {
     );
   }
 
-  leader(): Promise<Leader | null> {
-    return this.run(async (sql) => {
-      const rows = (await sql`
-        SELECT epoch, node FROM nf_lease WHERE cell = ${this.cell} AND expires > clock_timestamp()`) as {
-        epoch: string;
-        node: string;
-      }[];
-      const [row] = rows;
-      return row === undefined
-        ? null
-        : { ...(JSON.parse(row.node) as ClusterNode), epoch: Number(row.epoch) };
-    });
+  async leader(): Promise<Leader | null> {
+    const held = await this.observe();
+    if (held === null || held.row.isReleased || held.row.isOver || held.isOver) return null;
+    const { id, advertise } = holderOf(held.row);
+    return { id, advertise, epoch: Number(held.row.epoch) };
+  }
+
+  /** Reads the lease. `isOver`: nobody has renewed it for its whole time by this machine's clock. Null: it never was held. */
+  private async observe(): Promise<{ readonly row: LeaseRow; readonly isOver: boolean } | null> {
+    const rows = await this.run(
+      async (sql) =>
+        (await sql`
+          SELECT epoch, node, expires::text AS expires, expires = '-infinity' AS "isReleased",
+            expires < clock_timestamp() AS "isOver"
+          FROM nf_lease WHERE cell = ${this.cell}`) as LeaseRow[],
+    );
+    const [row] = rows;
+    if (row === undefined) return null;
+    const { seen } = this;
+    const isSame = seen !== null && seen.row.epoch === row.epoch && seen.row.expires === row.expires;
+    // After the response: the renewal may have come while it was on its way.
+    const now = monotonicMs();
+    this.seen = isSame ? seen : { row, since: now };
+    return { row, isOver: now - this.seen.since >= (holderOf(row).lease_ms ?? LEASE_MS_MAX) };
   }
 
   async append({ seq, epoch, parts }: LoggedEntry): Promise<void> {
-    await this.run(async (sql) => {
-      const data = framed(parts);
-      // An entry that is ours is written again: the wait of the first attempt for the standbys may have been cancelled, and
-      // this commit waits for everything before it.
-      const written = (await sql`
-        INSERT INTO nf_log AS there (cell, seq, epoch, data) VALUES (${this.cell}, ${seq}, ${epoch}, ${data})
-        ON CONFLICT (cell, seq) DO UPDATE SET epoch = there.epoch WHERE there.epoch = excluded.epoch RETURNING 1`) as unknown[];
-      if (written.length === 0) throw new PlaceTaken(`another leader has written entry ${seq}`);
-    }, APPEND_MS_MAX);
+    const data = framed(parts);
+    for (let attempt = 1; attempt <= COMMITS_MAX; attempt += 1) {
+      const before = monotonicMs();
+      await this.run(async (sql) => {
+        // An entry that is ours is written again: this commit waits for everything before it.
+        const written = (await sql`
+          INSERT INTO nf_log AS there (cell, seq, epoch, data) VALUES (${this.cell}, ${seq}, ${epoch}, ${data})
+          ON CONFLICT (cell, seq) DO UPDATE SET epoch = there.epoch WHERE there.epoch = excluded.epoch RETURNING 1`) as unknown[];
+        if (written.length === 0) throw new PlaceTaken(`another leader has written entry ${seq}`);
+      }, APPEND_MS_MAX);
+      // Somebody may have cancelled a wait for the standbys that took long. Then the commit succeeds with a mere notice.
+      if (monotonicMs() - before < CANCELLED_MS_MIN) return;
+    }
   }
 
   async read(from: number, max: number): Promise<LoggedEntry[]> {
@@ -260,6 +320,10 @@ export class PostgresLog implements CommitLog {
     this.disconnect();
   }
 
+  private keepsCommits({ commit, standbys }: Settings): boolean {
+    return this.address.isTrusted || (DURABLE.includes(commit) && standbys !== "");
+  }
+
   /** Runs statements on the primary. After a failure the next call looks for it again, beginning with the next address. */
   private async run<T>(work: (sql: SQL) => PromiseLike<T>, msMax = CALL_MS_MAX): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>();
@@ -269,13 +333,14 @@ export class PostgresLog implements CommitLog {
     try {
       return await Promise.race([pool.then(work), late]);
     } catch (error) {
-      if (error instanceof PlaceTaken || error instanceof StartupError) throw error;
+      if (error instanceof PlaceTaken || error instanceof StartupError || error instanceof EngineUnavailable)
+        throw error;
       // Calls that failed together begin again once.
       if (this.pool === pool) {
         this.disconnect();
         this.current += 1;
       }
-      throw new EngineUnavailable(`PostgreSQL: ${errorText(error)}`);
+      throw new EngineUnavailable(`PostgreSQL: ${errorText(error)}`, kindOf(error));
     } finally {
       cancel();
     }
@@ -311,12 +376,24 @@ export class PostgresLog implements CommitLog {
   }
 }
 
+/** Classes 53 (such as a full disk) and 58 of SQLSTATE are about the server's resources; without a code nobody responded. */
+function kindOf(error: unknown): EngineErrorKind {
+  const code = typeof error === "object" && error !== null && "errno" in error ? String(error.errno) : "";
+  if (code === "53100") return "no_space";
+  return /^[0-9A-Z]{5}$/.test(code) ? "rejected" : "unreachable";
+}
+
+/** The node that has a lease, and for how long: absent in programs before this one. */
+function holderOf({ node }: LeaseRow): ClusterNode & { readonly lease_ms?: number } {
+  return JSON.parse(node) as ClusterNode & { lease_ms?: number };
+}
+
 function closePool(sql: SQL): void {
   sql.close({ timeout: 0 }).catch(() => undefined);
 }
 
-function nameOf({ id, advertise }: ClusterNode): string {
-  return JSON.stringify({ id, advertise });
+function nameOf({ id, advertise }: ClusterNode, ttlMs: number): string {
+  return JSON.stringify({ id, advertise, lease_ms: ttlMs });
 }
 
 /** Parts in one value, each behind its length. */
