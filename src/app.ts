@@ -18,7 +18,7 @@ import { createRelay } from "./areas/relay/index.ts";
 import { backupsCard, createServerArea, mailCard } from "./areas/server/index.ts";
 import { createSessions } from "./areas/session/index.ts";
 import { ScheduledBackups } from "./backup/scheduled.ts";
-import type { Replication } from "./cluster/cluster.ts";
+import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
@@ -477,7 +477,13 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     commits: writer.stats,
     shutdown: http.shutdown,
   });
-  const gate = monitoringGate(config.metricsAccess, guard, http.paths);
+  const { publicUrl } = config;
+  const monitoring = {
+    ...monitoringGate(config.metricsAccess, guard, http.paths),
+    readiness,
+    metrics,
+    publicUrl,
+  };
   const system = { name: "System", description: "The server itself." };
   const changes = createChanges(kernel);
   const list: readonly ApiArea[] = [
@@ -497,10 +503,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.audit, //    /v1/audit, /v1/admin/audit
     serverOf(kernel, config, areas, http), // /v1/admin/backups, /v1/admin/status, /v1/admin/options
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the account balance
-    {
-      parts: [system],
-      routes: () => systemRoutes(http, { gate, readiness, metrics, publicUrl: config.publicUrl }),
-    },
+    { parts: [system], routes: () => systemRoutes(http, monitoring) },
   ];
   const contained = areas.createMcp === null ? null : http.contain();
   for (const area of list) http.use(area);

@@ -2,7 +2,8 @@ import { MIGRATIONS } from "../migrations/index.ts";
 import { version } from "../package.json" with { type: "json" };
 import { type App, createApp, loadMcp } from "./app.ts";
 import type { Archive, ArchiveParts } from "./archive/archive.ts";
-import type { LeadingNode, Replication } from "./cluster/cluster.ts";
+import type { LeadingNode } from "./cluster/cluster.ts";
+import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { isSureToListen } from "./kernel/http/http.ts";
@@ -16,7 +17,14 @@ import { type Clock, createSystemClock, ManualClock, realDelay } from "./kernel/
 
 const NEVER = new Promise<never>(() => undefined);
 /** Longest wait for the commit log when a leader stops. */
-const HAND_OVER_MS_MAX = 5_000;
+const HAND_OVER_MS_MAX = 2_000;
+/**
+ * Time that a leader has to stop: with the clean-up after it less than the ten seconds after which supervisors kill. What is not
+ * confirmed by then may be lost: nobody was told of it.
+ */
+const LEADER_STOP_MS_MAX = 8_000;
+/** Time that requests in flight at a leader have to finish: the commit log needs some of the time, too. */
+const LEADER_SHUTDOWN_GRACE_MS = 4_000;
 /** Units of work after which a server without requests has work, such as deliveries that fell due. */
 const UNITS_OF_WORK = 1_000;
 /** Time that requests in flight have to finish when the server stops. */
@@ -101,7 +109,9 @@ export async function startNode(
       newId: () => crypto.randomUUID(),
       stopped,
     });
-    return leading && startLocked(folder, config, { ...parts, clock, log: logger }, leading);
+    return (
+      leading && startLocked(folder, config, { ...parts, clock: leading.clockOf(clock), log: logger }, leading)
+    );
   });
 }
 
@@ -264,18 +274,54 @@ async function stop(
   archive: Archive | null,
   replication: Replication | null,
 ): Promise<void> {
+  if (replication !== null) {
+    await stopLeader(kernel, app, archive, replication);
+    return;
+  }
   await app.http.stop(SHUTDOWN_GRACE_MS);
   try {
     await app.finish();
     kernel.writer.close();
-    const confirmed = kernel.writer.confirmed();
-    // What the commit log does not confirm in time may be lost: nobody was told of it.
-    await (replication === null ? confirmed : Promise.race([confirmed, realDelay(HAND_OVER_MS_MAX)]));
-    await replication?.finish();
+    await kernel.writer.confirmed();
   } finally {
     closeKernel(kernel);
     await archive?.finish();
   }
+  kernel.log.info("server stopped");
+}
+
+/**
+ * The same for a leader, which stops also when the engine is gone. Then its files are left as a crash leaves them: what is committed
+ * here and not confirmed stays at most one batch.
+ */
+async function stopLeader(
+  kernel: Kernel,
+  app: App,
+  archive: Archive | null,
+  replication: Replication,
+): Promise<void> {
+  const late = realDelay(LEADER_STOP_MS_MAX).then(() => "late" as const);
+  const confirmed = async (): Promise<"confirmed" | "late"> => {
+    const within = realDelay(HAND_OVER_MS_MAX).then(() => "late" as const);
+    return Promise.race([kernel.writer.confirmed().then(() => "confirmed" as const), within]);
+  };
+  const orderly = async (): Promise<"confirmed" | "late"> => {
+    await app.http.stop(LEADER_SHUTDOWN_GRACE_MS);
+    await app.finish();
+    // Before the rest is committed, which would be lost, too.
+    if ((await confirmed()) === "late") return "late";
+    kernel.writer.close();
+    const outcome = await confirmed();
+    await replication.finish();
+    return outcome;
+  };
+  if ((await Promise.race([orderly(), late])) === "late") {
+    replication.close();
+    kernel.log.warn("the commit log does not confirm the last changes: the process ends, and their outcome is unknown");
+    return;
+  }
+  closeKernel(kernel);
+  await archive?.finish();
   kernel.log.info("server stopped");
 }
 

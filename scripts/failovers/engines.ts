@@ -38,11 +38,12 @@ interface TlsFiles {
   readonly key: string;
 }
 
-/** Starts etcd with one or three nodes, which serve clients over TLS if they are given a certificate. */
+/** Starts etcd with one or three nodes, which serve clients over TLS if they are given a certificate. `options`: more of its flags. */
 export async function startEtcd(
   cleanup: Cleanup,
   count: 1 | 3,
   tls: TlsFiles | null = null,
+  options: readonly string[] = [],
 ): Promise<Engine> {
   const folder = cleanup.folder("etcd");
   const ports = freePorts(count * 2);
@@ -66,6 +67,7 @@ export async function startEtcd(
       ...["--listen-client-urls", client, "--advertise-client-urls", client],
       ...["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", initial],
       ...(tls === null ? [] : ["--cert-file", tls.certificate, "--key-file", tls.key]),
+      ...options,
     ];
     return new EngineNode(name, { command, folder, logPath: join(folder, `${name}.log`) }, async () => {
       // Its certificate is for the tests of the client.

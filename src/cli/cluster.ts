@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { openCommitLog } from "../cluster/cluster.ts";
-import type { CommitLog } from "../cluster/commit-log.ts";
+import { type CommitLog, EngineUnavailable } from "../cluster/commit-log.ts";
 import { nodeStatePath } from "../cluster/node-folder.ts";
 import { UsageError } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
@@ -114,6 +114,8 @@ async function withLog(log: CommitLog, work: (log: CommitLog) => Promise<number>
   try {
     await log.prepare();
     return await work(log);
+  } catch (error) {
+    throw error instanceof EngineUnavailable ? new StartupError(error.message) : error;
   } finally {
     log.close();
   }

@@ -1,11 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { isatty } from "node:tty";
 import { version } from "../../package.json" with { type: "json" };
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
+import { createLogger } from "../kernel/log.ts";
 import { makeFolder, writeAll } from "../kernel/storage/folders.ts";
+import { createSystemClock } from "../kernel/time/clock.ts";
 import { DeposedAtStart, type Server, type ServerParts, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
 import { useUsualJitPolicy } from "./jit-policy.ts";
@@ -23,7 +26,7 @@ export async function serve(given: Given): Promise<number> {
   const folder = prepareFolder(config);
   try {
     // From here on, a signal stops the server in order, also during its start.
-    const signal = stopSignal(config.stopWithStdin);
+    const signal = stopSignal(config.stopWithStdin, () => noteHangup(config));
     // It may follow for days before it leads.
     if (config.cluster !== null) useUsualJitPolicy();
     const parts: ServerParts = {
@@ -58,6 +61,11 @@ export async function serve(given: Given): Promise<number> {
   }
 }
 
+function noteHangup({ logLevel, logFormat }: Config): void {
+  const log = createLogger(createSystemClock(), { level: logLevel, format: logFormat });
+  log.warn("SIGHUP is ignored: configuration and certificates are read at the start. Restart the server to read them again.");
+}
+
 /** Prepares the output of a server that is about to be ready. The result throws StartupError when it cannot be written. */
 async function prepareAnnouncement(
   config: Config,
@@ -89,7 +97,8 @@ function prepareFolder(config: Config): string {
   return folder;
 }
 
-function stopSignal(withStdin: boolean): Promise<void> {
+/** `onHangup`: SIGHUP came, which other programs take for a request to read their files again. */
+function stopSignal(withStdin: boolean, onHangup: () => void): Promise<void> {
   return new Promise((resolve) => {
     // The pipe closes however its other process ends, SIGKILL included, on every system.
     if (withStdin)
@@ -100,6 +109,11 @@ function stopSignal(withStdin: boolean): Promise<void> {
     // Not `once`: a second signal, such as one that a wrapper forwards to its group, must not interrupt the stop.
     process.on("SIGTERM", () => resolve());
     process.on("SIGINT", () => resolve());
+    process.on("SIGHUP", () => {
+      // The terminal was closed.
+      if (isatty(STDOUT)) resolve();
+      else onHangup();
+    });
   });
 }
 

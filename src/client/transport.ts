@@ -201,6 +201,14 @@ function readAnswer(response: Response, text: string, target: string, isHead: bo
   }
 }
 
+/** Codes of responses that confirm that nothing was done. */
+const NOTHING_DONE: readonly string[] = [
+  "rate_limit_exceeded",
+  "service_unavailable",
+  "not_leader",
+  "read_only",
+];
+
 /** Whether a retry may help and is safe. */
 export function mayRepeat(
   error: unknown,
@@ -212,8 +220,7 @@ export function mayRepeat(
   if (extras["carried_out"] === true) return false;
   // A leader that lost its commit log does not know whether the change stays.
   if (extras["outcome"] === "unknown") return request.repeatable;
-  // Responses of the API that confirm that nothing was done.
-  if (code === "rate_limit_exceeded" || code === "service_unavailable") return true;
+  if (NOTHING_DONE.includes(code)) return true;
   if (!request.repeatable) return false;
   if (error instanceof NinefoldConnectionError) return true;
   if (code === "unexpected_answer") return [429, 502, 503, 504].includes(status);

@@ -1,3 +1,4 @@
+import { errorText } from "../kernel/errors.ts";
 import type { Cancel } from "../kernel/time/clock.ts";
 
 /** The place of an entry in the log, the term of the leader that wrote it, and its encoded parts. */
@@ -73,6 +74,30 @@ export class EngineUnavailable extends Error {
   }
 }
 
+/** At the start of a node: no server of the engine responded. */
+export function unreachable(error: unknown): EngineUnavailable {
+  return new EngineUnavailable(`The commit log cannot be reached: ${errorText(error)}. Check --commit-log.`);
+}
+
+/** Counts the calls that an engine did not confirm. */
+export class EngineErrors {
+  readonly counts: Record<EngineErrorKind, number> = { unreachable: 0, rejected: 0, no_space: 0, not_durable: 0 };
+
+  /** Counts an error, and returns it. */
+  count(error: EngineUnavailable): EngineUnavailable {
+    this.counts[error.kind] += 1;
+    return error;
+  }
+}
+
+/** Space of an engine, in bytes. */
+export interface EngineSpace {
+  /** What the log takes; of etcd, with everything else that it stores. */
+  readonly used: number;
+  /** What it may take; null: not limited by the engine, or not known. */
+  readonly quota: number | null;
+}
+
 /** Longest wait for a call to one address of the engine: then the next address is tried. */
 export const CALL_MS_MAX = 500;
 
@@ -84,6 +109,7 @@ export const CALL_MS_MAX = 500;
  * tries.
  */
 export interface CommitLog {
+  readonly errors: EngineErrors;
   /** Checks that the engine can be used, and creates what it needs. @throws StartupError with the reason if it cannot. */
   prepare(): Promise<void>;
   /**
@@ -111,6 +137,7 @@ export interface CommitLog {
   watch(from: number, wake: () => void): Cancel;
   /** Deletes the entries through this place. */
   trim(through: number): Promise<void>;
+  space(): Promise<EngineSpace>;
   /** Replaces the report of a node. Returns the one before; null without one. */
   report(node: NodeReport): Promise<NodeReport | null>;
   nodes(): Promise<NodeReport[]>;

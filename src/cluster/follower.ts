@@ -3,6 +3,7 @@ import type { Logger } from "../kernel/log.ts";
 import { decodeEntry, type Entry, encodeEntry, InvalidEntry } from "../kernel/storage/replication/entry.ts";
 import { epochAbove, type LogPosition, type StoredPosition } from "../kernel/storage/replication/position.ts";
 import type { CopyWatch } from "./base.ts";
+import type { ClockComparison } from "./clock-comparison.ts";
 import {
   type ClusterNode,
   type CommitLog,
@@ -11,6 +12,7 @@ import {
   type LoggedEntry,
   type LogRange,
   LogTrimmed,
+  type NodeReport,
   PlaceTaken,
 } from "./commit-log.ts";
 import { Leadership } from "./leadership.ts";
@@ -27,7 +29,7 @@ const PAGE_ENTRIES = 100;
 const LOOK_MS = 200;
 /** What was applied is synced and noted this often. */
 const SYNC_MS = 1_000;
-/** Leases for which a node whose last change is not in the log lets others lead. */
+/** Leases for which a node lets others lead whose last change is not in the log, or that could not serve. */
 const OTHERS_FIRST_LEASES = 2;
 /** Pause after the engine could not be reached. */
 export const ENGINE_RETRY_MS = 500;
@@ -39,7 +41,9 @@ export interface FollowerParts {
   readonly node: ClusterNode;
   readonly cell: string;
   readonly folder: NodeFolder;
-  readonly membership: Pick<Membership, "register" | "report">;
+  readonly membership: Pick<Membership, "register" | "report" | "others">;
+  /** Compares the leader's clock with this one's. */
+  readonly comparison: ClockComparison;
   /** For {@link decodeEntry}. */
   readonly key: Uint8Array;
   /** Migrations that this program knows. */
@@ -84,7 +88,21 @@ export class Follower {
   /** Why this process must end. */
   private failure: StartupError | null = null;
 
-  constructor(private readonly parts: FollowerParts) {}
+  private readonly begunAt: number;
+  private electionsSeen = 0;
+  /** When the reports of the others were read last, by the monotonic clock, and what the leader's said of its own time; 0: nothing. */
+  private reportsSeenAt = Number.NEGATIVE_INFINITY;
+  private leaderReportedAt = 0;
+  private lastEpoch = 0;
+
+  constructor(private readonly parts: FollowerParts) {
+    this.begunAt = parts.time.monotonic();
+  }
+
+  /** Changes of the leader that this process has seen, with its own. */
+  get elections(): number {
+    return this.electionsSeen;
+  }
 
   /** The node that leads, as far as is known. */
   get leader(): Leader | null {
@@ -163,7 +181,12 @@ export class Follower {
       this.isRegistered = true;
     }
     if (time.monotonic() - this.lookedAt >= LOOK_MS) {
-      this.leaderNow = await log.leader();
+      const leader = await log.leader();
+      if (leader !== null && leader.epoch !== this.lastEpoch) {
+        this.lastEpoch = leader.epoch;
+        this.electionsSeen += 1;
+      }
+      this.leaderNow = leader;
       this.lookedAt = time.monotonic();
     }
     if (this.applied === null && !(await this.establish())) {
@@ -173,7 +196,7 @@ export class Follower {
     if (await this.applyNew()) return null;
     this.note(null);
     const isFree = this.leaderNow === null || this.leaderNow.id === node.id;
-    if (isFree && this.canLead()) {
+    if (isFree && !this.letsOthersLead() && this.canLead()) {
       const lead = await this.tryToLead();
       if (lead !== null) return lead;
     }
@@ -404,10 +427,11 @@ export class Follower {
 
   /** Applies what was appended. Whether there was something. */
   private async applyNew(): Promise<boolean> {
-    const { folder, log } = this.parts;
+    const { comparison, folder, log, now } = this.parts;
     const before = this.applied ?? NOTHING;
     const entries = await log.read(before.seq + 1, PAGE_ENTRIES);
     if (entries.length === 0) return false;
+    const seenAt = now();
     if (this.isFirst) {
       this.isFirst = false;
       this.applied = null;
@@ -420,6 +444,7 @@ export class Follower {
       if (!folder.hasDatabase) throw new LogTrimmed("there is no database yet");
       if (entry.filePages === 0) throw new LogTrimmed(`only the leader's database has entry ${entry.seq}`);
       folder.apply(entry, this.applied ?? NOTHING);
+      if (!entry.isSeal) comparison.note(entry.epoch, entry.at, seenAt);
       this.applied = { log: entry.log, epoch: entry.epoch, seq: entry.seq };
     }
     this.syncSometimes();
@@ -441,6 +466,12 @@ export class Follower {
     );
   }
 
+  /** Whether this node could not serve when it led, and others may be able to. */
+  private letsOthersLead(): boolean {
+    const { folder, leaseMs, time } = this.parts;
+    return folder.hasGivenUp && time.monotonic() - this.begunAt < OTHERS_FIRST_LEASES * leaseMs;
+  }
+
   /** Whether this program knows the schema of the file. */
   private canLead(): boolean {
     const { folder, schema, logger } = this.parts;
@@ -460,7 +491,9 @@ export class Follower {
     const since = time.monotonic();
     const epoch = await log.tryLead(node, leaseMs, epochAbove(this.applied?.epoch ?? 0, now()));
     if (epoch === null) return null;
-    const leadership = new Leadership({ log, node, epoch, leaseMs, logger, since, time });
+    this.electionsSeen += 1;
+    const onGivenUp = (): void => this.noteGivenUp();
+    const leadership = new Leadership({ log, node, epoch, leaseMs, logger, since, time, onGivenUp });
     try {
       const identity = await this.identify();
       if (this.isFirst) folder.noteBeginning(identity, epoch);
@@ -473,6 +506,15 @@ export class Follower {
       leadership.close();
       await log.release(node, epoch).catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** On a full disk it cannot be noted: then the lease was released, if the engine could be reached. */
+  private noteGivenUp(): void {
+    try {
+      this.parts.folder.noteGivenUp();
+    } catch (error) {
+      this.parts.logger.warn("it could not be noted that this node lets others lead", { error: errorText(error) });
     }
   }
 
@@ -526,6 +568,7 @@ export class Follower {
       if (isOver() || !this.isRegistered) continue;
       try {
         await membership.report(this.reported);
+        this.compareClocks(await membership.others());
       } catch (error) {
         // Any other error is met by the next step, too.
         if (!(error instanceof StartupError)) continue;
@@ -534,6 +577,19 @@ export class Follower {
         return;
       }
     }
+  }
+
+  private compareClocks(reports: readonly NodeReport[]): void {
+    const { comparison, time, now } = this.parts;
+    const { leaderNow: leader, reportsSeenAt } = this;
+    this.reportsSeenAt = time.monotonic();
+    const report = reports.find(({ id }) => id === leader?.id);
+    const known = this.leaderReportedAt;
+    this.leaderReportedAt = report?.at ?? 0;
+    // One that was not there at the last look.
+    if (leader === null || report === undefined || known === 0 || known === report.at) return;
+    comparison.note(leader.epoch, report.at, now(), this.reportsSeenAt - reportsSeenAt);
+    this.parts.logger.debug("compared with the clock of the leader", { ahead_ms: -comparison.differenceMs });
   }
 
   private pause(ms: number): Promise<void> {

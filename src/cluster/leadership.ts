@@ -1,7 +1,15 @@
 import { ApiError, errorText } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
+import { Histogram } from "../kernel/metrics/instruments.ts";
 import type { Cancel } from "../kernel/time/clock.ts";
-import { type ClusterNode, type CommitLog, type LoggedEntry, PlaceTaken } from "./commit-log.ts";
+import {
+  CALL_MS_MAX,
+  type ClusterNode,
+  type CommitLog,
+  EngineUnavailable,
+  type LoggedEntry,
+  PlaceTaken,
+} from "./commit-log.ts";
 import { type NodeTime, REAL_TIME } from "./node-time.ts";
 
 /** Part of the lease during which this process trusts it: the rest covers clocks that run at different rates. */
@@ -17,6 +25,10 @@ const APPEND_RETRY_MS = 50;
 /** A machine that slept longer between two looks has lost the lease. */
 const SLEPT_MS_MAX = 1_000;
 const LOOK_MS = 1_000;
+/** Longest wait for the entries that are being appended when a node stops in order: nobody gets their responses any more. */
+const FINISH_MS_MAX = 2_000;
+/** Upper limits of the counted times of appends, in seconds: from an engine on the same machine to one that hangs. */
+const APPEND_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** What a leader needs. */
 export interface LeadershipParts {
@@ -29,23 +41,37 @@ export interface LeadershipParts {
   readonly since: number;
   /** That of this machine, unless a test has its own. */
   readonly time?: NodeTime;
+  /** Called when this node gives the lease up because it cannot serve: it lets others lead for a while. */
+  readonly onGivenUp?: () => void;
 }
 
 /**
  * The time in which this process leads. Decides whether a response may leave, and appends entries one after another.
  *
  * Suspended: the lease has run out by this machine's clock, or the engine does not confirm. Nothing leaves; when the engine
- * says that the epoch is still this one, it goes on. Deposed: another epoch has begun, and the process must end.
+ * says that the epoch is still this one, it goes on. Given up: that has lasted for a lease, and another node could lead: its
+ * requests may reach the engine and renew the lease, although no response comes back. Deposed: another epoch has begun. After
+ * both the process must end.
  */
 export class Leadership {
   readonly epoch: number;
   /** Resolves to the reason when another epoch has begun. */
   readonly deposed: Promise<string>;
+  /** Seconds until each entry was confirmed. */
+  readonly appendSeconds = new Histogram(APPEND_BUCKETS);
+  /** Whether another node could lead. */
+  hasSuccessor: () => boolean = () => false;
+  /** Called when nothing can be appended any more. */
+  onEnded: () => void = () => undefined;
   private readonly depose: (reason: string) => void;
   private isDeposed = false;
   private isOver = false;
   /** Until when the lease is trusted, by the monotonic clock. */
   private trustedUntil: number;
+  /** When the renewal began that was confirmed last, by the monotonic clock. */
+  private renewedAt: number;
+  /** When each entry was handed in that is not confirmed, by the monotonic clock. */
+  private readonly pending = new Set<{ readonly at: number }>();
   private appending: Promise<void> | null = null;
   /** Whether an append takes too long. */
   private isUncertain = false;
@@ -62,6 +88,7 @@ export class Leadership {
     this.time = parts.time ?? REAL_TIME;
     this.slept = this.sleptMs();
     this.trustedUntil = parts.since + parts.leaseMs * TRUSTED_PART;
+    this.renewedAt = parts.since;
     this.keepLease().catch((error: unknown) => this.end(errorText(error)));
     this.look();
   }
@@ -71,6 +98,21 @@ export class Leadership {
     return this.isDeposed;
   }
 
+  /** Whether it was given up, deposed or closed. */
+  get isEnded(): boolean {
+    return this.isOver;
+  }
+
+  /** Entries that are not confirmed. */
+  get unconfirmed(): number {
+    return this.pending.size;
+  }
+
+  /** Milliseconds for which the lease is still trusted. */
+  get leaseLeftMs(): number {
+    return this.isOver ? 0 : Math.max(0, this.trustedUntil - this.time.monotonic());
+  }
+
   /** Whether responses may leave now. */
   get isTrusted(): boolean {
     return !this.isOver && !this.isUncertain && this.time.monotonic() < this.trustedUntil;
@@ -78,7 +120,7 @@ export class Leadership {
 
   /**
    * Lets a response, a job or a request to others pass: when the lease holds, and everything that it may have seen is
-   * confirmed. Undefined: now. @throws ApiError `service_unavailable`
+   * confirmed. Undefined: now. @throws ApiError `unconfirmed`
    */
   pass(): Promise<void> | undefined {
     if (!this.isTrusted) throw unavailable();
@@ -106,11 +148,18 @@ export class Leadership {
     return () => this.interruptions.delete(interrupt);
   }
 
-  /** Appends an entry behind those before it. @throws ApiError `service_unavailable` when another leader has written its place. */
+  /** Appends an entry behind those before it. @throws ApiError `unconfirmed` when another leader has written its place. */
   append(entry: LoggedEntry): Promise<void> {
     const before = this.appending ?? Promise.resolve();
+    const begun = { at: this.time.monotonic() };
+    this.pending.add(begun);
     const appended = before.then(() => this.appendOne(entry));
+    appended.then(
+      () => this.appendSeconds.observe((this.time.monotonic() - begun.at) / 1_000),
+      () => undefined,
+    );
     const settled = appended.finally(() => {
+      this.pending.delete(begun);
       if (this.appending === settled) this.appending = null;
     });
     settled.catch(() => undefined);
@@ -118,24 +167,55 @@ export class Leadership {
     return settled;
   }
 
-  /** Waits for the entries that are being appended, and gives the lease up. */
+  /** Waits for the entries that are being appended, as long as the engine confirms some, and gives the lease up. */
   async handOver(): Promise<void> {
-    await this.appending?.catch(() => undefined);
+    await Promise.race([this.appending?.catch(() => undefined), this.time.delay(FINISH_MS_MAX)]);
     this.close();
-    if (!this.isDeposed) await this.parts.log.release(this.parts.node, this.epoch).catch(() => undefined);
+    if (!this.isDeposed) await this.release();
+  }
+
+  /** Lets another node lead, because this one cannot serve. */
+  async giveUp(reason: string): Promise<void> {
+    if (this.isOver) return;
+    this.parts.logger.error("this node cannot serve, and lets another one lead", { error: reason });
+    this.trustedUntil = 0;
+    this.close();
+    this.interrupt();
+    this.parts.onGivenUp?.();
+    await this.release();
+    this.isDeposed = true;
+    this.depose(reason);
+  }
+
+  /** The engine has no space left: what its owner must do. */
+  noteFullEngine(): void {
+    this.parts.logger.error(
+      "the engine of the commit log has no space left, and takes no changes: with etcd, run etcdctl defrag --cluster and then etcdctl " +
+        "alarm disarm, and see what else it stores; with PostgreSQL, free space on its disk",
+    );
+  }
+
+  /** The request may arrive although its response does not. */
+  private async release(): Promise<void> {
+    const { log, node } = this.parts;
+    const released = log.release(node, this.epoch).catch(() => undefined);
+    await Promise.race([released, this.time.delay(2 * CALL_MS_MAX)]);
   }
 
   /** Ends without giving the lease up. */
   close(): void {
     this.isOver = true;
     this.cancelLook();
+    this.onEnded();
   }
 
   private async appendOne(entry: LoggedEntry): Promise<void> {
-    const cancel = this.time.after(APPEND_MS_MAX, () => this.becomeUncertain());
+    let failure: unknown = null;
+    const cancel = this.time.after(APPEND_MS_MAX, () => this.becomeUncertain(failure));
+    let isFull = false;
     try {
       for (;;) {
-        if (this.isDeposed) throw outcomeUnknown();
+        if (this.isOver) throw outcomeUnknown();
         try {
           await this.parts.log.append(entry);
           break;
@@ -144,8 +224,15 @@ export class Leadership {
             this.end(error.message);
             throw outcomeUnknown();
           }
-          if (!this.isUncertain)
-            this.parts.logger.debug("an entry is appended again", { error: errorText(error) });
+          if (failure === null)
+            this.parts.logger.warn("the commit log has not confirmed a change, which is sent again", {
+              error: errorText(error),
+            });
+          failure = error;
+          if (!isFull && error instanceof EngineUnavailable && error.kind === "no_space") {
+            isFull = true;
+            this.noteFullEngine();
+          }
           await this.time.delay(APPEND_RETRY_MS);
         }
       }
@@ -157,10 +244,12 @@ export class Leadership {
     this.parts.logger.info("the commit log confirms changes again");
   }
 
-  private becomeUncertain(): void {
+  private becomeUncertain(failure: unknown): void {
     if (this.isUncertain || this.isOver) return;
     this.isUncertain = true;
-    this.parts.logger.error("the commit log does not confirm changes: requests are rejected until it does");
+    this.parts.logger.error("the commit log does not confirm changes: requests are rejected until it does", {
+      error: failure === null ? "no response yet" : errorText(failure),
+    });
     this.interrupt();
   }
 
@@ -182,7 +271,10 @@ export class Leadership {
           this.end("another node leads");
           return;
         }
+        // Given up, or suspended, while the request was on its way.
+        if (this.isOver) return;
         this.trustedUntil = before + leaseMs * TRUSTED_PART;
+        this.renewedAt = before;
         if (isFailing) logger.info("the lease was renewed");
         isFailing = false;
       } catch (error) {
@@ -198,8 +290,19 @@ export class Leadership {
       const slept = this.sleptMs();
       if (slept - this.slept > SLEPT_MS_MAX) this.trustedUntil = 0;
       this.slept = slept;
+      void this.giveUpIfUseless();
       if (!this.isOver) this.look();
     });
+  }
+
+  /** Whatever the reason: for a lease the engine has confirmed no renewal, or not the oldest change. */
+  private async giveUpIfUseless(): Promise<void> {
+    if (!this.hasSuccessor()) return;
+    const since = Math.min(this.renewedAt, ...Array.from(this.pending, ({ at }) => at));
+    const forMs = this.time.monotonic() - since;
+    if (forMs <= this.parts.leaseMs) return;
+    const what = since === this.renewedAt ? "the lease" : "a change";
+    await this.giveUp(`the commit log has not confirmed ${what} for ${Math.round(forMs / 1_000)} s`);
   }
 
   /** How far the clock that counts sleep is before the other. */
@@ -210,6 +313,7 @@ export class Leadership {
   /** Another node leads, or another process is this node: nothing may leave this one any more. */
   end(reason: string): void {
     if (this.isDeposed || this.isOver) return;
+    this.parts.logger.warn("this node does not lead any more: its process ends, and the next one follows", { reason });
     this.isDeposed = true;
     this.trustedUntil = 0;
     this.close();
@@ -221,7 +325,7 @@ export class Leadership {
 /** Of a change that was made here and may or may not stay: other nodes decide. */
 function outcomeUnknown(): ApiError {
   return new ApiError(
-    "service_unavailable",
+    "unconfirmed",
     "The commit log did not confirm the change in time, so its outcome is unknown. Repeat the request with the same Idempotency-Key.",
     { retryAfterSeconds: 1, extras: { outcome: "unknown" } },
   );
@@ -229,8 +333,8 @@ function outcomeUnknown(): ApiError {
 
 function unavailable(): ApiError {
   return new ApiError(
-    "service_unavailable",
+    "unconfirmed",
     "This node cannot confirm that it leads. Retry in a moment, with the same Idempotency-Key if the request changes something.",
-    { retryAfterSeconds: 1 },
+    { retryAfterSeconds: 1, extras: { outcome: "unknown" } },
   );
 }

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { StartupError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
 import { clocksDiffer } from "./clock-difference.ts";
-import type { ClusterNode, CommitLog, NodeProcess, NodeReport } from "./commit-log.ts";
+import type { ClusterNode, CommitLog, LogRange, NodeProcess, NodeReport } from "./commit-log.ts";
 import type { NodeTime } from "./node-time.ts";
 
 /** How often a node reports. */
@@ -34,7 +34,8 @@ export interface MembershipParts {
 /** This process as one of the nodes of its cell. */
 export class Membership {
   private process: NodeProcess;
-  private readonly reportedAt = new Map<string, number>();
+  /** What each of the other nodes said of its time, and when that was new (monotonic); null: it was known at first sight. */
+  private readonly seen = new Map<string, { readonly at: number; readonly since: number | null }>();
   private readonly wrongClocks = new Set<string>();
 
   constructor(private readonly parts: MembershipParts) {
@@ -77,13 +78,14 @@ export class Membership {
 
   /** The other nodes, as they reported last. Warns of clocks that are wrong. */
   async others(): Promise<NodeReport[]> {
-    const { log, node, now, logger } = this.parts;
+    const { log, node, now, logger, time } = this.parts;
     const others = (await log.nodes()).filter(({ id }) => id !== node.id);
     for (const { id, advertise, at } of others) {
-      const isNew = this.reportedAt.has(id) && this.reportedAt.get(id) !== at;
-      this.reportedAt.set(id, at);
+      const before = this.seen.get(id);
+      if (before?.at === at) continue;
+      this.seen.set(id, { at, since: before === undefined ? null : time.monotonic() });
       // Only a report that was made just now says what its clock shows.
-      if (!isNew) continue;
+      if (before === undefined) continue;
       const problem = clocksDiffer(at - now());
       if (problem === null) this.wrongClocks.delete(id);
       else if (!this.wrongClocks.has(id)) {
@@ -92,6 +94,13 @@ export class Membership {
       }
     }
     return others;
+  }
+
+  /** Whether another node runs, has everything that the log does not have, and knows the schema: it could lead. */
+  couldLead({ id, synced, schema }: NodeReport, range: LogRange | null): boolean {
+    const since = this.seen.get(id)?.since ?? null;
+    const isRunning = since !== null && this.parts.time.monotonic() - since < SILENCE_MS;
+    return isRunning && synced > 0 && synced >= (range?.first ?? 1) - 1 && schema >= this.parts.schema;
   }
 
   private async findOwn(): Promise<NodeReport | undefined> {

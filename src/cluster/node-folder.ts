@@ -15,6 +15,8 @@ interface NodeState {
   readonly joined: boolean;
   /** Everything up to here is in the file and synced; null while the file itself says where it is. */
   readonly synced: Position | null;
+  /** Whether the node gave the lease up because it could not serve; absent: it did not. */
+  readonly gaveUp?: true;
   /** The epoch with which this folder has begun the log, or has tried to; absent: it has not. */
   readonly begins?: number;
   /** Position of a complete copy that is put in the place of the database; absent: none is. */
@@ -137,6 +139,16 @@ export class NodeFolder {
     this.keep({ joined: true, synced: applied, log: applied.log });
   }
 
+  /** Whether the node gave the lease up because it could not serve, and has not led since. */
+  get hasGivenUp(): boolean {
+    return this.state.gaveUp === true;
+  }
+
+  /** The node gives the lease up because it cannot serve: its next process lets others lead for a while. */
+  noteGivenUp(): void {
+    this.keep({ gaveUp: true });
+  }
+
   /** The log is about to begin with this folder's data. */
   noteBeginning(log: string, epoch: number): void {
     this.keep({ log, begins: epoch });
@@ -145,6 +157,8 @@ export class NodeFolder {
   /** The file says where it is, from its next batch on: this node leads. */
   handOver(log: string): void {
     this.close();
+    const { gaveUp: _, ...state } = this.state;
+    this.state = state;
     this.keep({ joined: true, synced: null, log });
   }
 
@@ -179,13 +193,14 @@ export class NodeFolder {
   }
 
   private keep(change: Partial<NodeState>): void {
-    const { id, joined, synced, log = null, begins, replacing } = { ...this.state, ...change };
+    const { id, joined, synced, log = null, begins, gaveUp, replacing } = { ...this.state, ...change };
     this.state = {
       id,
       log,
       joined,
       synced: synced && placeOf(synced),
       ...(begins === undefined ? {} : { begins }),
+      ...(gaveUp === undefined ? {} : { gaveUp }),
       ...(replacing === undefined ? {} : { replacing: placeOf(replacing) }),
     };
     this.disk.writeText(nodeStatePath(this.databasePath), `${JSON.stringify(this.state)}\n`);

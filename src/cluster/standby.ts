@@ -3,6 +3,7 @@ import { StartupError } from "../kernel/errors.ts";
 import type { ListenOptions } from "../kernel/http/http.ts";
 import { admits, type MonitoringAccess } from "../kernel/http/system-routes.ts";
 import { EXPOSITION_CONTENT_TYPE, Metrics, renderMetrics } from "../kernel/metrics/metrics.ts";
+import type { EngineErrors } from "./commit-log.ts";
 import type { Follower } from "./follower.ts";
 import { declareNodeMetrics } from "./node-metrics.ts";
 
@@ -14,15 +15,20 @@ export class StandbyServer {
   /** @throws StartupError if the port is in use. */
   constructor(
     { host, port, tls }: ListenOptions,
-    private readonly follower: Pick<Follower, "leader" | "lag" | "position">,
+    private readonly follower: Pick<Follower, "leader" | "lag" | "position" | "elections">,
     private readonly access: MonitoringAccess,
+    errors: EngineErrors,
   ) {
-    declareNodeMetrics(this.metrics, () => ({
-      isLeading: false,
-      epoch: follower.leader?.epoch ?? null,
-      seq: follower.position?.seq ?? 0,
-      lag: follower.lag,
-    }));
+    declareNodeMetrics(this.metrics, {
+      errors,
+      elections: () => follower.elections,
+      place: () => ({
+        role: follower.position === null ? "empty" : "follower",
+        epoch: follower.leader?.epoch ?? null,
+        seq: follower.position?.seq ?? 0,
+        lag: follower.lag,
+      }),
+    });
     try {
       this.server = Bun.serve({
         hostname: host,
@@ -59,17 +65,19 @@ export class StandbyServer {
         headers: { "content-type": EXPOSITION_CONTENT_TYPE },
       });
     const advertised = leader?.advertise ?? null;
-    if (path === "/readyz")
-      return Response.json(
-        { status: "unavailable", role: "follower", leader: advertised, lag, seq: position?.seq ?? 0 },
-        { status: 503, headers },
-      );
+    if (path === "/readyz") {
+      const state = position === null ? "empty" : "following";
+      const details = { role: "follower", state, leader: advertised, lag, seq: position?.seq ?? 0 };
+      // For `operator` nobody is: without the database a follower knows no keys.
+      const isAdmitted = admits(this.access, false, request, socketAddress);
+      return Response.json({ status: "unavailable", ...(isAdmitted ? details : {}) }, { status: 503, headers });
+    }
     const message =
       advertised === null
         ? "This node follows, and no node leads now. Nothing was changed; try again in a moment."
         : `This node follows. The leader is ${advertised}. Nothing was changed.`;
     return Response.json(
-      { error: { code: "service_unavailable", message }, code: "service_unavailable" },
+      { error: { code: "not_leader", message }, code: "not_leader", leader: advertised, outcome: "none" },
       { status: 503, headers },
     );
   }

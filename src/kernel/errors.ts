@@ -26,6 +26,15 @@ const COMMON_CODES = {
   rate_limit_exceeded: [429, "Too many requests; retry after the seconds in `Retry-After`."],
   internal_error: [500, "An internal error of the server. Nothing was charged."],
   service_unavailable: [503, "The server cannot do this now. Nothing was changed."],
+  not_leader: [
+    503,
+    "This node of a cluster does not lead; `leader` is the URL of the one that does, or null. Nothing was changed.",
+  ],
+  unconfirmed: [
+    503,
+    "A node of a cluster could not confirm the request, whose outcome is unknown. Repeat it with the same `Idempotency-Key`.",
+  ],
+  read_only: [503, "The server cannot write, for example because its disk is full. Nothing was changed; reads are served."],
 } as const satisfies Record<string, ErrorMeaning>;
 
 /**
@@ -133,9 +142,11 @@ export class StartupError extends Error {
   }
 }
 
+const UNAVAILABLE: readonly ErrorCode[] = ["service_unavailable", "read_only", "unconfirmed"];
+
 /** Whether nothing was done because the database cannot be written now: on a full disk, say. */
 export function isUnavailable(error: unknown): boolean {
-  return error instanceof ApiError && error.code === "service_unavailable";
+  return error instanceof ApiError && UNAVAILABLE.includes(error.code);
 }
 
 /** The code of an error of the system or of SQLite, such as `ENOENT`; empty for one without. */

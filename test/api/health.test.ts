@@ -87,7 +87,14 @@ describe("access to health and metrics", () => {
     ["with a key that is none", { "X-Forwarded-For": "203.0.113.9", Authorization: "Bearer sm_none" }],
     ["with another scheme", { "X-Forwarded-For": "203.0.113.9", Authorization: "Basic b3A6b3A=" }],
   ];
-  const toStrangers: Record<Mode, number[]> = { loopback: NONE, health: HEALTH, operator: NONE, public: ALL };
+  /** A load balancer on another machine reads whether the server is ready. */
+  const READINESS = [404, 200, 404];
+  const toStrangers: Record<Mode, number[]> = {
+    loopback: READINESS,
+    health: HEALTH,
+    operator: NONE,
+    public: ALL,
+  };
 
   test.each(MODES)("%s: direct requests from this machine", async (mode) => {
     const server = serverOf(mode);

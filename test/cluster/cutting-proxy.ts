@@ -4,6 +4,7 @@ type Cut = "request" | "response" | null;
 /** Passes bytes on to a port of this machine, and can cut a connection in the middle of a call. */
 export class CuttingProxy {
   private cut: Cut = null;
+  private isMute = false;
   private readonly listener: Bun.TCPSocketListener<{ other: Promise<Bun.Socket> }>;
 
   constructor(private readonly target: number) {
@@ -36,6 +37,11 @@ export class CuttingProxy {
     this.cut = cut;
   }
 
+  /** From now on requests arrive, and no response comes back. */
+  mute(): void {
+    this.isMute = true;
+  }
+
   stop(): void {
     this.listener.stop(true);
   }
@@ -46,6 +52,7 @@ export class CuttingProxy {
       port: this.target,
       socket: {
         data: (other, bytes) => {
+          if (this.isMute) return;
           if (this.isCut("response", client)) other.end();
           else client.write(bytes);
         },

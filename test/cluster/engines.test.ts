@@ -63,6 +63,8 @@ async function confirmed<T>(call: () => Promise<T>): Promise<T> {
 /** A log whose calls are repeated until the engine confirms them. */
 function patient(log: CommitLog): CommitLog {
   return {
+    errors: log.errors,
+    space: () => confirmed(() => log.space()),
     prepare: () => log.prepare(),
     tryLead: (...given) => confirmed(() => log.tryLead(...given)),
     renew: (...given) => confirmed(() => log.renew(...given)),

@@ -2,6 +2,8 @@ import {
   CALL_MS_MAX,
   type ClusterNode,
   type CommitLog,
+  EngineErrors,
+  type EngineSpace,
   EngineUnavailable,
   type Leader,
   type LoggedEntry,
@@ -116,6 +118,8 @@ export class FakeEngine {
 
 /** The engine as one node reaches it. */
 export class FakeLog implements CommitLog {
+  readonly errors = new EngineErrors();
+
   constructor(
     private readonly engine: FakeEngine,
     private readonly world: World,
@@ -159,6 +163,9 @@ export class FakeLog implements CommitLog {
 
   async prepare(): Promise<void> {}
   async trim(): Promise<void> {}
+  async space(): Promise<EngineSpace> {
+    return { used: 0, quota: null };
+  }
   async identity(): Promise<string | null> {
     return null;
   }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Cleanup } from "../../scripts/processes/cleanup.ts";
+import { freePorts } from "../../scripts/processes/ports.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
 import { type CommitLog, EngineUnavailable } from "../../src/cluster/commit-log.ts";
 import { loadConfig } from "../../src/config.ts";
@@ -25,29 +26,51 @@ export interface NodeOptions {
   readonly masterKey?: string;
   /** Milliseconds by which its wall clock is ahead. */
   readonly aheadMs?: number;
+  /** Whether others reach it: it needs a port that is known before. */
+  readonly advertises?: boolean;
   readonly args?: readonly string[];
 }
 
 /** A node of a cluster in this process, from the start of its program to its end. */
 export class RunningNode {
   readonly log = new KeptLog();
+  readonly folder: string;
+  /** Where it is reached, if it advertises. */
+  readonly url: string;
   /** Settles when it leads and serves; null: it was stopped before. Rejects when it does not start. */
   readonly leading: Promise<Server | null>;
   private readonly stopAsked = Promise.withResolvers<void>();
   private stopping: Promise<void> | null = null;
+  private over = false;
 
   constructor(options: NodeOptions) {
-    const { commitLog, cell, folder, masterKey = MASTER_KEY, aheadMs = 0, args = [] } = options;
+    const { commitLog, cell, folder, masterKey = MASTER_KEY, aheadMs = 0, args = [], advertises } = options;
+    const port = advertises === true ? (freePorts(1)[0] ?? 0) : 0;
+    this.folder = folder;
+    this.url = `http://127.0.0.1:${port}`;
     const config = loadConfig(
       [
-        ...["--port", "0", "--data", folder, "--commit-log", commitLog, "--cell", cell],
+        ...(advertises === true ? ["--advertise", this.url] : []),
+        ...["--port", String(port), "--data", folder, "--commit-log", commitLog, "--cell", cell],
         ...["--lease-seconds", String(LEASE_SECONDS), "--allow-private-targets", "loopback", ...args],
       ],
       { NINEFOLD_MASTER_KEY: masterKey },
     );
     const clock = aheadMs === 0 ? createSystemClock() : aheadClock(aheadMs);
     this.leading = startNode(folder, config, this.stopAsked.promise, { log: this.log, clock });
-    this.leading.catch(() => undefined);
+    this.leading.then(
+      () => this.end(),
+      () => this.end(),
+    );
+  }
+
+  /** Whether it leads, has failed to start, or was stopped. */
+  isOver(): boolean {
+    return this.over;
+  }
+
+  private end(): void {
+    this.over = true;
   }
 
   /** The server, once it leads. */
@@ -135,9 +158,20 @@ export async function confirmed<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A client with the operator's key of a leader. */
-export function operatorOf(server: Server): Client {
-  return new Client(server.url, server.operator.key ?? "");
+/** A client with the operator's key of a leader, or with that of another client. */
+export function operatorOf(server: Server, known: Client | null = null): Client {
+  return new Client(server.url, known === null ? server.operator.key : known.key);
+}
+
+/** Waits until a node follows with a copy of the database that is at the end of the log. */
+export async function isFollowing(node: RunningNode): Promise<void> {
+  for (;;) {
+    const response = await fetch(`${node.url}/readyz`).catch(() => null);
+    const body = ((await response?.json().catch(() => null)) ?? {}) as { state?: string; lag?: number };
+    const { state, lag } = body;
+    if (state === "following" && lag === 0) return;
+    await Bun.sleep(POLL_MS);
+  }
 }
 
 /** What the files of a database are. */

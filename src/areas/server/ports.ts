@@ -45,9 +45,13 @@ export interface OptionValue {
 export interface ClusterState {
   readonly status: {
     readonly cell: string;
+    /** Id of the log. */
+    readonly log: string;
     readonly epoch: number;
     readonly seq: number;
     readonly isTrusted: boolean;
+    /** Bytes that the log takes, and may take, in its engine. */
+    readonly space: { readonly used: number; readonly quota: number | null } | null;
     readonly nodes: readonly {
       readonly id: string;
       readonly advertise: string | null;

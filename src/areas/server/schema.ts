@@ -150,6 +150,23 @@ export const ServerStatus = named("ServerStatus", {
       }),
       epoch: Type.Integer({ description: "Number of the leader's term.", examples: [3] }),
       entry: Type.Integer({ description: "Last entry of the commit log.", examples: [41_200] }),
+      log_id: Type.String({
+        description: "Random id of the commit log.",
+        examples: ["5f0c7c1f0f1d4a0b8f3a1c2d3e4f5a6b"],
+      }),
+      log_bytes: orNull(
+        Type.Integer({
+          description:
+            "Space that the commit log takes in its engine, in bytes; in etcd, with everything else that it stores. Null before it was read.",
+          examples: [8_400_000],
+        }),
+      ),
+      log_bytes_max: orNull(
+        Type.Integer({
+          description: "Space that the engine may take, in bytes. Null without a quota.",
+          examples: [2_147_483_648],
+        }),
+      ),
       nodes: Type.Array(
         Type.Object({
           node_id: Type.String(),

@@ -118,13 +118,16 @@ export class ServerService {
   private cluster(): ServerStatus["cluster"] {
     const { cluster } = this.deps;
     if (cluster === null) return null;
-    const { cell, epoch, seq, isTrusted, nodes } = cluster.status;
+    const { cell, log, epoch, seq, isTrusted, space, nodes } = cluster.status;
     return {
       cell,
       role: "leader",
       confirmed: isTrusted,
       epoch,
       entry: seq,
+      log_id: log,
+      log_bytes: space?.used ?? null,
+      log_bytes_max: space?.quota ?? null,
       nodes: nodes.map(({ id, advertise, synced, at }) => ({
         node_id: id,
         advertise,

@@ -240,6 +240,12 @@ export interface ServerStatus {
     epoch: number;
     /** Last entry of the commit log. */
     entry: number;
+    /** Random id of the commit log. */
+    log_id: string;
+    /** Space that the commit log takes in its engine, in bytes; in etcd, with everything else that it stores. Null before it was read. */
+    log_bytes: number | null;
+    /** Space that the engine may take, in bytes. Null without a quota. */
+    log_bytes_max: number | null;
     /** The other nodes, as they reported last. */
     nodes: {
       node_id: string;
@@ -3985,6 +3991,7 @@ export type ErrorCode =
   | "monitor_slug_taken"
   | "no_meter"
   | "not_found"
+  | "not_leader"
   | "notary.fork_detected"
   | "notary.inconsistent"
   | "page_limit_exceeded"
@@ -3992,6 +3999,7 @@ export type ErrorCode =
   | "project_limit_exceeded"
   | "rate_limit_exceeded"
   | "rate_limited"
+  | "read_only"
   | "request_too_large"
   | "revoked"
   | "schedule_limit_exceeded"
@@ -3999,6 +4007,7 @@ export type ErrorCode =
   | "service_unavailable"
   | "timeout"
   | "unauthorized"
+  | "unconfirmed"
   | "usage_exceeded"
   | "validation_error";
 
@@ -4012,6 +4021,10 @@ export interface KnownExtras {
   user_id?: string;
   /** With `insufficient_balance`: the meter, for a meter balance. */
   meter_id?: string;
+  /** With `not_leader`: URL of the node that leads; null if none does, or it has none. */
+  leader?: string | null;
+  /** With `not_leader`: `none`, nothing was changed. With `unconfirmed`: `unknown`. */
+  outcome?: "none" | "unknown";
   /** With `service_unavailable`: the request took effect, but its outcome could not be stored. */
   carried_out?: true;
   /** With `bucket_name_taken`: ID of the bucket that has the name. With `endpoint_in_use`: ID of a bucket that delivers to the endpoint. */

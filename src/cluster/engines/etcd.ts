@@ -5,6 +5,9 @@ import {
   CALL_MS_MAX,
   type ClusterNode,
   type CommitLog,
+  type EngineErrorKind,
+  EngineErrors,
+  type EngineSpace,
   EngineUnavailable,
   type Leader,
   type LoggedEntry,
@@ -12,6 +15,7 @@ import {
   LogTrimmed,
   type NodeReport,
   PlaceTaken,
+  unreachable,
 } from "../commit-log.ts";
 import { EtcdPut } from "./etcd-put.ts";
 
@@ -35,6 +39,11 @@ const VERSION_MIN = "3.4.0";
 /** Longest wait for a login: etcd makes the comparison of passwords slow on purpose. */
 const LOGIN_MS_MAX = 2_000;
 const UNAUTHORIZED = 401;
+const QUOTA = /^etcd_server_quota_backend_bytes (\S+)$/m;
+/** etcd's own default of `--quota-backend-bytes`. */
+const QUOTA_BYTES_DEFAULT = 2 * 1024 ** 3;
+/** Statuses of a gateway whose server has no leader, or no connection to it. */
+const UNREACHABLE = [502, 503, 504];
 
 /** Where etcd is. */
 export interface EtcdAddress {
@@ -65,12 +74,14 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** A commit log in etcd, through its JSON gateway. All keys of a cell begin with `ninefold/<cell>/`. */
 export class EtcdLog implements CommitLog {
+  readonly errors = new EngineErrors();
   private readonly client: OutboundClient;
   private readonly puts: EtcdPut;
   /** The endpoint that responded last. */
   private current = 0;
   private lease: string | null = null;
   private token: string | null = null;
+  private quota: number | null = null;
   private isClosed = false;
 
   constructor(
@@ -89,7 +100,7 @@ export class EtcdLog implements CommitLog {
         throw new StartupError(`etcd ${version} is too old: ${VERSION_MIN} or later is required.`);
     } catch (error) {
       if (error instanceof StartupError) throw error;
-      throw new StartupError(`The commit log cannot be reached: ${errorText(error)}. Check --commit-log.`);
+      throw unreachable(error);
     }
   }
 
@@ -214,6 +225,25 @@ export class EtcdLog implements CommitLog {
     return first === undefined || last === undefined
       ? null
       : { first: this.seqOf(first), last: this.seqOf(last) };
+  }
+
+  async space(): Promise<EngineSpace> {
+    const status = (await this.call("/v3/maintenance/status", {})) as { readonly dbSizeInUse?: string };
+    this.quota ??= await this.readQuota();
+    return { used: Number(status.dbSizeInUse ?? 0), quota: this.quota };
+  }
+
+  /** Only its metrics say it in all releases. Null: they cannot be read now. */
+  private async readQuota(): Promise<number | null> {
+    const outcome = await this.client.send({
+      ...this.request("/metrics", {}),
+      method: "GET",
+      body: null,
+      timeoutMs: READ_MS_MAX,
+    });
+    if (!outcome.answered || outcome.status !== 200) return null;
+    const [, bytes = "0"] = QUOTA.exec(Buffer.from(outcome.body).toString("latin1")) ?? [];
+    return Number(bytes) || QUOTA_BYTES_DEFAULT;
   }
 
   async identity(): Promise<string | null> {
@@ -369,6 +399,7 @@ export class EtcdLog implements CommitLog {
   /** Tries each endpoint once, beginning with the one that responded last. */
   private async call(path: string, body: Json, timeoutMs = CALL_MS_MAX): Promise<Json> {
     let failure = "";
+    let kind: EngineErrorKind = "unreachable";
     let mayLogInAgain = true;
     let tries = this.address.endpoints.length;
     while (tries > 0) {
@@ -381,6 +412,7 @@ export class EtcdLog implements CommitLog {
       const outcome = await this.client.send({ ...this.request(path, body), timeoutMs });
       if (outcome.answered && outcome.status === 200 && !outcome.truncated) return parsed(outcome.body);
       failure = outcome.answered ? refusalIn(outcome.body, outcome.status) : outcome.failure.message;
+      kind = outcome.answered ? kindOf(failure, outcome.status) : "unreachable";
       if (outcome.answered && outcome.status === UNAUTHORIZED && this.token !== null) {
         // The token of a user ends with time, or with a restart of etcd: the same server gives another one.
         this.token = null;
@@ -388,7 +420,7 @@ export class EtcdLog implements CommitLog {
         mayLogInAgain = false;
       } else this.current += 1;
     }
-    throw new EngineUnavailable(`etcd: ${failure}`);
+    throw this.errors.count(new EngineUnavailable(`etcd: ${failure}`, kind));
   }
 
   /** Gets a token where a user is configured. Returns why there is none. */
@@ -462,6 +494,11 @@ function bytesOf({ value = "" }: KeyValue): Buffer {
 
 function readJson<T>(found: KeyValue | undefined): T | null {
   return found === undefined ? null : (JSON.parse(bytesOf(found).toString("utf8")) as T);
+}
+
+function kindOf(reason: string, status: number): EngineErrorKind {
+  if (reason.includes("database space exceeded")) return "no_space";
+  return UNREACHABLE.includes(status) ? "unreachable" : "rejected";
 }
 
 function parsed(body: Uint8Array): Json {

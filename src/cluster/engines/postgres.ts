@@ -6,6 +6,8 @@ import {
   type ClusterNode,
   type CommitLog,
   type EngineErrorKind,
+  EngineErrors,
+  type EngineSpace,
   EngineUnavailable,
   type Leader,
   type LoggedEntry,
@@ -13,6 +15,7 @@ import {
   LogTrimmed,
   type NodeReport,
   PlaceTaken,
+  unreachable,
 } from "../commit-log.ts";
 
 /** How often a follower looks for new entries. */
@@ -90,6 +93,7 @@ interface LeaseRow {
  * node takes the lease of another one only after it has seen the same renewal for a whole lease by its own clock.
  */
 export class PostgresLog implements CommitLog {
+  readonly errors = new EngineErrors();
   /** Connections to the primary; rejected if none was found. */
   private pool: Promise<SQL> | null = null;
   private current = 0;
@@ -117,7 +121,7 @@ export class PostgresLog implements CommitLog {
       }, APPEND_MS_MAX);
     } catch (error) {
       if (error instanceof StartupError) throw error;
-      throw new StartupError(`The commit log cannot be reached: ${errorText(error)}. Check --commit-log.`);
+      throw unreachable(error);
     }
   }
 
@@ -151,7 +155,7 @@ export class PostgresLog implements CommitLog {
           current_setting('synchronous_standby_names') AS standbys`) as Settings[];
       const [settings] = rows;
       if (settings !== undefined && !this.keepsCommits(settings))
-        throw new EngineUnavailable(NOT_DURABLE, "not_durable");
+        throw this.errors.count(new EngineUnavailable(NOT_DURABLE, "not_durable"));
       return settings !== undefined;
     }, APPEND_MS_MAX);
   }
@@ -228,6 +232,13 @@ export class PostgresLog implements CommitLog {
       return row === undefined || row.first === null
         ? null
         : { first: Number(row.first), last: Number(row.last) };
+    });
+  }
+
+  space(): Promise<EngineSpace> {
+    return this.run(async (sql) => {
+      const [row] = (await sql`SELECT pg_total_relation_size('nf_log')::text AS used`) as [{ used: string }];
+      return { used: Number(row.used), quota: null };
     });
   }
 
@@ -340,7 +351,7 @@ export class PostgresLog implements CommitLog {
         this.disconnect();
         this.current += 1;
       }
-      throw new EngineUnavailable(`PostgreSQL: ${errorText(error)}`, kindOf(error));
+      throw this.errors.count(new EngineUnavailable(`PostgreSQL: ${errorText(error)}`, kindOf(error)));
     } finally {
       cancel();
     }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { rejectionBy } from "../errors.ts";
+import { ApiError, rejectionBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
@@ -20,6 +20,8 @@ import { Reply, reply } from "./responses/response.ts";
 export interface Monitoring {
   /** Lets a call to a monitoring endpoint pass. @throws ApiError `not_found` */
   readonly gate: (call: OpenCall) => void;
+  /** Whether a call to the readiness may read why the server is not ready. @throws ApiError `not_found` if it may read nothing. */
+  readonly readsDetails: (call: OpenCall) => boolean;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   /** Where the description of the API says that this server is; null for the origin that serves it. */
@@ -35,7 +37,7 @@ type OpenApiDocument = Static<typeof OpenApiDocument>;
 const Status = Type.Object({ status: Type.String() });
 
 /** What belongs to no area: the ping, the description of the API, health and metrics. */
-export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }: Monitoring) {
+export function systemRoutes(http: Http, { gate, readsDetails, readiness, metrics, publicUrl }: Monitoring) {
   let text: Promise<Uint8Array<ArrayBuffer>> | undefined;
   const document = asset({
     contentType: "application/json",
@@ -88,8 +90,9 @@ export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }
     .get(
       "/readyz",
       async ({ call }) => {
-        gate(call);
-        await readiness.assertReady();
+        if (readsDetails(call)) await readiness.assertReady();
+        else if (!(await isReady(readiness)))
+          throw new ApiError("service_unavailable", "The server is not ready.", { retryAfterSeconds: 1 });
         return { status: "ready" };
       },
       {
@@ -112,10 +115,20 @@ export function systemRoutes(http: Http, { gate, readiness, metrics, publicUrl }
     );
 }
 
+async function isReady(readiness: Readiness): Promise<boolean> {
+  return readiness.assertReady().then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ApiError) return false;
+      throw error;
+    },
+  );
+}
+
 /**
  * The clients that may use the monitoring endpoints, in addition to the operator.
  *
- * - `loopback`: requests that come straight from this machine;
+ * - `loopback`: requests that come straight from this machine; everyone reads whether the server is ready, without the reason;
  * - `health`: everyone reads the health, and this machine the metrics;
  * - `operator`: nobody else;
  * - `public`: everyone.
@@ -138,12 +151,25 @@ const OPERATOR_ONLY = operationOf({
 });
 
 /** Decides who may read health and metrics. Everybody else reads what stands at any path that is not there. */
-export function monitoringGate(access: MonitoringAccess, guard: Guard, paths: Paths): Monitoring["gate"] {
-  return (call) => {
-    const { operation, request, socketAddress } = call;
-    if (admits(access, operation.name === "metrics.read", request, socketAddress)) return;
-    const refusal = rejectionBy(() => guard.authorize(guard.authenticate(call), OPERATOR_ONLY));
-    if (refusal !== null) throw paths.refusal(request.method, pathOf(request.url));
+export function monitoringGate(
+  access: MonitoringAccess,
+  guard: Guard,
+  paths: Paths,
+): Pick<Monitoring, "gate" | "readsDetails"> {
+  const isAdmitted = (call: OpenCall): boolean =>
+    admits(access, call.operation.name === "metrics.read", call.request, call.socketAddress) ||
+    rejectionBy(() => guard.authorize(guard.authenticate(call), OPERATOR_ONLY)) === null;
+  const refusalOf = ({ request }: OpenCall): ApiError => paths.refusal(request.method, pathOf(request.url));
+  return {
+    gate: (call) => {
+      if (!isAdmitted(call)) throw refusalOf(call);
+    },
+    readsDetails: (call) => {
+      if (isAdmitted(call)) return true;
+      // A load balancer on another machine needs no more than this.
+      if (access === "operator") throw refusalOf(call);
+      return false;
+    },
   };
 }
 

@@ -76,7 +76,11 @@ export class ClockTrust {
 
   /** Notes the time, and continues to do so regularly. A server starts on a full disk, too. */
   async start(): Promise<void> {
-    this.stopListening = this.clock.onWallSet(() => this.look());
+    // Noted at once: after a crash, what was stored with the new time would seem to be from the future, or long past.
+    this.stopListening = this.clock.onWallSet(() => {
+      this.look();
+      this.clock.track(this.tryNote());
+    });
     await this.tryNote();
     this.noteLater();
   }

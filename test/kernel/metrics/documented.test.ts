@@ -3,7 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../../package.json" with { type: "json" };
 import { declareArchiveMetrics } from "../../../src/archive/archive.ts";
-import { declareNodeMetrics } from "../../../src/cluster/node-metrics.ts";
+import { EngineErrors } from "../../../src/cluster/commit-log.ts";
+import { declareLeaderMetrics, declareNodeMetrics } from "../../../src/cluster/node-metrics.ts";
+import { Histogram } from "../../../src/kernel/metrics/instruments.ts";
 import { declareKernelMetrics } from "../../../src/kernel/metrics/kernel-metrics.ts";
 import type { Family } from "../../../src/kernel/metrics/metrics.ts";
 import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
@@ -28,7 +30,12 @@ afterAll(() => server.stop());
 function optionalFamilies(): readonly Family[] {
   const metrics = new Metrics();
   declareArchiveMetrics({ metrics }, { status: {} } as never);
-  declareNodeMetrics(metrics, () => ({ isLeading: true, epoch: 1, seq: 1, lag: 0 }));
+  declareNodeMetrics(metrics, {
+    errors: new EngineErrors(),
+    elections: () => 1,
+    place: () => ({ role: "leader", epoch: 1, seq: 1, lag: 0 }),
+  });
+  declareLeaderMetrics(metrics, { appendSeconds: new Histogram([1]) } as never, {} as never);
   return metrics.families;
 }
 

@@ -102,6 +102,16 @@ function errorSchema() {
         }),
       ),
       ...BALANCE_EXTRAS,
+      leader: Type.Optional(
+        Type.Union([Type.String(), Type.Null()], {
+          description: "With `not_leader`: URL of the node that leads; null if none does, or it has none.",
+        }),
+      ),
+      outcome: Type.Optional(
+        Type.Union([Type.Literal("none"), Type.Literal("unknown")], {
+          description: "With `not_leader`: `none`, nothing was changed. With `unconfirmed`: `unknown`.",
+        }),
+      ),
       carried_out: Type.Optional(
         Type.Literal(true, {
           description:

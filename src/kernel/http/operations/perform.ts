@@ -1,5 +1,5 @@
 import type { AuditedRequest, AuditTrail, OperationAudit } from "../../audit/trail.ts";
-import { ApiError } from "../../errors.ts";
+import { ApiError, isUnavailable } from "../../errors.ts";
 import { isUnlimited } from "../../limits/tiers.ts";
 import type { ProjectActivity } from "../../projects/activity.ts";
 import type { Changes } from "../../projects/changes.ts";
@@ -323,7 +323,7 @@ function interimResponse<C, R, T extends object>(
 ): T {
   if (!(error instanceof ApiError)) throw error;
   if (phases.interim !== undefined) return phases.interim(claim);
-  if (error.code !== "service_unavailable") throw error;
+  if (!isUnavailable(error)) throw error;
   throw new ApiError(
     "service_unavailable",
     "The request was carried out and charged, but its result could not be stored. " +

@@ -98,6 +98,11 @@ export class EntrySource implements BatchFollower {
     else this.deliver(pages);
   }
 
+  /** From here on every batch is rejected: what would be committed could not be confirmed to anybody. */
+  rejectBatches(reason: string): void {
+    this.failed ??= new StorageFailure(reason);
+  }
+
   beforeBatch(): void {
     this.confirmation = null;
     if (this.failed !== null) throw this.failed;

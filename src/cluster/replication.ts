@@ -1,0 +1,259 @@
+import { open } from "node:fs/promises";
+import { errorText, StartupError } from "../kernel/errors.ts";
+import type { Logger } from "../kernel/log.ts";
+import { type Entry, encodeEntry } from "../kernel/storage/replication/entry.ts";
+import type { EntrySource } from "../kernel/storage/replication/entry-source.ts";
+import { type Cancel, monotonicMs, realTimeout } from "../kernel/time/clock.ts";
+import type { BaseServer } from "./base.ts";
+import {
+  type CommitLog,
+  type EngineSpace,
+  EngineUnavailable,
+  type LogRange,
+  type NodeReport,
+} from "./commit-log.ts";
+import type { Leadership } from "./leadership.ts";
+import { type Membership, REPORT_MS } from "./membership.ts";
+
+/** Newest entries that are never trimmed: a follower that restarts reads them instead of a new copy. */
+export const ENTRIES_KEPT_MIN = 1_000;
+/** Bytes of entries that are kept for nodes that do not have them: what an outage of an hour leaves at 70 KB/s. */
+export const BYTES_KEPT_MAX = 256 * 1024 * 1024;
+/** Part of an engine's quota that entries may take: etcd needs as much again until it has compacted them. */
+const QUOTA_PART_MAX = 0.25;
+
+/** How a leader and its cluster are. */
+export interface ClusterStatus {
+  readonly cell: string;
+  /** Id of the log. */
+  readonly log: string;
+  readonly epoch: number;
+  /** Last entry of the commit log on this node. */
+  readonly seq: number;
+  /** Whether this node can confirm now that it leads. */
+  readonly isTrusted: boolean;
+  /** Space of the engine, as it was seen last. */
+  readonly space: EngineSpace | null;
+  /** The other nodes, as they reported last. */
+  readonly nodes: readonly NodeReport[];
+}
+
+/** What the replication of a leader needs. */
+export interface ReplicationParts {
+  readonly cell: string;
+  readonly log: CommitLog;
+  readonly leadership: Leadership;
+  readonly membership: Membership;
+  readonly base: BaseServer;
+  readonly entries: EntrySource;
+  readonly entryKey: Uint8Array;
+  /** Id of the log. */
+  readonly logId: string;
+  readonly leaseMs: number;
+  /** The write-ahead log of the database. */
+  readonly logPath: string;
+  /** Writes something. Resolves to null, or to why that is not possible now. Called only after a commit has failed. */
+  readonly probe: () => Promise<string | null>;
+  /** The state of the last commit. */
+  readonly commits: { readonly failing: string | null };
+  readonly logger: Logger;
+}
+
+/** Sends each batch of a leader to the log, trims the log, and notices when another node should lead. */
+export class Replication {
+  /** Resolves when an operator asks this node to let another one lead. */
+  readonly askedToHandOver: Promise<void>;
+  private readonly handOverAsked: () => void;
+  private cancelLook: Cancel = () => undefined;
+  /** Bytes of the entries that this leader has appended since the log was trimmed last. */
+  private bytesSinceTrim = 0;
+  /** Bytes of the newest entries of this leader, at least the last {@link ENTRIES_KEPT_MIN}. */
+  private readonly newestBytes: number[] = [];
+  /** The nodes for which the log is not kept any longer, by id. */
+  private readonly leftBehind = new Set<string>();
+  private hasWarnedOfSpace = false;
+  private problem: string | null = null;
+  private isStopped = false;
+  private reports: readonly NodeReport[] = [];
+  private space: EngineSpace | null = null;
+  private successorsNow = 0;
+  /** Since when nothing could be committed (monotonic); null: it can. */
+  private failingSince: number | null = null;
+
+  constructor(private readonly parts: ReplicationParts) {
+    ({ promise: this.askedToHandOver, resolve: this.handOverAsked } = Promise.withResolvers<void>());
+    parts.leadership.hasSuccessor = () => this.hasSuccessor;
+    parts.leadership.onEnded = () => parts.entries.rejectBatches("this node does not lead any more");
+    parts.entries.onEntry((entry) => this.send(entry));
+    this.look();
+  }
+
+  /** Entries that no second node has on its disk. */
+  get lag(): number {
+    const best = Math.max(0, ...this.reports.map(({ synced }) => synced));
+    return Math.max(0, this.parts.entries.position.seq - best);
+  }
+
+  /** Other nodes that could lead. */
+  get successors(): number {
+    return this.successorsNow;
+  }
+
+  private get hasSuccessor(): boolean {
+    return this.successorsNow > 0;
+  }
+
+  /** Space of the engine, as it was seen last. */
+  get engineSpace(): EngineSpace | null {
+    return this.space;
+  }
+
+  get status(): ClusterStatus {
+    const { entries, leadership, cell, logId: log } = this.parts;
+    const { epoch, seq } = entries.position;
+    const { isTrusted } = leadership;
+    return { cell, log, epoch, seq, isTrusted, space: this.space, nodes: this.reports };
+  }
+
+  /** Waits for what is being sent, and lets another node lead. */
+  async finish(): Promise<void> {
+    this.endLooks();
+    await this.parts.leadership.handOver();
+    this.parts.log.close();
+  }
+
+  /** Ends without waiting for anything: nothing is committed or appended any more. */
+  close(): void {
+    this.endLooks();
+    this.parts.leadership.close();
+  }
+
+  private endLooks(): void {
+    this.isStopped = true;
+    this.cancelLook();
+    this.parts.base.close();
+  }
+
+  private send(entry: Entry): void {
+    const { entries, leadership, entryKey } = this.parts;
+    const parts = [...encodeEntry(entry, entryKey)];
+    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    this.bytesSinceTrim += bytes;
+    this.newestBytes.push(bytes);
+    if (this.newestBytes.length > 2 * ENTRIES_KEPT_MIN) this.newestBytes.splice(0, ENTRIES_KEPT_MIN);
+    entries.confirmation = leadership.append({ seq: entry.seq, epoch: entry.epoch, parts });
+  }
+
+  private look(): void {
+    this.cancelLook = realTimeout(REPORT_MS, () => {
+      Promise.all([this.lookAtDisk(), this.lookAtLog()])
+        .catch((error: unknown) => this.note(error))
+        .finally(() => {
+          if (!this.isStopped) this.look();
+        });
+    });
+  }
+
+  /** A leader that cannot write lets a node lead that can. */
+  private async lookAtDisk(): Promise<void> {
+    const { commits, probe, leadership, leaseMs } = this.parts;
+    const problem = commits.failing === null ? null : await probe();
+    if (problem === null) {
+      this.failingSince = null;
+      return;
+    }
+    this.failingSince ??= monotonicMs();
+    if (this.hasSuccessor && monotonicMs() - this.failingSince >= leaseMs) await leadership.giveUp(problem);
+  }
+
+  private async lookAtLog(): Promise<void> {
+    const { log, leadership, membership, entries } = this.parts;
+    const { seq } = entries.position;
+    await this.sync();
+    // An engine without space takes no report, and lets the log be trimmed.
+    const failure = await membership.report({ applied: seq, synced: seq }).catch((error: unknown) => error);
+    if (failure instanceof StartupError) throw failure;
+    this.reports = await membership.others();
+    const range = await log.range();
+    this.successorsNow = this.reports.filter((node) => membership.couldLead(node, range)).length;
+    this.space = await log.space();
+    if (range !== null) await this.trim(range, seq);
+    if (failure !== undefined) throw failure;
+    if (await log.isAskedToHandOver(leadership.epoch)) this.handOverAsked();
+    this.note(null);
+  }
+
+  /**
+   * Deletes the entries that every node has on its disk. Nodes that are too far behind, such as one that is off for long, copy the
+   * database instead: an engine without space would stop the leader.
+   */
+  private async trim({ first }: LogRange, seq: number): Promise<void> {
+    const newest = seq - this.entriesKept;
+    // The log is of no use to a node that lacks what was before its beginning.
+    const needing = this.reports.filter(({ synced }) => synced >= first - 1);
+    const needed = Math.min(newest, ...needing.map(({ synced }) => synced));
+    const isFull = this.isOverLimit;
+    const through = isFull ? newest : needed;
+    if (isFull) this.warnOfNodesBehind(through);
+    if (through < first) return;
+    await this.parts.log.trim(through);
+    this.bytesSinceTrim = 0;
+    for (const { id, synced } of this.reports) if (synced >= through) this.leftBehind.delete(id);
+  }
+
+  /** Bytes that the entries may take. */
+  private get bytesMax(): number {
+    const quota = this.space?.quota ?? null;
+    return quota === null ? BYTES_KEPT_MAX : Math.min(BYTES_KEPT_MAX, quota * QUOTA_PART_MAX);
+  }
+
+  /** Whether the entries take more than they may, or the whole engine more than twice as much. */
+  private get isOverLimit(): boolean {
+    const { used = 0, quota = null } = this.space ?? {};
+    return this.bytesSinceTrim > this.bytesMax || (quota !== null && used > quota * QUOTA_PART_MAX * 2);
+  }
+
+  /** How many of the newest entries are never trimmed: fewer, where they are large. */
+  private get entriesKept(): number {
+    let bytes = 0;
+    for (let count = 0; count < Math.min(ENTRIES_KEPT_MIN, this.newestBytes.length); count += 1) {
+      bytes += this.newestBytes.at(-1 - count) ?? 0;
+      if (bytes > this.bytesMax / 2) return Math.max(1, count);
+    }
+    return ENTRIES_KEPT_MIN;
+  }
+
+  private warnOfNodesBehind(through: number): void {
+    for (const { id, advertise, synced } of this.reports) {
+      if (synced >= through || this.leftBehind.has(id)) continue;
+      this.leftBehind.add(id);
+      this.parts.logger.warn(
+        "the commit log is not kept for a node any longer, which copies the database when it is back: until then this is the only " +
+          "machine with all data, if no other node has it. If the node is gone for good: ninefold cluster forget",
+        { node: advertise ?? id, entry: synced },
+      );
+    }
+  }
+
+  /** Logs a problem with the log once, however often it is met before another one, or none. */
+  private note(error: unknown): void {
+    const { leadership, logger } = this.parts;
+    if (error instanceof StartupError) {
+      leadership.end(error.message);
+      return;
+    }
+    const isFull = error instanceof EngineUnavailable && error.kind === "no_space";
+    const problem = error === null ? null : errorText(error);
+    if (problem !== null && problem !== this.problem && !leadership.isEnded)
+      logger.warn("the commit log could not be looked after", { error: problem });
+    if (isFull && !this.hasWarnedOfSpace) leadership.noteFullEngine();
+    this.hasWarnedOfSpace = isFull;
+    this.problem = problem;
+  }
+
+  /** Everything that is committed is on this disk afterwards: in the write-ahead log, or in the file. */
+  private async sync(): Promise<void> {
+    await using file = await open(this.parts.logPath, "r");
+    await file.datasync();
+  }
+}
