@@ -110,7 +110,8 @@ export async function startNode(
       stopped,
     });
     return (
-      leading && startLocked(folder, config, { ...parts, clock: leading.clockOf(clock), log: logger }, leading)
+      leading &&
+      startLocked(folder, config, { ...parts, clock: leading.clockOf(clock), log: logger }, leading)
     );
   });
 }
@@ -317,7 +318,9 @@ async function stopLeader(
   };
   if ((await Promise.race([orderly(), late])) === "late") {
     replication.close();
-    kernel.log.warn("the commit log does not confirm the last changes: the process ends, and their outcome is unknown");
+    kernel.log.warn(
+      "the commit log does not confirm the last changes: the process ends, and their outcome is unknown",
+    );
     return;
   }
   closeKernel(kernel);

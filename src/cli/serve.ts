@@ -63,7 +63,9 @@ export async function serve(given: Given): Promise<number> {
 
 function noteHangup({ logLevel, logFormat }: Config): void {
   const log = createLogger(createSystemClock(), { level: logLevel, format: logFormat });
-  log.warn("SIGHUP is ignored: configuration and certificates are read at the start. Restart the server to read them again.");
+  log.warn(
+    "SIGHUP is ignored: configuration and certificates are read at the start. Restart the server to read them again.",
+  );
 }
 
 /** Prepares the output of a server that is about to be ready. The result throws StartupError when it cannot be written. */

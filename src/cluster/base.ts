@@ -34,7 +34,7 @@ const IDLE_MS_MAX = 10_000;
 const RETRY_MS = 500;
 /** A copy that nobody has read for so long is deleted. */
 const COPY_IDLE_MS = 60_000;
-/** A copy that is older is not begun again: the log may not go back to it. */
+/** A copy that is older is not begun again: a new one leaves less to apply. */
 const COPY_AGE_MS_MAX = 60_000;
 /** How often the progress of a copy is logged. */
 const PROGRESS_MS = 10_000;
@@ -62,6 +62,8 @@ interface ReadyCopy extends Manifest {
 
 /** Serves copies of the leader's database. */
 export class BaseServer {
+  /** First entry of the log, as far as is known: a copy that is older is of no use. */
+  logFirst = 0;
   private readonly verifier: RequestVerifier;
   private copy: ReadyCopy | null = null;
   private isMaking = false;
@@ -103,7 +105,7 @@ export class BaseServer {
   }
 
   private begin(responseKey: Uint8Array): Response {
-    if (this.copy !== null && monotonicMs() - this.copy.madeAt < COPY_AGE_MS_MAX) {
+    if (this.copy !== null && this.isUsable(this.copy)) {
       const { copy, position, bytes, sha256 } = this.copy;
       const text = JSON.stringify({ copy, position, bytes, sha256 } satisfies Manifest);
       this.keepFor(COPY_IDLE_MS);
@@ -116,6 +118,10 @@ export class BaseServer {
     }
     if (!this.isMaking) void this.make();
     return new Response(null, { status: 202 });
+  }
+
+  private isUsable({ madeAt, position }: ReadyCopy): boolean {
+    return monotonicMs() - madeAt < COPY_AGE_MS_MAX && position.seq >= this.logFirst - 1;
   }
 
   private async make(): Promise<void> {

@@ -11,8 +11,8 @@ import { createVault } from "../kernel/secrets/vault.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { ENTRY_KEY_PURPOSE } from "../kernel/storage/replication/entry.ts";
 import { type Clock, monotonicMs, realDelay } from "../kernel/time/clock.ts";
-import { ClockComparison, continuedClock } from "./clock-comparison.ts";
 import { BASE_PATH, BaseServer, fetchBase } from "./base.ts";
+import { ClockComparison, continuedClock } from "./clock-comparison.ts";
 import { type ClusterNode, type CommitLog, EngineUnavailable } from "./commit-log.ts";
 import { EtcdLog } from "./engines/etcd.ts";
 import { PostgresLog } from "./engines/postgres.ts";
@@ -96,7 +96,12 @@ export class LeadingNode {
   }
 
   /** Sends every batch to the log from now on. */
-  replicate({ entries, db, writer, metrics }: Pick<Kernel, "entries" | "db" | "writer" | "metrics">): Replication {
+  replicate({
+    entries,
+    db,
+    writer,
+    metrics,
+  }: Pick<Kernel, "entries" | "db" | "writer" | "metrics">): Replication {
     if (entries === null) throw new Error("the kernel makes no entries");
     const { leadership, parts, lead } = this;
     const probe = new WriteProbe(db, writer);
@@ -199,7 +204,18 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
           "the clocks (NTP)",
         { ahead_ms: -differenceMs },
       );
-    return new LeadingNode(lead, { cell, node, log, membership, base, entryKey, leaseMs, elections, logger, differenceMs });
+    return new LeadingNode(lead, {
+      cell,
+      node,
+      log,
+      membership,
+      base,
+      entryKey,
+      leaseMs,
+      elections,
+      logger,
+      differenceMs,
+    });
   } finally {
     await standby.stop();
   }

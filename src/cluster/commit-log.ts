@@ -81,7 +81,12 @@ export function unreachable(error: unknown): EngineUnavailable {
 
 /** Counts the calls that an engine did not confirm. */
 export class EngineErrors {
-  readonly counts: Record<EngineErrorKind, number> = { unreachable: 0, rejected: 0, no_space: 0, not_durable: 0 };
+  readonly counts: Record<EngineErrorKind, number> = {
+    unreachable: 0,
+    rejected: 0,
+    no_space: 0,
+    not_durable: 0,
+  };
 
   /** Counts an error, and returns it. */
   count(error: EngineUnavailable): EngineUnavailable {

@@ -514,7 +514,9 @@ export class Follower {
     try {
       this.parts.folder.noteGivenUp();
     } catch (error) {
-      this.parts.logger.warn("it could not be noted that this node lets others lead", { error: errorText(error) });
+      this.parts.logger.warn("it could not be noted that this node lets others lead", {
+        error: errorText(error),
+      });
     }
   }
 

@@ -313,7 +313,9 @@ export class Leadership {
   /** Another node leads, or another process is this node: nothing may leave this one any more. */
   end(reason: string): void {
     if (this.isDeposed || this.isOver) return;
-    this.parts.logger.warn("this node does not lead any more: its process ends, and the next one follows", { reason });
+    this.parts.logger.warn("this node does not lead any more: its process ends, and the next one follows", {
+      reason,
+    });
     this.isDeposed = true;
     this.trustedUntil = 0;
     this.close();

@@ -16,9 +16,9 @@ import type { Leadership } from "./leadership.ts";
 import { type Membership, REPORT_MS } from "./membership.ts";
 
 /** Newest entries that are never trimmed: a follower that restarts reads them instead of a new copy. */
-export const ENTRIES_KEPT_MIN = 1_000;
+const ENTRIES_KEPT_MIN = 1_000;
 /** Bytes of entries that are kept for nodes that do not have them: what an outage of an hour leaves at 70 KB/s. */
-export const BYTES_KEPT_MAX = 256 * 1024 * 1024;
+const BYTES_KEPT_MAX = 256 * 1024 * 1024;
 /** Part of an engine's quota that entries may take: etcd needs as much again until it has compacted them. */
 const QUOTA_PART_MAX = 0.25;
 
@@ -167,7 +167,7 @@ export class Replication {
   }
 
   private async lookAtLog(): Promise<void> {
-    const { log, leadership, membership, entries } = this.parts;
+    const { base, log, leadership, membership, entries } = this.parts;
     const { seq } = entries.position;
     await this.sync();
     // An engine without space takes no report, and lets the log be trimmed.
@@ -177,7 +177,10 @@ export class Replication {
     const range = await log.range();
     this.successorsNow = this.reports.filter((node) => membership.couldLead(node, range)).length;
     this.space = await log.space();
-    if (range !== null) await this.trim(range, seq);
+    if (range !== null) {
+      base.logFirst = range.first;
+      await this.trim(range, seq);
+    }
     if (failure !== undefined) throw failure;
     if (await log.isAskedToHandOver(leadership.epoch)) this.handOverAsked();
     this.note(null);
@@ -197,6 +200,7 @@ export class Replication {
     if (isFull) this.warnOfNodesBehind(through);
     if (through < first) return;
     await this.parts.log.trim(through);
+    this.parts.base.logFirst = through + 1;
     this.bytesSinceTrim = 0;
     for (const { id, synced } of this.reports) if (synced >= through) this.leftBehind.delete(id);
   }

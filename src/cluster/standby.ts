@@ -70,7 +70,10 @@ export class StandbyServer {
       const details = { role: "follower", state, leader: advertised, lag, seq: position?.seq ?? 0 };
       // For `operator` nobody is: without the database a follower knows no keys.
       const isAdmitted = admits(this.access, false, request, socketAddress);
-      return Response.json({ status: "unavailable", ...(isAdmitted ? details : {}) }, { status: 503, headers });
+      return Response.json(
+        { status: "unavailable", ...(isAdmitted ? details : {}) },
+        { status: 503, headers },
+      );
     }
     const message =
       advertised === null

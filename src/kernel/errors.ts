@@ -34,7 +34,10 @@ const COMMON_CODES = {
     503,
     "A node of a cluster could not confirm the request, whose outcome is unknown. Repeat it with the same `Idempotency-Key`.",
   ],
-  read_only: [503, "The server cannot write, for example because its disk is full. Nothing was changed; reads are served."],
+  read_only: [
+    503,
+    "The server cannot write, for example because its disk is full. Nothing was changed; reads are served.",
+  ],
 } as const satisfies Record<string, ErrorMeaning>;
 
 /**

@@ -26,6 +26,13 @@ async function whyNot(client: Client): Promise<{ reason: unknown; message: strin
   const { error } = expectError(answer, "service_unavailable");
   expect(answer.headers.get("retry-after")).toBe("1");
   expect((await client.get("/healthz")).status).toBe(200);
+  // Another machine's load balancer gets no details.
+  const { status, body } = await client.get("/readyz", { headers: { via: "1.1 proxy" } });
+  expect([status, body["reason"], body["error"]]).toMatchObject([
+    503,
+    undefined,
+    { message: "The server is not ready." },
+  ]);
   return { reason: answer.body["reason"], message: error.message };
 }
 

@@ -5,8 +5,8 @@ import { type Engine, startEtcd } from "../../scripts/failovers/engines.ts";
 import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import type { CommitLog, EngineSpace } from "../../src/cluster/commit-log.ts";
 import type { Server } from "../../src/server.ts";
-import type { Client } from "../support/client.ts";
 import { ninefold } from "../cli/run.ts";
+import type { Client } from "../support/client.ts";
 import { memoryDisk } from "../support/memory-disk.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 import {
@@ -269,11 +269,11 @@ async function write({ kernel }: Server, bytes: number): Promise<void> {
 
 function spaceOf(server: Server): EngineSpace {
   const families = server.kernel.metrics.families;
-  const valueOf = (name: string) =>
+  const numberOf = (name: string) =>
     [...(families.find((family) => family.name === name)?.samples() ?? [])][0]?.value as number | undefined;
   return {
-    used: valueOf("ninefold_cluster_log_bytes") ?? 0,
-    quota: valueOf("ninefold_cluster_log_quota_bytes") ?? null,
+    used: numberOf("ninefold_cluster_log_bytes") ?? 0,
+    quota: numberOf("ninefold_cluster_log_quota_bytes") ?? null,
   };
 }
 
@@ -315,7 +315,11 @@ describe("a leader whose engine is gone", () => {
         await operator.post("/v1/meter/m/refill", { amount: 5 });
         for (const node of own.nodes) await node.kill();
         const lost = await operator.post("/v1/meter/m/refill", { amount: 1 });
-        expect([lost.status, lost.body["code"], lost.body["outcome"]]).toEqual([503, "unconfirmed", "unknown"]);
+        expect([lost.status, lost.body["code"], lost.body["outcome"]]).toEqual([
+          503,
+          "unconfirmed",
+          "unknown",
+        ]);
         await leader.stop();
         // A node that has taken part waits for its engine.
         const again = ownNodes.start(cell, folder);

@@ -39,7 +39,7 @@ const VERSION_MIN = "3.4.0";
 /** Longest wait for a login: etcd makes the comparison of passwords slow on purpose. */
 const LOGIN_MS_MAX = 2_000;
 const UNAUTHORIZED = 401;
-const QUOTA = /^etcd_server_quota_backend_bytes (\S+)$/m;
+const QUOTA_METRIC = "etcd_server_quota_backend_bytes ";
 /** etcd's own default of `--quota-backend-bytes`. */
 const QUOTA_BYTES_DEFAULT = 2 * 1024 ** 3;
 /** Statuses of a gateway whose server has no leader, or no connection to it. */
@@ -242,8 +242,9 @@ export class EtcdLog implements CommitLog {
       timeoutMs: READ_MS_MAX,
     });
     if (!outcome.answered || outcome.status !== 200) return null;
-    const [, bytes = "0"] = QUOTA.exec(Buffer.from(outcome.body).toString("latin1")) ?? [];
-    return Number(bytes) || QUOTA_BYTES_DEFAULT;
+    const lines = Buffer.from(outcome.body).toString("latin1").split("\n");
+    const line = lines.find((one) => one.startsWith(QUOTA_METRIC)) ?? QUOTA_METRIC;
+    return Number(line.slice(QUOTA_METRIC.length)) || QUOTA_BYTES_DEFAULT;
   }
 
   async identity(): Promise<string | null> {
