@@ -118,6 +118,11 @@ export class Leadership {
     return !this.isOver && !this.isUncertain && this.time.monotonic() < this.trustedUntil;
   }
 
+  /** A request that comes now could not be confirmed. @throws ApiError `not_leader` */
+  assertOpen(): void {
+    if (!this.isTrusted) throw notLeading();
+  }
+
   /**
    * Lets a response, a job or a request to others pass: when the lease holds, and everything that it may have seen is
    * confirmed. Undefined: now. @throws ApiError `unconfirmed`
@@ -330,6 +335,15 @@ function outcomeUnknown(): ApiError {
     "unconfirmed",
     "The commit log did not confirm the change in time, so its outcome is unknown. Repeat the request with the same Idempotency-Key.",
     { retryAfterSeconds: 1, extras: { outcome: "unknown" } },
+  );
+}
+
+/** To a request that is not begun. */
+function notLeading(): ApiError {
+  return new ApiError(
+    "not_leader",
+    "This node cannot confirm that it leads. Nothing was changed; retry in a moment.",
+    { retryAfterSeconds: 1, extras: { leader: null, outcome: "none" } },
   );
 }
 

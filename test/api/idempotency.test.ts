@@ -262,8 +262,8 @@ describe("not stored", () => {
     const refused = await account.post(REFILL, { amount: 5 }, under("k"));
     const malformed = await account.post(REFILL, { amount: "5" }, under("k2"));
     db.execute("PRAGMA query_only = OFF");
-    expectError(refused, "service_unavailable");
-    expectError(malformed, "service_unavailable");
+    expectError(refused, "read_only");
+    expectError(malformed, "read_only");
     expect((await account.post(REFILL, { amount: 5 }, under("k"))).body.balance).toBe(5);
     expectError(await account.post(REFILL, { amount: "5" }, under("k2")), "validation_error");
   });

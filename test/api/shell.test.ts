@@ -166,7 +166,7 @@ describe("500: a bug in the server", () => {
     const refused = await account.post("/v1/meter/m/refill", { amount: 3 });
     const read = await account.get("/v1/meter/m/balance");
     db.execute("PRAGMA query_only = OFF");
-    expectError(refused, "service_unavailable");
+    expectError(refused, "read_only");
     expect(refused.headers.get("retry-after")).toBe("1");
     expect(read.body.balance).toBe(0);
     expect((await account.post("/v1/meter/m/refill", { amount: 3 })).body.balance).toBe(3);

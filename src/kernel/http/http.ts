@@ -42,6 +42,8 @@ export interface ListenOptions {
 
 /** Decides whether a response may leave. */
 export interface ResponseGate {
+  /** @throws ApiError with the response to a request that would wait in vain: it is not begun. */
+  assertOpen(): void;
   /** Undefined: at once. @throws ApiError with the response to send instead. */
   pass(): Promise<void> | undefined;
   /** Calls `interrupt` when nothing may wait any longer. */
@@ -212,7 +214,7 @@ export class Http {
       // The server routes endpoints itself: adding a route to the framework takes ten times as long, and again at `listen`.
       const server = Bun.serve({
         routes: { ...(gate === null ? this.endpoints : this.gatedEndpoints(gate)), ...nodeRoutes },
-        fetch: gate === null ? fetch : (request) => this.gated(gate, request, fetch(request)),
+        fetch: gate === null ? fetch : (request) => this.gated(gate, request, () => fetch(request)),
         hostname: host,
         port,
         reusePort: false,
@@ -248,7 +250,7 @@ export class Http {
     const gatedHandler =
       (handler: NativeHandler): NativeHandler =>
       (request) =>
-        this.gated(gate, request, handler(request));
+        this.gated(gate, request, () => handler(request));
     return Object.fromEntries(
       Object.entries(this.endpoints).map(([path, handlers]) => {
         if (GATELESS_PATHS.includes(path)) return [path, handlers];
@@ -264,8 +266,11 @@ export class Http {
   private async gated(
     gate: ResponseGate,
     request: Request,
-    given: Response | Promise<Response>,
+    handle: () => Response | Promise<Response>,
   ): Promise<Response> {
+    const closed = rejectionBy(() => gate.assertOpen());
+    if (closed !== null) return this.rejected(request, closed);
+    const given = handle();
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const cancel = gate.onInterrupted(reject);
     const leave = async (): Promise<void> => {
@@ -283,10 +288,17 @@ export class Http {
         ({ body }) => body?.cancel(),
         () => undefined,
       );
-      return new OpenCall(this.elsewhere, request).reject(error);
+      return this.rejected(request, error);
     } finally {
       cancel();
     }
+  }
+
+  /** It shows no stored data, so it waits for no confirmation. */
+  private rejected(request: Request, error: unknown): Response | Promise<Response> {
+    const call = new OpenCall(this.elsewhere, request);
+    call.shows = NOBODY;
+    return call.reject(error);
   }
 
   private addEndpoint({ method, path, operation, serve }: MountedRoute): void {

@@ -156,7 +156,7 @@ export class Writer {
   /**
    * Runs `work` in the next batch; the promise settles with its outcome after the COMMIT.
    *
-   * @throws ApiError `service_unavailable` when the batch could not be committed (nothing was changed), when
+   * @throws ApiError `read_only` when the batch could not be committed (nothing was changed), `service_unavailable` when
    *   too many units wait, or after {@link close}.
    */
   submit<T>(work: (tx: Tx) => NotPromise<T>): Promise<T> {
@@ -542,7 +542,7 @@ export class Writer {
     else if (this.stats.failing === null)
       this.log.error("the database cannot be written", { error: errorText(error) });
     this.stats.failing = errorText(error);
-    const refusal = storage ? unavailable("The database cannot be written now. Retry later.") : error;
+    const refusal = storage ? readOnly() : error;
     for (const unit of batch) unit.reject(refusal);
   }
 
@@ -572,6 +572,16 @@ function affectedBy(batch: readonly Unit[]): Set<Affected> {
   const affected = new Set<Affected>();
   for (const { tx } of batch) if (tx?.hasChanged === true && tx.affects !== NOBODY) affected.add(tx.affects);
   return affected;
+}
+
+function readOnly(): ApiError {
+  return new ApiError(
+    "read_only",
+    "The database cannot be written now. Nothing was changed; try again in a moment.",
+    {
+      retryAfterSeconds: 1,
+    },
+  );
 }
 
 function unavailable(why: string): ApiError {

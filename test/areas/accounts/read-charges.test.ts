@@ -191,7 +191,7 @@ describe("a batch that fails", () => {
       account.post("/v1/keys/verify", { secret: "x" }, { headers: { "idempotency-key": "k" } }),
       account.post("/v1/meter/m/refill", { amount: 1 }),
     ]);
-    for (const answer of refused) expectError(answer, "service_unavailable");
+    for (const answer of refused) expectError(answer, "read_only");
     expect([await balance(), written()]).toEqual([997, { balance: 1_000, count: 0 }]);
     failing = false;
     expect((await server.operator.post("/v1/meter/refill", { amount: 1 })).status).toBe(200);
@@ -203,10 +203,10 @@ describe("a batch that fails", () => {
     await commit();
     for (let count = 0; count < 3; count += 1) expect((await evaluate()).status).toBe(200);
     kernel().db.execute(READ_ONLY);
-    expectError(await account.post("/v1/meter/m/refill", { amount: 1 }), "service_unavailable");
+    expectError(await account.post("/v1/meter/m/refill", { amount: 1 }), "read_only");
     expect(await balance()).toBe(997);
     // At most one second of charges may be in memory while the disk fails.
-    expectError(await evaluate(), "service_unavailable");
+    expectError(await evaluate(), "read_only");
     expect([await balance(), written().balance]).toEqual([997, 1_000]);
     expect((await account.get("/v1/meter/m/balance")).status).toBe(200);
     kernel().db.execute(WRITABLE);

@@ -74,7 +74,7 @@ describe.each(disks)("a full disk: %s", (_, disk) => {
     disk.fill(server);
     const { acknowledged, refused } = await refillUntilRefused(operator);
     expect(refused.status).toBe(503);
-    expect(refused.body["code"]).toBe("service_unavailable");
+    expect(refused.body["code"]).toBe("read_only");
     expect(refused.headers.get("retry-after")).toBe("1");
     // Not `failing`: an update that needs no new page may have succeeded since.
     expect(server.kernel.writer.stats.failures).toBeGreaterThan(0);

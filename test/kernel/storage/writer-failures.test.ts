@@ -62,7 +62,7 @@ describe("a COMMIT that fails", () => {
       ];
       for (const unit of batch) {
         const error = (await rejection(unit)) as ApiError;
-        expect(error.code).toBe("service_unavailable");
+        expect(error.code).toBe("read_only");
         expect(error.status).toBe(503);
         expect(error.details.retryAfterSeconds).toBe(1);
       }
@@ -122,9 +122,9 @@ describe("a COMMIT that fails", () => {
     });
     const settled = await Promise.allSettled([write(1), failing, write(2)]);
     expect(settled.map((one) => one.status === "rejected" && (one.reason as ApiError).code)).toEqual([
-      "service_unavailable",
-      "service_unavailable",
-      "service_unavailable",
+      "read_only",
+      "read_only",
+      "read_only",
     ]);
     storage.db.fault = "none";
     expect(numbers()).toEqual([]);
@@ -230,7 +230,7 @@ describe("a statement that finds the disk full", () => {
         settled.map((one) =>
           one.status === "rejected" && one.reason instanceof ApiError ? one.reason.code : one,
         ),
-      ).toEqual(["service_unavailable", "service_unavailable", "service_unavailable"]);
+      ).toEqual(["read_only", "read_only", "read_only"]);
       expect(storage.db.inTransaction).toBe(false);
       expect(numbers()).toEqual([1]);
       expect(memory).toBe(1);

@@ -132,7 +132,7 @@ function expectBatch(
     }
   });
   if (fault === "none") return { state: after, outcomes };
-  return { state, outcomes: units.map(() => "service_unavailable") };
+  return { state, outcomes: units.map(() => "read_only") };
 }
 
 const sorted = (map: ReadonlyMap<number, number>) => [...map].sort(([a], [b]) => a - b);

@@ -482,7 +482,7 @@ describe("long units", () => {
   test("a failed commit rejects the units that ran; those that did not are committed later", async () => {
     storage.db.fault = "rolled-back";
     const [ran, waits] = [0, 1].map((value) => storage.writer.submit(slowInsert(value, BATCH_MS_MAX)));
-    expect(await rejection(ran as Promise<number>)).toMatchObject({ code: "service_unavailable" });
+    expect(await rejection(ran as Promise<number>)).toMatchObject({ code: "read_only" });
     storage.db.fault = "none";
     expect(await waits).toBe(1);
     expect(numbers()).toEqual([1]);

@@ -132,7 +132,7 @@ describe("capture", () => {
     const other = new SqliteDatabase(captured.path);
     other.run("INSERT INTO filled (filler) VALUES ('foreign')");
     expect(await rejection(captured.write("DELETE FROM filled"))).toMatchObject({
-      code: "service_unavailable",
+      code: "read_only",
     });
     expect(captured.failures).toEqual([expect.stringContaining("another program writes to the database")]);
     expect(captured.entries).toHaveLength(1);
