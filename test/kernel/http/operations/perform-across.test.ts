@@ -251,7 +251,7 @@ describe("under an Idempotency-Key", () => {
 
   test("a claim that cannot be committed leaves nothing, and the key is unused", async () => {
     bench.storage.db.fault = "stays-open";
-    expect(await across(bench.request(CHARGED, "key"))).toBe("service_unavailable");
+    expect(await across(bench.request(CHARGED, "key"))).toBe("read_only");
     bench.storage.db.fault = "none";
     expect(bench.balance).toBe(100);
     expect(bench.notes).toEqual([]);

@@ -85,7 +85,7 @@ describe("charge and work are one unit", () => {
 
   test("a failed commit rolls back both, and the key is unused", async () => {
     bench.storage.db.fault = "stays-open";
-    expect(await perform(bench.request(CHARGED, "key"), work)).toBe("service_unavailable");
+    expect(await perform(bench.request(CHARGED, "key"), work)).toBe("read_only");
     bench.storage.db.fault = "none";
     expect(bench.balance).toBe(100);
     expect(bench.stored).toBe(0);
