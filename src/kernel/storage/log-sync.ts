@@ -5,6 +5,8 @@ import { SyncFailure } from "./storage-failures.ts";
 export const REQUESTED = 0;
 /** Ends the thread. */
 export const CLOSE = -1;
+/** The last number of a sync, what the shared state can hold; the next one is 1. A busy server gets there in some days. */
+export const SYNC_NUMBER_MAX = 2 ** 31 - 1;
 
 /** What the thread receives once. */
 export interface SyncThreadParts extends LogIdentity {
@@ -26,16 +28,19 @@ export class LogSync {
   onFailure: (failure: SyncFailure) => void = () => undefined;
   private readonly state = new Int32Array(new SharedArrayBuffer(4));
   private thread: Worker | null = null;
-  private number = 0;
   private waiter: PromiseWithResolvers<void> | null = null;
 
-  constructor(private readonly log: Pick<LogFile, "path" | "identity" | "sync">) {}
+  /** `number`: of the last sync. */
+  constructor(
+    private readonly log: Pick<LogFile, "path" | "identity" | "sync">,
+    private number = 0,
+  ) {}
 
   /** Resolves when everything is on the disk that was committed before this call. */
   begin(): Promise<void> {
     this.waiter ??= Promise.withResolvers<void>();
     this.thread ??= this.start();
-    this.number += 1;
+    this.number = (this.number % SYNC_NUMBER_MAX) + 1;
     Atomics.store(this.state, REQUESTED, this.number);
     Atomics.notify(this.state, REQUESTED);
     return this.waiter.promise;
