@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { LARGE_RESPONSE_BYTES, OUTGOING_LIMITS } from "../../src/kernel/http/responses/outgoing-bodies.ts";
-import { eventually } from "../support/eventually.ts";
+import { ANYONE } from "../../src/kernel/storage/tx.ts";
+import { eventually, until } from "../support/eventually.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 
 /** Logs of receipts; all together fill a page of an export. */
@@ -118,6 +119,21 @@ describe("a response that is larger than 64 KiB", () => {
     await eventually(() => expect(held()).toBe(0));
     socket.resume();
     await closed;
+  });
+
+  test("is counted while it waits for the disk", async () => {
+    const { writer } = server.server.kernel;
+    const disk = Promise.withResolvers<void>();
+    const follower = { beforeBatch() {}, beforeCommit() {}, afterCommit() {}, confirmation: disk.promise };
+    writer.follow(follower);
+    const written = account.post("/v1/meter/m/refill", { amount: 1 });
+    await until(() => writer.confirmationFor(ANYONE) !== null);
+    const read = account.get("/v1/witness/receipts/1");
+    await eventually(() => expect(held()).toBeGreaterThan(LOG_BYTES));
+    writer.follow({ ...follower, confirmation: null });
+    disk.resolve();
+    expect([(await written).status, (await read).status]).toEqual([200, 200]);
+    await eventually(() => expect(held()).toBe(0));
   });
 
   test("is not made for HEAD", async () => {

@@ -248,18 +248,18 @@ export class OpenCall implements Warnings {
     context.body = NOTHING;
   }
 
-  /** Sends a response once it shows nothing that is unconfirmed. */
+  /** Sends a response once it shows nothing that is unconfirmed. Until then, its bytes are counted as well. */
   send(response: RenderedResponse): Response | Promise<Response> {
+    const complete = this.warnings === null ? response : withWarnings(response, this.warnings);
+    const excess = isLarge(complete) ? this.holdAll(bodyOf(complete)) : null;
+    const counted = excess === null ? complete : renderError(excess, this.requestId);
     const { confirmation } = this;
-    return confirmation === null ? this.sendNow(response) : confirmation.then(() => this.sendNow(response));
+    return confirmation === null ? this.sendNow(counted) : confirmation.then(() => this.sendNow(counted));
   }
 
   /** Compressed where that is worth it, with the headers that every response has. */
   private sendNow(response: RenderedResponse): Response | Promise<Response> {
-    const complete = this.warnings === null ? response : withWarnings(response, this.warnings);
-    const excess = isLarge(complete) ? this.holdAll(bodyOf(complete)) : null;
-    if (excess !== null) return this.responseOf(renderError(excess, this.requestId));
-    const sent = this.operation.secret ? complete : compressed(complete, this.request);
+    const sent = this.operation.secret ? response : compressed(response, this.request);
     return sent instanceof Promise ? sent.then((one) => this.responseOf(one)) : this.responseOf(sent);
   }
 
