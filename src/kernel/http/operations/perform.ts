@@ -3,7 +3,7 @@ import { ApiError, isUnavailable } from "../../errors.ts";
 import { isUnlimited } from "../../limits/tiers.ts";
 import type { ProjectActivity } from "../../projects/activity.ts";
 import type { Changes } from "../../projects/changes.ts";
-import type { Tx } from "../../storage/tx.ts";
+import { type Affected, ANYONE, type Tx } from "../../storage/tx.ts";
 import type { Writer } from "../../storage/writer.ts";
 import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "../access/caller.ts";
 import { isStored, type RenderedResponse, renderError, renderResult } from "../responses/response.ts";
@@ -72,7 +72,7 @@ export class Performing {
     const { idempotency, caller, operation } = performer;
     const audit = this.auditOf(performer);
     const submitted = this.submit((tx) => {
-      tx.affects = caller.account.ref;
+      tx.affects = affectedBy(performer);
       tx.auditor = audit;
       this.admit(tx, performer, operation.cost === 0);
       let charged = true;
@@ -117,7 +117,7 @@ export class Performing {
     try {
       const result = await outcomeOf(phases.outside(claimed.value));
       const settled = this.submit((tx) => {
-        tx.affects = performer.caller.account.ref;
+        tx.affects = affectedBy(performer);
         tx.auditor = audit;
         return this.settle(tx, performer, claimed.openId, (refund) => {
           const value = phases.settle(tx, claimed.value, unwrap(result), refund);
@@ -159,7 +159,7 @@ export class Performing {
     let checked = false;
     try {
       claimed = await this.submit<C>((tx) => {
-        tx.affects = caller.account.ref;
+        tx.affects = affectedBy(performer);
         tx.auditor = audit;
         // Some are refunded later, when it is too late to reject them.
         this.admit(tx, performer, true);
@@ -196,7 +196,7 @@ export class Performing {
     const { idempotency, caller } = performer;
     if (idempotency === null || !isStorable(response.status)) return;
     await this.writer.submit((tx) => {
-      tx.affects = caller.account.ref;
+      tx.affects = affectedBy(performer);
       this.responses.check(tx, caller, idempotency);
       this.responses.storeIfSpace(tx, caller, idempotency, response);
     });
@@ -339,4 +339,9 @@ async function outcomeOf<R>(work: Promise<R>): Promise<R | StoredFailure> {
   } catch (error) {
     return new StoredFailure(error, true);
   }
+}
+
+/** Whose data an operation changes: the operator's operations change other accounts. */
+function affectedBy({ operation, caller }: Performer): Affected {
+  return operation.access === "operator" ? ANYONE : caller.account.ref;
 }
