@@ -235,6 +235,12 @@ export function isExactNumber(value: unknown): value is ExactNumber {
   return JSON.isRawJSON(value);
 }
 
+/** Whether a JSON text may have numbers that a double does not hold. Most texts without such numbers are known by that. */
+export function mayHaveExactNumbers(json: string): boolean {
+  // A text that is a number alone has nothing before it.
+  return RISKY_NUMBER.test(json) || startsNumber(json.charCodeAt(0));
+}
+
 /** Exact numbers of one text: a megabyte of ids has 50,000, and each takes half a microsecond. */
 export const EXACT_NUMBERS_MAX = 10_000;
 /** Characters of a number in such a text: nobody's are longer, and a megabyte of digits takes a millisecond at each comparison. */
@@ -249,10 +255,28 @@ export const EXACT_DIGITS_MAX = 1_000;
  *   {@link EXACT_DIGITS_MAX} characters
  */
 export function parseJson(json: string): unknown {
-  // A text that is a number alone has nothing before it.
-  if (!RISKY_NUMBER.test(json) && !startsNumber(json.charCodeAt(0))) return JSON.parse(json);
+  if (!mayHaveExactNumbers(json)) return JSON.parse(json);
   if (findExcess(json, JSON_LEVELS_MAX) !== null) throw new RangeError(TOO_MANY_NUMBERS);
   return withDigits(json, JSON.parse(json));
+}
+
+/**
+ * The same for a text that has been parsed: `value`, which is what `JSON.parse` made of it, unless the text may have numbers that a
+ * double does not hold. @throws RangeError as {@link parseJson}
+ */
+export function withExactNumbers<T>(value: T, json: string): T {
+  return mayHaveExactNumbers(json) ? (parseJson(json) as T) : value;
+}
+
+/** The path of the first {@link ExactNumber} in a value; null if there is none. */
+export function findExactNumber(value: unknown): Inexactness["path"] | null {
+  if (typeof value !== "object" || value === null) return null;
+  if (isExactNumber(value)) return [];
+  for (const [name, member] of Object.entries(value)) {
+    const path = findExactNumber(member);
+    if (path !== null) return [name, ...path];
+  }
+  return null;
 }
 
 const TOO_MANY_NUMBERS = "The text has too many numbers, or one with too many digits.";
@@ -315,7 +339,7 @@ function keepNumber(
   const source = json.slice(start, end);
   const carried = Number(source);
   if (Number(typeof before === "number" ? before : before.rawJSON) !== carried) return false;
-  const isExact = inexactNumber(source) !== null;
+  const isExact = !isCarried(source) && !isPrintedDouble(source);
   parsed[at] = isExact ? JSON.rawJSON(source) : carried;
   return isExact;
 }
@@ -417,16 +441,33 @@ function isShort(json: string, start: number, end: number): boolean {
   return digits <= EXACT_DIGITS && power + end - start <= EXACT_EXPONENT;
 }
 
+/** What is wrong with a number that a double does not hold, as the end of a sentence about it. */
+export const EXACT_NUMBER_PROBLEM = "is a number that JSON readers cannot carry exactly: send it as a string";
+
+function inexactNumber(source: string): string | null {
+  return isCarried(source) ? null : EXACT_NUMBER_PROBLEM;
+}
+
 /**
  * A number is carried when the double that it becomes is written with the same decimal value: `1.0`, `1e2` and `-0`
  * are (as `1`, `100` and `0`), `12345678901234567890` and `1e400` are not.
  */
-function inexactNumber(source: string): string | null {
+function isCarried(source: string): boolean {
   const sent = readDecimal(source);
-  if (sent.digits.length <= EXACT_DIGITS && Math.abs(sent.exponent) <= EXACT_EXPONENT) return null;
+  if (sent.digits.length <= EXACT_DIGITS && Math.abs(sent.exponent) <= EXACT_EXPONENT) return true;
   const carried = sent.digits.length > DOUBLE_DIGITS ? Number.NaN : Number(source);
-  if (Number.isFinite(carried) && isSameDecimal(sent, readDecimal(String(carried)))) return null;
-  return "is a number that JSON readers cannot carry exactly: send it as a string";
+  return Number.isFinite(carried) && isSameDecimal(sent, readDecimal(String(carried)));
+}
+
+/** Characters of a fraction with the digits of a double: a sign, a zero and a point, zeros, the digits, and an exponent. */
+const PRINTED_LENGTH_MAX = 30;
+
+/** Whether a fraction is a double in the 17 digits with which some languages write it, although fewer would do: 0.10000000000000001. */
+function isPrintedDouble(source: string): boolean {
+  if (source.length > PRINTED_LENGTH_MAX || !source.includes(".")) return false;
+  const sent = readDecimal(source);
+  if (sent.digits.length > DOUBLE_DIGITS || sent.exponent >= 0) return false;
+  return isSameDecimal(sent, readDecimal(Number(source).toPrecision(DOUBLE_DIGITS)));
 }
 
 /** The value of a number as its text says it: `digits` times ten to the power of `exponent`. */

@@ -5,11 +5,14 @@ import {
   EXACT_DIGITS_MAX,
   EXACT_NUMBERS_MAX,
   endOfString,
+  findExactNumber,
   findExcess,
+  isExactNumber,
   isNestedDeeper,
   isValueDeeper,
   JSON_VALUES_MAX,
   parseJson,
+  withExactNumbers,
 } from "../src/json-text.ts";
 import { processorMs } from "./support/processor-time.ts";
 import { anyJson } from "./support/receipts.ts";
@@ -153,6 +156,32 @@ describe("parsing without loss of digits", () => {
         expect(parseJson(text)).toEqual(JSON.parse(text));
       }),
     );
+  });
+
+  test.each([
+    ["0.10000000000000001", 0.1],
+    ["-1.1000000000000001", -1.1],
+    ["0.29999999999999999", 0.3],
+    ["2.9999999999999999e-1", 0.3],
+  ])("reads %s, the 17 digits of a double, as that double", (text, number) => {
+    expect(parseJson(text)).toBe(number);
+  });
+
+  test.each(["0.100000000000000005", "72057594037927937", "1234567890123456.78"])(
+    "reads %s, which no double has in 17 digits, with its digits",
+    (text) => expect(isExactNumber(parseJson(text))).toBe(true),
+  );
+
+  test("of a parsed text happens only if it may have such numbers", () => {
+    const value = { hash: "4e12", at: 1.5 };
+    expect(withExactNumbers(value, '{"hash":"4e12","at":1.5}')).toBe(value);
+    const text = '{"a":12345678901234567890}';
+    expect(JSON.stringify(withExactNumbers<unknown>(JSON.parse(text), text))).toBe(text);
+  });
+
+  test("knows the path of the first such number", () => {
+    expect(findExactNumber(parseJson('{"a":[1,{"b":1e400}],"c":1e401}'))).toEqual(["a", "1", "b"]);
+    expect(findExactNumber(parseJson('{"a":[1,{"b":1e40}]}'))).toBeNull();
   });
 
   test("has a limit of exact numbers and of values around them", () => {

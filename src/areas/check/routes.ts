@@ -1,5 +1,6 @@
 import { invalidField } from "../../kernel/errors.ts";
 import { type Api, Routes } from "../../kernel/http/api.ts";
+import { exactMember } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -31,7 +32,8 @@ function callRoute<KeyRequest>(
   return new Routes({ tags: ["Check"] }).use(api).post(
     "/v1/check",
     ({ call, body }) => {
-      const { flags = [], context } = body;
+      const { flags = [] } = body;
+      const context = exactMember("context", body, call.bodyText);
       const request = {
         key: ports.keys.requestOf(body),
         charge: chargeOf(body),

@@ -4,7 +4,7 @@ import { largeBody } from "../../kernel/http/requests/body.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
 import type { FileFacts } from "../../kernel/resources/managed.ts";
-import { withDefaults } from "./definitions/definition.ts";
+import { assertDefinitionHeld, withDefaults } from "./definitions/definition.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,
@@ -68,6 +68,7 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
       ({ call, body }) => {
         assertKeyAllowed(body.flag_key);
         assertBoolean(body.enabled);
+        assertDefinitionHeld(call.bodyText);
         const { account, project } = call.caller;
         return call.perform((tx) => {
           const charge = (credits: number) => charger.charge(tx, account, SAVE, credits);

@@ -1,4 +1,6 @@
+import { EXACT_NUMBER_PROBLEM } from "../../../json-text.ts";
 import { echoed, type FieldMessages } from "../../../kernel/errors.ts";
+import { exactNumberIn } from "../../../kernel/http/requests/body.ts";
 import { compiledCheck } from "../../../kernel/http/requests/compiled-check.ts";
 import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/requests/validate.ts";
 import { invalidRuleError } from "../domain.ts";
@@ -60,6 +62,15 @@ export function updateDefinition(
       body: [`must define the flag in at most ${DEFINITION_BYTES_MAX} bytes of JSON`],
     });
   return definition;
+}
+
+/**
+ * Rejects a save with a number that a double cannot hold: evaluations would serve, or compare, another one.
+ * @throws ApiError `gate.rule_invalid` with the number's path.
+ */
+export function assertDefinitionHeld(bodyText: string): void {
+  const path = exactNumberIn(bodyText, Object.keys(DEFINITION));
+  if (path !== null) throw invalidRuleError({ [echoed(pathOf(path.join("/")))]: [EXACT_NUMBER_PROBLEM] });
 }
 
 function validated(fields: unknown): StoredDefinition {
@@ -137,15 +148,8 @@ const IS_OF_TYPE: Readonly<Record<Type, (value: unknown) => boolean>> = {
   boolean: (value) => typeof value === "boolean",
   string: (value) => typeof value === "string",
   number: Number.isFinite,
-  object: (value) =>
-    typeof value === "object" && value !== null && !Array.isArray(value) && isStorable(value),
+  object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
 };
-
-/** JSON turns a number above 1.8e308 into null. */
-function isStorable(value: unknown): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
-  return typeof value !== "object" || value === null || Object.values(value).every(isStorable);
-}
 
 const NAMED_TYPE: Readonly<Record<Type, string>> = {
   boolean: "true or false",

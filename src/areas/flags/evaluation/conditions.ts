@@ -1,3 +1,4 @@
+import { compareNumbers, type ExactNumber, isExactNumber } from "../../../json-text.ts";
 import { parseDateTime } from "../../../kernel/time/date-time.ts";
 import type { Condition, ConditionOp } from "../definitions/schema.ts";
 import {
@@ -30,6 +31,8 @@ export interface CompiledCondition {
 const NOW = "$now";
 /** Maximum characters of a timestamp. RFC 3339 with nanoseconds has 35. */
 const TIMESTAMP_LENGTH_MAX = 64;
+/** Work of reading an exact number, in times of processing its text. */
+const EXACT_NUMBER_PASSES = 4;
 /** Number of values up to which comparing them one by one is faster than a set. */
 const LISTED_MAX = 8;
 
@@ -72,16 +75,12 @@ function matches(condition: CompiledCondition, value: unknown, effort: Effort): 
 }
 
 function matchesOne(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
-  const { number } = condition;
   switch (condition.op) {
     case "gt":
-      return typeof value === "number" && value > number;
     case "gte":
-      return typeof value === "number" && value >= number;
     case "lt":
-      return typeof value === "number" && value < number;
     case "lte":
-      return typeof value === "number" && value <= number;
+      return matchesNumber(condition, value, effort);
     case "before":
     case "after":
       return matchesTime(condition, value, effort);
@@ -93,6 +92,26 @@ function matchesOne(condition: CompiledCondition, value: unknown, effort: Effort
     default:
       return matchesVersion(condition, value, effort);
   }
+}
+
+function matchesNumber({ op, number }: CompiledCondition, value: unknown, effort: Effort): boolean {
+  const order = orderOf(value, number, effort);
+  if (order === null) return false;
+  if (op === "gt") return order > 0;
+  if (op === "gte") return order >= 0;
+  return op === "lt" ? order < 0 : order <= 0;
+}
+
+/** Negative, 0 or positive; null for a value that is no number. */
+function orderOf(value: unknown, number: number, effort: Effort): number | null {
+  if (typeof value === "number") return value - number;
+  if (!isExactNumber(value)) return null;
+  spendNumber(value, effort);
+  return compareNumbers(value.rawJSON, String(number));
+}
+
+function spendNumber({ rawJSON }: ExactNumber, effort: Effort): void {
+  effort.spendText(rawJSON, EXACT_NUMBER_PASSES);
 }
 
 function matchesText(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
@@ -116,6 +135,7 @@ function textMatches(op: ConditionOp, text: string, expected: string): boolean {
 
 function matchesTime({ op, number }: CompiledCondition, value: unknown, effort: Effort): boolean {
   if (typeof value === "string") effort.spend(TIMESTAMP_LENGTH_MAX);
+  if (isExactNumber(value)) spendNumber(value, effort);
   const timestamp = timestampOf(value);
   if (timestamp === null) return false;
   return op === "before" ? timestamp < number : timestamp >= number;
@@ -139,6 +159,7 @@ function numberOf(value: unknown): number | null {
 /** Converts RFC 3339 text or a number to epoch milliseconds. Returns null for any other value. */
 export function timestampOf(value: unknown): number | null {
   if (typeof value === "number") return value;
+  if (isExactNumber(value)) return Number(value.rawJSON);
   return typeof value === "string" && value.length <= TIMESTAMP_LENGTH_MAX ? parseDateTime(value) : null;
 }
 

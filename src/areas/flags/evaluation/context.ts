@@ -1,3 +1,4 @@
+import { isExactNumber } from "../../../json-text.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 
 /** Evaluation context of a flag: a JSON object sent by the caller. */
@@ -67,5 +68,5 @@ function memberOf(object: EvaluationContext, name: string, isInherited: boolean)
 export function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || Number.isFinite(value)) return String(value);
-  return null;
+  return isExactNumber(value) ? value.rawJSON : null;
 }

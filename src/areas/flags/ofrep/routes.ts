@@ -1,4 +1,5 @@
 import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { exactMember } from "../../../kernel/http/requests/body.ts";
 import { EVENT_STREAM_HEADERS } from "../../../kernel/http/responses/event-stream.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { BULK, type Ofrep } from "./ofrep.ts";
@@ -31,7 +32,10 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
     .use(api)
     .post(
       "/ofrep/v1/evaluate/flags/:key",
-      ({ call, params, body }) => call.read(() => ofrep.evaluate(call.caller, params.key, body.context)),
+      ({ call, params, body }) => {
+        const context = exactMember("context", body, call.bodyText);
+        return call.read(() => ofrep.evaluate(call.caller, params.key, context));
+      },
       {
         op: {
           ...TERMS,
@@ -51,7 +55,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
       async ({ call, body }) => {
         // Charged before it starts, because it runs in many slices of the event loop.
         await call.read(() => PAID);
-        return ofrep.evaluateAll(call, body.context);
+        return ofrep.evaluateAll(call, exactMember("context", body, call.bodyText));
       },
       {
         op: {

@@ -311,20 +311,25 @@ export class Endpoints {
   }
 
   /**
-   * Sends a message to one endpoint, regardless of its types and filter.
+   * Sends a message to one endpoint, regardless of its types and filter. `payload`: JSON.
    * @throws ApiError `not_found`; `conflict` while it is disabled; `validation_error` for a reserved type to a customer
    */
-  test(tx: Tx, caller: Caller, endpointId: string, body: RelayEndpointTestBody): RelayEndpointTested {
+  test(
+    tx: Tx,
+    caller: Caller,
+    endpointId: string,
+    { event_type: type = "webhook.test" }: Pick<RelayEndpointTestBody, "event_type">,
+    payload = '{"test":true}',
+  ): RelayEndpointTested {
     const { messages } = this.deps;
     const endpoint = this.find(caller, endpointId);
     if (stateOf(endpoint) === "disabled")
       throw new ApiError("conflict", "This endpoint is disabled. Enable it first: set its state to live.");
-    const { event_type: type = "webhook.test", payload = { test: true } } = body;
     // A customer could take it for a notice; the account may test with its own.
     if (endpoint.row.owner_id !== null) assertNotReservedType(type);
     const sent = messages.send(tx, endpoint.row, {
       type,
-      payload: JSON.stringify(payload),
+      payload,
       ownerId: endpoint.row.owner_id,
       to: [endpoint],
     });

@@ -3,6 +3,7 @@ import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { FileFacts } from "../../../kernel/resources/managed.ts";
 import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
+import { payloadText } from "../payload.ts";
 import type { Endpoints } from "./endpoints.ts";
 import {
   ENDPOINT_DEFAULTS,
@@ -147,8 +148,13 @@ function useRoutes(api: Api, endpoints: Endpoints) {
     )
     .post(
       "/v1/relay/endpoints/:endpoint_id/test",
-      ({ call, params, body }) =>
-        call.perform((tx) => reply(201, endpoints.test(tx, call.caller, params.endpoint_id, body))),
+      async ({ call, params, body }) => {
+        const { payload } = body;
+        const text = payload && (await payloadText(call.bodyText, payload));
+        return call.perform((tx) =>
+          reply(201, endpoints.test(tx, call.caller, params.endpoint_id, body, text)),
+        );
+      },
       {
         op: {
           name: "relay.endpoints.test",

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../json-text.ts";
 import { bytesToUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
@@ -315,10 +316,22 @@ export function acceptsNow(endpoint: Endpoint, properties: MessageProperties): b
   return isEnabled(endpoint) && endpoint.accepts(properties);
 }
 
-function parsedOnce(text: string): () => unknown {
+/**
+ * The value of a message, read when a filter needs it. Of a payload with too many numbers that a double does not hold, the nearest
+ * doubles are compared.
+ */
+export function parsedOnce(text: string): () => unknown {
   let value: unknown;
   return () => {
-    value ??= JSON.parse(text);
+    value ??= parsed(text);
     return value;
   };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return JSON.parse(text);
+  }
 }

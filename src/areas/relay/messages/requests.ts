@@ -1,3 +1,4 @@
+import { mayHaveExactNumbers } from "../../../json-text.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Caller, Charger } from "../../../kernel/http/access/caller.ts";
@@ -15,6 +16,7 @@ import {
   type MessageOwner,
   type Messages,
   type NewMessage,
+  parsedOnce,
 } from "./messages.ts";
 import {
   BATCH_DELIVERIES_MAX,
@@ -106,7 +108,12 @@ export class MessageRequests {
       if (ids.some((id) => seen.has(id))) continue;
       for (const id of ids) seen.add(id);
       const { type, channels = [], ownerId = null } = one.message;
-      const properties = { type, channels, ownerId, value: () => given[at]?.payload };
+      const properties = {
+        type,
+        channels,
+        ownerId,
+        value: filteredValue(one.message.payload, given[at]?.payload),
+      };
       const to: number[] = [];
       for (const endpoint of this.deps.registry.ofProject(project.ref)) {
         if (slices.isOver) await slices.next();
@@ -232,6 +239,11 @@ export class MessageRequests {
   private charge(tx: Tx, { account }: Caller, operation: string, cost: number): void {
     if (cost > 0) this.deps.charger.charge(tx, account, operation, cost);
   }
+}
+
+/** The value of a payload for filters: read again only if it has numbers that the parsed one does not hold. */
+function filteredValue(text: string, parsed: unknown): () => unknown {
+  return mayHaveExactNumbers(text) ? parsedOnce(text) : () => parsed;
 }
 
 function prepared(given: RelayMessageBody, payload: string): Prepared {

@@ -1,4 +1,11 @@
-import { findExcess, JSON_LEVELS_MAX, JSON_VALUES_MAX } from "../../../json-text.ts";
+import {
+  findExactNumber,
+  findExcess,
+  type Inexactness,
+  JSON_LEVELS_MAX,
+  JSON_VALUES_MAX,
+  withExactNumbers,
+} from "../../../json-text.ts";
 import { ApiError, invalidField, rejectionBy } from "../../errors.ts";
 import { realDelay } from "../../time/clock.ts";
 import { type BodyInProgress, readingError } from "./bodies-in-progress.ts";
@@ -163,6 +170,39 @@ export function parseObject(text: string): Record<string, unknown> {
     throw invalidField("body", "must be a JSON object");
   }
   return value as Record<string, unknown>;
+}
+
+/**
+ * A member of a body with all digits of its numbers, as `parseJson` reads it.
+ * @throws ApiError `validation_error` that names it, for too many numbers that a double does not hold, or too many digits.
+ */
+export function exactMember<Name extends string, Body extends { readonly [name in Name]?: unknown }>(
+  name: Name,
+  body: Body,
+  bodyText: string,
+): Body[Name] {
+  try {
+    return withExactNumbers(body, bodyText)[name];
+  } catch (error) {
+    throw error instanceof RangeError ? invalidField(name, TOO_LONG) : error;
+  }
+}
+
+const TOO_LONG = "has numbers that are too long: send them as strings";
+
+/**
+ * The path of the first number in some members of a body that a double does not hold; null if there is none. What is stored of
+ * such a number, or compared with it, would have other digits.
+ */
+export function exactNumberIn(bodyText: string, members: readonly string[]): Inexactness["path"] | null {
+  try {
+    const body = withExactNumbers<Record<string, unknown> | null>(null, bodyText) ?? {};
+    return findExactNumber(Object.fromEntries(members.map((name) => [name, body[name]])));
+  } catch (error) {
+    // Too many of them, or too long.
+    if (error instanceof RangeError) return ["body"];
+    throw error;
+  }
 }
 
 function tooLarge(bytesMax: number): ApiError {
