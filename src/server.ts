@@ -47,6 +47,8 @@ export interface Server {
   readonly askedToHandOver: Promise<void>;
   /** Accepts no more requests, finishes those in flight, commits everything and releases the folder. */
   stop(): Promise<void>;
+  /** Undoes what a commit log has not confirmed, before the process of a deposed leader ends. */
+  abandon(): void;
 }
 
 /** Another node of the cluster began to lead before this one served. */
@@ -234,6 +236,7 @@ async function startLocked(
       failed: failed.promise,
       deposed: leading?.leadership.deposed ?? NEVER,
       askedToHandOver: replication?.askedToHandOver ?? NEVER,
+      abandon: () => kernel.writer.abandonUnconfirmed(),
       stop: async () => {
         await logged;
         await stop(kernel, app, archive, replication);

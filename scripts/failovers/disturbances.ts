@@ -85,7 +85,7 @@ async function majorityAway({ leaseMs, engine, journal, client }: Disturbed): Pr
   return journal.nextAcknowledged();
 }
 
-/** Kills a leader that has committed what the log does not have. It copies the database of another one when it comes back. */
+/** Kills a leader that has committed what the log does not have. It undoes that when it comes back, and copies no database. */
 async function split(leader: SupervisedNode, cluster: Disturbed): Promise<number> {
   const { engine, journal, nodes } = cluster;
   const before = databaseIn(leader.folder);
@@ -100,8 +100,8 @@ async function split(leader: SupervisedNode, cluster: Disturbed): Promise<number
   await restart(away);
   leader.startAgain();
   await leaderOf(nodes, LEADER_MS_MAX, true);
-  if (databaseIn(leader.folder) === before)
-    journal.report("unnoticed", 1, `${leader.name} kept a change that the log does not have`);
+  if (databaseIn(leader.folder) !== before)
+    journal.report("unnoticed", 1, `${leader.name} copied a database instead of undoing its last change`);
   return acknowledged;
 }
 

@@ -53,7 +53,8 @@ export async function serve(given: Given): Promise<number> {
       if (ended.failure !== null) throw new StartupError(`The server stops: ${ended.failure}`);
     } finally {
       // What a deposed leader has in its memory must not be written any more.
-      if (end !== "deposed") await server.stop();
+      if (end === "deposed") server.abandon();
+      else await server.stop();
     }
     return end === "signal" ? 0 : EXIT_FOLLOW;
   } finally {

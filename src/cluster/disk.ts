@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { readWhole, syncFolder, writeAll, writeDurably } from "../kernel/storage/folders.ts";
-import { OfflineDatabase, settleFile } from "../kernel/storage/offline.ts";
+import { cutLastCommit, OfflineDatabase, settleFile } from "../kernel/storage/offline.ts";
 import { positionIn, type StoredPosition } from "../kernel/storage/replication/position.ts";
 
 /**
@@ -43,8 +43,10 @@ export interface Disk {
   remove(path: string): void;
   /** Moves a write-ahead log into its database, as the next start would. */
   settle(database: string): void;
-  /** The position that a database stores; null without one. Changes nothing. */
+  /** The position that a database stores, with its log; null without one. Changes nothing. */
   positionIn(database: string): StoredPosition | null;
+  /** Removes the last commit from a database's log. False: the log has none, or it was moved into the database. */
+  cutLastCommit(database: string): boolean;
 }
 
 /** The disk of this machine. */
@@ -70,7 +72,10 @@ export const LOCAL_DISK: Disk = {
   remove: (path) => rmSync(path, { force: true }),
   settle: settleFile,
   positionIn: (database) => {
-    using db = OfflineDatabase.read(database);
+    using db = existsSync(`${database}-wal`)
+      ? OfflineDatabase.readWithLog(database)
+      : OfflineDatabase.read(database);
     return positionIn(db);
   },
+  cutLastCommit,
 };

@@ -212,17 +212,13 @@ export class Follower {
     this.identity = await log.identity();
     if (range === null) {
       if (folder.hasJoined) throw lostLog(folder.databasePath);
-      this.applied = (folder.hasDatabase ? folder.position() : null) ?? NOTHING;
       this.isFirst = true;
-      return true;
+      return this.begin((folder.hasDatabase ? folder.position() : null) ?? NOTHING);
     }
     await this.assertReadable(range);
     this.assertIsOurs(folder.log);
     const begun = folder.begins === null ? null : await this.positionBegun(range, folder.begins);
-    if (begun !== null) {
-      this.applied = begun;
-      return true;
-    }
+    if (begun !== null) return this.begin(begun);
     if (!folder.hasDatabase) return this.fetch();
     const own = folder.position();
     if (own === null)
@@ -235,16 +231,25 @@ export class Follower {
     if (own.seq < range.first)
       throw new LogTrimmed(`the log begins at entry ${range.first}, after this node's ${own.seq}`);
     const there = own.seq > range.last ? null : await this.entryAt(own.seq);
-    if (there !== null && there.epoch === own.epoch && there.log === own.log) {
-      this.applied = own;
-      folder.accept(own);
-      return true;
-    }
+    if (there !== null && there.epoch === own.epoch && there.log === own.log) return this.begin(own);
     if (!(await this.isOwnBatch(own, range))) throw this.isAhead(own, range);
+    if (folder.cutUnconfirmed()) {
+      this.parts.logger.info("the last change of this node was confirmed to nobody, and is undone", {
+        seq: own.seq,
+      });
+      return this.establish();
+    }
     if (own.seq > range.last) return this.awaitOthers(own);
     throw new LogTrimmed(
       `this node has a change at entry ${own.seq} that the log does not have, and that was confirmed to nobody`,
     );
+  }
+
+  /** Follows from this place of the log on, at which the file is. */
+  private begin(position: LogPosition): true {
+    this.parts.folder.accept(position);
+    this.applied = position;
+    return true;
   }
 
   /** Opens the newest entry: a node with another master key must not take part, even with an empty folder. */

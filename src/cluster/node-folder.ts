@@ -19,6 +19,11 @@ interface NodeState {
   readonly gaveUp?: true;
   /** The epoch with which this folder has begun the log, or has tried to; absent: it has not. */
   readonly begins?: number;
+  /**
+   * Whether its database was changed by a leader that leaves what is not confirmed in the log: then that can be cut. Absent:
+   * by an earlier version, or by nobody.
+   */
+  readonly leavesUnconfirmed?: boolean;
   /** Position of a complete copy that is put in the place of the database; absent: none is. */
   readonly replacing?: Position;
 }
@@ -104,9 +109,7 @@ export class NodeFolder {
   /** Where the file is: by the state of the folder, or by what the file itself says. */
   position(): LogPosition | null {
     const { synced } = this.state;
-    if (synced !== null) return { ...synced, log: this.log };
-    this.disk.settle(this.databasePath);
-    return this.stored();
+    return synced === null ? this.stored() : { ...synced, log: this.log };
   }
 
   /** What the file itself says, which may be older, or newer while entries are applied. */
@@ -114,9 +117,15 @@ export class NodeFolder {
     return this.disk.positionIn(this.databasePath);
   }
 
-  /** The file is at this place, and synced. */
+  /** The file is at this place, as the log has it. It is synced when this returns. */
   accept(position: LogPosition): void {
+    if (this.hasDatabase && !this.hasFollowed) this.disk.settle(this.databasePath);
     this.syncedNow = position;
+  }
+
+  /** Undoes the last batch of this node as the leader, which was confirmed to nobody. False: that is not possible. */
+  cutUnconfirmed(): boolean {
+    return this.state.leavesUnconfirmed === true && this.disk.cutLastCommit(this.databasePath);
   }
 
   /** Applies an entry. `before`: where the file was until then. */
@@ -159,7 +168,7 @@ export class NodeFolder {
     this.close();
     const { gaveUp: _, ...state } = this.state;
     this.state = state;
-    this.keep({ joined: true, synced: null, log });
+    this.keep({ joined: true, synced: null, log, leavesUnconfirmed: true });
   }
 
   /** Puts the copy, which is complete, in the place of the database. */
@@ -193,7 +202,8 @@ export class NodeFolder {
   }
 
   private keep(change: Partial<NodeState>): void {
-    const { id, joined, synced, log = null, begins, gaveUp, replacing } = { ...this.state, ...change };
+    const next = { ...this.state, ...change };
+    const { id, joined, synced, log = null, begins, gaveUp, leavesUnconfirmed, replacing } = next;
     this.state = {
       id,
       log,
@@ -201,6 +211,7 @@ export class NodeFolder {
       synced: synced && placeOf(synced),
       ...(begins === undefined ? {} : { begins }),
       ...(gaveUp === undefined ? {} : { gaveUp }),
+      ...(leavesUnconfirmed === undefined ? {} : { leavesUnconfirmed }),
       ...(replacing === undefined ? {} : { replacing: placeOf(replacing) }),
     };
     this.disk.writeText(nodeStatePath(this.databasePath), `${JSON.stringify(this.state)}\n`);

@@ -145,7 +145,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
   else entries.startCommitted();
   if (isNew && options.durability === "full") syncFolder(dirname(options.databasePath));
   const writer = new Writer(db, clock, log);
-  writer.onSyncFailure = options.onSyncFailure ?? ((failure) => endProcess(log, failure));
+  writer.onSyncFailure = options.onSyncFailure ?? ((failure) => endProcess(writer, log, failure));
   // What the start itself has changed is the basis of its first responses.
   db.logSync?.now();
   if (entries !== null) writer.follow(entries);
@@ -156,7 +156,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     log,
     db,
     writer,
-    checkpointer: new Checkpointer(db, writer, log),
+    checkpointer: new Checkpointer(db, writer, log, options.continuesFrom !== undefined),
     entries,
     scheduler,
     gate: options.gate ?? (db.logSync === null ? null : confirmedBefore(writer)),
@@ -180,12 +180,17 @@ export const EXIT_SYNC_FAILED = 74;
  * Ends the process at once. Connections close without a response to what is not confirmed; the next start applies of it what
  * the disk has.
  */
-function endProcess(log: Logger, { path, reason }: SyncFailure): never {
+function endProcess(writer: Writer, log: Logger, { path, reason }: SyncFailure): never {
   log.error("the disk did not confirm a sync: the server ends, and a restart applies what the disk has", {
     file: path,
     error: reason,
     exit: EXIT_SYNC_FAILED,
   });
+  try {
+    writer.abandonUnconfirmed();
+  } catch {
+    // Then this node copies the leader's database.
+  }
   process.exit(EXIT_SYNC_FAILED);
 }
 
@@ -234,10 +239,11 @@ function troubleWith(path: string, error: unknown): string {
 
 const CURE_OF_DAMAGE = "Put a backup in its place: ninefold restore FILE --force.";
 
-/** Commits what is queued, moves the log into the file and closes it. What a commit log has not confirmed stays in the log. */
+/** Commits what is queued, moves the log into the file and closes it. What a commit log has not confirmed is undone. */
 export function closeKernel({ writer, checkpointer, entries, db }: Kernel): void {
   writer.close();
   checkpointer.close();
   entries?.close();
-  db.close(writer.isUnconfirmed);
+  writer.abandonUnconfirmed();
+  db.close();
 }

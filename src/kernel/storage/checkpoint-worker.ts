@@ -8,6 +8,7 @@ import {
   type CheckpointReply,
   type CheckpointRequest,
   CLOSING,
+  HOLDS,
   runCheckpoint,
 } from "./checkpoint.ts";
 import { preallocateLog } from "./log-preallocation.ts";
@@ -15,7 +16,7 @@ import { plainReason, syncFailureOf } from "./storage-failures.ts";
 
 declare const self: {
   onmessage: ((event: MessageEvent<CheckpointRequest>) => void) | null;
-  postMessage(reply: CheckpointReply): void;
+  postMessage(reply: CheckpointReply | typeof HOLDS): void;
 };
 
 self.onmessage = ({ data }) => {
@@ -27,18 +28,30 @@ self.onmessage = ({ data }) => {
 };
 
 /** Opens a connection for each pass: one that is open when the worker is ended would close later, during the database's own last checkpoint. */
-function run({ path, movedPages, logPath, logBytes, state }: CheckpointRequest): CheckpointReply {
+function run(request: CheckpointRequest): CheckpointReply {
+  const { path, movedPages, logPath, logBytes, holdsLaterCommits, state } = request;
   try {
     preallocateLog(logPath, logBytes, () => Atomics.load(state, CLOSING) === 1);
-    const connection = new SqliteDatabase(path, { readwrite: true, create: false });
-    try {
-      connection.run("PRAGMA checkpoint_fullfsync = ON");
-      return runCheckpoint(connection, movedPages);
-    } finally {
-      connection.close();
-    }
+    using _held = holdsLaterCommits ? holdLaterCommits(path) : null;
+    using connection = new SqliteDatabase(path, { readwrite: true, create: false });
+    connection.run("PRAGMA checkpoint_fullfsync = ON");
+    return runCheckpoint(connection, movedPages);
   } catch (error) {
     const failed = syncFailureOf(error, path);
     return { stuck: true, failure: failed?.reason ?? plainReason(error), failedSync: failed?.path ?? null };
   }
+}
+
+/** SQLite moves nothing that is newer than a reader's transaction. */
+function holdLaterCommits(path: string): Disposable {
+  const reader = new SqliteDatabase(path, { readwrite: true, create: false });
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM sqlite_master").get();
+  self.postMessage(HOLDS);
+  return {
+    [Symbol.dispose]: () => {
+      reader.run("COMMIT");
+      reader.close();
+    },
+  };
 }

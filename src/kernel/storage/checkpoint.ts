@@ -13,9 +13,14 @@ export interface CheckpointRequest {
   readonly logPath: string;
   /** How long the log's file should be at the least. */
   readonly logBytes: number;
+  /** Whether later commits must stay in the log; the worker replies {@link HOLDS} once they do. */
+  readonly holdsLaterCommits: boolean;
   /** Shared with the worker: see {@link AT_WORK} and {@link CLOSING}. */
   readonly state: Int32Array;
 }
+
+/** From here on this pass moves nothing that is committed later. */
+export const HOLDS = "holds";
 
 /** What a checkpoint came to. */
 export interface CheckpointReply {

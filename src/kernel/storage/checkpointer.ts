@@ -1,6 +1,6 @@
 import type { Logger } from "../log.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
-import { AT_WORK, type CheckpointReply, type CheckpointRequest, CLOSING } from "./checkpoint.ts";
+import { AT_WORK, type CheckpointReply, type CheckpointRequest, CLOSING, HOLDS } from "./checkpoint.ts";
 import type { Database } from "./database.ts";
 import { FRAME_HEADER_BYTES } from "./log-scan.ts";
 import { SyncFailure } from "./storage-failures.ts";
@@ -53,7 +53,9 @@ export type Pausable = Pick<Writer, "onCommitted" | "pause" | "onSyncFailure">;
  * something to move, and stays: beginning it again would take descriptors, which others may have used up, and the runtime
  * ends the process where it gets none.
  *
- * SQLite syncs the WAL before it moves a page, so only what is on the disk gets into the file.
+ * SQLite syncs the WAL before it moves a page, so only what is on the disk gets into the file. With a commit log
+ * (`movesConfirmedOnly`) nothing may get there that the log has not confirmed: a pass begins when nothing is unconfirmed,
+ * and holds later commits back by a transaction.
  */
 export class Checkpointer {
   /** Size of the WAL after the last commit, in bytes. */
@@ -68,9 +70,9 @@ export class Checkpointer {
   /** Whether the worker's last pass could move nothing: then it is not started again immediately. */
   private stuck = false;
   private failing: string | null = null;
-  /** Lets batches begin again after a restart; null: they may. */
+  /** Lets batches begin again; null: they may. */
   private resume: (() => void) | null = null;
-  /** Whether everything was moved for a restart, and the next commit shows whether it came about. */
+  /** Whether the pass is one for a restart, and the next commit shows whether it came about. */
   private restarts = false;
   /** Whether a reader was in the way of the last restart, and when the next one may be tried. */
   private held = false;
@@ -80,6 +82,7 @@ export class Checkpointer {
     private readonly db: Database,
     private readonly writer: Pausable,
     private readonly log: Logger,
+    private readonly movesConfirmedOnly = false,
   ) {
     writer.onCommitted(() => this.afterCommit());
   }
@@ -102,8 +105,9 @@ export class Checkpointer {
   private afterCommit(): void {
     if (this.closed) return;
     const unmovedBytes = this.measure();
+    if (this.busy) return;
     if (this.restarts) this.noteRestart();
-    if (!this.busy) this.proceed(unmovedBytes);
+    this.proceed(unmovedBytes);
   }
 
   /** Sets the WAL's size and returns how much of it has not been moved. */
@@ -121,19 +125,9 @@ export class Checkpointer {
     // A WAL that a reader holds is large whatever is done. Then only what is left to move counts.
     const pressingBytes = this.held ? unmovedBytes : this.walBytes;
     if (isDue && (unmovedBytes <= RESTART_UNMOVED_BYTES || pressingBytes >= WAL_FORCED_RESTART_BYTES))
-      this.startRestart();
+      this.startPass(true);
     else if (unmovedBytes >= CHECKPOINT_AFTER_BYTES && !this.stuck) this.startPass();
     else if (unmovedBytes >= CHECKPOINT_FROM_BYTES || isDue || this.failing !== null) this.arm();
-  }
-
-  /** Lets the worker move what is left while no batch begins: with nothing left to move, the next one restarts the WAL. */
-  private startRestart(): void {
-    this.busy = true;
-    void this.writer.pause().then((resume) => {
-      this.resume = resume;
-      if (this.closed) resume();
-      else this.startPass();
-    });
   }
 
   /** SQLite restarts the WAL by itself, unless a reader is in the way. It is not waited for: a backup takes its time. */
@@ -153,15 +147,39 @@ export class Checkpointer {
     });
   }
 
-  private startPass(): void {
+  /**
+   * Lets the worker move what is in the WAL. With `restarts` no batch begins until everything is moved: then the next one
+   * restarts the WAL.
+   */
+  private startPass(restarts = false): void {
     this.busy = true;
+    this.restarts = restarts;
+    if (!restarts && !this.movesConfirmedOnly) {
+      this.request();
+      return;
+    }
+    void this.writer.pause().then((resume) => {
+      this.resume = resume;
+      if (this.closed) this.letBatchesBegin();
+      else this.request();
+    });
+  }
+
+  private letBatchesBegin(): void {
+    this.resume?.();
+    this.resume = null;
+  }
+
+  private request(): void {
     this.worker ??= this.startWorker();
     Atomics.store(this.state, AT_WORK, 1);
     const request: CheckpointRequest = {
       path: this.db.path,
       movedPages: this.movedPages,
       logPath: this.db.logPath,
-      logBytes: this.preallocationEnd(),
+      // Not while batches wait.
+      logBytes: this.resume === null ? this.preallocationEnd() : 0,
+      holdsLaterCommits: this.movesConfirmedOnly,
       state: this.state,
     };
     this.worker.postMessage(request);
@@ -175,7 +193,10 @@ export class Checkpointer {
 
   private startWorker(): Worker {
     const worker = new Worker(new URL("./checkpoint-worker.ts", import.meta.url));
-    worker.onmessage = (event: MessageEvent<CheckpointReply>) => this.done(event.data);
+    worker.onmessage = ({ data }: MessageEvent<CheckpointReply | typeof HOLDS>) => {
+      if (data !== HOLDS) this.done(data);
+      else if (!this.restarts) this.letBatchesBegin();
+    };
     worker.onerror = (event) => {
       this.worker = null;
       Atomics.store(this.state, AT_WORK, 0);
@@ -190,10 +211,11 @@ export class Checkpointer {
     this.busy = false;
     this.stuck = stuck;
     if (failedSync !== null) this.writer.onSyncFailure(new SyncFailure(failedSync, failure ?? ""));
-    this.restarts = this.resume !== null && failure === null;
-    if (failure !== null) this.heldUntil = monotonicMs() + HELD_PAUSE_MS;
-    this.resume?.();
-    this.resume = null;
+    if (failure !== null) {
+      this.restarts = false;
+      this.heldUntil = monotonicMs() + HELD_PAUSE_MS;
+    }
+    this.letBatchesBegin();
     if (this.closed) return;
     if (failure !== null && this.failing === null) {
       this.log.error("the write-ahead log cannot be moved into the database", { error: failure });

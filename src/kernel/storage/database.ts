@@ -58,6 +58,8 @@ export class Database {
   private looking = false;
   private logFile: LogFile | null = null;
   private sync: LogSync | null = null;
+  /** Whether the log lacks what SQLite expects in it. */
+  private isAbandoned = false;
 
   constructor(
     readonly path: string,
@@ -235,15 +237,21 @@ export class Database {
   }
 
   /**
-   * Moves the whole log into the file, if there is space, and closes the connection. With `keepsLog` it stays as it is: what
-   * is not confirmed must not get into the file.
+   * Removes from the log what was committed since it had these pages. Only before the connection is closed or the process
+   * ends, both of which would move it into the file: SQLite is not told.
    */
-  close(keepsLog = false): void {
+  abandonSince({ log, salt }: LogPages): void {
+    this.log.cut(this.logPages().salt === salt ? log : 0);
+    this.isAbandoned = true;
+  }
+
+  /** Moves the whole log into the file, if there is space, and closes the connection. */
+  close(): void {
     this.endLooking();
     this.sync?.close();
-    let isKept = keepsLog;
+    let isKept = this.isAbandoned;
     try {
-      if (!keepsLog) this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (!isKept) this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch (error) {
       // The log stays: the next start reads it.
       if (!isStorageFailure(error)) throw error;

@@ -1,14 +1,17 @@
 import { closeSync, openSync, readSync, realpathSync } from "node:fs";
 
-/** Bytes of the index's header, and where its two numbers are in it, in the byte order of the machine. */
+/** Bytes of the index's header, and where its numbers are in it, in the byte order of the machine. */
 const HEADER_BYTES = 100;
 const FRAMES_AT = 16 / 4;
+const SALT_AT = 32 / 4;
 const MOVED_AT = 96 / 4;
 
 /** Pages in the write-ahead log, and how many of them have been moved into the file. */
 export interface LogPages {
   readonly log: number;
   readonly moved: number;
+  /** Differs after each restart of the log. */
+  readonly salt: number;
 }
 
 /**
@@ -31,7 +34,8 @@ export class LogIndex {
 
   read(): LogPages {
     readSync(this.file, this.bytes, 0, HEADER_BYTES, 0);
-    return { log: this.header[FRAMES_AT] ?? 0, moved: this.header[MOVED_AT] ?? 0 };
+    const { header } = this;
+    return { log: header[FRAMES_AT] ?? 0, moved: header[MOVED_AT] ?? 0, salt: header[SALT_AT] ?? 0 };
   }
 
   /** Call after the connection was closed. */

@@ -23,6 +23,8 @@ const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 export interface LogScan {
   /** Frames up to the last complete commit, which SQLite applies. */
   readonly frames: number;
+  /** Frames up to the complete commit before that one. */
+  readonly framesBefore: number;
   /** Commits among them. */
   readonly commits: number;
   /** Damage after which SQLite would discard commits without an error; null if the log is complete or torn at its end. */
@@ -66,7 +68,7 @@ class Scanner {
   private endsCommit = false;
   /** The number of the last frame that was read. */
   private frame = 0;
-  private good = { frames: 0, commits: 0 };
+  private good = { frames: 0, framesBefore: 0, commits: 0 };
   private badFrame: number | null = null;
   /** The unbroken chain after the bad frame. */
   private chain = { follows: false, marks: 0 };
@@ -119,7 +121,8 @@ class Scanner {
 
   private keep(endsCommit: boolean): void {
     if (!endsCommit) return;
-    this.good = { frames: this.frame, commits: this.good.commits + 1 };
+    const { frames, commits } = this.good;
+    this.good = { frames: this.frame, framesBefore: frames, commits: commits + 1 };
   }
 
   /** Checks a frame after the bad one. A valid frame also proves the previous one, whose checksum it continues. */

@@ -1,5 +1,8 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import type { SqlValue } from "./database.ts";
+import { openFile, readWhole } from "./folders.ts";
+import { LogFile } from "./log-file.ts";
+import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, type LogScan, scanLog } from "./log-scan.ts";
 
 /**
  * A connection to a database file that no server uses, such as a copy. It has no writer and no units of work.
@@ -12,6 +15,11 @@ export class OfflineDatabase {
     const address = `${Bun.pathToFileURL(path).href}?immutable=1`;
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
     return new OfflineDatabase(new SqliteDatabase(address, flags));
+  }
+
+  /** Opens a file read-only with its log, which stays as it is. */
+  static readWithLog(path: string): OfflineDatabase {
+    return new OfflineDatabase(new SqliteDatabase(path, { readonly: true }));
   }
 
   /**
@@ -65,6 +73,40 @@ export class OfflineDatabase {
   [Symbol.dispose](): void {
     this.connection.close();
   }
+}
+
+/**
+ * Removes the last commit from the log of a database that no program has open. It is durable when this returns. False: the
+ * log has none, or it was moved into the file, as by a backup that outlived its server.
+ *
+ * @throws Error if the disk fails.
+ */
+export function cutLastCommit(path: string): boolean {
+  const scan = scanLog(`${path}-wal`);
+  if (scan === null || scan.commits === 0) return false;
+  const pageBytes = pageBytesOf(path);
+  if (isMoved(path, scan, pageBytes)) return false;
+  new LogFile(path, pageBytes).cut(scan.framesBefore);
+  return true;
+}
+
+function pageBytesOf(path: string): number {
+  using db = OfflineDatabase.read(path);
+  return db.pageBytes;
+}
+
+/** Whether the file has pages of the last commit in its log. */
+function isMoved(path: string, { frames, framesBefore }: LogScan, pageBytes: number): boolean {
+  using log = openFile(`${path}-wal`, "r");
+  using file = openFile(path, "r");
+  const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
+  const page = Buffer.alloc(pageBytes);
+  for (let index = framesBefore; index < frames; index += 1) {
+    readWhole(log.fd, frame, LOG_HEADER_BYTES + index * frame.length);
+    const found = readWhole(file.fd, page, (frame.readUInt32BE(0) - 1) * pageBytes);
+    if (found === pageBytes && frame.subarray(FRAME_HEADER_BYTES).equals(page)) return true;
+  }
+  return false;
 }
 
 /**

@@ -5,6 +5,7 @@ import { Histogram } from "../metrics/instruments.ts";
 import { type Cancel, type Clock, monotonicMs, realTimeout } from "../time/clock.ts";
 import { CommitDelay } from "./commit-delay.ts";
 import type { Database } from "./database.ts";
+import type { LogPages } from "./log-index.ts";
 import type { LogSync } from "./log-sync.ts";
 import { isStorageFailure, SyncFailure, syncFailureOf } from "./storage-failures.ts";
 import { type Affected, ANYONE, MemoryTx, NOBODY, type Savepoints, type Tx, UnitTx } from "./tx.ts";
@@ -67,6 +68,8 @@ export interface BatchFollower {
 interface Unconfirmed {
   /** Settles after everything that follows from the batch. */
   readonly confirmed: Promise<void>;
+  /** The log before it; null: the disk confirms it. */
+  readonly before: LogPages | null;
   /** Whose data it has changed. */
   readonly affected: ReadonlySet<Affected>;
 }
@@ -288,9 +291,13 @@ export class Writer {
     });
   }
 
-  /** Whether a commit log has not confirmed a batch that is committed here. */
-  get isUnconfirmed(): boolean {
-    return this.sync === null && this.unconfirmed.length > 0;
+  /**
+   * Undoes in the log what a commit log has not confirmed. Only when the process ends: memory and the connection still have
+   * it.
+   */
+  abandonUnconfirmed(): void {
+    const before = this.unconfirmed[0]?.before ?? null;
+    if (before !== null) this.db.abandonSince(before);
   }
 
   /** Resolves when no batch is unconfirmed. */
@@ -351,6 +358,7 @@ export class Writer {
     const batch = this.takeBatch();
     const now = this.clock.now();
     const startedAt = monotonicMs();
+    const before = this.follower === null ? null : this.db.logPages();
     let hookTx: UnitTx | null;
     try {
       this.settle();
@@ -374,7 +382,7 @@ export class Writer {
       this.finishBatch(batch, hookTx);
     };
     if (confirmation === null && this.unconfirmed.length === 0) finish();
-    else this.finishAfter(confirmation, batch, finish);
+    else this.finishAfter(confirmation, { batch, before }, finish);
   }
 
   private noteDuration(units: number, ms: number): void {
@@ -391,7 +399,11 @@ export class Writer {
     return null;
   }
 
-  private finishAfter(confirmation: Promise<void> | null, batch: Unit[], finish: () => void): void {
+  private finishAfter(
+    confirmation: Promise<void> | null,
+    { batch, before }: { readonly batch: Unit[]; readonly before: LogPages | null },
+    finish: () => void,
+  ): void {
     const sentAt = monotonicMs();
     const end = (tell: () => void): void => {
       this.unconfirmed.shift();
@@ -399,8 +411,8 @@ export class Writer {
       tell();
       if (this.queued > 0) this.schedule();
     };
-    const before = this.unconfirmed.at(-1)?.confirmed;
-    const both = before === undefined ? confirmation : before.then(() => confirmation);
+    const earlier = this.unconfirmed.at(-1)?.confirmed;
+    const both = earlier === undefined ? confirmation : earlier.then(() => confirmation);
     const confirmed = Promise.resolve(both).then(
       () => end(finish),
       (error: unknown) =>
@@ -408,7 +420,8 @@ export class Writer {
           for (const unit of batch) unit.reject(error);
         }),
     );
-    this.unconfirmed.push({ confirmed, affected: affectedBy(batch) });
+    const isByOthers = (this.follower?.confirmation ?? null) !== null;
+    this.unconfirmed.push({ confirmed, before: isByOthers ? before : null, affected: affectedBy(batch) });
   }
 
   /** Everything that follows from a confirmed commit. */

@@ -114,4 +114,33 @@ describe("checkpointer", () => {
     await realDelay(250);
     expect(walPages().checkpointed).toBe(0);
   });
+
+  test("with a commit log, only what it has confirmed is moved, however long it takes", async () => {
+    checkpointer.close();
+    checkpointer = new Checkpointer(storage.db, storage.writer, storage.log, true);
+    let confirmation: Promise<void> | null = null;
+    storage.writer.follow({
+      beforeBatch: () => {},
+      beforeCommit: () => {},
+      afterCommit: () => {},
+      get confirmation() {
+        return confirmation;
+      },
+    });
+    await write(5);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    confirmation = promise;
+    const confirmed = walPages().log;
+    const last = storage.writer.submit((tx) => insert(tx, ROW));
+    // The pass that the batches before have started holds this one back in the log.
+    await until(() => walPages().log > confirmed && walPages().checkpointed > 0);
+    await realDelay(PASS_WAIT_MS);
+    expect(walPages().checkpointed).toBeLessThanOrEqual(confirmed);
+    confirmation = null;
+    resolve();
+    await last;
+    await write(2);
+    await until(() => walPages().checkpointed === walPages().log);
+    expect(storage.log.lines).toEqual([]);
+  });
 });

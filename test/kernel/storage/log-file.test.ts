@@ -1,7 +1,8 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openSync, readFileSync, renameSync, statSync, truncateSync, writeSync } from "node:fs";
+import { copyFileSync, openSync, readFileSync, renameSync, statSync, truncateSync, writeSync } from "node:fs";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../../src/kernel/storage/log-scan.ts";
+import { cutLastCommit, OfflineDatabase } from "../../../src/kernel/storage/offline.ts";
 import { isStorageFailure } from "../../../src/kernel/storage/storage-failures.ts";
 import { TestStorage, thrown } from "../support.ts";
 
@@ -74,4 +75,41 @@ test("what an earlier process has left is written again, up to its last whole co
   expect(storage.db.settleLog()).toBe("read");
   expect(readFileSync(logPath()).equals(before)).toBe(true);
   reader.close();
+});
+
+describe("the last commit of a database that nobody has open", () => {
+  /** A copy of the database and its log, as a killed process leaves them. */
+  function left(): string {
+    const path = storage.scratch.path("left.db");
+    copyFileSync(storage.db.path, path);
+    copyFileSync(logPath(), `${path}-wal`);
+    return path;
+  }
+
+  function rowsIn(path: string): number {
+    using db = OfflineDatabase.readWithLog(path);
+    return db.get<{ n: number }>("SELECT count(*) AS n FROM filler")?.n ?? -1;
+  }
+
+  test("is cut from the log, one after the other, while reading changes nothing", () => {
+    write(3);
+    const path = left();
+    const files = () => [readFileSync(path), readFileSync(`${path}-wal`)];
+    const before = files();
+    expect(rowsIn(path)).toBe(3);
+    expect(files()).toEqual(before);
+    for (const rows of [2, 1, 0]) {
+      expect(cutLastCommit(path)).toBeTrue();
+      expect(rowsIn(path)).toBe(rows);
+    }
+    expect(cutLastCommit(storage.scratch.path("none.db"))).toBeFalse();
+  });
+
+  test("is not cut after another program has moved it into the file", () => {
+    write(3);
+    storage.rows("PRAGMA wal_checkpoint(PASSIVE)");
+    const path = left();
+    expect(cutLastCommit(path)).toBeFalse();
+    expect(rowsIn(path)).toBe(3);
+  });
 });

@@ -70,7 +70,8 @@ describe("a log", () => {
   });
 
   test("that is complete has the frames that SQLite finds", () => {
-    expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
+    const framesBefore = commitEnds().at(-2) ?? 0;
+    expect(scanLog(log)).toEqual({ frames: framesIn(), framesBefore, commits: ROWS + 1, damage: null });
     expect(rowsFound()).toBe(ROWS);
   });
 
@@ -81,26 +82,28 @@ describe("a log", () => {
     writeFileSync(log, turned);
     expect(rowsFound()).toBe(ROWS);
     writeFileSync(log, turned);
-    expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
+    const framesBefore = commitEnds().at(-2) ?? 0;
+    expect(scanLog(log)).toEqual({ frames: framesIn(), framesBefore, commits: ROWS + 1, damage: null });
   });
 
   test("cut anywhere is torn at its end, which is not damage", () => {
     for (let at = bytes.length - 1; at > LOG_HEADER_BYTES; at -= 1_009) {
       truncateSync(log, at);
-      const frames = Math.floor((at - LOG_HEADER_BYTES) / FRAME_BYTES);
-      const whole = commitEnds().filter((end) => end <= frames);
-      expect(scanLog(log)).toEqual({ frames: whole.at(-1) ?? 0, commits: whole.length, damage: null });
+      const left = Math.floor((at - LOG_HEADER_BYTES) / FRAME_BYTES);
+      const whole = commitEnds().filter((end) => end <= left);
+      const [framesBefore = 0, frames = 0] = [whole.at(-2), whole.at(-1)];
+      expect(scanLog(log)).toEqual({ frames, framesBefore, commits: whole.length, damage: null });
     }
   });
 
   test("whose last commit lacks frames is torn, which is not damage", () => {
     const ends = commitEnds();
-    const before = ends.at(-2) ?? 0;
+    const [framesBefore = 0, before = 0] = ends.slice(-3);
     const last = framesIn();
     expect(last - before).toBeGreaterThan(2);
     for (let frame = before + 1; frame <= last; frame += 1) {
       damage(startOf(frame) + 2_000);
-      expect(scanLog(log)).toEqual({ frames: before, commits: ends.length - 1, damage: null });
+      expect(scanLog(log)).toEqual({ frames: before, framesBefore, commits: ends.length - 1, damage: null });
       damage(startOf(frame) + 2_000);
     }
   });
@@ -115,6 +118,7 @@ describe("a log", () => {
     writeFileSync(log, Buffer.concat([fresh, old.subarray(fresh.length)]));
     expect(scanLog(log)).toEqual({
       frames: (fresh.length - LOG_HEADER_BYTES) / FRAME_BYTES,
+      framesBefore: 0,
       commits: 1,
       damage: null,
     });
@@ -126,7 +130,8 @@ describe("a log", () => {
     const from = ends.at(-3) ?? 0;
     const to = ends.at(-2) ?? 0;
     writeFileSync(log, Buffer.concat([bytes, bytes.subarray(startOf(from + 1), startOf(to + 1))]));
-    expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
+    const framesBefore = commitEnds().at(-2) ?? 0;
+    expect(scanLog(log)).toEqual({ frames: framesIn(), framesBefore, commits: ROWS + 1, damage: null });
   });
 });
 
