@@ -158,6 +158,9 @@ export function nextCheckAt(ref: number, intervalMs: number, dueAt: number, now:
   return next > now ? next : timeAfter(now);
 }
 
+/** Retention of checks. */
+export const CHECK_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
+
 /** An hour, in milliseconds. */
 export const HOUR_MS = 3_600_000;
 
@@ -208,6 +211,21 @@ export function timeStood({ standsSince, standsUp }: StandingCheck, from: number
   if (standsSince === null) return NO_CHECKS;
   const knownMs = Math.max(0, to - Math.max(standsSince, from));
   return { ...NO_CHECKS, knownMs, upMs: standsUp ? knownMs : 0 };
+}
+
+/** The time that a check stood for between two instants, by the hours or days (`sizeMs`) that it was in, oldest first. */
+export function timeStoodBy(
+  sizeMs: number,
+  check: StandingCheck,
+  from: number,
+  to: number,
+): (Counts & { readonly at: number })[] {
+  if (check.standsSince === null) return [];
+  const parts: (Counts & { readonly at: number })[] = [];
+  const begin = Math.max(check.standsSince, from);
+  for (let at = begin - (begin % sizeMs); at < to; at += sizeMs)
+    parts.push({ at, ...timeStood(check, Math.max(at, from), Math.min(at + sizeMs, to)) });
+  return parts;
 }
 
 /** What an uptime is calculated from. */

@@ -13,7 +13,7 @@ import { Channels } from "./channels/channels.ts";
 import { type ChannelNotification, Notifications } from "./channels/notifications.ts";
 import { channelRoutes } from "./channels/routes.ts";
 import { channelStore } from "./channels/store.ts";
-import { CHECK_RETENTION_MS } from "./checks/checks.ts";
+import { CHECK_RETENTION_MS } from "./domain.ts";
 import { monitorExport } from "./export.ts";
 import { Pings } from "./heartbeats/pings.ts";
 import { heartbeatRoutes } from "./heartbeats/routes.ts";

@@ -3,8 +3,8 @@ import { oneOf, orNull } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { ChannelStore } from "./channels/store.ts";
-import { hourOf, percentUp, shownName, type UptimeCounts, uptimePercent } from "./domain.ts";
-import { standingSince } from "./history/standing.ts";
+import { percentUp, shownName, type UptimeCounts, uptimePercent } from "./domain.ts";
+import { hoursAfter } from "./history/standing.ts";
 import type { IncidentRow, IncidentStore } from "./incidents/store.ts";
 import type { CheckStore, MonitorRow, MonitorStore } from "./store.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
@@ -141,9 +141,7 @@ function worst(parts: CardParts, projectRef: number, now: number): Static<typeof
   const candidates = new Map([...listed, ...fillers].map((monitor) => [monitor.ref, monitor]));
   return [...candidates.values()]
     .map((monitor) => {
-      const since = now - DAY_HOURS * HOUR_MS;
-      const standing = { ...standingSince(monitor, since, now), hour: hourOf(now) };
-      const counts = [...checks.hoursSince(monitor.ref, since), monitor, standing];
+      const counts = hoursAfter(checks, monitor, now - DAY_HOURS * HOUR_MS, now);
       return { monitor, counts, uptime: uptimePercent(counts, now, DAY_HOURS) };
     })
     .sort((a, b) => (a.uptime ?? UNCHECKED) - (b.uptime ?? UNCHECKED))

@@ -18,6 +18,7 @@ import { CheckSchedule } from "./checks/schedule.ts";
 import { Heartbeats, type Viewer } from "./heartbeats/heartbeats.ts";
 import { Days } from "./history/days.ts";
 import { historyOf } from "./history/history.ts";
+import { settle } from "./history/standing.ts";
 import type { Incidents } from "./incidents/lifecycle.ts";
 import { Outages } from "./incidents/outages.ts";
 import type { MonitorParts } from "./ports.ts";
@@ -183,6 +184,8 @@ export class MonitorService {
     if (given.depends_on !== undefined) this.suppression.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
       this.setChannels(tx, project.ref, ref, given.channels);
+      const isObserved = settings.active && this.maintenance.windows.endFor(ref, tx.now) === null;
+      settle(this.parts, tx, ref, isObserved);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       behavior.update(tx, before, settings, timing);
     }

@@ -140,9 +140,6 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
   const forgetCertificate = db.change<[ref: number]>(
     "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
   );
-  const standsNoMore = db.change<[ref: number]>(
-    "UPDATE monitor_states SET stands_since = NULL WHERE monitor_ref = ?",
-  );
   const setLastCheck = db.change<[sequence: number, ref: number]>(
     "UPDATE monitor_states SET last_check = ? WHERE monitor_ref = ?",
   );
@@ -159,8 +156,6 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     update(tx: Tx, monitor: NewSettings): void {
       unsaved?.release(tx, monitor.ref);
       update(tx, storable(monitor));
-      // Nothing is known of the time until it is resumed.
-      if (!monitor.active) standsNoMore(tx, monitor.ref);
     },
     updateState(tx: Tx, monitor: StateParams & Pick<MonitorRow, "certificate">): void {
       unsaved?.release(tx, monitor.ref);

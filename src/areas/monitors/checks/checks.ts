@@ -4,16 +4,13 @@ import { realDelay } from "../../../kernel/time/clock.ts";
 import {
   type AlertRules,
   afterCheck,
-  HOUR_MS,
-  hourOf,
   type MonitorEvent,
   type MonitorState,
   NO_CHECKS,
   shownName,
   sumOf,
-  timeStood,
 } from "../domain.ts";
-import { standsUntil } from "../history/standing.ts";
+import { settled } from "../history/standing.ts";
 import type { CheckOutcome, Outages } from "../incidents/outages.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow, MonitorSettings } from "../store.ts";
@@ -27,8 +24,6 @@ import { targetOf } from "./targets.ts";
 export const ATTEMPTS_MAX = 3;
 /** Real time between attempts: the stall may pass. */
 const ATTEMPT_PAUSE_MS = 200;
-/** Retention of checks. */
-export const CHECK_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
@@ -119,7 +114,7 @@ export class Checks {
       streak: 0,
       standsSince: null,
     } as const;
-    this.parts.monitors.updateState(tx, { ...monitor, ...unknown });
+    this.parts.monitors.updateState(tx, { ...settled(this.parts, tx, monitor, tx.now), ...unknown });
     this.outages.resolveIncident(tx, monitor.ref);
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
@@ -139,22 +134,12 @@ export class Checks {
       return { ...monitor, ...state };
     }
     const isCounted = reason === null && !made.manual;
-    // A slow check can end after one of the next hour. It counts there: a completed hour does not change.
-    const hour = Math.max(hourOf(made.at), monitor.hour);
-    const isSameHour = monitor.hour === hour;
-    const stoodUntil = made.manual ? 0 : Math.min(made.at, standsUntil(monitor));
-    if ((monitor.checks > 0 || monitor.standsSince !== null) && !isSameHour) {
-      const stood = timeStood(monitor, 0, Math.min(stoodUntil, monitor.hour + HOUR_MS));
-      const closed = sumOf(monitor, stood);
-      if (closed.checks > 0) checks.insertHour(tx, { ref, hour: monitor.hour, ...closed });
-      if (this.parts.scheduler.clockTrust.isTrusted)
-        checks.removeHoursBefore(tx, ref, hour - CHECK_RETENTION_MS);
-    }
     const own = isCounted
       ? { ...NO_CHECKS, checks: 1, up: made.up ? 1 : 0, latencySum: made.up ? made.latencyMs : 0 }
       : NO_CHECKS;
-    const stood = timeStood(monitor, isSameHour ? 0 : monitor.hour + HOUR_MS, stoodUntil);
-    const current = { hour, ...sumOf(isSameHour ? monitor : NO_CHECKS, sumOf(own, stood)) };
+    // A manual check stands for no time, and the one before it still does.
+    const counted = made.manual ? monitor : settled(this.parts, tx, monitor, made.at);
+    const current = { hour: counted.hour, ...sumOf(counted, own) };
     const standing = made.manual ? {} : { standsSince: reason === null ? made.at : null, standsUp: made.up };
     const sequence = this.nextSequence++;
     const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = made;

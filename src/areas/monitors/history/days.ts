@@ -2,7 +2,9 @@ import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { daily } from "../../../kernel/scheduler/recurrence.ts";
 import { NO_CHECKS, sumOf } from "../domain.ts";
+import type { MonitorRow } from "../store.ts";
 import type { DayCount, DayRow, DayStore } from "./day-store.ts";
+import { standingBy } from "./standing.ts";
 import { unobserved } from "./unobserved.ts";
 
 /** A day, in milliseconds. */
@@ -57,9 +59,11 @@ export class Days {
   /**
    * Daily counts of a monitor from `day` on, today included, by the start of the day. The last stored day is counted
    * again from its hours, as the next aggregation does: when a test clock advances far, checks of one day can be recorded
-   * on the next. Unobserved times of a day are known once it is aggregated.
+   * on the next. Unobserved times of a day are known once it is aggregated. The time that the last check has stood for until
+   * `now` is included.
    */
-  since(ref: number, day: number): ReadonlyMap<number, DayRow> {
+  since(monitor: MonitorRow, day: number, now: number): ReadonlyMap<number, DayRow> {
+    const { ref } = monitor;
     const days = new Map(this.store.since(ref, day).map((row) => [row.day, row]));
     const from = [...days.keys()].at(-1) ?? day;
     for (const count of this.countsOf(ref, from, Number.MAX_SAFE_INTEGER)) {
@@ -68,6 +72,10 @@ export class Days {
       const { observerMs = 0, maintenanceMs = 0 } = stored ?? {};
       days.set(count.day, { ...count, observerMs, maintenanceMs });
     }
+    for (const { at, ...stood } of standingBy(DAY_MS, monitor, day, now)) {
+      const counted = days.get(at) ?? { day: at, observerMs: 0, maintenanceMs: 0, ...NO_CHECKS };
+      days.set(at, { ...counted, ...sumOf(counted, stood) });
+    }
     return days;
   }
 
@@ -75,8 +83,8 @@ export class Days {
   private countsOf(ref: number, from: number, until: number): DayCount[] {
     const closed = this.store.ofClosedHours({ ref, from, until });
     const current = this.store.currentHour(ref);
-    if (current === null || current.checks === 0 || current.hour < from || current.hour >= until)
-      return closed;
+    if (current === null || current.hour < from || current.hour >= until) return closed;
+    if (current.checks === 0 && current.knownMs === 0) return closed;
     const day = dayOf(current.hour);
     const before = closed.find((count) => count.day === day) ?? NO_CHECKS;
     const sum = { day, ...sumOf(before, current) };

@@ -1,7 +1,6 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
-import { CHECK_RETENTION_MS } from "../checks/checks.ts";
-import { percentUp, secondsOf, uptimePercent } from "../domain.ts";
+import { CHECK_RETENTION_MS, percentUp, secondsOf, uptimePercent } from "../domain.ts";
 import type { IncidentStore } from "../incidents/store.ts";
 import {
   LIST_LIMIT,
@@ -14,7 +13,7 @@ import type { CheckStore, MonitorRow, StoredCheck } from "../store.ts";
 import { SUPPRESSION_REASONS } from "../suppression/suppression.ts";
 import { DAY_MS, type Days, dayOf } from "./days.ts";
 import { RANGES, seriesOf } from "./series.ts";
-import { standingSince } from "./standing.ts";
+import { hoursAfter } from "./standing.ts";
 
 const DAY_HOURS = 24;
 
@@ -45,13 +44,9 @@ export function historyOf(
     sequence = check.previous;
   }
   const more = checks.length === limit && store.check(sequence) !== null;
-  const counts = [...store.hoursSince(monitor.ref, now - CHECK_RETENTION_MS), monitor];
-  const percent = (count: number) => {
-    const standing = standingSince(monitor, now - count * DAY_MS, now);
-    return uptimePercent([...counts, { hour: now, ...standing }], now, count * DAY_HOURS);
-  };
-  const firstDay = dayOf(now) + DAY_MS - RANGES["90d"];
-  const quarter = [...days.since(monitor.ref, firstDay).values(), standingSince(monitor, firstDay, now)];
+  const counts = hoursAfter(store, monitor, now - CHECK_RETENTION_MS, now);
+  const percent = (count: number) => uptimePercent(counts, now, count * DAY_HOURS);
+  const quarter = [...days.since(monitor, dayOf(now) + DAY_MS - RANGES["90d"], now).values()];
   return {
     checks,
     uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30), "90d": percentUp(quarter) },

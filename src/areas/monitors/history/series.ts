@@ -54,11 +54,12 @@ interface BucketRange {
   /** End of the last bucket, epoch milliseconds. */
   readonly to: number;
   readonly bucketMs: number;
+  readonly now: number;
 }
 
 function rangeOf(now: number, range: MonitorRange, bucketMs: number): BucketRange {
   const to = now - (now % bucketMs) + bucketMs;
-  return { from: to - RANGES[range], to, bucketMs };
+  return { from: to - RANGES[range], to, bucketMs, now };
 }
 
 /** From the checks themselves; null if there are too many of them. */
@@ -71,11 +72,11 @@ function fromChecks({ checks }: SeriesParts, { ref, lastCheck }: MonitorRow, ran
 
 /** From hourly counts, or from daily ones for buckets of a day. */
 function fromCounts({ checks, days }: SeriesParts, monitor: MonitorRow, range: BucketRange): MonitorSeries {
-  const { from, bucketMs } = range;
+  const { from, bucketMs, now } = range;
   if (bucketMs === DAY_MS)
     return viewOf(
       range,
-      [...days.since(monitor.ref, dayOf(from)).values()].map(({ day, ...counts }) => ({
+      [...days.since(monitor, dayOf(from), now).values()].map(({ day, ...counts }) => ({
         ...counts,
         at: day,
       })),

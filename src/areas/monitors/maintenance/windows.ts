@@ -12,6 +12,8 @@ type Parts = Pick<MonitorParts, "scheduler" | "changes" | "stopped" | "steady"> 
   readonly maintenance: MaintenanceStore;
   /** Checks a monitor immediately, so that a failure during the window is reported after it. */
   readonly recheck: (tx: Tx, ref: number) => void;
+  /** Counts the time until now in a monitor's uptime, and the time from now on if it is observed. */
+  readonly settle: (tx: Tx, ref: number, isObserved: boolean) => void;
   readonly notifyChannels: (
     tx: Tx,
     event: "maintenance.started" | "maintenance.ended",
@@ -75,13 +77,14 @@ export class MaintenanceWindows {
 
   /** Sets the monitors. Those that are removed from an open window are checked, as at its end. */
   setMonitors(tx: Tx, { ref, begun }: MaintenanceRow, monitors: readonly number[]): void {
-    const { maintenance, recheck } = this.parts;
+    const { maintenance, settle } = this.parts;
     const is = new Set(monitors);
     const was = maintenance.monitorsOf(ref);
     maintenance.removeMonitors(tx, ref);
     for (const monitor of is) this.addMonitor(tx, monitor, ref);
     if (!begun) return;
-    for (const monitor of was) if (!is.has(monitor.ref)) recheck(tx, monitor.ref);
+    for (const monitor of was) if (!is.has(monitor.ref)) this.release(tx, monitor.ref);
+    for (const monitor of is) settle(tx, monitor, false);
   }
 
   private onDue(tx: Tx, ref: number): void {
@@ -92,14 +95,21 @@ export class MaintenanceWindows {
   private startWindow(tx: Tx, row: MaintenanceRow): MaintenanceRow {
     this.parts.notifyChannels(tx, "maintenance.started", row);
     this.parts.changes.inProject(tx, row.projectRef, "pulse");
+    for (const { ref } of this.parts.maintenance.monitorsOf(row.ref)) this.parts.settle(tx, ref, false);
     return { ...row, begun: true };
   }
 
   private endWindow(tx: Tx, row: MaintenanceRow, monitors: readonly { ref: number }[]): MaintenanceRow {
     this.parts.notifyChannels(tx, "maintenance.ended", row);
     this.parts.changes.inProject(tx, row.projectRef, "pulse");
-    for (const { ref } of monitors) this.parts.recheck(tx, ref);
+    for (const { ref } of monitors) this.release(tx, ref);
     return { ...row, begun: false };
+  }
+
+  /** Observes a monitor again that a window no longer has, unless another one has it. */
+  private release(tx: Tx, monitorRef: number): void {
+    this.parts.settle(tx, monitorRef, this.endFor(monitorRef, tx.now) === null);
+    this.parts.recheck(tx, monitorRef);
   }
 
   private addMonitor(tx: Tx, monitorRef: number, ref: number): void {

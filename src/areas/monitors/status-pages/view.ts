@@ -1,8 +1,8 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
-import { hourOf, partUp, type UptimeCounts } from "../domain.ts";
+import { partUp, type UptimeCounts } from "../domain.ts";
 import type { DayRow } from "../history/day-store.ts";
 import { DAY_MS, type Days, dayOf } from "../history/days.ts";
-import { standingSince } from "../history/standing.ts";
+import { hoursAfter } from "../history/standing.ts";
 import type { STATES } from "../incidents/schema.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
@@ -120,7 +120,7 @@ export async function monitorAt(
   };
   return {
     ...monitorOf(page, { number, row }, events),
-    uptime: uptimeOf([...parts.days.since(row.ref, firstDay).values(), standingSince(row, firstDay, now)]),
+    uptime: uptimeOf([...parts.days.since(row, firstDay, now).values()]),
     days: null,
     hours: null,
   };
@@ -179,19 +179,15 @@ function historyOf(
   { days, checks }: ViewParts,
   { number, row, firstDay, firstHour, now }: HistoryQuery,
 ): Pick<ShownMonitor, "uptime" | "days" | "hours"> {
-  const byDay = days.since(row.ref, firstDay);
-  const uptime = uptimeOf([...byDay.values(), standingSince(row, firstDay, now)]);
+  const byDay = days.since(row, firstDay, now);
+  const uptime = uptimeOf([...byDay.values()]);
   if (number > BARS_MAX) return { uptime, days: null, hours: null };
-  const byHour = new Map([...checks.hoursSince(row.ref, firstHour), row].map((one) => [one.hour, one]));
+  const counts = hoursAfter(checks, row, firstHour - 1, now);
+  const byHour = new Map(counts.map((count) => [count.hour, uptimeOf([count])]));
   return {
     uptime,
     days: Array.from({ length: DAYS_SHOWN }, (_, index) => byDay.get(firstDay + index * DAY_MS) ?? null),
-    hours: Array.from({ length: HOURS_SHOWN }, (_, index) => {
-      const at = firstHour + index * HOUR_MS;
-      const hour = byHour.get(at);
-      if (hour === undefined) return null;
-      return uptimeOf(at === hourOf(now) ? [hour, standingSince(row, at, now)] : [hour]);
-    }),
+    hours: Array.from({ length: HOURS_SHOWN }, (_, index) => byHour.get(firstHour + index * HOUR_MS) ?? null),
   };
 }
 
@@ -236,9 +232,7 @@ export function uptimeOfHours(
   now: number,
   hours: number,
 ): number | null {
-  const since = now - hours * (DAY_MS / 24);
-  const counted = [...checks.hoursSince(row.ref, since), row].filter(({ hour }) => hour > since);
-  return uptimeOf([...counted, standingSince(row, since, now)]);
+  return uptimeOf(hoursAfter(checks, row, now - hours * HOUR_MS, now));
 }
 
 function summaryOf(

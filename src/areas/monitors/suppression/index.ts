@@ -2,6 +2,7 @@ import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { TypeBehaviors } from "../behaviors.ts";
 import type { ChannelNotification, Notifications } from "../channels/notifications.ts";
 import type { CheckSchedule } from "../checks/schedule.ts";
+import { settle } from "../history/standing.ts";
 import type { IncidentRow } from "../incidents/store.ts";
 import { maintenanceResource } from "../maintenance/maintenance.ts";
 import { type MaintenanceRow, maintenanceStore } from "../maintenance/store.ts";
@@ -33,6 +34,10 @@ export function createSuppression(
     recheck(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
       if (monitor?.settings.active) checkers.behaviors()(monitor.settings.type).recheck(tx, monitor);
+    },
+    settle(tx, ref, isObserved) {
+      const isActive = parts.monitors.monitor(ref)?.settings.active === true;
+      settle(parts, tx, ref, isObserved && isActive);
     },
     notifyChannels: (tx, event, row) => notifications.notifyChannels(tx, maintenanceNotification(event, row)),
   });
