@@ -1,11 +1,12 @@
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { resolveConfig } from "../config.ts";
+import { nearestExisting } from "../kernel/storage/file-access.ts";
 import { isDiskFull } from "../kernel/storage/storage-failures.ts";
 import type { Given } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
 import { backupFolderCheck, fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
-import { type Check, type Finding, failed, nearestExisting, type Target } from "./doctor/finding.ts";
+import { type Check, type Finding, failed, type Target } from "./doctor/finding.ts";
 import { dnsCheck, portCheck, smtpCheck, tlsCheck } from "./doctor/network.ts";
 import { clockCheck, databaseCheck, masterKeyCheck, sqliteCheck } from "./doctor/state.ts";
 import { oneLine, print, printJson } from "./output.ts";

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { isatty } from "node:tty";
 import { version } from "../../package.json" with { type: "json" };
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { createLogger } from "../kernel/log.ts";
-import { makeFolder, writeAll } from "../kernel/storage/folders.ts";
+import { makeFolder, makeTemporaryFolder, writeAll } from "../kernel/storage/folders.ts";
 import { createSystemClock } from "../kernel/time/clock.ts";
 import { DeposedAtStart, type Server, type ServerParts, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
@@ -94,7 +93,7 @@ async function prepareAnnouncement(
 
 function prepareFolder(config: Config): string {
   // With the process id, so that the parent process can remove the folder of a killed server.
-  if (config.ephemeral) return mkdtempSync(join(tmpdir(), `ninefold-${process.pid}-`));
+  if (config.ephemeral) return makeTemporaryFolder(`ninefold-${process.pid}-`);
   const folder = resolve(config.dataFolder);
   makeFolder(folder);
   return folder;

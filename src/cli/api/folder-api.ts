@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { type App, createApp } from "../../app.ts";
 import type { CommandLine } from "../../config/command-line.ts";
 import { flagsGiven } from "../../config/sources.ts";
@@ -11,7 +10,7 @@ import { closeKernel, explained } from "../../kernel/kernel.ts";
 import { createLogger } from "../../kernel/log.ts";
 import { isDatabaseThere } from "../../kernel/storage/examine.ts";
 import { FolderInUse, lockFolder, type ReleaseFolder } from "../../kernel/storage/folder-lock.ts";
-import { dataFilesOf } from "../../kernel/storage/folders.ts";
+import { dataFilesOf, makeTemporaryFolder } from "../../kernel/storage/folders.ts";
 import { createSystemClock } from "../../kernel/time/clock.ts";
 import { type Api, type JsonObject, rejection } from "./http-api.ts";
 
@@ -139,7 +138,7 @@ export function openOfflineApp(folder: string, config: Config): OfflineApp {
 
 /** Runs work with an app whose endpoints are of interest, not its data: the areas declare them, and need a database. */
 export async function withDeclaredApp<T>(work: (app: App) => T | Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), "ninefold-declared-"));
+  const folder = makeTemporaryFolder("ninefold-declared-");
   try {
     const { app, close } = openOfflineApp(folder, loadConfig(["--ephemeral"], {}));
     try {

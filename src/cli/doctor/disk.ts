@@ -11,18 +11,10 @@ import {
   writeSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { nearestExisting } from "../../kernel/storage/file-access.ts";
 import { createSystemClock, monotonicMs } from "../../kernel/time/clock.ts";
 import { formatAmount, formatDuration } from "../progress.ts";
-import {
-  type Check,
-  type Finding,
-  failed,
-  nearestExisting,
-  ok,
-  skipped,
-  type Target,
-  warning,
-} from "./finding.ts";
+import { type Check, type Finding, failed, ok, skipped, type Target, warning } from "./finding.ts";
 
 /** Writes by the group or by everyone. */
 const OTHERS_MAY_WRITE = 0o022;

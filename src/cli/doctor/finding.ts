@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Config } from "../../config.ts";
 
 /** The result of a check. `failed` means that a server cannot run, or not safely. */
@@ -50,9 +48,4 @@ export function warning(detail: string, cure: string): Finding {
 /** A server cannot run. */
 export function failed(detail: string, cure: string): Finding {
   return { status: "failed", detail, cure };
-}
-
-/** A folder, or its nearest ancestor that exists. */
-export function nearestExisting(folder: string): string {
-  return existsSync(folder) ? folder : nearestExisting(dirname(folder));
 }

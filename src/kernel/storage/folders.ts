@@ -3,13 +3,17 @@ import {
   closeSync,
   fsyncSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readSync,
   renameSync,
+  statSync,
   writeSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { errorCode, errorText, StartupError } from "../errors.ts";
+import { accessProblem, nearestExisting } from "./file-access.ts";
 
 /** Errors of file systems that cannot sync folders, and of folders that cannot be opened for it. */
 const FOLDER_SYNC_UNKNOWN = "EINVAL ENOTSUP EOPNOTSUPP ENOSYS EISDIR EPERM EACCES EBADF".split(" ");
@@ -107,6 +111,26 @@ export function makeFolder(folder: string): boolean {
     for (let made = folder; made.length >= first.length; made = dirname(made)) syncFolder(dirname(made));
     return true;
   } catch (error) {
-    throw new StartupError(`The data folder cannot be created (${errorText(error)}).`);
+    throw new StartupError(`The data folder cannot be created: ${whyNotCreated(folder, error)}`);
   }
+}
+
+/** Creates a private folder for temporary files. @throws StartupError that names `TMPDIR` */
+export function makeTemporaryFolder(prefix: string): string {
+  try {
+    return mkdtempSync(join(tmpdir(), prefix));
+  } catch (error) {
+    throw new StartupError(
+      `No temporary folder can be created in ${tmpdir()} (${errorText(error)}). Set TMPDIR to a folder that this process can write.`,
+    );
+  }
+}
+
+/** The reason and what to do. */
+function whyNotCreated(folder: string, error: unknown): string {
+  const existing = nearestExisting(folder);
+  if (!statSync(existing).isDirectory())
+    return `${existing} is not a folder. Set another folder with --data.`;
+  const reason = accessProblem(existing, existing, "write")?.reason ?? errorText(error);
+  return `${reason}. Create ${folder} for the user of this process, or set another folder with --data.`;
 }
