@@ -273,6 +273,7 @@ describe("rejected calls", () => {
     expect(await usage(id, "--timeout", "3601")).toContain("--timeout must be");
     expect(await usage(id, "--forward-to", "localhost:3000")).toContain("--forward-to must be");
     expect(await usage(id, "--header", "no colon")).toContain("--header must be");
+    expect(await usage(id, "--header", "Content-Length: 1")).toContain("--header cannot be Content-Length");
     expect(await usage(id, "--print", "all")).toContain("--print must be one of");
   }, 60_000);
 

@@ -124,7 +124,9 @@ export function undocumented(
 function withoutWarnings({ status, body }: Received): unknown {
   if (status >= 300 || !isObject(body) || !Array.isArray(body["warnings"])) return body;
   const { warnings, ...described } = body;
-  return (warnings as unknown[]).every((one) => /^Unknown (field|query parameter) `/.test(String(one)))
+  return (warnings as unknown[]).every((one) =>
+    /^(Unknown (field|query parameter)|The header) `/.test(String(one)),
+  )
     ? described
     : body;
 }

@@ -5,6 +5,9 @@ import { hopsHeader } from "../../kernel/outbound/hops.ts";
 import type { JsonObject } from "../api/http-api.ts";
 import type { ListenOptions } from "./options.ts";
 
+/** Headers of an event that are about its way to the bucket: those of the request to the local server are its own. */
+const OF_SENDER: ReadonlySet<string> = new Set(["host", "accept-encoding"]);
+
 /** An event of the stream. */
 export interface StreamedEvent extends JsonObject {
   readonly id: string;
@@ -90,7 +93,9 @@ export class Forwarding {
    * them.
    */
   private headersOf({ id, headers, received_at }: StreamedEvent): RequestHeaders {
-    const sendable = Object.entries(headers).filter(([name, value]) => headerError(name, value) === null);
+    const sendable = Object.entries(headers).filter(
+      ([name, value]) => !OF_SENDER.has(name.toLowerCase()) && headerError(name, value) === null,
+    );
     const ours = {
       "X-Svc-Event-Id": id,
       "X-Svc-Timestamp": String(Date.parse(received_at)),

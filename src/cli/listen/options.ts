@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { UsageError } from "../../config/command-line.ts";
 import { errorCode, StartupError } from "../../kernel/errors.ts";
-import { headerError, type RequestHeaders } from "../../kernel/outbound/headers.ts";
+import { headerError, isOwnHeader, type RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { Given } from "../arguments.ts";
 
 /** Longest timeout of the target, in seconds: an hour, for debugging. */
@@ -86,6 +86,7 @@ function headersOf(lines: readonly string[]): RequestHeaders {
     lines.map((line) => {
       const colon = line.indexOf(":");
       const [name, value] = [line.slice(0, Math.max(0, colon)), line.slice(colon + 1).trim()];
+      if (isOwnHeader(name)) throw new UsageError(`--header cannot be ${name}: it is set for each request.`);
       if (headerError(name, value) === null) return [name, value];
       throw new UsageError("--header must be a name and a value, such as 'X-Tenant: acme'.");
     }),

@@ -2890,7 +2890,7 @@ export interface RelayEndpointPatch {
   owner_id?: string | null | undefined;
   /** Your own data: strings by name, at most 16384 characters as JSON. */
   metadata?: Record<string, string> | null | undefined;
-  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
+  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`. */
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
@@ -2965,7 +2965,7 @@ export interface RelayEndpointBody {
   owner_id?: string | null | undefined;
   /** Your own data: strings by name, at most 16384 characters as JSON. */
   metadata?: Record<string, string> | null | undefined;
-  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
+  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`. */
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
@@ -3461,7 +3461,7 @@ export interface RelayBody {
   payload?: object | undefined;
   /** Body as base64, at most 750000 bytes when decoded. Replaces `payload`; set `Content-Type` in `headers`. */
   body_base64?: string | undefined;
-  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
+  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`. */
   headers?: Record<string, string> | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly (string | number)[] | undefined;

@@ -2345,7 +2345,7 @@ export const BODIES = {
     headers: {
       type: "object",
       description:
-        "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored.",
+        "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`.",
     },
     state: {
       type: "string",
@@ -2463,7 +2463,7 @@ export const BODIES = {
     headers: {
       type: "object",
       description:
-        "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored.",
+        "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`.",
     },
     state: {
       type: "string",
@@ -2756,7 +2756,7 @@ export const BODIES = {
     headers: {
       type: "object",
       description:
-        "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored.",
+        "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`.",
     },
     retry_schedule: {
       type: "array",

@@ -3,6 +3,7 @@ import type { WorkGate } from "../scheduler/scheduler.ts";
 import { monotonicMs } from "../time/clock.ts";
 import { allowedAddresses } from "./address.ts";
 import { type Certificate, endingFirst } from "./certificate.ts";
+import { ConnectRace, inTurns } from "./connect-race.ts";
 import {
   type Connection,
   ConnectionPool,
@@ -176,7 +177,7 @@ export class OutboundClient {
         const found = expected === null || (await new FirstBytes(expected).readFrom(connection, deadline));
         return { answered: true, address: connection.address, found };
       } finally {
-        connection.destroy();
+        this.pool.finish(connection);
       }
     });
   }
@@ -228,7 +229,7 @@ export class OutboundClient {
       const outcome = await this.measure(timeoutMs, async (deadline, led) => {
         const addresses = await this.checkedAddresses(target, { account, deadline, led }, policy);
         const connection = await this.connect({ ...target, secure: false }, addresses, deadline);
-        connection.destroy();
+        this.pool.finish(connection);
         return { answered: true } as const;
       });
       if (outcome.answered) return true;
@@ -360,21 +361,23 @@ export class OutboundClient {
     led.addresses = addresses;
     const refusal = policy.rejectionOf(target, addresses, request);
     if (refusal !== null) throw rejectionFailure(refusal, subject);
-    return addresses.slice(0, ADDRESSES_TRIED_MAX);
+    return inTurns(addresses).slice(0, ADDRESSES_TRIED_MAX);
   }
 
-  /** Connects to the first address that takes a connection. */
-  private async connect(target: Target, addresses: readonly string[], deadline: Deadline, protocol?: string) {
-    let failure = new OutboundFailure("connect", "no connection was made");
-    for (const address of addresses) {
-      try {
-        return await this.connector.open(target, address, deadline, protocol);
-      } catch (error) {
-        if (!(error instanceof OutboundFailure) || error.kind !== "connect") throw error;
-        failure = error;
-      }
-    }
-    throw failure;
+  /**
+   * Connects to the address that accepts a connection first. The next one is tried when the one before has failed, or has
+   * not responded for {@link ATTEMPT_DELAY_MS} (RFC 8305, section 5).
+   */
+  private connect(
+    target: Target,
+    addresses: readonly string[],
+    deadline: Deadline,
+    protocol?: string,
+  ): Promise<Connection> {
+    const race = new ConnectRace(addresses, (address) =>
+      this.connector.open(target, address, deadline, protocol),
+    );
+    return race.run();
   }
 }
 
@@ -429,10 +432,15 @@ function redirectOf(response: ResponseReader): string | null {
   return REDIRECTS.has(response.status) ? (response.headers["location"] ?? null) : null;
 }
 
+/** Bytes beyond ASCII, as the reader has them: one per character. */
+const RAW_BYTE = /[\x80-\xff]/g;
+
+/** Bytes that a server should have percent-encoded are encoded as they are, whatever their charset. */
 function resolveLocation(location: string, base: URL): string {
-  if (!URL.canParse(location, base.href))
-    throw new OutboundFailure("invalid", "the redirect leads to no URL");
-  return new URL(location, base).href;
+  const encoded = location.replace(RAW_BYTE, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
+  const url = URL.parse(encoded, base.href);
+  if (url === null) throw new OutboundFailure("invalid", "the redirect leads to no URL");
+  return url.href;
 }
 
 /** The request after a redirect, as browsers make it (Fetch standard): 303, and 301 or 302 after POST, become a GET. */

@@ -61,6 +61,11 @@ export class Connection {
     this.socket.destroy();
   }
 
+  /** Ends this side; the other end may still send. */
+  end(): void {
+    this.socket.end();
+  }
+
   /** Hands the socket over to another protocol: the connection does not read from it any more. */
   detach(): Socket {
     return this.socket.off("data", this.onData);
@@ -71,6 +76,15 @@ export class Connection {
     // A response without a request.
     else this.destroy();
   };
+}
+
+/** A connection that is being opened. */
+export interface Opening {
+  /** Settles when the address has accepted it; what is left for HTTPS is the handshake. */
+  readonly accepted: Promise<void>;
+  readonly done: Promise<Connection>;
+  /** Closes it, in whatever state it is. */
+  giveUp(): void;
 }
 
 /** Opens connections to checked addresses. */
@@ -93,11 +107,13 @@ export class Connector {
   }
 
   /**
-   * Connects to `address` and, for HTTPS, checks the target's name. Gives up at the deadline. `protocol`: its name in ALPN.
-   * @throws OutboundFailure `connect`, `tls`, `timeout`
+   * Connects to `address` and, for HTTPS, checks the target's name. Fails at the deadline, by `connect`, `tls` or `timeout`.
+   * `protocol`: its name in ALPN.
    */
-  open(target: Target, address: string, deadline: Deadline, protocol = "http/1.1"): Promise<Connection> {
-    return deadline.within<Connection>((settle) => {
+  open(target: Target, address: string, deadline: Deadline, protocol = "http/1.1"): Opening {
+    const accepted = Promise.withResolvers<void>();
+    let giveUp = (): void => {};
+    const done = deadline.within<Connection>((settle) => {
       const leads = this.leadTo(address);
       const socket = target.secure ? this.openTls(target, leads, protocol) : openTcp(target, leads);
       let connected = false;
@@ -112,12 +128,15 @@ export class Connector {
       socket.on("close", onClose);
       socket.once("connect", () => {
         connected = true;
+        accepted.resolve();
         socket.setNoDelay(true);
         if (!target.secure) finish();
       });
       if (target.secure) socket.once("secureConnect", finish);
-      settle.onAbandoned(() => socket.destroy());
+      giveUp = () => socket.destroy();
+      settle.onAbandoned(giveUp);
     });
+    return { accepted: accepted.promise, done, giveUp: () => giveUp() };
   }
 
   private openTls(target: Target, address: string, protocol: string): Socket {
@@ -183,6 +202,12 @@ export const IDLE_PER_TARGET_MAX = 16;
 export const IDLE_MS_MAX = 4_000;
 /** How often idle connections are checked. */
 const SWEEP_MS = 1_000;
+/** Connections that are being ended, at most: each holds a file descriptor, until the other end closes it. */
+export const ENDING_CONNECTIONS_MAX = 256;
+/** How long the other end may take, in milliseconds: a mail server may greet only after it has looked up the name of its client. */
+const ENDING_MS_MAX = 10_000;
+/** What it may still send, in bytes. */
+const ENDING_BYTES_MAX = 64 * 1024;
 
 /** Idle connections, for other requests to the same checked address and name. */
 export class ConnectionPool {
@@ -190,6 +215,7 @@ export class ConnectionPool {
   private count = 0;
   private cancelSweep: Cancel | null = null;
   private closed = false;
+  private readonly ending = new Set<Connection>();
 
   /** Takes out an open connection for this key; null when there is none. */
   take(key: string): Connection | null {
@@ -219,6 +245,32 @@ export class ConnectionPool {
     this.cancelSweep ??= realTimeout(SWEEP_MS, () => this.sweep());
   }
 
+  /**
+   * Ends a connection over which nothing was sent, and reads until the other end has closed it. To close it with unread
+   * bytes would be a reset, after some of which servers such as MySQL block a client.
+   */
+  finish(connection: Connection): void {
+    if (this.closed || this.ending.size >= ENDING_CONNECTIONS_MAX || !connection.isOpen) {
+      connection.destroy();
+      return;
+    }
+    let left = ENDING_BYTES_MAX;
+    const close = (): void => {
+      cancel();
+      connection.listener = null;
+      this.ending.delete(connection);
+      connection.destroy();
+    };
+    const cancel = realTimeout(ENDING_MS_MAX, close);
+    const onBytes = ({ length }: Buffer): void => {
+      left -= length;
+      if (left < 0) close();
+    };
+    connection.listener = { onBytes, onEnd: close };
+    this.ending.add(connection);
+    connection.end();
+  }
+
   /** Idle connections. */
   get size(): number {
     return this.count;
@@ -231,6 +283,7 @@ export class ConnectionPool {
     for (const waiting of this.idle.values()) for (const connection of waiting) connection.destroy();
     this.idle.clear();
     this.count = 0;
+    for (const connection of this.ending) connection.listener?.onEnd();
   }
 
   private sweep(): void {

@@ -13,9 +13,11 @@ const VALUE = /^[\t\x20-\x7e]*$/;
 
 /** Headers about connection and framing, which the client sets itself: a caller's are omitted. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
-  ...["host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection"],
-  ...["proxy-authorization", "te", "trailer", "upgrade", "expect", "accept-encoding"],
+  ...["content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection"],
+  ...["proxy-authorization", "te", "trailer", "upgrade", "expect"],
 ]);
+/** A name or an address, with or without a port. */
+const HOST_VALUE = /^(?:[A-Za-z0-9._~-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
@@ -34,6 +36,11 @@ export type RequestHeaders = Readonly<Record<string, string>>;
 export function headerError(name: string, value: string): "name" | "value" | null {
   if (!NAME.test(name)) return "name";
   return VALUE.test(value) && value.length <= HEADER_VALUE_LENGTH_MAX ? null : "value";
+}
+
+/** Whether a header is about connection and framing: the client sets it itself, and omits a caller's. */
+export function isOwnHeader(name: string): boolean {
+  return OWN_HEADERS.has(name.toLowerCase());
 }
 
 /** The headers that may go along to another origin. */
@@ -58,7 +65,10 @@ export function withSecretsCovered(headers: RequestHeaders): RequestHeaders {
   );
 }
 
-/** A request as bytes. `reuse`: whether the connection is to stay open afterwards. */
+/**
+ * A request as bytes, with the `Host` and `Accept-Encoding` of `headers` in place of its own. `reuse`: whether the connection is
+ * to stay open afterwards.
+ */
 export function requestBytes(
   target: Target,
   request: { method: string; headers: RequestHeaders; body: Uint8Array | null },
@@ -66,14 +76,21 @@ export function requestBytes(
 ): Uint8Array {
   const { method, headers, body } = request;
   const { url } = target;
-  let head = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
+  let host = url.host;
+  let encoding = "identity";
+  let lines = "";
   for (const [name, value] of Object.entries(headers)) {
-    if (OWN_HEADERS.has(name.toLowerCase())) continue;
+    const lower = name.toLowerCase();
+    if (OWN_HEADERS.has(lower)) continue;
     if (headerError(name, value) !== null)
       throw new Error(`the header ${JSON.stringify(name)} cannot be sent`);
-    head += `${name}: ${value}\r\n`;
+    // Each of them once; Host comes first (RFC 9110, section 7.2).
+    if (lower === "host") host = value;
+    else if (lower === "accept-encoding") encoding = value;
+    else lines += `${name}: ${value}\r\n`;
   }
-  head += "Accept-Encoding: identity\r\n";
+  let head = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${host}\r\n`;
+  head += `${lines}Accept-Encoding: ${encoding}\r\n`;
   // Methods that usually have a body say when there is none; others need not.
   const length = body?.length ?? (METHODS_WITH_BODY.has(method) ? 0 : null);
   if (length !== null) head += `Content-Length: ${length}\r\n`;
@@ -83,8 +100,9 @@ export function requestBytes(
 }
 
 /**
- * Checks headers that a user gives in a field called `headers`. Of names that differ only in case, the last one counts.
- * @throws ApiError `validation_error` for a name or a value that HTTP does not allow, or too many.
+ * Checks headers that a user gives in a field called `headers`: what is accepted is sent. Of names that differ only in case, the
+ * last one counts.
+ * @throws ApiError `validation_error` for a name or a value that HTTP does not allow, one that the server sets itself, or too many.
  */
 export function givenHeaders(given: Readonly<Record<string, string>>): RequestHeaders {
   const entries = Object.entries(given);
@@ -97,6 +115,12 @@ export function givenHeaders(given: Readonly<Record<string, string>>): RequestHe
       const what = JSON.stringify(echoed(name));
       throw invalidField("headers", `must have names of letters, digits and dashes: ${what} is none`);
     }
+    if (isOwnHeader(name)) throw invalidField(`headers.${name}`, "is set by the server itself: omit it");
+    if (name.toLowerCase() === "host" && !HOST_VALUE.test(value))
+      throw invalidField(
+        `headers.${name}`,
+        "must be a host, such as shop.example.com or shop.example.com:8080",
+      );
     if (fault === "value") {
       const right = `must be printable ASCII, at most ${HEADER_VALUE_LENGTH_MAX} characters`;
       throw invalidField(`headers.${name}`, right);

@@ -1,7 +1,13 @@
 import { LruMap } from "../limits/lru-map.ts";
 import { monotonicMs } from "../time/clock.ts";
-import { RECORDS_MAX, type RecordType, type Response, tooManyRecords } from "./dns/message.ts";
-import { NameServers } from "./dns/name-servers.ts";
+import {
+  RECORDS_MAX,
+  RESPONSE_CODES,
+  type RecordType,
+  type Response,
+  tooManyRecords,
+} from "./dns/message.ts";
+import { describeErrors, LookupFailure, NameServers, type ServerErrors } from "./dns/name-servers.ts";
 import { SystemNames } from "./dns/system-names.ts";
 import { node } from "./node.ts";
 import type { Deadline, Settle } from "./outcome.ts";
@@ -33,7 +39,7 @@ export class Lookups {
    * Questions without a response so far. Requests for the same name share one, of other accounts too; it takes a slot of
    * the first account.
    */
-  private readonly questions = new Map<string, Promise<readonly string[]>>();
+  private readonly questions = new Map<string, Asked>();
   private readonly accounts = new Map<number | null, Account>();
 
   constructor(private readonly resolver: Resolver) {}
@@ -44,7 +50,7 @@ export class Lookups {
    */
   async addressesOf(host: string, account: number | null, deadline: Deadline): Promise<readonly string[]> {
     const addresses = await this.within({ host }, account, deadline);
-    if (addresses.length === 0) throw new OutboundFailure("dns", "the name could not be resolved");
+    if (addresses.length === 0) throw new OutboundFailure("dns", UNRESOLVED);
     return addresses;
   }
 
@@ -56,7 +62,7 @@ export class Lookups {
     deadline: Deadline,
   ): Promise<readonly string[]> {
     const values = await this.within({ host, type }, account, deadline);
-    if (values.length === 0) throw new OutboundFailure("dns", `no ${type} record was found`);
+    if (values.length === 0) throw new OutboundFailure("dns", noRecord(type));
     return values;
   }
 
@@ -68,7 +74,7 @@ export class Lookups {
     const account = this.accounts.get(of) ?? { inFlight: 0, waiting: new Set() };
     const question = this.questions.get(keyOf(query));
     if (question !== undefined) {
-      question.then(settle.resolve, settle.reject);
+      this.await(question, settle);
     } else if (this.questions.size >= LOOKUPS_MAX) {
       settle.reject(new OutboundFailure("local", "this server has no capacity for another lookup"));
     } else if (account.inFlight >= LOOKUPS_PER_ACCOUNT_MAX) {
@@ -76,8 +82,20 @@ export class Lookups {
     } else {
       this.accounts.set(of, account);
       account.inFlight += 1;
-      this.ask(query, () => this.release(of, account)).then(settle.resolve, settle.reject);
+      this.await(
+        this.ask(query, () => this.release(of, account)),
+        settle,
+      );
     }
+  }
+
+  private await({ values, errors }: Asked, settle: Settle<readonly string[]>): void {
+    values.then(settle.resolve, settle.reject);
+    settle.onAbandoned(() => {
+      const why = describeErrors(errors);
+      // Without name servers, it is the timeout of the request.
+      if (why !== null) settle.reject(new OutboundFailure("timeout", `${why} in time`));
+    });
   }
 
   private wait(account: Account, again: () => void, settle: Settle<readonly string[]>): void {
@@ -93,22 +111,21 @@ export class Lookups {
     });
   }
 
-  /**
-   * An empty list: the name has no such record, or no server responds.
-   * @throws OutboundFailure `dns` for too many records
-   */
-  private ask(query: Query, release: () => void): Promise<readonly string[]> {
-    const key = keyOf(query);
-    const question = this.resolver
-      .resolve(query.host, query.type)
-      .catch(noneUnlessTooMany)
+  /** An empty list: the name has no such record. Errors are those of the resolver. */
+  private ask({ host, type }: Query, release: () => void): Asked {
+    const key = keyOf({ host, type });
+    const errors: ServerErrors = new Map();
+    const values = this.resolver
+      .resolve(host, type, errors)
+      .catch(noneUnlessKnown)
       .then(limited)
       .finally(() => {
         this.questions.delete(key);
         release();
       });
-    this.questions.set(key, question);
-    return question;
+    const asked = { values, errors };
+    this.questions.set(key, asked);
+    return asked;
   }
 
   private release(of: number | null, account: Account): void {
@@ -128,15 +145,29 @@ function limited<T>(records: readonly T[]): readonly T[] {
   return records;
 }
 
-function noneUnlessTooMany(error: unknown): readonly string[] {
+/** @throws OutboundFailure with the reason, where it is known */
+function noneUnlessKnown(error: unknown): readonly string[] {
+  if (error instanceof LookupFailure) throw new OutboundFailure("dns", error.message);
   if (error instanceof OutboundFailure) throw error;
   return [];
+}
+
+const UNRESOLVED = "the name could not be resolved";
+
+function noRecord(type: RecordType): string {
+  return `no ${type} record was found`;
 }
 
 interface Query {
   readonly host: string;
   /** Undefined: addresses, as connections need them. */
-  readonly type?: RecordType;
+  readonly type?: RecordType | undefined;
+}
+
+/** A lookup without a response so far. */
+interface Asked {
+  readonly values: Promise<readonly string[]>;
+  readonly errors: ServerErrors;
 }
 
 function keyOf({ host, type }: Query): string {
@@ -146,10 +177,11 @@ function keyOf({ host, type }: Query): string {
 /** Finds the records of a name. */
 export interface Resolver {
   /**
-   * All addresses of a name, at least one; with a `type`, the values of its records of this type, at least one.
-   * @throws Error if there is none or no server responds.
+   * All addresses of a name, at least one; with a `type`, the values of its records of this type, at least one. `errors`
+   * receives what went wrong, while it does.
+   * @throws LookupFailure with the reason; Error if there is none; OutboundFailure `dns` for too many records.
    */
-  resolve(host: string, type?: RecordType): Promise<readonly string[]>;
+  resolve(host: string, type?: RecordType, errors?: ServerErrors): Promise<readonly string[]>;
 }
 
 /** Shortest time between two reads of the system's list of name servers. */
@@ -186,52 +218,70 @@ export function createSystemResolver(
     inUse = now;
     return true;
   };
-  const ask = (name: string, type: RecordType) =>
-    nameServers.ask(inUse ?? [], { name, type }, names.patience);
-  const addressesOf = async (host: string): Promise<readonly string[]> => {
+  const ask = (name: string, type: RecordType, errors: ServerErrors) =>
+    nameServers.ask(inUse ?? [], { name, type }, names.patience, errors);
+  const addressesOf = async (host: string, errors: ServerErrors): Promise<readonly string[]> => {
     const own = names.addressesOf(host);
     if (own.length > 0) return own;
     const known = remembered.get(host);
     if (known !== undefined && known.until > monotonicMs()) return known.addresses;
+    let failure: LookupFailure | null = null;
+    let exists = false;
     for (const name of names.candidates(host)) {
-      const responses = await answered([ask(name, "A"), ask(name, "AAAA")]);
+      const { responses, error } = await answered([ask(name, "A", errors), ask(name, "AAAA", errors)]);
       // IPv4 first: it works in more networks than IPv6 does.
       const addresses = [...new Set(responses.flatMap(({ values }) => values))];
-      if (addresses.length === 0) continue;
+      if (addresses.length === 0) {
+        failure ??= error;
+        exists ||= responses.some(({ code }) => code === RESPONSE_CODES.ok);
+        continue;
+      }
       const seconds = Math.min(REMEMBERED_SECONDS_MAX, ...validities(responses));
       if (seconds > 0) remembered.set(host, { until: monotonicMs() + seconds * 1_000, addresses });
       return addresses;
     }
-    throw new Error(`${host} has no addresses`);
+    const reason = exists ? "it has no addresses" : "it does not exist";
+    throw failure ?? new LookupFailure(`${UNRESOLVED}: ${reason}`);
   };
-  const recordsOf = async (host: string, type: RecordType): Promise<readonly string[]> => {
-    const { values } = await ask(host, type);
-    if (values.length === 0) throw new Error(`${host} has no ${type} record`);
-    return values;
+  const recordsOf = async (
+    host: string,
+    type: RecordType,
+    errors: ServerErrors,
+  ): Promise<readonly string[]> => {
+    const { values, code } = await ask(host, type, errors);
+    if (values.length > 0) return values;
+    const reason = code === RESPONSE_CODES.noSuchName ? ": the name does not exist" : "";
+    throw new LookupFailure(noRecord(type) + reason);
   };
   return {
-    async resolve(host, type) {
+    async resolve(host, type, errors = new Map()) {
       listed ??= systemServers();
       inUse ??= node.dns.getServers();
-      const find = () => (type === undefined ? addressesOf(host) : recordsOf(host, type));
+      const find = () => (type === undefined ? addressesOf(host, errors) : recordsOf(host, type, errors));
       try {
         return await find();
       } catch (error) {
         // The machine may have moved to another network, which has other name servers.
-        if (error instanceof OutboundFailure || !haveChanged()) throw error;
+        if (!(error instanceof LookupFailure) || !haveChanged()) throw error;
+        errors.clear();
         return find();
       }
     },
   };
 }
 
-/** The responses that came. @throws OutboundFailure of one of them; the error of the first, if all failed */
-async function answered(asked: readonly Promise<Response>[]): Promise<Response[]> {
-  const settled = await Promise.allSettled(asked);
-  const errors = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
-  const final = errors.find((error) => error instanceof OutboundFailure);
-  if (final !== undefined || errors.length === asked.length) throw final ?? errors[0];
-  return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+/** The responses that came, and why others did not. @throws OutboundFailure that other name servers would not change */
+async function answered(
+  asked: readonly Promise<Response>[],
+): Promise<{ readonly responses: readonly Response[]; readonly error: LookupFailure | null }> {
+  const responses: Response[] = [];
+  let error: LookupFailure | null = null;
+  for (const one of await Promise.allSettled(asked)) {
+    if (one.status === "fulfilled") responses.push(one.value);
+    else if (one.reason instanceof LookupFailure) error = one.reason;
+    else throw one.reason;
+  }
+  return { responses, error };
 }
 
 /** Seconds for which the records of responses are valid. */

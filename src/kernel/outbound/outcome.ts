@@ -21,7 +21,10 @@ export type FailureKind =
   | "redirects"
   | "local";
 
-/** A request without a usable response. Users can see the message: it names no internal address. */
+/**
+ * A request without a usable response. Users can see the message: it names no internal address, except that of a name server of
+ * the system that fails.
+ */
 export class OutboundFailure extends Error {
   constructor(
     readonly kind: FailureKind,

@@ -121,7 +121,10 @@ export interface ResourceDeclaration<
   readonly create: VerbSpec & {
     readonly body: Body;
     /** Work before the unit of work. Without it, hooks get the body. */
-    readonly prepare?: (body: Static<Body>, call: Pick<Call, "bodyText">) => Given | Promise<Given>;
+    readonly prepare?: (
+      body: Static<Body>,
+      call: Pick<Call, "bodyText" | "addWarnings">,
+    ) => Given | Promise<Given>;
     /** The new row. @throws ApiError for settings that the schema cannot reject. */
     readonly row: (context: ResourceContext, given: Given, identity: Identity) => Row;
     /** Called when the row is stored. */
@@ -132,7 +135,10 @@ export interface ResourceDeclaration<
     readonly verb: "change" | "update";
     readonly body: Patch;
     /** Work before the unit of work. Without it, hooks get the body. */
-    readonly prepare?: (body: Static<Patch>, call: Pick<Call, "bodyText">) => Change | Promise<Change>;
+    readonly prepare?: (
+      body: Static<Patch>,
+      call: Pick<Call, "bodyText" | "addWarnings">,
+    ) => Change | Promise<Change>;
     /** The row after the change. @throws ApiError for settings that the schema cannot reject. */
     readonly row: (context: ResourceContext, before: Row, given: Change) => Row;
     /** Called when the row is stored. */

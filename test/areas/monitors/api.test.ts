@@ -168,6 +168,14 @@ describe("POST /v1/pulse", () => {
     refused("a body that is too long", { body: "x".repeat(BODY_LENGTH_MAX + 1) }, "body"),
     refused("a body that is null", { body: null }, "body"),
     refused("a header with a line break", { headers: { A: "b\r\nC: d" } }, "headers.A"),
+    ...["Content-Length", "connection", "Transfer-Encoding", "TE", "Upgrade", "Expect"].map((name) =>
+      refused(
+        `the header ${name}, which the server sets itself`,
+        { headers: { [name]: "1" } },
+        `headers.${name}`,
+      ),
+    ),
+    refused("a Host that is none", { headers: { Host: "https://shop.example.com/" } }, "headers.Host"),
     refused("notify_recovery that is a text", { notify_recovery: "yes" }, "notify_recovery"),
     { name: "no key", as: "nobody", request: ["POST", "/v1/pulse", BODY], status: 401, code: "unauthorized" },
     {

@@ -107,18 +107,15 @@ describe("a monitor", () => {
   });
 
   test("sends its method, headers and, with POST, its body", async () => {
-    const headers = { "X-Probe": "1", "user-agent": "Acme/1" };
+    const headers = { "X-Probe": "1", "user-agent": "Acme/1", Host: "shop.example.com:8080" };
     await create({ method: "POST", headers, body: '{"ping":true}' });
     await create({ method: "POST", body: "plain" });
     await create({ method: "HEAD", body: "unsent" });
     await server.clock.advance(5 * SECOND);
     const seen = new Map(site.take().map((received) => [received.method + received.body, received]));
     const json = seen.get('POST{"ping":true}');
-    expect(["x-probe", "user-agent", "content-type"].map((name) => json?.headers.get(name))).toEqual([
-      "1",
-      "Acme/1",
-      "application/json",
-    ]);
+    const received = ["x-probe", "user-agent", "content-type", "host"].map((name) => json?.headers.get(name));
+    expect(received).toEqual(["1", "Acme/1", "application/json", "shop.example.com:8080"]);
     expect(seen.get("POSTplain")?.headers.get("content-type")).toBe("text/plain; charset=utf-8");
     expect(seen.get("HEAD")?.headers.get("content-length")).toBe(null);
   });

@@ -119,6 +119,31 @@ describe("a delivery", () => {
     });
   }
 
+  test("names the reserved headers that it ignores, in responses to what is created and changed", async () => {
+    const headers = {
+      "X-Source": "billing",
+      Host: "elsewhere",
+      "accept-encoding": "gzip",
+      X_Svc_Timestamp: "0",
+    };
+    const warnings = ["Host", "accept-encoding", "X_Svc_Timestamp"].map(
+      (name) => `The header \`${name}\` is ignored: the server sets it itself.`,
+    );
+    const target_url = sink.url("/hook");
+    const relay = { target_url, method: "POST", delay: "1h", payload: {}, headers };
+    const endpoint = await account.post("/v1/relay/endpoints", { url: target_url, headers });
+    const cron = { name: "n", cron: "0 0 1 1 *", target_url, payload: {}, headers };
+    const schedule = await account.post("/v1/relay/schedules", cron);
+    for (const answer of [
+      await account.post("/v1/relay", relay),
+      endpoint,
+      schedule,
+      await account.patch(`/v1/relay/endpoints/${endpoint.body["endpoint_id"]}`, { headers }),
+      await account.patch(`/v1/relay/schedules/${schedule.body["schedule_id"]}`, { headers }),
+    ])
+      expect([answer.status < 300, answer.body["warnings"]]).toEqual([true, warnings]);
+  });
+
   test("has the caller's headers, except reserved ones", async () => {
     await schedule({
       headers: {

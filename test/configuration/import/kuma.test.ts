@@ -101,7 +101,7 @@ const BACKUP = {
       keyword: "ok",
       parent: 4,
       notificationIDList: { "1": true, "2": true, "3": true },
-      headers: '{"Authorization": "Bearer SECRET-D", "X-Source": "kuma"}',
+      headers: '{"Authorization": "Bearer SECRET-D", "X-Source": "kuma", "Connection": "close"}',
       tags: [{ tag_id: 1, name: "prod", value: "", color: "#DC2626" }],
     },
     {
@@ -223,6 +223,7 @@ test("a backup: monitors and notifications", async () => {
     "notification Phones: type: pushover is not supported",
     "monitor Shop: tags: a monitor has one group: prod are not all carried over",
     "monitor Shop: notificationIDList: notification 2 is not carried over",
+    "monitor Shop: headers: Connection is set by the server itself: not carried over",
     "monitor API: interval: is 15000 (from 15000 to 86400000)",
     "monitor API: maxredirects: not carried over: at most 5 are followed",
     "monitor API: resend_interval: not carried over",

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Socket } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
+import { ENDING_CONNECTIONS_MAX } from "../../../src/kernel/outbound/connection.ts";
 import { STALL_MS_MAX } from "../../../src/kernel/outbound/event-loop.ts";
 import type { FailureKind } from "../../../src/kernel/outbound/outcome.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -28,11 +29,9 @@ describe("a request", () => {
         method: "POST",
         headers: {
           "X-Custom": "value",
-          Host: "elsewhere",
           "content-length": "999",
           Connection: "upgrade",
           "Transfer-Encoding": "chunked",
-          "Accept-Encoding": "gzip",
           Expect: "100-continue",
         },
         body: Buffer.from("büdget"),
@@ -41,6 +40,18 @@ describe("a request", () => {
     expect(textOf(outcome)).toBe("ok");
     expect(server.requests).toEqual([
       `POST /path/a%20b?query=1 HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nX-Custom: value\r\nAccept-Encoding: identity\r\nContent-Length: 7\r\nConnection: keep-alive\r\n\r\n${Buffer.from("büdget").toString("latin1")}`,
+    ]);
+  });
+
+  test("has the Host and Accept-Encoding of its headers, each once", async () => {
+    const server = await rawServer((socket) => socket.write(OK));
+    await client().send(
+      get(`http://127.0.0.1:${server.port}/`, {
+        headers: { accept: "*/*", "accept-encoding": "br", HOST: "shop.example.com" },
+      }),
+    );
+    expect(server.requests).toEqual([
+      "GET / HTTP/1.1\r\nHost: shop.example.com\r\naccept: */*\r\nAccept-Encoding: br\r\nConnection: keep-alive\r\n\r\n",
     ]);
   });
 
@@ -399,4 +410,58 @@ test("an HTTP/2 session has a permitted address, too", async () => {
   const outbound = new OutboundClient([]);
   await expect(outbound.openHttp2(url, 1_000)).rejects.toMatchObject({ kind: "blocked" });
   outbound.close();
+});
+
+describe("a connection over which nothing is sent", () => {
+  /** What a server sees that greets only when the other end has ended its side. */
+  async function lateGreeting(more: (port: number) => Promise<unknown>): Promise<string[]> {
+    const seen: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on("error", (error) => seen.push(String(error)));
+      socket.on("close", () => resolve());
+      socket.on("data", () => seen.push("data"));
+      socket.on("end", () => {
+        seen.push("end");
+        socket.write("220 late\r\n");
+        // What a reset would follow is sent in a packet of its own.
+        setTimeout(() => socket.end("more\r\n"), 20);
+      });
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    opened.add({ stop: () => server.close() });
+    await more((server.address() as AddressInfo).port);
+    await promise;
+    return seen;
+  }
+
+  test("is ended, not reset, and read to the end: of a TCP check and of a probe", async () => {
+    const account = 1;
+    const outbound = client();
+    expect(
+      await lateGreeting((port) =>
+        outbound.connectTo({ account, host: "127.0.0.1", port, expected: null, timeoutMs: 5_000 }),
+      ),
+    ).toEqual(["end"]);
+    expect(
+      await lateGreeting((port) =>
+        outbound.reaches(`http://127.0.0.1:${port}`, { account, timeoutMs: 5_000 }),
+      ),
+    ).toEqual(["end"]);
+  });
+
+  test(`at most ${ENDING_CONNECTIONS_MAX} wait for the other end, and none after the client is closed`, async () => {
+    const server = createServer({ allowHalfOpen: true }, (socket) => socket.on("error", () => {}));
+    const open = (): Promise<number> =>
+      new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    opened.add({ stop: () => server.close() });
+    const { port } = server.address() as AddressInfo;
+    const outbound = new OutboundClient(LOOPBACK);
+    const check = () =>
+      outbound.connectTo({ account: 1, host: "127.0.0.1", port, expected: null, timeoutMs: 5_000 });
+    for (let made = 0; made < ENDING_CONNECTIONS_MAX + 8; made += 1) await check();
+    expect(await open()).toBeGreaterThanOrEqual(ENDING_CONNECTIONS_MAX);
+    outbound.close();
+  });
 });

@@ -260,6 +260,88 @@ describe("the system's resolver, with a local name server", () => {
     expect(names.asked).toEqual(["shop.example", "shop.example"]);
   });
 
+  describe("what is wrong with a lookup is said", () => {
+    /** Fails every question with a code. */
+    const failing = (code: number) => (answer: Buffer) => {
+      answer.writeUInt16BE(0x8180 | code, 2);
+      answer.writeUInt16BE(0, 6);
+      return answer;
+    };
+    async function errorOf(host: string, type?: RecordType, timeoutMs = 30_000): Promise<string[]> {
+      const client = opened.client(["127.0.0.0/8"]);
+      const outcome =
+        type === undefined
+          ? await client.send(get(`http://${host}/`, { timeoutMs }))
+          : await client.lookUp({ account: OTHER, host, type, timeoutMs });
+      return outcome.answered ? [] : [outcome.failure.kind, outcome.failure.message];
+    }
+    beforeEach(() => {
+      names.names.set("shop.example", ["192.0.2.1"]);
+    });
+
+    test.each([
+      ["SERVFAIL", 2],
+      ["REFUSED", 5],
+      ["the code 12", 12],
+    ])("the name server responds with %s", async (name, code) => {
+      names.change = failing(code);
+      const expected = ["dns", `the name server ${names.address} responded with ${name}`];
+      expect(await errorOf("shop.example", "MX")).toEqual(expected);
+      expect(await errorOf("shop.example")).toEqual(expected);
+    });
+
+    test("the name server does not respond", async () => {
+      names.change = () => null;
+      const expected = ["timeout", `the name server ${names.address} did not respond in time`];
+      expect(await errorOf("shop.example", "MX", 100)).toEqual(expected);
+      expect(await errorOf("shop.example", undefined, 100)).toEqual(expected);
+    });
+
+    test("each name server that fails is named", async () => {
+      names.change = failing(2);
+      const other = opened.add(await new NameServer().start());
+      other.names.set("shop.example", []);
+      other.change = failing(5);
+      setServers([names.address, other.address]);
+      expect(await errorOf("shop.example", "MX")).toEqual([
+        "dns",
+        `the name server ${names.address} responded with SERVFAIL, ${other.address} responded with REFUSED`,
+      ]);
+    });
+
+    test("the name does not exist", async () => {
+      names.change = failing(3);
+      expect(await errorOf("shop.example", "MX")).toEqual([
+        "dns",
+        "no MX record was found: the name does not exist",
+      ]);
+      expect(await errorOf("shop.example")).toEqual([
+        "dns",
+        "the name could not be resolved: it does not exist",
+      ]);
+    });
+
+    test("the name exists without such a record", async () => {
+      names.names.set("empty.example", []);
+      expect(await errorOf("empty.example", "MX")).toEqual(["dns", "no MX record was found"]);
+      expect(await errorOf("empty.example")).toEqual([
+        "dns",
+        "the name could not be resolved: it has no addresses",
+      ]);
+    });
+
+    test("a name server that fails for IPv6 alone does not matter where there is an IPv4 address", async () => {
+      names.names.set("v4.example", ["192.0.2.1"]);
+      names.change = (answer) => (answer.includes(Buffer.from([0, 28, 0, 1])) ? failing(2)(answer) : answer);
+      expect(await createSystemResolver().resolve("v4.example")).toEqual(["192.0.2.1"]);
+      names.names.set("none.example", []);
+      expect(await errorOf("none.example")).toEqual([
+        "dns",
+        `the name server ${names.address} responded with SERVFAIL`,
+      ]);
+    });
+  });
+
   test("returns nothing for a name without addresses", async () => {
     names.names.set("none.example", []);
     expect(

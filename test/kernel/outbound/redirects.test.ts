@@ -33,6 +33,39 @@ describe("redirects", () => {
     expect(failureOf(await ask(6))).toBe("redirects");
   });
 
+  test.each([
+    ["in UTF-8", Buffer.from("/café?q=ü"), "/caf%C3%A9?q=%C3%BC"],
+    ["in another charset", Buffer.from("/caf\xe9", "latin1"), "/caf%E9"],
+    ["that is encoded", Buffer.from("/caf%C3%A9"), "/caf%C3%A9"],
+    ["with blanks", Buffer.from("/a b"), "/a%20b"],
+    ["relative to the path", Buffer.from("sub/é"), "/sub/%C3%A9"],
+    ["that is a query", Buffer.from("?é"), "/?%C3%A9"],
+  ])("to a location %s", async (_, location, expected) => {
+    const server = new RawServer((socket, request) => {
+      if (!request.startsWith("GET / ")) return void socket.write(OK);
+      const head = Buffer.from("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: ");
+      socket.write(Buffer.concat([head, location, Buffer.from("\r\n\r\n")]));
+    });
+    opened.add(await server.start());
+    const outcome = await opened.client().send(get(`http://127.0.0.1:${server.port}/`, { redirectsMax: 1 }));
+    expect(textOf(outcome)).toBe("ok");
+    expect(server.requests[1]?.split(" ")[1]).toBe(expected);
+  });
+
+  test("keep the Host of the request within its origin only", async () => {
+    const other = await site(() => OK);
+    const hosts: string[] = [];
+    const server = new RawServer((socket, request) => {
+      hosts.push(/^host: (.*)$/im.exec(request)?.[1]?.trim() ?? "");
+      socket.write(to(hosts.length === 1 ? "/next" : `http://127.0.0.1:${other.port}/`));
+    });
+    opened.add(await server.start());
+    const headers = { Host: "shop.example.com" };
+    await opened.client().send(get(`http://127.0.0.1:${server.port}/`, { redirectsMax: 2, headers }));
+    expect(hosts).toEqual(["shop.example.com", "shop.example.com"]);
+    expect(other.requests[0]).toContain(`Host: 127.0.0.1:${other.port}\r\n`);
+  });
+
   test("in a loop end", async () => {
     const server = await site((path) => to(path === "/a" ? "/b" : "/a"));
     const outcome = await opened.client().send(get(`http://127.0.0.1:${server.port}/a`, { redirectsMax: 5 }));

@@ -3,6 +3,7 @@ import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { ProjectSecrets } from "../endpoints/secrets.ts";
 import type { BulkResends } from "../resends/bulk-resends.ts";
+import { reservedHeaderWarnings } from "./reserved-headers.ts";
 import {
   Relay,
   RelayBody,
@@ -38,6 +39,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
         const schedule = (ready: PreparedRelay): Promise<ScheduleResult> =>
           call.perform((tx, waiveCharge) => relays.schedule(tx, call.caller, ready, waiveCharge));
         const prepared = relays.prepare(body, call.bodyText);
+        call.addWarnings(reservedHeaderWarnings(body.headers));
         const scheduled: Promise<ScheduleResult> =
           prepared instanceof Promise ? prepared.then(schedule) : schedule(prepared);
         return scheduled;

@@ -54,7 +54,7 @@ export const DELAY_EXPECTED =
 export const CustomHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
   errorMessage: "must be an object that maps header names to strings",
   description:
-    "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored.",
+    "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`.",
 });
 
 /** Body of a delivery to be scheduled. */

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { FileFacts } from "../../../kernel/resources/managed.ts";
+import { reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
 import { payloadText } from "../payload.ts";
 import type { Endpoints } from "./endpoints.ts";
@@ -36,6 +37,7 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
       "/v1/relay/endpoints",
       ({ call, body }) => {
         const input = endpoints.prepare(body);
+        call.addWarnings(reservedHeaderWarnings(body.headers));
         return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, input)));
       },
       {
@@ -83,6 +85,7 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
       "/v1/relay/endpoints/:endpoint_id",
       ({ call, params, body }) => {
         const input = endpoints.prepare(body);
+        call.addWarnings(reservedHeaderWarnings(body.headers));
         return call.perform((tx) =>
           endpoints.change(tx, call.caller, params.endpoint_id, input, call.ownUrls),
         );

@@ -10,6 +10,7 @@ import { resource } from "../../../kernel/resources/resource.ts";
 import { assertSecretStays } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
 import type { ScheduleRuns } from "./runs.ts";
 import {
@@ -112,10 +113,10 @@ function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: Schedu
       },
       bodyLimits: largeBody(1),
       body: ScheduleBody,
-      prepare: async (body, { bodyText }) => ({
-        ...(await changeOf(body, bodyText, policy)),
-        cron: body.cron,
-      }),
+      prepare: async (body, call) => {
+        call.addWarnings(reservedHeaderWarnings(body.headers));
+        return { ...(await changeOf(body, call.bodyText, policy)), cron: body.cron };
+      },
       row({ tx }, given, { createdAt, updatedAt, ...identity }) {
         const headers = runs.sealed(given.headers ?? {}, identity.id);
         const settings = { ...DEFAULT_SETTINGS, ...given, headers };
@@ -148,7 +149,10 @@ function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: Schedu
       example: { state: "paused" },
       bodyLimits: largeBody(1),
       body: ScheduleUpdateBody,
-      prepare: (body, { bodyText }) => changeOf(body, bodyText, policy),
+      prepare: (body, call) => {
+        call.addWarnings(reservedHeaderWarnings(body.headers));
+        return changeOf(body, call.bodyText, policy);
+      },
       row({ tx, caller }, before, given) {
         if (given.headers === undefined && hasSecrets(runs.headersOf(before))) {
           const { target_url } = before;

@@ -1,3 +1,4 @@
+import { isOwnHeader } from "../../../kernel/outbound/headers.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import { type Draft, Secret } from "../draft.ts";
 import { isObject, parseJson, SourceObject, shown } from "../source.ts";
@@ -261,8 +262,12 @@ function headersOf(monitor: SourceObject): Record<string, unknown> {
     monitor.note("headers", "must be an object: not carried over");
     return {};
   }
+  const entries = Object.entries(given);
+  for (const [name] of entries.filter(([name]) => isOwnHeader(name)))
+    monitor.note("headers", `${shown(name)} is set by the server itself: not carried over`);
+  const sent = entries.filter(([name]) => !isOwnHeader(name));
   return Object.fromEntries(
-    Object.entries(given).map(([name, value]) => {
+    sent.map(([name, value]) => {
       const plain = typeof value === "string" ? value : JSON.stringify(value);
       return [name, SECRET_NAMES.has(name.toLowerCase()) ? new Secret(plain) : plain];
     }),

@@ -40,6 +40,20 @@ const CODE_MASK = 0x000f;
 /** Codes of responses (RFC 1035, section 4.1.1). */
 export const RESPONSE_CODES = { ok: 0, formatError: 1, noSuchName: 3, notImplemented: 4 } as const;
 
+/** How documentation and tools write the codes of errors. */
+const CODE_NAMES: Readonly<Record<number, string>> = {
+  1: "FORMERR",
+  2: "SERVFAIL",
+  4: "NOTIMP",
+  5: "REFUSED",
+  9: "NOTAUTH",
+};
+
+/** The name of a code, such as `SERVFAIL`. */
+export function codeName(code: number): string {
+  return CODE_NAMES[code] ?? `the code ${code}`;
+}
+
 /** A question to a name server. */
 export interface Question {
   readonly name: string;

@@ -3,6 +3,7 @@ import { realTimeout } from "../../time/clock.ts";
 import { node } from "../node.ts";
 import {
   assertFewRecords,
+  codeName,
   encodeQuestion,
   type Question,
   RESPONSE_CODES,
@@ -26,6 +27,25 @@ export interface Patience {
   readonly rounds: number;
 }
 
+/** Name servers that an error names: as many as systems use (resolv.conf(5)). */
+const NAMED_MAX = 3;
+
+/** What the name servers of a question have responded so far, by server: the code of an error, or null for nothing. */
+export type ServerErrors = Map<string, number | null>;
+
+/** `the name server 192.0.2.1 responded with SERVFAIL, 192.0.2.2 did not respond`; null without any. */
+export function describeErrors(errors: ServerErrors): string | null {
+  const parts = [...errors]
+    .slice(0, NAMED_MAX)
+    .map(([server, code]) =>
+      code === null ? `${server} did not respond` : `${server} responded with ${codeName(code)}`,
+    );
+  return parts.length === 0 ? null : `the name server ${parts.join(", ")}`;
+}
+
+/** There is no record, or no server that responds. Users can see the message. */
+export class LookupFailure extends Error {}
+
 /** Sends questions to name servers. Responses have at most 64 KiB, of which at most the header is read if it has too many records. */
 export class NameServers {
   /** The sockets in use, by server. */
@@ -34,22 +54,31 @@ export class NameServers {
   private readonly plain = new Set<string>();
 
   /**
-   * The response of the first server that has one. Servers that fail, or do not respond in time, are asked again.
-   * @throws OutboundFailure `dns` for too many records; Error if no server responds
+   * The response of the first server that has one. Servers that fail, or do not respond in time, are asked again. `errors`
+   * has what went wrong, at every time.
+   * @throws OutboundFailure `dns` for too many records; {@link LookupFailure} if no server responds
    */
-  async ask(servers: readonly string[], question: Question, patience = DEFAULT_PATIENCE): Promise<Response> {
+  async ask(
+    servers: readonly string[],
+    question: Question,
+    patience = DEFAULT_PATIENCE,
+    errors: ServerErrors = new Map(),
+  ): Promise<Response> {
     for (let round = 0; round < patience.rounds; round += 1) {
       let haveAllFailed = servers.length > 0;
       for (const server of servers) {
+        // While it is waited for, it has not responded.
+        if (!errors.has(server)) errors.set(server, null);
         const response = await this.askOne(server, question, patience.timeoutMs * 2 ** round);
         if (response === null) haveAllFailed = false;
         else if (response.code === RESPONSE_CODES.ok || response.code === RESPONSE_CODES.noSuchName)
           return response;
+        else errors.set(server, response.code);
       }
       // Each has said that it cannot respond.
       if (haveAllFailed) break;
     }
-    throw new Error(`no name server responds for ${question.name}`);
+    throw new LookupFailure(describeErrors(errors) ?? "this server knows no name servers");
   }
 
   /** Null: it did not respond in time. @throws OutboundFailure `dns` */
