@@ -241,6 +241,7 @@ export class KeyService {
         for (let from = REVOKED_PER_UNIT; from < keys.length; from += REVOKED_PER_UNIT) {
           const unit = keys.slice(from, from + REVOKED_PER_UNIT);
           await this.deps.writer.submit((tx) => {
+            tx.affects = caller.account.ref;
             for (const key of unit)
               if (this.deps.store.isRevocable(key.ref) === 1) this.revokeRow(tx, caller, key);
           });

@@ -237,7 +237,10 @@ export class EventService {
         const attempt = await forward(this.deps, replay.bucket, replay.row, replay.payload);
         // The error below rolls back its unit of work: the attempt is stored in a separate one.
         if (!attempt.outcome.answered)
-          await this.deps.writer.submit((tx) => this.storeAttempt(tx, replay, attempt));
+          await this.deps.writer.submit((tx) => {
+            tx.affects = replay.bucket.account_ref;
+            this.storeAttempt(tx, replay, attempt);
+          });
         return attempt;
       },
       settle: (tx, replay, attempt, refund) => {

@@ -113,7 +113,9 @@ export class Ingestion {
   private countTooLarge(bucketId: string): Promise<void> {
     return this.deps.writer.submit((tx) => {
       const bucket = this.buckets.find(bucketId);
-      if (bucket !== undefined) this.buckets.countTooLarge(tx, bucket);
+      if (bucket === undefined) return;
+      tx.affects = bucket.account_ref;
+      this.buckets.countTooLarge(tx, bucket);
     });
   }
 

@@ -171,6 +171,7 @@ export class FanOut {
     if (fanOut === null) return false;
     const { uuid, stored, first_ref, account_ref: accountRef, project_ref: projectRef } = fanOut;
     const { event_type, scheduled_for, created_at, schedule_id } = fanOut;
+    tx.affects = accountRef;
     const all = JSON.parse(fanOut.endpoints) as number[];
     const unit = stopped.has(projectRef) ? [] : all.slice(stored, stored + FAN_OUT_UNIT);
     const message = {

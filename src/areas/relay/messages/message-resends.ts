@@ -98,6 +98,7 @@ export class MessageResends {
   /** `isFirst`: the request itself has paid for one delivery. */
   private resendUnit(tx: Tx, account: CallerAccount, refs: readonly number[], isFirst: boolean): number {
     const { messages, charger } = this.deps;
+    tx.affects = account.ref;
     const resent = refs.filter((ref) => messages.restart(tx, ref)).length;
     const cost = isFirst ? resent - 1 : resent;
     if (cost > 0) charger.charge(tx, account, RESEND, cost);
