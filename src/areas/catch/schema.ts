@@ -143,10 +143,6 @@ export const Bucket = Type.Object(
     updated_at: Time,
     ...MANAGED,
     ...SECRET_DIGEST,
-    events: Type.Object(
-      { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
-      { description: "Number of stored events by status." },
-    ),
     too_large: Type.Integer({
       description: "Number of requests that were too large to be stored; their senders got 413.",
       examples: [0],
@@ -155,6 +151,10 @@ export const Bucket = Type.Object(
       description: "Time of the last request that was too large; null if there was none.",
       examples: [null],
     }),
+    events: Type.Object(
+      { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
+      { description: "Number of stored events by status." },
+    ),
     hint: Type.Optional(
       Type.String({
         description: "How to start forwarding; only while the bucket is paused and its `delivery` is `push`.",

@@ -424,12 +424,12 @@ export interface Bucket {
   managed_by?: "apply";
   /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
   secret_digest?: Record<string, string>;
-  /** Number of stored events by status. */
-  events: { pending: number; delivered: number; failed: number };
   /** Number of requests that were too large to be stored; their senders got 413. */
   too_large: number;
   /** Time of the last request that was too large; null if there was none. */
   last_too_large_at: string | null;
+  /** Number of stored events by status. */
+  events: { pending: number; delivered: number; failed: number };
   /** How to start forwarding; only while the bucket is paused and its `delivery` is `push`. */
   hint?: string;
 }

@@ -18,13 +18,13 @@ const START = new Date(TEST_START_MS).toISOString();
 const ID = /^[a-z]+-[a-z]+-[1-9]\d{5}$/;
 const NOBODYS = "brave-otter-314159";
 const MEMBERS = [
-  ..."challenge created_at deduplicate_hours delivery events has_signing_secret hint id ingest_url invalid_status".split(
+  ..."challenge created_at deduplicate_hours delivery events has_signing_secret hint id ingest_url invalid_status last_too_large_at".split(
     " ",
   ),
   ..."methods name overload_status previous_expires_at provider response retention_hours retry_schedule signature".split(
     " ",
   ),
-  ..."state target_url targets updated_at verification_mode".split(" "),
+  ..."state target_url targets too_large updated_at verification_mode".split(" "),
 ];
 
 /** The only field in an error, with its message. */

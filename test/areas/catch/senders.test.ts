@@ -177,6 +177,7 @@ describe("twilio signs the URL as it sends it", () => {
     ["/café?x=é'<ü>"],
     ["/%FF'?x=%FF"],
     ["?x=|[]~+%20!*()"],
+    ["?name=William+O'hara"],
   ])("%s: valid, and stored as sent", async (below) => {
     const { id } = await newBucket(account, { provider: "twilio", signing_secret: SECRET });
     expect(await send(id, below, "https://nf.example:8443")).toEqual({
@@ -224,4 +225,44 @@ test("square and recipes with the path are compared with the target as sent, too
   expect(await send(url, `X-Square-HmacSha256-Signature: ${signed}`)).toBe("valid");
   const path = `/v1/in/${custom}/{a}`;
   expect(await send(path, `X-Sig: ${mac(`${path}|{}`).digest("hex")}`)).toBe("valid");
+});
+
+describe("what identifies a retry", () => {
+  const SECOND_TICKET = { "x-zendesk-webhook-invocation-id": "2" };
+
+  test.each<[provider: string, first: object, second: object, body: string]>([
+    [
+      "gitlab",
+      { "idempotency-key": "1", "x-gitlab-event-uuid": "u" },
+      { "idempotency-key": "2", "x-gitlab-event-uuid": "u" },
+      "{}",
+    ],
+    ["zendesk", { "x-zendesk-webhook-invocation-id": "1" }, SECOND_TICKET, '{"id":"a ticket"}'],
+    ["bitbucket", { "x-request-uuid": "1" }, { "x-request-uuid": "2" }, "{}"],
+    ["bitbucket", { "x-request-id": "1" }, { "x-request-id": "2" }, "{}"],
+    ["shopify", { "x-shopify-event-id": "1" }, { "x-shopify-event-id": "2" }, "{}"],
+    ["shopify", { "shopify-webhook-id": "1" }, { "shopify-webhook-id": "2" }, "{}"],
+    ["gitlab-signed", { "webhook-id": "1" }, { "webhook-id": "2" }, "{}"],
+  ])("%s: %j is not %j", async (provider, first, second, body) => {
+    const { id } = await newBucket(account, { provider, deduplicate_hours: 1 });
+    const status = async (headers: object) => (await ingest(server, id, body, { ...headers })).status;
+    expect([await status(first), await status(first), await status(second)]).toEqual([
+      "accepted",
+      "duplicate",
+      "accepted",
+    ]);
+  });
+
+  test("signed webhooks of GitLab have the type of their header", async () => {
+    const { id } = await newBucket(account, { provider: "gitlab-signed" });
+    await ingest(server, id, "{}", { "webhook-id": "1", "x-gitlab-event": "Push Hook" });
+    expect((await eventsOf(account, id))[0]?.event_type).toBe("Push Hook");
+  });
+});
+
+test("a blank between prefix and signature does not matter", async () => {
+  const { id } = await newBucket(account, { provider: "github", signing_secret: "s" });
+  const signature = createHmac("sha256", "s").update("{}").digest("hex");
+  const sent = await ingest(server, id, "{}", { "x-hub-signature-256": `sha256= ${signature}` });
+  expect(sent.verification).toBe("valid");
 });

@@ -573,9 +573,9 @@ function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
     delivery: deliveryOf(pull),
     created_at: isoTime(bucket.created_at),
     updated_at: isoTime(bucket.updated_at),
-    events: { pending, delivered, failed },
     too_large: bucket.too_large,
     last_too_large_at: isoTimeOrNull(bucket.last_too_large_at),
+    events: { pending, delivered, failed },
     ...managedView(bucket.managed_by),
     ...(live || pull
       ? {}

@@ -1,4 +1,5 @@
 import { isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
+import { contentText } from "../../../kernel/data/content.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
@@ -18,7 +19,7 @@ import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider } fro
 import { type Attempt, attemptOf, startOf } from "../forwarding/attempts.ts";
 import { forward } from "../forwarding/forwarder.ts";
 import { eventIdOf, firstSequenceAt, sequenceOf } from "../ids.ts";
-import { readHeaders } from "../ingestion/event-headers.ts";
+import { type EventHeaders, readHeaders } from "../ingestion/event-headers.ts";
 import type { EventAckBody } from "../pull/schema.ts";
 import {
   type CaughtEvent,
@@ -186,7 +187,7 @@ export class EventService {
       size_bytes: body.length,
       provider_event_id: row.provider_event_id,
       duplicates: row.duplicates,
-      payload: readPayload(body),
+      payload: readPayload(body, headers),
       payload_base64: body.toString("base64"),
       deliveries: this.targets
         .deliveries(bucket, row.sequence)
@@ -337,7 +338,7 @@ export class EventService {
 
   /** The endpoints that accept an event now. */
   matching({ bucket, row, payload }: Found): Promise<number[]> {
-    return this.targets.matching(bucket, { event_type: row.event_type, body: payload.body });
+    return this.targets.matching(bucket, { event_type: row.event_type, ...payload });
   }
 
   /** Queues the replay of an event to endpoints. Each delivery after the first costs a credit. @throws ApiError `conflict` */
@@ -433,9 +434,10 @@ function eventView(bucket: BucketActor, row: EventRow): EventItem {
 
 const BEFORE_MESSAGE = "must be an ISO 8601 time such as 2026-03-10T12:00:00Z";
 
-/** The parsed body if it is JSON that can be serialized again, otherwise its text. */
-function readPayload(body: Buffer): unknown {
-  const text = body.toString("utf8");
+/** The decoded body, parsed if it is JSON that can be serialized again, otherwise its text. */
+function readPayload(body: Buffer, headers: EventHeaders): unknown {
+  const { "content-encoding": encoding = null, "content-type": type = null } = headers;
+  const text = contentText(body, { encoding, type }) ?? body.toString("utf8");
   if (isNestedDeeper(text, JSON_LEVELS_MAX)) return text;
   try {
     return parseJson(text);

@@ -1,6 +1,7 @@
 import { SLICE_MS, slices, type TimeSlices } from "../../../kernel/background/time-slices.ts";
+import { contentText } from "../../../kernel/data/content.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
-import { plainHeaders } from "../ingestion/event-headers.ts";
+import { contentHeadersOf, plainHeaders } from "../ingestion/event-headers.ts";
 import type { EventFilter, EventRow, EventStore, PayloadRow } from "../store.ts";
 
 /** Events that one request searches: a full bucket of the largest tier takes twenty requests. */
@@ -119,12 +120,12 @@ class SearchRun {
 }
 
 /**
- * Whether a request contains a text in its headers or in its body, read as UTF-8. `text` is in lower case, and short:
- * 1 MiB takes 5 ms then, whatever its content.
+ * Whether a request contains a text in its headers or in its decoded body. `text` is in lower case, and short: 1 MiB takes 5 ms then,
+ * whatever its content, and a few more with a coding.
  */
 function hasText({ headers, body }: PayloadRow, text: string): boolean {
   return (
     plainHeaders(headers).toLowerCase().includes(text) ||
-    Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8").toLowerCase().includes(text)
+    contentText(body, contentHeadersOf(headers))?.toLowerCase().includes(text) === true
   );
 }

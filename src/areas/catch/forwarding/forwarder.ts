@@ -208,7 +208,8 @@ export class Forwarder {
     for (const row of rows) {
       if (slices.isOver) await slices.next();
       const payload = events.payload(row.sequence);
-      const event = { event_type: row.event_type, body: payload?.body ?? new Uint8Array() };
+      const { headers, body } = payload ?? { headers: "{}", body: new Uint8Array() };
+      const event = { event_type: row.event_type, headers, body };
       matched.push([row, await this.targets.matching(bucket, event)]);
     }
     return {

@@ -8,7 +8,10 @@ import { isProviderHeader, PRESETS } from "../ingestion/presets.ts";
 /** The headers that identify and sign a request by Standard Webhooks. */
 const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
 
-/** The content type and the provider's headers, if they can be sent: the sender is not trusted. */
+/** Headers without which the bytes of a body cannot be read. */
+const CONTENT_HEADERS: ReadonlySet<string> = new Set(["content-type", "content-encoding"]);
+
+/** The type and coding of the content and the provider's headers, if they can be sent: the sender is not trusted. */
 export function originalHeaders(
   bucket: BucketActor,
   provider: Provider | null,
@@ -19,7 +22,7 @@ export function originalHeaders(
     Object.entries(received).filter(
       ([name, value]) =>
         name !== HOPS_HEADER.toLowerCase() &&
-        (name === "content-type" || (preset !== null && isProviderHeader(preset, name))) &&
+        (CONTENT_HEADERS.has(name) || (preset !== null && isProviderHeader(preset, name))) &&
         headerError(name, value) === null,
     ),
   );

@@ -1,3 +1,4 @@
+import type { ContentHeaders } from "../../../kernel/data/content.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import type { Vault } from "../../../kernel/secrets/vault.ts";
 
@@ -34,6 +35,14 @@ export function readHeaders(stored: string, vault: Vault, bucketId: string): Eve
   if (sealed === undefined) return all;
   const secret = JSON.parse(vault.open(Buffer.from(sealed, "base64"), contextOf(bucketId))) as EventHeaders;
   return { ...all, ...secret };
+}
+
+/** How the body of an event was sent, by its stored headers. */
+export function contentHeadersOf(stored: string): ContentHeaders {
+  const { "content-encoding": encoding = null, "content-type": type = null } = JSON.parse(stored) as Partial<
+    Record<string, string>
+  >;
+  return { encoding, type };
 }
 
 /** Stored headers without those whose values are sealed. */

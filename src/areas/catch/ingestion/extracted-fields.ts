@@ -1,4 +1,5 @@
 import { isExactNumber, isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
+import { textOf } from "../../../kernel/data/content.ts";
 
 /** Longest id or type of an event that is stored: those of known senders have up to 100 characters. */
 export const FIELD_LENGTH_MAX = 200;
@@ -9,6 +10,8 @@ const POINTER_LEVELS_MAX = 8;
 export interface Received {
   readonly headers: Headers;
   readonly body: Uint8Array;
+  /** The body without its content coding, from which ids and types are read; null if it cannot be decoded. Default: the body. */
+  readonly decoded?: Uint8Array | null;
   /** Epoch milliseconds. */
   readonly receivedAt: number;
   readonly method?: string;
@@ -26,13 +29,13 @@ export interface Received {
 
 /** The body as JSON; undefined when it is not JSON. */
 function jsonOf(received: Received): unknown {
-  received.json ??= { value: parsed(received.body) };
+  received.json ??= { value: parsed(received) };
   return received.json.value;
 }
 
-function parsed(body: Uint8Array): unknown {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8");
-  if (isNestedDeeper(text, JSON_LEVELS_MAX)) return undefined;
+function parsed({ body, decoded = body, headers }: Received): unknown {
+  const text = decoded === null ? null : textOf(decoded, headers.get("content-type"));
+  if (text === null || isNestedDeeper(text, JSON_LEVELS_MAX)) return undefined;
   try {
     return parseJson(text);
   } catch {

@@ -1,3 +1,5 @@
+import { slices } from "../../../kernel/background/time-slices.ts";
+import { decodedBytes } from "../../../kernel/data/content.ts";
 import { ApiError, type ErrorCode } from "../../../kernel/errors.ts";
 import { networkOf } from "../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
@@ -94,7 +96,10 @@ export class Ingestion {
     let result = this.resultBeforeBody(bucket, way, inbound.request.headers);
     try {
       // One async function from here to the commit: each further promise costs half a microsecond.
-      result ??= await this.keep(bucket, way, inbound.request.headers, await inbound.readBytes());
+      const { headers } = inbound.request;
+      result ??= await (headers.has("content-encoding")
+        ? this.keepDecoded(bucket, way, headers, await inbound.readBytes())
+        : this.keep(bucket, way, headers, await inbound.readBytes()));
     } catch (error) {
       nullFor(error, "request_too_large");
       result = notStored("too_large");
@@ -150,16 +155,30 @@ export class Ingestion {
       : null;
   }
 
+  /** Leaves the event loop to others after decoding a body, which may take as long as everything else. */
+  private async keepDecoded(
+    bucket: BucketActor,
+    way: Way,
+    headers: Headers,
+    body: Uint8Array,
+  ): Promise<Ingested | ChallengeResponse> {
+    const decoded = decodedBytes(body, headers.get("content-encoding"));
+    await slices.next();
+    return this.keep(bucket, way, headers, body, decoded);
+  }
+
   private keep(
     bucket: BucketActor,
     way: Way,
     headers: Headers,
     body: Uint8Array,
+    decoded: Uint8Array | null = body,
   ): Promise<Ingested> | Ingested | ChallengeResponse {
     const { stored } = bucket.settings;
     const received: Received = {
       headers,
       body,
+      decoded,
       receivedAt: this.deps.clock.now(),
       method: way.method ?? "POST",
       target: way.target,

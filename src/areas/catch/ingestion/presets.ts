@@ -110,9 +110,10 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   custom: {},
   standard: {
     recipes: [STANDARD, SVIX, POLAR],
-    prefixes: ["webhook-", "svix-"],
+    prefixes: ["webhook-", "svix-", "x-gitlab-"],
     id: ["header:webhook-id", "header:svix-id"],
-    type: ["/type"],
+    // GitLab's signed webhooks have no type in the body.
+    type: ["/type", "header:x-gitlab-event"],
   },
   slack: {
     recipes: [
@@ -158,8 +159,9 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   },
   bitbucket: {
     recipes: [{ ...FORGE_SHA256, header: "x-hub-signature" }],
-    prefixes: ["x-hub-", "x-request-uuid", "x-event-key", "x-hook-uuid", "x-attempt-number"],
-    id: ["header:x-request-uuid"],
+    prefixes: ["x-hub-", "x-request-uuid", "x-request-id", "x-event-key", "x-hook-uuid", "x-attempt-number"],
+    // Of Bitbucket Cloud, and of Data Center.
+    id: ["header:x-request-uuid", "header:x-request-id"],
     type: ["header:x-event-key"],
   },
   discord: {
@@ -246,8 +248,9 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   },
   gitlab: {
     recipes: [{ header: "x-gitlab-token", algorithm: "token" }],
-    prefixes: ["x-gitlab-"],
-    id: ["header:x-gitlab-event-uuid"],
+    prefixes: ["x-gitlab-", "idempotency-key"],
+    // Webhooks that a webhook has caused share the UUID of the first; a retry has the key of its webhook.
+    id: ["header:idempotency-key", "header:x-gitlab-event-uuid"],
     type: ["header:x-gitlab-event"],
   },
   zendesk: {
@@ -261,7 +264,8 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
       },
     ],
     prefixes: ["x-zendesk-"],
-    id: ["/id"],
+    // The body of a trigger's webhook is its author's: `/id` may be that of a ticket.
+    id: ["header:x-zendesk-webhook-invocation-id", "/id"],
     type: ["/type"],
   },
   typeform: {

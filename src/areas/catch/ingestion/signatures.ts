@@ -149,8 +149,9 @@ export function isSigned(scheme: Scheme, secret: string, received: Received): bo
   const timestamp = timestampOf(scheme, received, list);
   if (timestamp === null) return false;
   const signatures: string[] = [];
+  // Some senders write a blank after the prefix.
   for (const part of list)
-    if (part.startsWith(signaturePrefix)) signatures.push(part.slice(signaturePrefix.length));
+    if (part.startsWith(signaturePrefix)) signatures.push(part.slice(signaturePrefix.length).trimStart());
   const key = keyBytes(scheme, secret);
   // An empty key would let anyone sign.
   if (key.length === 0) return false;

@@ -1,5 +1,6 @@
 import { findExcess, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
+import { type ContentHeaders, contentText } from "../../../kernel/data/content.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import {
@@ -14,7 +15,7 @@ import type { EventStatus } from "../domain.ts";
 import type { FailureNotices } from "../forwarding/failure-notices.ts";
 import { originalHeaders, standardHeadersOf } from "../forwarding/request.ts";
 import { eventIdOf, sequenceOf } from "../ids.ts";
-import { readHeaders } from "../ingestion/event-headers.ts";
+import { contentHeadersOf, readHeaders } from "../ingestion/event-headers.ts";
 import { type EventRow, QUEUED } from "../store.ts";
 
 /** Size from which a body is parsed in slices, in bytes: parsing a smaller one takes less than a millisecond. */
@@ -24,6 +25,14 @@ const SLICED_BYTES_MIN = 64 * 1024;
 interface EventIds {
   readonly bucket_id: string;
   readonly event_id: string;
+}
+
+/** The properties of an event that filters are evaluated on. */
+interface MatchedEvent {
+  readonly event_type: string | null;
+  /** As they are stored. */
+  readonly headers: string;
+  readonly body: Uint8Array;
 }
 
 /** A change of a delivery of an event. */
@@ -43,11 +52,10 @@ export class Targets {
   ) {}
 
   /** References of the endpoints of a bucket that accept an event. Filters are evaluated in slices. */
-  async matching(
-    bucket: BucketActor,
-    { event_type: type, body }: { readonly event_type: string | null; readonly body: Uint8Array },
-  ): Promise<number[]> {
-    const value = body.length > SLICED_BYTES_MIN ? await parsedInSlices(body) : parsedOnce(body);
+  async matching(bucket: BucketActor, { event_type: type, headers, body }: MatchedEvent): Promise<number[]> {
+    const content = contentHeadersOf(headers);
+    const isSliced = body.length > SLICED_BYTES_MIN || content.encoding !== null;
+    const value = isSliced ? await parsedInSlices(body, content) : parsedOnce(body, content);
     const refs: number[] = [];
     for (const { endpoint_id, passes } of bucket.settings.targets) {
       if (slices.isOver) await slices.next();
@@ -217,21 +225,22 @@ function senderHeaders(headers: ReturnType<typeof standardHeadersOf>): Record<st
 }
 
 /** The body, parsed on first use; undefined if it is not JSON, or has too many levels or values. */
-function parsedOnce(body: Uint8Array): () => unknown {
+function parsedOnce(body: Uint8Array, content: ContentHeaders): () => unknown {
   let parsed: { value: unknown } | undefined;
   return () => {
     if (parsed === undefined) {
-      const text = Buffer.from(body).toString("utf8");
-      parsed = { value: isTooLarge(text) ? undefined : parse(text) };
+      const text = contentText(body, content);
+      parsed = { value: text === null || isTooLarge(text) ? undefined : parse(text) };
     }
     return parsed.value;
   };
 }
 
-/** The same for a large body: parsed before the filters, in slices of its own. */
-async function parsedInSlices(body: Uint8Array): Promise<() => unknown> {
-  const text = Buffer.from(body).toString("utf8");
-  const isRejected = isTooLarge(text);
+/** The same for a large body, or one with a coding: read before the filters, in slices of its own. */
+async function parsedInSlices(body: Uint8Array, content: ContentHeaders): Promise<() => unknown> {
+  const text = contentText(body, content);
+  await slices.next();
+  const isRejected = text === null || isTooLarge(text);
   await slices.next();
   const value = isRejected ? undefined : parse(text);
   await slices.next();
