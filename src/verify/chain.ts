@@ -1,10 +1,4 @@
-import {
-  findInexactness,
-  type Inexactness,
-  isNestedDeeper,
-  JSON_LEVELS_MAX,
-  pathText,
-} from "../json-text.ts";
+import { findInexactness, isNestedDeeper, JSON_LEVELS_MAX, pathText } from "../json-text.ts";
 import {
   checkReceipt,
   type Findings,
@@ -51,6 +45,14 @@ function parsedText(text: string): { readonly value: unknown } | null {
   }
 }
 
+/** Something that a parser would lose, as `findInexactness` returns it. The package's types refer to nothing outside of it. */
+interface Inexact {
+  /** Names and indexes from the outside in. */
+  readonly path: readonly (string | number)[];
+  /** What is wrong, as the end of a sentence about the value at `path`. */
+  readonly problem: string;
+}
+
 /**
  * Reports differences between the text of a log next to a receipt and its parsed value. `outside`: its path in the text;
  * `inexact`: what was found, if it was looked for already.
@@ -60,7 +62,7 @@ export function reportLogInexactness(
   value: unknown,
   outside: readonly string[],
   found: Findings,
-  inexact: Inexactness | null = findInexactness(text, value, outside[0]),
+  inexact: Inexact | null = findInexactness(text, value, outside[0]),
 ): void {
   if (inexact !== null)
     found.content_hash_matches?.push(
@@ -88,7 +90,7 @@ export function reportInexactness(
   value: unknown,
   outside: readonly string[],
   found: Findings,
-  inexact: Inexactness | null = findInexactness(text, value, outside[0]),
+  inexact: Inexact | null = findInexactness(text, value, outside[0]),
 ): void {
   if (inexact === null) return;
   const path = inexact.path.slice(outside.length);

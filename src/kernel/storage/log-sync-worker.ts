@@ -1,6 +1,7 @@
 /** Syncs the write-ahead log each time it is requested, one sync at a time. In between it sleeps. */
+import { closeSync } from "node:fs";
 import { errorText } from "../errors.ts";
-import { openLog, syncLog } from "./log-file.ts";
+import { syncLog } from "./log-file.ts";
 import { CLOSE, REQUESTED, type SyncEnd, type SyncThreadParts } from "./log-sync.ts";
 import { SyncFailure } from "./storage-failures.ts";
 
@@ -10,18 +11,19 @@ declare const self: {
 };
 
 self.onmessage = ({ data }) => {
-  const { path, state } = data;
+  const { path, fd, state } = data;
   let number = 0;
   try {
-    using log = openLog(data);
     for (;;) {
       Atomics.wait(state, REQUESTED, number);
       number = Atomics.load(state, REQUESTED);
       if (number === CLOSE) return;
-      syncLog(log.fd, path);
+      syncLog(fd, path);
       self.postMessage({ number, failure: null });
     }
   } catch (error) {
     self.postMessage({ number, failure: error instanceof SyncFailure ? error.reason : errorText(error) });
+  } finally {
+    closeSync(fd);
   }
 };

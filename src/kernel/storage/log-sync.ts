@@ -1,4 +1,4 @@
-import type { LogFile, LogIdentity } from "./log-file.ts";
+import { type LogIdentity, openLog, syncLog } from "./log-file.ts";
 import { SyncFailure } from "./storage-failures.ts";
 
 /** Index in the shared state: the number of the last sync that was requested, or {@link CLOSE}. */
@@ -8,8 +8,10 @@ export const CLOSE = -1;
 /** The last number of a sync, what the shared state can hold; the next one is 1. A busy server gets there in some days. */
 export const SYNC_NUMBER_MAX = 2 ** 31 - 1;
 
-/** What the thread receives once. */
-export interface SyncThreadParts extends LogIdentity {
+/** What the thread receives once. It closes the log at its end. */
+export interface SyncThreadParts {
+  readonly path: string;
+  readonly fd: number;
   readonly state: Int32Array;
 }
 
@@ -30,11 +32,18 @@ export class LogSync {
   private thread: Worker | null = null;
   private waiter: PromiseWithResolvers<void> | null = null;
 
-  /** `number`: of the last sync. */
+  private readonly path: string;
+  /** Open from the start on: a log that was removed since is still the one that SQLite writes. */
+  private readonly file: ReturnType<typeof openLog>;
+
+  /** `number`: of the last sync. @throws Error if the log is not the file that SQLite has open. */
   constructor(
-    private readonly log: Pick<LogFile, "path" | "identity" | "sync">,
+    log: LogIdentity,
     private number = 0,
-  ) {}
+  ) {
+    this.path = log.path;
+    this.file = openLog(log);
+  }
 
   /** Resolves when everything is on the disk that was committed before this call. */
   begin(): Promise<void> {
@@ -49,7 +58,7 @@ export class LogSync {
   /** Syncs on this thread: at a start and at the end nothing else waits for the event loop. */
   now(): void {
     try {
-      this.log.sync();
+      syncLog(this.file.fd, this.path);
     } catch (error) {
       if (!(error instanceof SyncFailure)) throw error;
       this.onFailure(error);
@@ -62,6 +71,7 @@ export class LogSync {
   close(): void {
     Atomics.store(this.state, REQUESTED, CLOSE);
     Atomics.notify(this.state, REQUESTED);
+    if (this.thread === null) this.file[Symbol.dispose]();
     this.thread = null;
   }
 
@@ -70,15 +80,13 @@ export class LogSync {
     thread.onmessage = ({ data }: MessageEvent<SyncEnd>) => this.ended(data);
     thread.onerror = ({ message }) => this.ended({ number: this.number, failure: message });
     thread.unref();
-    const { path, identity } = this.log;
-    const parts: SyncThreadParts = { path, identity, state: this.state };
-    thread.postMessage(parts);
+    thread.postMessage({ path: this.path, fd: this.file.fd, state: this.state } satisfies SyncThreadParts);
     return thread;
   }
 
   private ended({ number, failure }: SyncEnd): void {
     if (failure !== null) {
-      this.onFailure(new SyncFailure(this.log.path, failure));
+      this.onFailure(new SyncFailure(this.path, failure));
       return;
     }
     // An earlier one does not cover the last commit.
