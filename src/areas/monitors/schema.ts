@@ -271,7 +271,7 @@ export const MonitorCheck = named("MonitorCheck", {
 export type MonitorCheck = Static<typeof MonitorCheck>;
 
 const Percent = orNull(Type.Number({ examples: [99.98] }), {
-  description: "Share of the time that was up, in percent; null without scheduled checks.",
+  description: "Share of the time that was up, in percent; null without checks.",
 });
 
 const OutageTotal = Type.Object({

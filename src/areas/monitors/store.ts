@@ -384,9 +384,9 @@ export function checkStore(db: Database) {
       [{ ref: number; lastCheck: number; from: number; bucketMs: number; walkedMax: number }]
     >(
       `WITH RECURSIVE walk (previous, at, up, latency, counts) AS (
-         SELECT previous, checked_at, up, latency_ms, mark = 0 AND manual = 0 FROM monitor_checks
+         SELECT previous, checked_at, up, latency_ms, mark = 0 FROM monitor_checks
          WHERE sequence = $lastCheck AND monitor_ref = $ref AND checked_at >= $from
-         UNION ALL SELECT one.previous, one.checked_at, one.up, one.latency_ms, one.mark = 0 AND one.manual = 0
+         UNION ALL SELECT one.previous, one.checked_at, one.up, one.latency_ms, one.mark = 0
          FROM walk JOIN monitor_checks AS one ON one.sequence = walk.previous
          WHERE one.monitor_ref = $ref AND one.checked_at >= $from
          LIMIT $walkedMax

@@ -2079,13 +2079,13 @@ export type MonitorDeleted = { deleted: true };
 export interface MonitorHistory {
   checks: MonitorCheck[];
   uptime: {
-    /** Share of the time that was up, in percent; null without scheduled checks. */
+    /** Share of the time that was up, in percent; null without checks. */
     "24h": number | null;
-    /** Share of the time that was up, in percent; null without scheduled checks. */
+    /** Share of the time that was up, in percent; null without checks. */
     "7d": number | null;
-    /** Share of the time that was up, in percent; null without scheduled checks. */
+    /** Share of the time that was up, in percent; null without checks. */
     "30d": number | null;
-    /** Share of the time that was up, in percent; null without scheduled checks. */
+    /** Share of the time that was up, in percent; null without checks. */
     "90d": number | null;
   };
   /** Number and duration of outages, which are the incidents of the monitor; the newest 1000 at most. */

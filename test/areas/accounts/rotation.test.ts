@@ -80,7 +80,7 @@ describe("POST /v1/keys/rotate", () => {
       request: [...rotation, { grace_hours }] as const,
       status: 400,
       code: "validation_error",
-      holds: { fields: { grace_hours: ["must be a number from 0 to 168"] } },
+      holds: { fields: { grace_hours: ['must be a number from 0 to 168 (hours), or a text such as "1h"'] } },
     })),
     { name: "no JSON", request: [...rotation, "anything"], status: 400, code: "validation_error" },
     {

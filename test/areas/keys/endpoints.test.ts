@@ -183,7 +183,7 @@ function badGrace(grace: unknown): Scenario {
     ask: (id) => ["POST", `/v1/keys/${id}/rotate`, { grace_hours: grace }],
     status: 400,
     code: "validation_error",
-    holds: { fields: { grace_hours: ["must be a number from 1 to 720"] } },
+    holds: { fields: { grace_hours: ['must be a number from 1 to 720 (hours), or a text such as "1h"'] } },
     after: leaves(1),
   });
 }

@@ -111,7 +111,7 @@ describe("history", () => {
       ["down", true, 500],
       ["up", false, 200],
     ];
-    // Manual checks are listed, and stand for no time.
+    // Manual checks stand for no time.
     const uptime = { "24h": 100, "7d": 100, "30d": 100, "90d": 100 };
     expect(await read("")).toEqual({ checks: all, cursor: undefined, uptime } as never);
     const first = await read("?limit=3");

@@ -133,7 +133,7 @@ export class Checks {
       this.followUp(tx, { before: monitor, after: state, made, event, ...suppressed });
       return { ...monitor, ...state };
     }
-    const isCounted = reason === null && !made.manual;
+    const isCounted = reason === null;
     const own = isCounted
       ? { ...NO_CHECKS, checks: 1, up: made.up ? 1 : 0, latencySum: made.up ? made.latencyMs : 0 }
       : NO_CHECKS;
