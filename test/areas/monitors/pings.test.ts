@@ -63,6 +63,25 @@ describe("a ping", () => {
     expect(status).toMatchObject({ status: "down", last_ping_at: at, consecutive_failures: 2 });
   });
 
+  test("means what the query of another product's client says", async () => {
+    const beat = await makeHeartbeat(server, account);
+    await beat.ping("?status=up&msg=OK&ping=12");
+    await beat.ping("?status=down&msg=no%20disk&ping=");
+    await beat.ping("?state=run");
+    await beat.ping("?state=fail&message=no+network", "the output");
+    await beat.ping("?state=complete");
+    await beat.ping("/log?status=down");
+    const stored = (await pingsOf(beat.id)).map(({ kind, body }) => [kind, body]);
+    expect(stored.reverse()).toEqual([
+      ["success", null],
+      ["fail", "no disk"],
+      ["start", null],
+      ["fail", "the output"],
+      ["success", null],
+      ["log", null],
+    ]);
+  });
+
   test("is accepted by HEAD and in upper case; other methods are rejected", async () => {
     const beat = await makeHeartbeat(server, account);
     const head = await nobody.send("HEAD", beat.path);

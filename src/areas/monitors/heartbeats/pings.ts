@@ -83,7 +83,7 @@ export class Pings {
         "retry-after": String(Math.ceil(waitMs / 1_000)),
       });
     const body = method === "POST" ? await bodyOf(call) : null;
-    return this.store(target, { ...read, ip: call.knownClientAddress, body });
+    return this.store(target, { ...read, ip: call.knownClientAddress, body: body ?? read.message });
   }
 
   private async store(target: Target, ping: PingMade): Promise<Reply<number, string>> {

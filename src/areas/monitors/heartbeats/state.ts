@@ -37,6 +37,8 @@ export interface PingRequest {
   readonly kind: PingKind;
   readonly exit: number | null;
   readonly rid: string | null;
+  /** Why the run failed, from the query; null without it. */
+  readonly message: string | null;
   /** Whether to create a heartbeat for an unknown slug. */
   readonly creates: boolean;
 }
@@ -49,6 +51,16 @@ const SLUG = /^[a-z0-9_-]{1,64}$/;
 const EXIT = /^[0-9]{1,3}$/;
 const EXIT_MAX = 255;
 const SIGNALS: ReadonlySet<string> = new Set<PingKind>(["start", "fail", "log"]);
+
+/**
+ * Kinds of pings by the query of clients of other products, which keep it when their URL is replaced: `status` of Uptime Kuma's
+ * push monitors, `state` of Cronitor. Any other value is that of a success.
+ */
+const KINDS_BY_QUERY: ReadonlyMap<string, PingKind> = new Map([
+  ["status=down", "fail"],
+  ["state=fail", "fail"],
+  ["state=run", "start"],
+]);
 
 /** Parses the path and query of a ping. Returns null if they are not valid. */
 export function readPing(target: string): PingRequest | null {
@@ -65,11 +77,18 @@ export function readPing(target: string): PingRequest | null {
   const [signal = null, ...more] = rest;
   const parsed = more.length > 0 ? null : readSignal(signal);
   if (parsed === null) return null;
-  const query = mark < 0 ? null : new URLSearchParams(target.slice(mark));
-  const rid = query?.get("rid")?.toLowerCase() ?? null;
+  const query = new URLSearchParams(mark < 0 ? "" : target.slice(mark));
+  const rid = query.get("rid")?.toLowerCase() ?? null;
   if (rid !== null && !isUuid(rid)) return null;
   const check = byId ? { pingId } : { pingKey: first, slug };
-  return { check, ...parsed, rid, creates: query?.get("create") === "1" };
+  const kind = signal === null ? kindOf(query) : parsed.kind;
+  const message = kind === "fail" ? query.get("msg") || query.get("message") : null;
+  return { check, ...parsed, kind, rid, message, creates: query.get("create") === "1" };
+}
+
+function kindOf(query: URLSearchParams): PingKind {
+  const found = ["status", "state"].flatMap((name) => KINDS_BY_QUERY.get(`${name}=${query.get(name)}`) ?? []);
+  return found[0] ?? "success";
 }
 
 function readSignal(signal: string | null): Pick<PingRequest, "kind" | "exit"> | null {
