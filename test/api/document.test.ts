@@ -21,6 +21,57 @@ const server = useTestServer({
 /** An operation that blocks until a lock is free, for a default time without `timeout`. */
 const WAITING: ReadonlySet<string> = new Set(["latch.acquire"]);
 
+interface Shape {
+  readonly enum?: unknown;
+}
+interface Described {
+  readonly operationId?: string;
+  readonly parameters?: readonly { readonly name: string; readonly schema: Shape }[];
+  readonly responses?: Readonly<Record<string, unknown>>;
+}
+
+describe("clients that are generated from the document", () => {
+  /** `meter.usage`, `granularity` → `MeterUsageGranularity`, as generators name the types of values without a name. */
+  const typeName = (...names: string[]) =>
+    names
+      .flatMap((name) => name.split(/[^A-Za-z0-9]+/))
+      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+      .join("");
+  const document = async () => (await server.client(null).get("/openapi.json")).body;
+
+  test("find single statuses: several make invalid code of a range", async () => {
+    const { paths } = (await document()) as { paths: Record<string, Record<string, Described>> };
+    const operations = Object.values(paths).flatMap((path) => Object.values(path));
+    const statuses = operations.flatMap(({ responses = {} }) => Object.keys(responses));
+    expect([...new Set(statuses)].filter((status) => !/^[1-5]\d\d$/.test(status))).toEqual([]);
+  });
+
+  test("name no enum of a parameter like one of a schema", async () => {
+    const { paths, components } = (await document()) as {
+      paths: Record<string, Record<string, Described>>;
+      components: { schemas: Record<string, { properties?: Record<string, Shape> }> };
+    };
+    const schemas = Object.entries(components.schemas);
+    const taken = new Set([
+      ...schemas.map(([name]) => name),
+      ...schemas.flatMap(([name, { properties = {} }]) =>
+        Object.entries(properties).flatMap(([field, shape]) =>
+          shape.enum === undefined ? [] : typeName(name, field),
+        ),
+      ),
+    ]);
+    const ofParameters = Object.values(paths)
+      .flatMap((path) => Object.values(path))
+      .flatMap(({ operationId = "", parameters = [] }) =>
+        parameters.flatMap(({ name, schema }) =>
+          schema?.enum === undefined ? [] : typeName(operationId, name),
+        ),
+      );
+    expect(ofParameters.length).toBeGreaterThan(10);
+    expect(ofParameters.filter((name) => taken.has(name))).toEqual([]);
+  });
+});
+
 /** Checks that {@link Client.send} applies to every response of every test. */
 describe("the check of responses against the API document", () => {
   const received = (status: number, type: string | null, text: string) => {

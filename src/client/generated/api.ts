@@ -1614,9 +1614,12 @@ export interface MeterUsage {
   meter_id: string;
   from: string;
   to: string;
-  granularity: "hour" | "day" | "month";
+  granularity: UsageGranularity;
   data: UsageBucket[];
 }
+
+/** The response of `GET /v1/meter/{meterId}/usage`, `granularity`. */
+export type UsageGranularity = "hour" | "day" | "month";
 
 /** The response of `GET /v1/meter/{meterId}/usage`, `data`, `[]`. */
 export interface UsageBucket extends ProjectUsageBucket {
@@ -1628,7 +1631,7 @@ export interface UsageBucket extends ProjectUsageBucket {
 export interface ProjectUsage {
   from: string;
   to: string;
-  granularity: "hour" | "day" | "month";
+  granularity: UsageGranularity;
   data: ProjectUsageBucket[];
 }
 

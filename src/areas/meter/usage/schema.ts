@@ -6,7 +6,9 @@ import { MeterBalance } from "../schema.ts";
 const GRANULARITIES = ["hour", "day", "month"] as const;
 export type Granularity = (typeof GRANULARITIES)[number];
 
+// A name of its own: generators of clients would name the one of `MeterUsage` like the parameter of `meter.usage`.
 const GranularityName = oneOf(GRANULARITIES, {
+  $id: "UsageGranularity",
   errorMessage: `must be one of ${GRANULARITIES.join(", ")}`,
   examples: ["day"],
 });

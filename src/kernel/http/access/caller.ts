@@ -74,8 +74,7 @@ export interface OperationSpec {
   /** Plain-text responses by status, as some standard protocols require. */
   readonly textResponses?: Readonly<Record<string, string>>;
   /**
-   * Responses that the route's schemas do not have, for the API document: content by media type, by status or range of
-   * statuses (`2XX`). They are added to the responses that follow from the other properties.
+   * Responses that the route's schemas do not have, for the API document: content by media type, by status. They are added to the responses that follow from the other properties.
    */
   readonly additionalResponses?: Readonly<Record<string, AdditionalResponse>>;
   /** Whether only pages of this server may send it: they set the header `X-Ninefold-Session`. */
