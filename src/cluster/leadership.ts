@@ -68,10 +68,11 @@ export class Leadership {
   private isOver = false;
   /** Until when the lease is trusted, by the monotonic clock. */
   private trustedUntil: number;
-  /** When the renewal began that was confirmed last, by the monotonic clock. */
-  private renewedAt: number;
-  /** When each entry was handed in that is not confirmed, by the monotonic clock. */
-  private readonly pending = new Set<{ readonly at: number }>();
+  /** Entries that were handed in and are not confirmed. */
+  private pending = 0;
+  /** Since when the engine has failed to confirm renewals, and an entry, by the monotonic clock; null: it has not. */
+  private renewalsFailSince: number | null = null;
+  private appendFailsSince: number | null = null;
   private appending: Promise<void> | null = null;
   /** Whether an append takes too long. */
   private isUncertain = false;
@@ -88,7 +89,6 @@ export class Leadership {
     this.time = parts.time ?? REAL_TIME;
     this.slept = this.sleptMs();
     this.trustedUntil = parts.since + parts.leaseMs * TRUSTED_PART;
-    this.renewedAt = parts.since;
     this.keepLease().catch((error: unknown) => this.end(errorText(error)));
     this.look();
   }
@@ -105,7 +105,7 @@ export class Leadership {
 
   /** Entries that are not confirmed. */
   get unconfirmed(): number {
-    return this.pending.size;
+    return this.pending;
   }
 
   /** Milliseconds for which the lease is still trusted. */
@@ -156,15 +156,15 @@ export class Leadership {
   /** Appends an entry behind those before it. @throws ApiError `unconfirmed` when another leader has written its place. */
   append(entry: LoggedEntry): Promise<void> {
     const before = this.appending ?? Promise.resolve();
-    const begun = { at: this.time.monotonic() };
-    this.pending.add(begun);
+    const begunAt = this.time.monotonic();
+    this.pending += 1;
     const appended = before.then(() => this.appendOne(entry));
     appended.then(
-      () => this.appendSeconds.observe((this.time.monotonic() - begun.at) / 1_000),
+      () => this.appendSeconds.observe((this.time.monotonic() - begunAt) / 1_000),
       () => undefined,
     );
     const settled = appended.finally(() => {
-      this.pending.delete(begun);
+      this.pending -= 1;
       if (this.appending === settled) this.appending = null;
     });
     settled.catch(() => undefined);
@@ -234,6 +234,7 @@ export class Leadership {
               error: errorText(error),
             });
           failure = error;
+          this.appendFailsSince ??= this.time.monotonic();
           if (!isFull && error instanceof EngineUnavailable && error.kind === "no_space") {
             isFull = true;
             this.noteFullEngine();
@@ -244,6 +245,7 @@ export class Leadership {
     } finally {
       cancel();
     }
+    this.appendFailsSince = null;
     if (!this.isUncertain) return;
     this.isUncertain = false;
     this.parts.logger.info("the commit log confirms changes again");
@@ -279,12 +281,13 @@ export class Leadership {
         // Given up, or suspended, while the request was on its way.
         if (this.isOver) return;
         this.trustedUntil = before + leaseMs * TRUSTED_PART;
-        this.renewedAt = before;
+        this.renewalsFailSince = null;
         if (isFailing) logger.info("the lease was renewed");
         isFailing = false;
       } catch (error) {
         if (!isFailing) logger.warn("the lease could not be renewed", { error: errorText(error) });
         isFailing = true;
+        this.renewalsFailSince ??= this.time.monotonic();
       }
     }
   }
@@ -300,13 +303,17 @@ export class Leadership {
     });
   }
 
-  /** Whatever the reason: for a lease the engine has confirmed no renewal, or not the oldest change. */
+  /**
+   * For a lease the engine has confirmed no renewal, or not the oldest change. A process that was paused for as long has not tried:
+   * its next renewal tells whether another node leads.
+   */
   private async giveUpIfUseless(): Promise<void> {
     if (!this.hasSuccessor()) return;
-    const since = Math.min(this.renewedAt, ...Array.from(this.pending, ({ at }) => at));
-    const forMs = this.time.monotonic() - since;
+    const now = this.time.monotonic();
+    const [renewals, append] = [this.renewalsFailSince ?? now, this.appendFailsSince ?? now];
+    const forMs = now - Math.min(renewals, append);
     if (forMs <= this.parts.leaseMs) return;
-    const what = since === this.renewedAt ? "the lease" : "a change";
+    const what = renewals <= append ? "the lease" : "a change";
     await this.giveUp(`the commit log has not confirmed ${what} for ${Math.round(forMs / 1_000)} s`);
   }
 

@@ -77,6 +77,13 @@ test("another jump starts another hour", async () => {
   expect(await purgesAfter(-200 * DAY)).toBe(0);
 });
 
+test("the time is noted when the clock is set: a crash directly afterwards forgets nothing of it", async () => {
+  const { clock, db } = bench.storage;
+  bench.storage.clock.setWall(HOUR);
+  await bench.advance(0);
+  expect(db.number("SELECT value AS n FROM settings WHERE name = 'clock_seen'")()).toBe(clock.now());
+});
+
 test("a jump since the last stop counts, also after another restart", async () => {
   await bench.scheduler.stop();
   bench.storage.clock.setWall(400 * DAY);
