@@ -295,8 +295,8 @@ async function stop(
 }
 
 /**
- * The same for a leader, which stops also when the engine is gone. Then its files are left as a crash leaves them: what is committed
- * here and not confirmed stays at most one batch.
+ * The same for a leader, which stops also when the engine is gone. Then nothing more is committed, and what is not confirmed is
+ * undone here.
  */
 async function stopLeader(
   kernel: Kernel,
@@ -324,7 +324,6 @@ async function stopLeader(
     kernel.log.warn(
       "the commit log does not confirm the last changes: the process ends, and their outcome is unknown",
     );
-    return;
   }
   closeKernel(kernel);
   await archive?.finish();
