@@ -12,6 +12,7 @@ import {
   FORM_FIELDS_MAX,
   KEY_CHECKS_MAX,
   SENT_FORMS_BYTES_MAX,
+  TOKENS_MAX,
 } from "../../../src/areas/catch/ingestion/signatures.ts";
 
 const SECONDS = 1_767_225_600;
@@ -256,6 +257,17 @@ describe("vectors", () => {
       check({ ...vector, headers: { ...headers, "x-signature-ed25519": `${"00,".repeat(wrong)}${good}` } });
     expect(behind(KEY_CHECKS_MAX - 1)).toBe("valid");
     expect(behind(KEY_CHECKS_MAX)).toBe("invalid");
+  });
+
+  test(`of one header, at most ${TOKENS_MAX} tokens are compared`, () => {
+    const recipe = { header: "x-tokens", algorithm: "token", separator: "," } as const;
+    const preset = withRecipe(PRESETS.custom, recipe);
+    const behind = (wrong: number) => {
+      const headers = new Headers({ "x-tokens": `${",".repeat(wrong)}${SECRET}` });
+      return verify(preset, [SECRET], { headers, body: Buffer.from(BODY), receivedAt: SECONDS * 1_000 });
+    };
+    expect(behind(TOKENS_MAX - 1)).toBe("valid");
+    expect(behind(TOKENS_MAX)).toBe("invalid");
   });
 
   test("a large body is compared with fewer forms of the URL in which it may have been sent", () => {
