@@ -182,7 +182,7 @@ export type AttemptRow = Omit<EventAttempt, "at"> & { readonly at: number };
 type StoredAttempt = Omit<AttemptRow, "kind"> & Record<"sequence" | "number" | "kind", number>;
 
 /** An event that may be removed; its status is a number. */
-export type RemovableRow = Pick<StoredEvent, "sequence" | "status" | "received_at"> & {
+export type RemovableRow = Pick<StoredEvent, "sequence" | "status" | "received_at" | "provider_event_id"> & {
   readonly payload_bytes: number;
 };
 
@@ -382,7 +382,7 @@ function eventReads(db: Database) {
     ),
     /** A bucket's oldest events. */
     oldestOf: db.all<RemovableRow, [bucketRef: number, limit: number]>(
-      "SELECT sequence, status, received_at, payload_bytes FROM catch_events WHERE bucket_ref = ? ORDER BY sequence LIMIT ?",
+      "SELECT sequence, status, received_at, payload_bytes, provider_event_id FROM catch_events WHERE bucket_ref = ? ORDER BY sequence LIMIT ?",
     ),
   };
 }

@@ -21,8 +21,10 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   deflate: (body, limit) => (hasZlibHeader(body) ? inflateSync(body, limit) : inflateRawSync(body, limit)),
   br: brotliDecompressSync,
   zstd: zstdDecompressSync,
-  identity: (body) => body,
 };
+
+/** What some senders write that is no coding. */
+const NO_CODINGS: ReadonlySet<string> = new Set(["", "identity", "none", "utf-8"]);
 
 /** Some senders omit the header that `deflate` has by its definition. */
 function hasZlibHeader(body: Uint8Array): boolean {
@@ -44,8 +46,10 @@ export function decodedBytes(
   if (codings.length > CODINGS_MAX) return null;
   let decoded = body;
   // They are listed in the order in which they were applied.
-  for (const coding of codings.reverse()) {
-    const decode = DECODERS[coding.trim()];
+  for (const name of codings.reverse()) {
+    const coding = name.trim();
+    if (NO_CODINGS.has(coding)) continue;
+    const decode = DECODERS[coding];
     if (decode === undefined) return null;
     try {
       decoded = decode(decoded, { maxOutputLength: bytesMax });

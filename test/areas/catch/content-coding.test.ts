@@ -90,6 +90,8 @@ describe("a body with a content coding", () => {
     ["br", brotliCompressSync],
     ["zstd", zstdCompressSync],
     ["identity", (text: string) => Buffer.from(text)],
+    ["UTF-8", (text: string) => Buffer.from(text)],
+    ["none, gzip", gzipSync],
     ["deflate, gzip", chunked],
   ] as const)("%s: ids, types, payloads and search read what was encoded", async (coding, encode) => {
     const { id } = await newBucket(account, {

@@ -266,3 +266,33 @@ test("a blank between prefix and signature does not matter", async () => {
   const sent = await ingest(server, id, "{}", { "x-hub-signature-256": `sha256= ${signature}` });
   expect(sent.verification).toBe("valid");
 });
+
+describe("spellings of signatures", () => {
+  test("hexadecimal digits may be capitals", async () => {
+    const { id } = await newBucket(account, { provider: "github", signing_secret: "s" });
+    const digest = createHmac("sha256", "s").update("{}").digest("hex").toUpperCase();
+    const verification = async (sent: string) =>
+      (await ingest(server, id, "{}", { "x-hub-signature-256": sent })).verification;
+    expect(await verification(`sha256=${digest}`)).toBe("valid");
+    expect(await verification(`sha256=${digest.replace(/.{4}$/, "GGGG")}`)).toBe("invalid");
+  });
+
+  test("a service that sends with Svix under the names of Standard Webhooks; without a provider it is not taken for Svix", async () => {
+    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const key = Buffer.from(secret.slice(6), "base64");
+    const headers = {
+      "webhook-id": "msg_1",
+      "webhook-timestamp": seconds(),
+      "webhook-signature": `v1,${createHmac("sha256", key).update(`msg_1.${seconds()}.{}`).digest("base64")}`,
+    };
+    const { id } = await newBucket(account, {
+      provider: "svix",
+      signing_secret: secret,
+      deduplicate_hours: 1,
+    });
+    expect((await ingest(server, id, "{}", headers)).verification).toBe("valid");
+    expect((await ingest(server, id, "{}", headers)).status).toBe("duplicate");
+    const { id: any } = await newBucket(account, { signing_secret: secret });
+    expect((await ingest(server, any, "{}", headers)).verification).toBe("none");
+  });
+});

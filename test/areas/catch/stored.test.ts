@@ -116,6 +116,27 @@ describe("a redelivery with the id of an event that failed for good", () => {
   });
 });
 
+test("a redelivery of an event that was removed before it was delivered is stored; of one that was delivered not", async () => {
+  const { id } = await newBucket(account, {
+    provider: "github",
+    deduplicate_hours: 24,
+    target_url: receiver.url,
+  });
+  receiver.respond = () => 200;
+  const send = async (delivery: string) =>
+    (await ingest(server, id, "{}", { "x-github-delivery": delivery })).status;
+  await setState(account, id, "live");
+  await send("delivered");
+  await server.clock.advance(1_000);
+  await setState(account, id, "paused");
+  await send("pending");
+  await server.clock.advance(1_000);
+  const before = new Date(server.clock.now()).toISOString();
+  const removed = await account.send("DELETE", `/v1/catch/${id}/events?before=${before}`);
+  expect(removed.body["deleted_count"]).toBe(2);
+  expect([await send("pending"), await send("delivered")]).toEqual(["accepted", "duplicate"]);
+});
+
 test("a 2xx without an event is a documented state of the bucket", async () => {
   const free = await server.account({ tier: "free", balance: 1_000 });
   const { id } = await newBucket(free);

@@ -6,6 +6,7 @@ import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
 import type { ReplayStore } from "../forwarding/replay-store.ts";
+import { digestOfId } from "../ingestion/deduplication-store.ts";
 import { decodeStatus, type OldestEvent, type RemovableRow } from "../store.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
 
@@ -107,8 +108,13 @@ export class Removal {
   }
 
   private remove(tx: Tx, bucket: BucketActor, row: RemovableRow): void {
-    this.deps.events.delete(tx, bucket.ref, row.sequence);
-    this.buckets.count(tx, bucket, decodeStatus(row.status), null);
+    const { events } = this.deps;
+    const status = decodeStatus(row.status);
+    events.delete(tx, bucket.ref, row.sequence);
+    // The sender may still repeat what was not delivered.
+    if (status !== "delivered" && row.provider_event_id !== null)
+      events.removeReceivedId(tx, bucket.ref, digestOfId(row.provider_event_id), row.sequence);
+    this.buckets.count(tx, bucket, status, null);
   }
 
   /** Removes a bucket's oldest events. `toGo`: how many of the given events to remove. Returns the number removed. */

@@ -1,5 +1,13 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 
+/** Stored bytes of an id's SHA-256: enough to avoid collisions. */
+const DIGEST_BYTES = 16;
+
+/** The digest of a sender's id. */
+export function digestOfId(providerEventId: string): Uint8Array {
+  return Bun.CryptoHasher.hash("sha256", providerEventId).subarray(0, DIGEST_BYTES);
+}
+
 /** The sender's id of an event, by its digest. */
 interface DeduplicationRow {
   readonly bucket_ref: number;
@@ -19,6 +27,10 @@ export function deduplicationStore(db: Database) {
     addReceivedId: db.change<[{ [Name in keyof DeduplicationRow]: DeduplicationRow[Name] }]>(
       `INSERT INTO catch_seen (bucket_ref, digest, sequence, expires_at) VALUES ($bucket_ref, $digest, $sequence, $expires_at)
        ON CONFLICT DO UPDATE SET sequence = excluded.sequence, expires_at = excluded.expires_at`,
+    ),
+    /** Forgets the id of an event, so that it is accepted again. */
+    removeReceivedId: db.change<[bucketRef: number, digest: Uint8Array, sequence: number]>(
+      "DELETE FROM catch_seen WHERE bucket_ref = ? AND digest = ? AND sequence = ?",
     ),
     addDuplicate: db.change<[bucketRef: number, sequence: number]>(
       "UPDATE catch_events SET duplicates = duplicates + 1 WHERE bucket_ref = ? AND sequence = ?",

@@ -20,6 +20,7 @@ import type { Ingested } from "../schema.ts";
 import type { NewEvent, WayRow } from "../store.ts";
 import type { Targets } from "../targets/targets.ts";
 import { type ChallengeResponse, respondToBody, respondToQuery } from "./challenges.ts";
+import { digestOfId } from "./deduplication-store.ts";
 import { storedHeaders } from "./event-headers.ts";
 import type { Received } from "./extracted-fields.ts";
 import { detectProvider, PRESETS, verify } from "./presets.ts";
@@ -35,8 +36,6 @@ const MISSES_WINDOW_MS = 60_000;
 const OVERLOADED = { "retry-after": "60" };
 /** The body of a bucket's `response` must not run as a page of this origin. */
 const SANDBOX_HEADERS = { "content-security-policy": "sandbox" };
-/** Stored bytes of an id's SHA-256: enough to avoid collisions. */
-const DIGEST_BYTES = 16;
 
 /** A request at a bucket's public path. */
 type InboundRequest = Pick<
@@ -237,7 +236,7 @@ export class Ingestion {
           ? way
           : { ...way, ...partsOf(signedTarget) },
       matched: null,
-      digest: notices ? Bun.CryptoHasher.hash("sha256", provider_event_id).subarray(0, DIGEST_BYTES) : null,
+      digest: notices ? digestOfId(provider_event_id) : null,
     };
   }
 

@@ -106,7 +106,13 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     id: ["header:x-shopify-event-id", "header:shopify-webhook-id"],
     type: ["header:x-shopify-topic", "header:shopify-topic"],
   },
-  svix: { recipes: [SVIX], prefixes: ["svix-"], id: ["header:svix-id"], type: ["/type"] },
+  svix: {
+    // Services may send without Svix's name in the headers.
+    recipes: [SVIX, STANDARD],
+    prefixes: ["svix-", "webhook-"],
+    id: ["header:svix-id", "header:webhook-id"],
+    type: ["/type"],
+  },
   custom: {},
   standard: {
     recipes: [STANDARD, SVIX, POLAR],
@@ -320,9 +326,12 @@ export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: 
 
 /** Detects the provider by the headers; null if it is unknown. */
 export function detectProvider(headers: Headers): Provider | null {
-  for (const name of DETECTED_PROVIDERS)
-    for (const scheme of PRESETS[name].schemes) if (isSignedWith(scheme, headers)) return name;
-  return null;
+  return DETECTED_PROVIDERS.find((name) => isFrom(PRESETS[name], headers)) ?? null;
+}
+
+/** Whether a request has the headers of a sender's signature; those of Standard Webhooks have many senders. */
+function isFrom({ schemes }: Preset, headers: Headers): boolean {
+  return schemes.some((scheme) => scheme.header !== STANDARD.header && isSignedWith(scheme, headers));
 }
 
 /** Whether a request has the headers of a signature and of the values that it covers. */
