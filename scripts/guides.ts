@@ -1,7 +1,7 @@
 // Renders the guides into build/guides/, unless they were already rendered from the same files: scripts/guides.ts
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { guideFiles, renderGuides } from "./guides/render.ts";
+import { guideSources, renderGuides } from "./guides/render.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const OUT = join(ROOT, "build/guides");
@@ -9,7 +9,7 @@ const FILE = join(OUT, "guides.txt");
 /** Contains the hash of the files that the guides were rendered from. */
 const STAMP = join(OUT, "stamp");
 
-const inputs = [...guideFiles(ROOT), "scripts/guides/render.ts"];
+const inputs = guideSources(ROOT);
 const stamp = Bun.hash(
   inputs.map((file) => `${file}\n${readFileSync(join(ROOT, file), "utf8")}`).join("\n"),
 ).toString(16);

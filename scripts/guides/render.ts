@@ -4,6 +4,14 @@ import { join, posix } from "node:path";
 /** The index page, which links to the others. */
 export const INDEX = "docs/README.md";
 
+/** A page of the server, which has its icon: without one, browsers request `/favicon.ico`. */
+const ICON_PAGE = "src/pages/docs/page.html";
+
+/** Everything that the guides are rendered from. */
+export function guideSources(root: string): string[] {
+  return [...guideFiles(root), ICON_PAGE, "scripts/guides/render.ts"];
+}
+
 /** Files to render: the guides, the pages at the top level, and a file that a guide links to. */
 export function guideFiles(root: string): string[] {
   const guides = [...new Bun.Glob("docs/**/*.md").scanSync(root)];
@@ -17,8 +25,11 @@ export function guideFiles(root: string): string[] {
 export function renderGuides(root: string): Record<string, string> {
   const files = guideFiles(root);
   const names = new Map(files.map((file) => [file, nameOf(file)]));
+  const [icon] = /<link rel="icon" [^>]*>/.exec(readFileSync(join(root, ICON_PAGE), "utf8")) ?? [];
+  if (icon === undefined) throw new Error(`${ICON_PAGE} has no icon`);
+  const context = { names, icon };
   return Object.fromEntries(
-    files.map((file) => [nameOf(file), pageOf(file, readFileSync(join(root, file), "utf8"), names)]),
+    files.map((file) => [nameOf(file), pageOf(file, readFileSync(join(root, file), "utf8"), context)]),
   );
 }
 
@@ -31,7 +42,13 @@ function nameOf(file: string): string {
     .toLowerCase();
 }
 
-function pageOf(file: string, text: string, names: ReadonlyMap<string, string>): string {
+interface Context {
+  /** The paths of the pages, by their files. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly icon: string;
+}
+
+function pageOf(file: string, text: string, { names, icon }: Context): string {
   const up = nameOf(file).includes("/") ? "../" : "";
   const markdown = file.endsWith(".yml") ? `# Alert rules\n\n\`\`\`yaml\n${text}\`\`\`\n` : text;
   const title = /^# (.*)$/m.exec(markdown)?.[1] ?? "Guides";
@@ -58,6 +75,7 @@ function pageOf(file: string, text: string, names: ReadonlyMap<string, string>):
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${textOf(title)} · Ninefold</title>
+${icon}
 <link rel="stylesheet" href="${up}../guides.css">
 </head>
 <body>

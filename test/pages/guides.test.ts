@@ -64,6 +64,8 @@ describe("every link of every guide leads to a page of this server and to an anc
     expect(response.status).toBe(200);
     const html = await response.text();
     expect(html).not.toMatch(/<script|<style|style=| on\w+=/);
+    // Without one, browsers request /favicon.ico of every guide.
+    expect(html).toContain('<link rel="icon" href="data:image/svg+xml,');
     const links = [...html.matchAll(/ href="([^"]+)"/g)].map(([, link = ""]) => new URL(link, response.url));
     for (const link of new Set(links.filter(({ origin }) => origin === server.url).map(String))) {
       const { pathname, hash } = new URL(link);
