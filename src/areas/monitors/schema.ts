@@ -152,9 +152,19 @@ const LAST_CHECK = {
   }),
   certificate: orNull(
     Type.Object({
-      not_after: Type.Integer({ description: "Expiry of the certificate, Unix seconds." }),
+      not_after: Type.Integer({
+        description:
+          "Expiry of the certificate, or of the intermediate certificate that expires before it, Unix seconds.",
+      }),
       days_left: Type.Integer({ description: "Whole days until expiry; negative after it.", examples: [61] }),
       issuer: Type.String({ examples: ["Let's Encrypt"] }),
+      intermediate: Type.Optional(
+        Type.String({
+          description:
+            "Name of the intermediate certificate that expires first. Omitted if the target's own certificate does.",
+          examples: ["R3"],
+        }),
+      ),
     }),
     { description: "Certificate seen by the last check (`https` only)." },
   ),

@@ -124,6 +124,7 @@ export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) 
 
 function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certificate"] {
   if (certificate === null) return null;
-  const { notAfter, issuer } = certificate;
-  return { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
+  const { notAfter, issuer, intermediate } = certificate;
+  const view = { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
+  return intermediate === undefined ? view : { ...view, intermediate };
 }

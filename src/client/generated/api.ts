@@ -1880,11 +1880,13 @@ export interface MonitorStatus {
   failing: boolean;
   /** Certificate seen by the last check (`https` only). */
   certificate: {
-    /** Expiry of the certificate, Unix seconds. */
+    /** Expiry of the certificate, or of the intermediate certificate that expires before it, Unix seconds. */
     not_after: number;
     /** Whole days until expiry; negative after it. */
     days_left: number;
     issuer: string;
+    /** Name of the intermediate certificate that expires first. Omitted if the target's own certificate does. */
+    intermediate?: string;
   } | null;
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
@@ -2058,11 +2060,13 @@ export interface Monitor {
   failing: boolean;
   /** Certificate seen by the last check (`https` only). */
   certificate: {
-    /** Expiry of the certificate, Unix seconds. */
+    /** Expiry of the certificate, or of the intermediate certificate that expires before it, Unix seconds. */
     not_after: number;
     /** Whole days until expiry; negative after it. */
     days_left: number;
     issuer: string;
+    /** Name of the intermediate certificate that expires first. Omitted if the target's own certificate does. */
+    intermediate?: string;
   } | null;
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;

@@ -1,25 +1,100 @@
+import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
+import type { DetailedPeerCertificate } from "node:tls";
 import { node } from "./node.ts";
 
 /** What a certificate says of itself. */
 export interface Certificate {
-  /** When it ends, epoch milliseconds. */
+  /** When it ends, epoch milliseconds; an intermediate certificate may end before the target's own. */
   readonly notAfter: number;
   /** Who issued it: the organization, else the common name. */
   readonly issuer: string;
+  /** The intermediate certificate that ends first, unless that is the target's own: its common name, else the organization. */
+  readonly intermediate?: string;
 }
 
 /** Longest name of an issuer: what X.509 allows (RFC 5280, appendix A.1). */
-const ISSUER_LENGTH_MAX = 64;
+const NAME_LENGTH_MAX = 64;
+/** Certificates of a target that are looked at: real chains have two to four. */
+const CHAIN_LENGTH_MAX = 10;
+
+/** The certificates of authorities that need no proof. */
+export class TrustAnchors {
+  private bySubject: Map<string, X509Certificate[]> | null = null;
+
+  /** `authorities`: PEM of the only ones that are trusted; without it the built-in ones. */
+  constructor(private readonly authorities?: string | readonly string[]) {}
+
+  /** Whether one of them has issued a certificate. */
+  haveIssued(certificate: X509Certificate): boolean {
+    this.bySubject ??= Map.groupBy(this.read(), ({ subject }) => subject);
+    const named = this.bySubject.get(certificate.issuer) ?? [];
+    return named.some((one) => isIssuedBy(certificate, one));
+  }
+
+  private read(): X509Certificate[] {
+    const texts = [this.authorities ?? node.tls.rootCertificates].flat();
+    const { X509Certificate } = node.crypto;
+    return texts.map((text) => new X509Certificate(text));
+  }
+}
 
 /** The certificate of a connection's other end; null without TLS. */
-export function certificateOf(socket: Socket): Certificate | null {
+export function certificateOf(socket: Socket, anchors: TrustAnchors): Certificate | null {
   if (!(socket instanceof node.tls.TLSSocket)) return null;
-  const { valid_to, issuer } = socket.getPeerCertificate();
-  const notAfter = Date.parse(valid_to);
+  const own = socket.getPeerCertificate(true);
+  const notAfter = Date.parse(own.valid_to);
+  if (Number.isNaN(notAfter)) return null;
   // A name may stand several times.
-  const [name = "unknown"] = [issuer.O ?? issuer.CN].flat();
-  return Number.isNaN(notAfter) ? null : { notAfter, issuer: name.slice(0, ISSUER_LENGTH_MAX) };
+  const [issuer = "unknown"] = [own.issuer.O ?? own.issuer.CN].flat();
+  const certificate = { notAfter, issuer: issuer.slice(0, NAME_LENGTH_MAX) };
+  const others = presentedWith(own);
+  // Authorities let no certificate outlive its intermediate; what does is worth the proof.
+  const isSuspicious = others.some(({ valid_to }) => Date.parse(valid_to) < notAfter);
+  return isSuspicious ? (earlierOnPath(certificate, [own, ...others], anchors) ?? certificate) : certificate;
+}
+
+/** The other certificates that a target presents, in their order. */
+function presentedWith(own: DetailedPeerCertificate): DetailedPeerCertificate[] {
+  const all = new Set([own]);
+  for (let next = own.issuerCertificate; next && !all.has(next); next = next.issuerCertificate) {
+    if (all.size === CHAIN_LENGTH_MAX) break;
+    all.add(next);
+  }
+  return [...all].slice(1);
+}
+
+/**
+ * The certificate with the intermediate one that ends first, if that is before its own end. Only those on the path to a trusted
+ * authority count: targets also present old ones, which clients do not need. Null: there is none.
+ */
+function earlierOnPath(
+  certificate: Certificate,
+  presented: readonly DetailedPeerCertificate[],
+  anchors: TrustAnchors,
+): Certificate | null {
+  const { X509Certificate } = node.crypto;
+  const [own, ...others] = presented.map((one) => ({ read: new X509Certificate(one.raw), ...one }));
+  if (own === undefined) return null;
+  let earliest: Certificate | null = null;
+  let current = own;
+  for (let depth = 0; depth < others.length && !anchors.haveIssued(current.read); depth += 1) {
+    const { read } = current;
+    const [issuer] = others
+      .filter((one) => one.read.subject !== one.read.issuer && isIssuedBy(read, one.read))
+      .toSorted((a, b) => Date.parse(b.valid_to) - Date.parse(a.valid_to));
+    if (issuer === undefined) break;
+    const notAfter = Date.parse(issuer.valid_to);
+    const [name = "unknown"] = [issuer.subject.CN ?? issuer.subject.O].flat();
+    if (notAfter < (earliest ?? certificate).notAfter)
+      earliest = { ...certificate, notAfter, intermediate: name.slice(0, NAME_LENGTH_MAX) };
+    current = issuer;
+  }
+  return earliest;
+}
+
+function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
 
 /** The one that ends first. */

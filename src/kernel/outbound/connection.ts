@@ -5,7 +5,7 @@ import type { PeerCertificate, SecureContext } from "node:tls";
 import { errorCode } from "../errors.ts";
 import { isLoopback } from "../http/access/addresses.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
-import { type Certificate, certificateOf } from "./certificate.ts";
+import { type Certificate, certificateOf, TrustAnchors } from "./certificate.ts";
 import { node } from "./node.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
 import { type BodyOptions, HeadTooLarge, ResponseReader } from "./response-reader.ts";
@@ -33,6 +33,7 @@ export class Connection {
     private readonly socket: Socket,
     /** Where it leads. */
     readonly address: string,
+    private readonly anchors: TrustAnchors,
   ) {
     socket.on("data", this.onData);
     socket.on("end", () => this.listener?.onEnd());
@@ -50,7 +51,7 @@ export class Connection {
 
   /** The certificate of the other end; null without TLS. */
   get certificate(): Certificate | null {
-    return certificateOf(this.socket);
+    return certificateOf(this.socket, this.anchors);
   }
 
   write(bytes: Uint8Array): void {
@@ -90,6 +91,7 @@ export interface Opening {
 /** Opens connections to checked addresses. */
 export class Connector {
   private readonly secureContext: SecureContext | null;
+  private readonly anchors: TrustAnchors;
 
   /**
    * `certificateAuthorities`: PEM of the only authorities to trust; without it the built-in ones.
@@ -100,6 +102,7 @@ export class Connector {
     private readonly trustLoopback = false,
     private readonly leadTo: (address: string) => string = (address) => address,
   ) {
+    this.anchors = new TrustAnchors(certificateAuthorities);
     this.secureContext =
       certificateAuthorities === undefined
         ? null
@@ -122,7 +125,7 @@ export class Connector {
       const finish = (): void => {
         socket.off("error", onError);
         socket.off("close", onClose);
-        settle.resolve(new Connection(connectionKey(target, address), socket, address));
+        settle.resolve(new Connection(connectionKey(target, address), socket, address, this.anchors));
       };
       socket.on("error", onError);
       socket.on("close", onClose);

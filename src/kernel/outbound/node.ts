@@ -3,6 +3,9 @@
  * without them.
  */
 export const node = {
+  get crypto(): typeof import("node:crypto") {
+    return process.getBuiltinModule("node:crypto");
+  },
   get dns(): typeof import("node:dns") {
     return process.getBuiltinModule("node:dns");
   },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { failureOf } from "../../../src/areas/monitors/checks/assertions.ts";
 import { type Assertions, optionsOf } from "../../../src/areas/monitors/options.ts";
 import { leastMs, processorMs } from "../../support/processor-time.ts";
@@ -95,14 +96,126 @@ describe("keyword and keyword_absent", () => {
     });
   }
 
-  test("the status is checked first, and a compressed body is not searched", async () => {
+  test("the status is checked first", async () => {
     expect(await checked({ keyword: "x" }, new Response("x", { status: 500 }))).toEqual([
       ...["down", "the target responded with 500", 500],
     ]);
-    const packed = text("x", { "Content-Encoding": "gzip" });
-    expect((await checked({ keyword_absent: "y" }, packed))[1]).toBe(
-      "body: unexpected Content-Encoding gzip",
+  });
+});
+
+describe("a body that is compressed without being asked for", () => {
+  const page = `<p>All good</p>${" ".repeat(20_000)}`;
+  const sent = (bytes: Uint8Array, coding: string) =>
+    new Response(bytes, { headers: { "Content-Encoding": coding } });
+  const undecodable = (coding: string) => `body: the Content-Encoding ${coding} cannot be decoded`;
+
+  test.each([
+    ["gzip", gzipSync(page)],
+    ["x-gzip", gzipSync(page)],
+    ["GZIP", gzipSync(page)],
+    ["deflate", deflateSync(page)],
+    ["deflate", deflateRawSync(page)],
+    ["br", brotliCompressSync(page)],
+    ["gzip, br", brotliCompressSync(gzipSync(page))],
+    ["identity", Buffer.from(page)],
+    ["utf-8", Buffer.from(page)],
+  ])("%s is decoded", async (coding, bytes) => {
+    expect((await checked({ keyword: "All good" }, sent(bytes, coding)))[1]).toBeNull();
+    expect((await checked({ keyword_absent: "All good" }, sent(bytes, coding)))[1]).toBe(
+      "keyword_absent: found in the first 64 KiB",
     );
+  });
+
+  test("JSON is decoded, too", async () => {
+    const assertion = { json_path: "$.state", json_op: "==", json_value: "UP" };
+    expect((await checked(assertion, sent(gzipSync('{"state":"UP"}'), "gzip")))[1]).toBeNull();
+  });
+
+  test.each([
+    ["zstd", Buffer.from("x")],
+    ["gzip", Buffer.from("no gzip")],
+    ["gzip, gzip, gzip", gzipSync(gzipSync(gzipSync(page)))],
+  ])("%s that cannot be decoded is an error of each assertion on the body", async (coding, bytes) => {
+    expect((await checked({ keyword: "x" }, sent(bytes, coding)))[1]).toBe(undecodable(coding));
+    expect((await checked({ keyword_absent: "x" }, sent(bytes, coding)))[1]).toBe(undecodable(coding));
+  });
+
+  test("at most 64 KiB of it are read, however much it would be", async () => {
+    const at = (before: number) => gzipSync(`${"x".repeat(before)}here${"x".repeat(50_000_000)}`);
+    expect((await checked({ keyword: "here" }, sent(at(KIB_64 - 4), "gzip")))[1]).toBeNull();
+    expect((await checked({ keyword: "here" }, sent(at(KIB_64 - 3), "gzip")))[1]).toBe(
+      "keyword: not found in the first 64 KiB",
+    );
+    const long = gzipSync(JSON.stringify({ v: "x".repeat(KIB_64) }));
+    expect((await checked({ json_path: "$.v", json_op: "exists" }, sent(long, "gzip")))[1]).toBe(
+      "json: the body is longer than 64 KiB",
+    );
+  });
+
+  test("what is cut off by the limit is decoded as far as it goes", async () => {
+    const noise = Buffer.concat([Buffer.from("All good"), crypto.getRandomValues(Buffer.alloc(2 * KIB_64))]);
+    for (const [coding, bytes] of [
+      ["gzip", gzipSync(noise)],
+      ["br", brotliCompressSync(noise)],
+    ] as const)
+      expect((await checked({ keyword: "All good" }, sent(bytes, coding)))[1]).toBeNull();
+  });
+});
+
+describe("a body in another charset than UTF-8", () => {
+  const latin = (text: string) => Buffer.from(text, "latin1");
+  const utf16 = (text: string) => Buffer.from(text, "utf16le");
+  const cases: readonly (readonly [what: string, keyword: string, bytes: Uint8Array, type: string])[] = [
+    ["ISO-8859-1, by its header", "größe", latin("x größe y"), "text/html; charset=ISO-8859-1"],
+    ["in quotes, in capitals", "größe", latin("x größe y"), 'text/html; Charset="Latin1"'],
+    ["GBK, by its header", "你好", Buffer.from([0x78, 0xc4, 0xe3, 0xba, 0xc3]), "text/plain;charset=gbk"],
+    ["UTF-16, by its header", "größe", utf16("x größe y"), "text/plain; charset=utf-16"],
+    [
+      "UTF-16, by its byte order mark",
+      "größe",
+      Buffer.concat([latin("\xff\xfe"), utf16("größe")]),
+      "text/plain",
+    ],
+    [
+      "UTF-16BE, by its byte order mark, before the header",
+      "größe",
+      Buffer.concat([latin("\xfe\xff"), utf16("größe").swap16()]),
+      "text/plain; charset=utf-8",
+    ],
+    ["by meta charset", "größe", latin('<html><meta charset="iso-8859-1">größe'), "text/html"],
+    [
+      "by meta http-equiv",
+      "größe",
+      latin("<META http-equiv=Content-Type content='text/html; charset=windows-1252'>größe"),
+      "text/html",
+    ],
+    [
+      "by the declaration of XML",
+      "größe",
+      latin('<?xml version="1.0" encoding="ISO-8859-1"?>größe'),
+      "text/xml",
+    ],
+    ["UTF-8 with a byte order mark", "größe", Buffer.from("\ufeffgröße"), "text/plain"],
+    ["UTF-8 for an unknown charset", "größe", Buffer.from("größe"), "text/plain; charset=utf8mb4"],
+    [
+      "UTF-8 for a meta that cannot be true",
+      "größe",
+      Buffer.from('<meta charset="utf-16">größe'),
+      "text/html",
+    ],
+    ["UTF-8 without any", "größe", Buffer.from("größe"), "text/html"],
+  ];
+  test.each(cases)("%s", async (_, keyword, bytes, type) => {
+    const page = () => new Response(bytes, { headers: { "Content-Type": type } });
+    expect((await checked({ keyword }, page()))[1]).toBeNull();
+    expect((await checked({ keyword_absent: keyword }, page()))[1]).toBe(
+      "keyword_absent: found in the first 64 KiB",
+    );
+  });
+
+  test("JSON with a byte order mark is JSON", async () => {
+    const answer = new Response('\ufeff{"v":1}');
+    expect((await checked({ json_path: "$.v", json_op: "==", json_value: 1 }, answer))[1]).toBeNull();
   });
 });
 

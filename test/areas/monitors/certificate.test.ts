@@ -192,6 +192,48 @@ describe("over real connections", () => {
     expect(told()).toMatchObject([{ days_left: 14 }]);
   }, 60_000);
 
+  describe("an intermediate certificate that expires before the target's own", () => {
+    /** What is shown and reported of a target with these certificates. */
+    async function seen(own: Files, ...others: Files[]): Promise<unknown[]> {
+      await serve({ ...own, cert: own.cert + others.map(({ cert }) => cert).join("") });
+      const id = await create();
+      await server.clock.advance(5_000);
+      const { days_left, intermediate } = (await certificateOf(id)) ?? {};
+      return [days_left, intermediate, ...told().map(({ text }) => String(text).replace(/, on .*/, ""))];
+    }
+    let between: Files;
+    let own: Files;
+    beforeAll(() => {
+      between = authority.intermediate("R3", 10);
+      own = authority.issue("own", "IP:127.0.0.1", 25, "R3");
+    });
+
+    test("is reported", async () => {
+      expect(await seen(own, between)).toEqual([
+        9,
+        "R3",
+        "the intermediate certificate R3 expires in 9 days",
+      ]);
+    });
+
+    test("is reported behind others, and with the root", async () => {
+      const unrelated = authority.issue("unrelated", null, 3);
+      const root = { cert: authority.pem, key: "" };
+      expect(await seen(own, unrelated, between, root)).toEqual([
+        ...[9, "R3", "the intermediate certificate R3 expires in 9 days"],
+      ]);
+    });
+
+    test("is not reported where no client needs it", async () => {
+      const unrelated = authority.intermediate("Unrelated", 3);
+      expect(await seen(later, unrelated)).toEqual([39, undefined]);
+    });
+
+    test("is not reported of an authority that is trusted itself, whoever else has signed it", async () => {
+      expect(await seen(later, authority.crossSigned(3))).toEqual([39, undefined]);
+    });
+  });
+
   test("0 reports nothing; a malformed response has a certificate; plain HTTP has none", async () => {
     await serve(soon);
     const silent = await create({ name: "silent", tls_expiry_days: 0 });

@@ -199,7 +199,7 @@ export class Notifications {
     let usual: ChannelMessage | null = null;
     return (downSince) => {
       if (downSince !== null) {
-        const text = `was down ${timeText(downSince)}–${timeText(now)} UTC`;
+        const text = `was down ${periodText(downSince, now)}`;
         return this.messageOf({ ...notification, text }, now);
       }
       usual ??= this.messageOf(notification, now);
@@ -378,9 +378,11 @@ export function channelSealContext(channelId: string): string {
   return `channel-config:${channelId}`;
 }
 
-/** `10:02`. */
-function timeText(epochMs: number): string {
-  return isoTime(epochMs).slice(11, 16);
+/** `10:02–10:04 UTC`, with dates if it is not of one day: `2026-03-10 10:02–2026-03-11 08:01 UTC`. */
+function periodText(from: number, to: number): string {
+  const [start, end] = [isoTime(from), isoTime(to)].map((time) => time.slice(0, 16).replace("T", " "));
+  const isOneDay = start?.slice(0, 10) === end?.slice(0, 10);
+  return isOneDay ? `${start?.slice(11)}–${end?.slice(11)} UTC` : `${start}–${end} UTC`;
 }
 
 function secondsOf(epochMs: number): number {

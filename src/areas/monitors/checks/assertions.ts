@@ -1,18 +1,10 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
-import type { ResponseHeaders } from "../../../kernel/outbound/response-reader.ts";
 import { type Assertions, type JsonOp, readsBody, statusRange } from "../options.ts";
+import { type CheckedResponse, textOf } from "./body-text.ts";
 import { atJsonPath, readJsonPath } from "./json-path.ts";
 
 /** Longest text of a value that an error shows. */
 const SHOWN_LENGTH_MAX = 100;
-
-/** The response that assertions check. */
-export interface CheckedResponse {
-  readonly status: number;
-  readonly headers: ResponseHeaders;
-  readonly body: Uint8Array;
-  readonly truncated: boolean;
-}
 
 /** Why a response makes its target down; null if it does not. */
 export function failureOf(assertions: Assertions, response: CheckedResponse): string | null {
@@ -33,9 +25,8 @@ const WHERE = "the first 64 KiB";
 function bodyFailure(assertions: Assertions, { headers, body, truncated }: CheckedResponse): string | null {
   const { keyword, keyword_absent: absent } = assertions;
   const encoding = headers["content-encoding"] ?? "identity";
-  // No compression was requested, and a compressed body is not searched.
-  if (encoding !== "identity") return `body: unexpected Content-Encoding ${cut(encoding)}`;
-  const text = new TextDecoder().decode(body);
+  if (encoding !== "identity") return `body: the Content-Encoding ${cut(encoding)} cannot be decoded`;
+  const text = textOf(body, headers["content-type"]);
   if (keyword !== null && !text.includes(keyword)) return `keyword: not found in ${WHERE}`;
   if (absent !== null && text.includes(absent)) return `keyword_absent: found in ${WHERE}`;
   return assertions.json_path === null ? null : jsonFailure(assertions, text, truncated);

@@ -42,10 +42,16 @@ function certificateNotification(
 ): HealthNotification | null {
   const { certificate } = after;
   if (certificate === null || certificate.told === (before.certificate?.told ?? null)) return null;
-  const { notAfter, issuer } = certificate;
+  const { notAfter, issuer, intermediate } = certificate;
   const days_left = daysLeft(certificate, at);
   const when = days_left === 0 ? "within a day" : `in ${days_left} ${days_left === 1 ? "day" : "days"}`;
-  const text = `the certificate expires ${when}, on ${isoTime(notAfter).slice(0, 10)}`;
-  const facts = { not_after: Math.floor(notAfter / 1_000), days_left, issuer };
+  const which = intermediate === undefined ? "certificate" : `intermediate certificate ${intermediate}`;
+  const text = `the ${which} expires ${when}, on ${isoTime(notAfter).slice(0, 10)}`;
+  const facts = {
+    not_after: Math.floor(notAfter / 1_000),
+    days_left,
+    issuer,
+    ...(intermediate === undefined ? {} : { intermediate }),
+  };
   return { event: "monitor.certificate", text, facts };
 }

@@ -3,11 +3,12 @@ import type { Vault } from "../../../kernel/secrets/vault.ts";
 import { readsBody } from "../options.ts";
 import type { MonitorRow } from "../store.ts";
 import { failureOf } from "./assertions.ts";
+import { withoutCoding } from "./body-text.ts";
 import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
-/** Bytes of the body that a check reads. */
+/** Bytes of the body that a check reads, and as many of what they are decoded to. */
 const BODY_BYTES_MAX = 64 * 1024;
 const USER_AGENT = "Svc-Pulse/1.0";
 
@@ -34,7 +35,9 @@ async function checkUrl({ outbound, vault }: TargetParts, monitor: MonitorRow): 
     // A check includes connecting.
     reuseConnection: false,
   });
-  return outcome.answered ? { ...outcome, error: failureOf(settings, outcome) } : outcome;
+  if (!outcome.answered) return outcome;
+  const response = readsBody(settings) ? await withoutCoding(outcome, BODY_BYTES_MAX) : outcome;
+  return { ...outcome, error: failureOf(settings, response) };
 }
 
 function headersOf(
