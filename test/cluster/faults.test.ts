@@ -100,12 +100,20 @@ describe("a leader that cannot serve", () => {
       expect(log_bytes).toBeGreaterThan(0);
       expect(others).toHaveLength(1);
       proxy.mute();
+      const lost = await operator.post("/v1/meter/m/refill", { amount: 1 });
+      expect([lost.status, lost.body["code"]]).toEqual([503, "unconfirmed"]);
       expect(await server.deposed).toContain("has not confirmed");
+      server.abandon();
       expect((await follower.server()).kernel.entries?.position.epoch).toBeGreaterThan(
         server.kernel.entries?.position.epoch ?? 0,
       );
       expect(stateOf(leader.folder)).toMatchObject({ gaveUp: true });
       expect(leader.log.messages("error")).toContain("this node cannot serve, and lets another one lead");
+      // The change that nobody was told of is undone, so that the node follows without a copy.
+      await leader.stop();
+      const again = nodes.start(cell, leader.folder, { advertises: true });
+      await isFollowing(again);
+      expect(again.log.messages("info")).not.toContain("the database is copied from the leader");
     },
     TIMEOUT_MS,
   );

@@ -129,6 +129,8 @@ export class Writer {
   private sharesCommits = true;
   /** Several only when the process ends. The next batch waits for them. */
   private readonly unconfirmed: Unconfirmed[] = [];
+  /** The log before the first batch that a commit log has rejected; null: it has rejected none. */
+  private neverConfirmed: LogPages | null = null;
   private isPaused = false;
   /** When the first change in memory was made that no commit has followed (monotonic); null when there is none. */
   private inMemorySince: number | null = null;
@@ -296,7 +298,7 @@ export class Writer {
    * it.
    */
   abandonUnconfirmed(): void {
-    const before = this.unconfirmed[0]?.before ?? null;
+    const before = this.neverConfirmed ?? this.unconfirmed[0]?.before ?? null;
     if (before !== null) this.db.abandonSince(before);
   }
 
@@ -405,6 +407,7 @@ export class Writer {
     finish: () => void,
   ): void {
     const sentAt = monotonicMs();
+    const byOthersSince = (this.follower?.confirmation ?? null) === null ? null : before;
     const end = (tell: () => void): void => {
       this.unconfirmed.shift();
       this.delay.confirmed(this.queued, monotonicMs() - sentAt);
@@ -415,13 +418,14 @@ export class Writer {
     const both = earlier === undefined ? confirmation : earlier.then(() => confirmation);
     const confirmed = Promise.resolve(both).then(
       () => end(finish),
-      (error: unknown) =>
+      (error: unknown) => {
+        this.neverConfirmed ??= byOthersSince;
         end(() => {
           for (const unit of batch) unit.reject(error);
-        }),
+        });
+      },
     );
-    const isByOthers = (this.follower?.confirmation ?? null) !== null;
-    this.unconfirmed.push({ confirmed, before: isByOthers ? before : null, affected: affectedBy(batch) });
+    this.unconfirmed.push({ confirmed, before: byOthersSince, affected: affectedBy(batch) });
   }
 
   /** Everything that follows from a confirmed commit. */

@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { statSync } from "node:fs";
+import { copyFileSync, statSync } from "node:fs";
 import {
   CHECKPOINT_FROM_BYTES,
   Checkpointer,
   WAL_RESTART_BYTES,
 } from "../../../src/kernel/storage/checkpointer.ts";
 import { type Change, Database } from "../../../src/kernel/storage/database.ts";
+import { OfflineDatabase } from "../../../src/kernel/storage/offline.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { until } from "../../support/eventually.ts";
-import { TestStorage } from "../support.ts";
+import { rejection, TestStorage } from "../support.ts";
 
 const MIB = 1024 * 1024;
 /** Large enough to be fast, small enough that no batch fills a WAL alone. */
@@ -142,5 +143,32 @@ describe("checkpointer", () => {
     await write(2);
     await until(() => walPages().checkpointed === walPages().log);
     expect(storage.log.lines).toEqual([]);
+  });
+
+  test("what a commit log has rejected is undone at the end", async () => {
+    checkpointer.close();
+    let confirmation: Promise<void> | null = Promise.resolve();
+    storage.writer.follow({
+      beforeBatch: () => {},
+      beforeCommit: () => {},
+      afterCommit: () => {},
+      get confirmation() {
+        return confirmation;
+      },
+    });
+    await storage.writer.submit((tx) => insert(tx, ROW));
+    const log = Promise.withResolvers<void>();
+    confirmation = log.promise;
+    const rejected = rejection(storage.writer.submit((tx) => insert(tx, ROW)));
+    const before = walPages().log;
+    await until(() => walPages().log > before);
+    log.reject(new Error("another leader"));
+    expect(String(await rejected)).toContain("another leader");
+    storage.writer.abandonUnconfirmed();
+    // As the next process finds it.
+    const copy = `${storage.db.path}-copy`;
+    for (const suffix of ["", "-wal"]) copyFileSync(storage.db.path + suffix, copy + suffix);
+    using found = OfflineDatabase.change(copy);
+    expect(found.get<{ n: number }>("SELECT count(*) AS n FROM filler")?.n).toBe(1);
   });
 });
