@@ -183,7 +183,7 @@ function hasSignature(
  * Bytes that are signed while a URL is compared in the forms in which it may have been sent: hashing them takes some milliseconds.
  * Bodies of senders that sign the URL have a few kilobytes.
  */
-export const SENT_FORMS_BYTES_MAX = 4 * 1024 * 1024;
+export const SENT_FORMS_BYTES_MAX = 1024 * 1024;
 
 /** A request with the URLs that its sender may have signed, the most likely first. */
 function sentForms(received: Received, anyPort: boolean): Received[] {
