@@ -46,7 +46,7 @@ test(
     await page
       .getByRole("textbox", { name: "Headers", exact: true })
       .fill("Content-Type: text/plain\nX-Two: 2");
-    await page.getByRole("textbox", { name: "Body", exact: true }).fill("hello");
+    await page.getByRole("textbox", { name: "Body", exact: true }).fill('{"id":1234567890123456789}');
     await page.getByRole("button", { name: "Send", exact: true }).click();
     await page.getByText("The bucket returned 401: accepted, signature invalid").waitFor();
 
@@ -55,6 +55,8 @@ test(
     const shown = await page.locator(".inspector").innerText();
     for (const text of ["PUT /orders?shop=1", "127.0.0.1", "x-two", "text/plain"])
       expect(shown).toContain(text);
+    await page.getByRole("button", { name: "Body", exact: true }).click();
+    await page.getByText('"id": 1234567890123456789').waitFor();
   },
   TIMEOUT_MS,
 );

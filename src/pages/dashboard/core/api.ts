@@ -84,6 +84,19 @@ function hasResponded(error: unknown): boolean {
   return error instanceof Failure && error.status !== 0 && error.code !== UNKNOWN_CODE;
 }
 
+/** Digits of a number that a double may not hold. */
+const LONG_NUMBER = /\d{16}/;
+
+/** Parses a response. Integers that a double does not hold are shown with their digits, where the browser knows them. */
+function parsed(text: string): unknown {
+  if (!LONG_NUMBER.test(text) || !("rawJSON" in JSON)) return JSON.parse(text);
+  return JSON.parse(text, (_name, value: unknown, context?: { readonly source?: string }) =>
+    Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source !== undefined
+      ? JSON.rawJSON(context.source)
+      : value,
+  );
+}
+
 /** Calls an operation. @throws Failure */
 export async function call<N extends OperationName>(
   name: N,
@@ -111,7 +124,7 @@ export async function call<N extends OperationName>(
     if (change !== null && hasResponded(error)) unansweredKeys.delete(change);
     throw error;
   }
-  return (text === "" ? undefined : JSON.parse(text)) as AnswerOf<N>;
+  return (text === "" ? undefined : parsed(text)) as AnswerOf<N>;
 }
 
 /** Longest time that a request waits for a rate limit. Longer waits are an error, which says how long they are. */
