@@ -105,9 +105,19 @@ export class Checkpointer {
   private afterCommit(): void {
     if (this.closed) return;
     const unmovedBytes = this.measure();
-    if (this.busy) return;
+    if (this.busy) {
+      // Until the end of the pass, which a restart follows.
+      if (this.isPressing(unmovedBytes)) this.pauseBatches(() => undefined);
+      return;
+    }
     if (this.restarts) this.noteRestart();
     this.proceed(unmovedBytes);
+  }
+
+  /** Whether writing outruns the worker. A WAL that a reader holds is large whatever is done: then what is left to move counts. */
+  private isPressing(unmovedBytes: number): boolean {
+    const bytes = this.held ? unmovedBytes : this.walBytes;
+    return bytes >= WAL_FORCED_RESTART_BYTES && monotonicMs() >= this.heldUntil;
   }
 
   /** Sets the WAL's size and returns how much of it has not been moved. */
@@ -122,9 +132,7 @@ export class Checkpointer {
   private proceed(unmovedBytes: number): void {
     const isLarge = this.walBytes >= WAL_RESTART_BYTES && !this.restarts;
     const isDue = isLarge && monotonicMs() >= this.heldUntil;
-    // A WAL that a reader holds is large whatever is done. Then only what is left to move counts.
-    const pressingBytes = this.held ? unmovedBytes : this.walBytes;
-    if (isDue && (unmovedBytes <= RESTART_UNMOVED_BYTES || pressingBytes >= WAL_FORCED_RESTART_BYTES))
+    if (isDue && (unmovedBytes <= RESTART_UNMOVED_BYTES || this.isPressing(unmovedBytes)))
       this.startPass(true);
     else if (unmovedBytes >= CHECKPOINT_AFTER_BYTES && !this.stuck) this.startPass();
     else if (unmovedBytes >= CHECKPOINT_FROM_BYTES || isDue || this.failing !== null) this.arm();
@@ -158,10 +166,14 @@ export class Checkpointer {
       this.request();
       return;
     }
+    this.pauseBatches(() => this.request());
+  }
+
+  private pauseBatches(paused: () => void): void {
     void this.writer.pause().then((resume) => {
       this.resume = resume;
-      if (this.closed) this.letBatchesBegin();
-      else this.request();
+      if (this.closed || !this.busy) this.letBatchesBegin();
+      else paused();
     });
   }
 
