@@ -260,6 +260,16 @@ export function parseJson(json: string): unknown {
   return withDigits(json, JSON.parse(json));
 }
 
+/** The same, but of a text with too many exact numbers, the nearest doubles. @throws SyntaxError */
+export function parseNearly(json: string): unknown {
+  try {
+    return parseJson(json);
+  } catch (error) {
+    if (error instanceof RangeError) return JSON.parse(json);
+    throw error;
+  }
+}
+
 /**
  * The same for a text that has been parsed: `value`, which is what `JSON.parse` made of it, unless the text may have numbers that a
  * double does not hold. @throws RangeError as {@link parseJson}
@@ -457,6 +467,12 @@ function isCarried(source: string): boolean {
   if (sent.digits.length <= EXACT_DIGITS && Math.abs(sent.exponent) <= EXACT_EXPONENT) return true;
   const carried = sent.digits.length > DOUBLE_DIGITS ? Number.NaN : Number(source);
   return Number.isFinite(carried) && isSameDecimal(sent, readDecimal(String(carried)));
+}
+
+/** Whether a double holds a decimal number, however it is written. Signs and zeros in front do not matter. */
+export function isHeldByDouble(decimal: string): boolean {
+  const source = decimal.startsWith("+") ? decimal.slice(1) : decimal;
+  return isCarried(source) || isPrintedDouble(source);
 }
 
 /** Characters of a fraction with the digits of a double: a sign, a zero and a point, zeros, the digits, and an exponent. */

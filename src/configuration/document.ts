@@ -13,6 +13,7 @@ import {
   Parser,
   type YAMLMap,
 } from "yaml";
+import { EXACT_NUMBER_PROBLEM, type ExactNumber, isHeldByDouble } from "../json-text.ts";
 import { StartupError } from "../kernel/errors.ts";
 
 /** Deepest nesting of a file: the deepest resource, a flag's rule, has 8 levels. */
@@ -25,6 +26,10 @@ export const ALIASES_MAX = 10_000;
 export const DOCUMENTS_MAX = 1_000;
 /** The key of a mapping whose value is merged into it. */
 const MERGE_KEY = "<<";
+
+/** A number that is written with another base than 10. */
+const BASED = /^[-+]?0[ox]/;
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
 /** Where something stands in a file, both from 1. */
 export interface Place {
@@ -53,7 +58,7 @@ export interface FileList {
 export interface FileScalar {
   readonly kind: "scalar";
   readonly at: Place;
-  readonly value: string | number | boolean | null;
+  readonly value: string | number | boolean | null | ExactNumber;
   /** As it stands in the file. */
   readonly source: string;
 }
@@ -250,7 +255,17 @@ class Conversion {
     const source = isScalar(node) ? (node.source ?? "") : "";
     const isJson = ["boolean", "number", "string"].includes(typeof value) || value === null;
     if (!isJson) throw new FileError(this.file, at, "is no value of JSON");
+    if (typeof value === "number")
+      return { kind: "scalar", at, value: this.number(value, source, at), source };
     return { kind: "scalar", at, value: value as FileScalar["value"], source };
+  }
+
+  /** A number with all its digits. */
+  private number(value: number, source: string, at: Place): number | ExactNumber {
+    const isHeld = BASED.test(source) ? Number.isSafeInteger(value) : isHeldByDouble(source);
+    if (isHeld && Number.isFinite(value)) return value;
+    if (JSON_NUMBER.test(source)) return JSON.rawJSON(source);
+    throw new FileError(this.file, at, `${source} ${EXACT_NUMBER_PROBLEM}, in quotes`);
   }
 
   private placeOf(offset: number): Place {

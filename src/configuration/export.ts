@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { TSchema } from "@sinclair/typebox";
-import { stringify } from "yaml";
+import { type ScalarTag, stringify, type Tags } from "yaml";
 import type { JsonObject } from "../cli/api/http-api.ts";
+import { isExactNumber } from "../json-text.ts";
 import { SECRET } from "../kernel/audit/redaction.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { fileName, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
@@ -65,7 +66,9 @@ async function notesOfKeys(api: ProjectApi, kind: Kind, exported: number): Promi
 /** The text of a file with these projects. */
 export function textOf(exported: readonly Exported[]): string {
   return exported
-    .map(({ document }) => stringify({ ninefold: 1, ...document }, { lineWidth: 0 }))
+    .map(({ document }) =>
+      stringify({ ninefold: 1, ...document }, { lineWidth: 0, customTags: withExactNumbers }),
+    )
     .join("---\n");
 }
 
@@ -177,3 +180,14 @@ function reference({ prefix, variables }: Writing, name: string): { env: string 
   variables.push(free);
   return { env: free };
 }
+
+/** Numbers that a double does not hold are written as the server has them. */
+const EXACT_NUMBER: ScalarTag = {
+  tag: "tag:yaml.org,2002:float",
+  default: true,
+  identify: isExactNumber,
+  resolve: (text) => JSON.rawJSON(text),
+  stringify: ({ value }) => (isExactNumber(value) ? value.rawJSON : String(value)),
+};
+
+const withExactNumbers = (tags: Tags): Tags => [EXACT_NUMBER, ...tags];

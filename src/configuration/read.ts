@@ -1,4 +1,5 @@
 import { type TSchema, Kind as TypeKind } from "@sinclair/typebox";
+import { EXACT_NUMBER_PROBLEM, isExactNumber } from "../json-text.ts";
 import { durationUnitOf, readDuration } from "../kernel/data/duration.ts";
 import { nearestName } from "../kernel/data/nearest-name.ts";
 import { rejectionBy } from "../kernel/errors.ts";
@@ -214,6 +215,8 @@ class Reader {
         );
     }
     if (given.kind === "scalar") {
+      if (isExactNumber(given.value))
+        throw this.error(given.at, `${name} ${EXACT_NUMBER_PROBLEM}, as "${given.source}"`);
       const unit = members.length === 1 && members[0] !== undefined ? durationUnitOf(members[0]) : null;
       if (unit !== null) return readDuration(given.value, unit);
       const isOnlyText = members.every(({ type }) => type === "string");

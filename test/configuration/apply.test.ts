@@ -478,3 +478,99 @@ test.each([
 ])("%s is rejected", (resources, ...said) => {
   for (const part of said) expect(() => configured.read(`ninefold: 1\n${resources}\n`)).toThrow(part);
 });
+
+test.each([
+  ["monitors: { b: { type: tcp, host: db.example.com, interval: 60000 } }", "monitors.b: port is required"],
+  ["monitors: { b: { type: dns, interval: 60000 } }", "monitors.b: host is required"],
+  ["monitors: { b: { url: https://, interval: 60000 } }", "f.yaml:2:18: monitors.b: url must be an http"],
+  ["monitors: { b: { interval: 60000 } }", "monitors.b: url is required"],
+  ["monitors: { b: { type: heartbeat, url: https://example.com/ } }", "monitors.b: url is a field of"],
+  ["monitors: { b: { type: heartbeat, schedule: '0 0 30 2 *' } }", "monitors.b: schedule never occurs"],
+  [
+    "monitors: { b: { type: tcp, host: a/b, port: 5, interval: 60000 } }",
+    "monitors.b: host must be the name",
+  ],
+  [
+    "monitors: { b: { url: https://example.com/, interval: 60000, json_path: $.a } }",
+    "monitors.b: json_value",
+  ],
+  [
+    "monitors: { b: { url: https://example.com/, interval: 60000, timeout: 5000, degraded_ms: 6000 } }",
+    "monitors.b: degraded_ms must be less than",
+  ],
+  ["flags: { config: { enabled: true } }", 'flag_key must not be "config"'],
+  ["flags: { b: { enabled: true, default: { variant: c } } }", "flags.b: default must be the name of one"],
+  [
+    "flags: { b: { enabled: true, type: number } }",
+    "flags.b: variants is required for a flag of type number",
+  ],
+  ["endpoints: { b: { url: ftp://example.com/ } }", "endpoints.b: url must be an http or https URL"],
+  [
+    "endpoints: { b: { url: https://example.com/, filter: { a: { $gte: [] } } } }",
+    "endpoints.b: filter.a.$gte must be a number",
+  ],
+  [
+    "schedules: { b: { cron: '0 0 30 2 *', target_url: https://a.example } }",
+    "schedules.b: cron matches no date",
+  ],
+  ["schedules: { b: { cron: '@daily' } }", "schedules.b: target_url is required unless event_type is given"],
+  ["schedules: { b: { cron: '@daily', event_type: ninefold.x } }", "schedules.b: event_type must not begin"],
+  ["channels: { b: { kind: telegram, chat_id: '5' } }", "channels.b: config.token is required for the kind"],
+  [
+    "channels: { b: { kind: email, to: [a@example.com], chat_id: '5' } }",
+    "chat_id is not a field of the kind",
+  ],
+  ["maintenance: { b: { monitors: [] } }", "maintenance.b: starts_at is required"],
+  ["status_pages: { bbb: { title: B, website_url: 'javascript:1' } }", "website_url must be a URL"],
+  ["buckets: { b: { target_url: https:// } }", "buckets.b: target_url must be an http"],
+  ["buckets: { b: { target_url: https://a.example, provider: custom } }", "buckets.b: signature is required"],
+])("%s is rejected before anything is changed, as by the server", async (resources, said) => {
+  expect(() => configured.read(`ninefold: 1\n${resources}\n`)).toThrow(said);
+});
+
+describe("a number that a double does not hold", () => {
+  test.each([
+    [
+      "flags: { b: { enabled: true, type: number, variants: { a: 9007199254740993 }, default: { variant: a } } }",
+    ],
+    ["flags: { b: { enabled: true, metadata: { a: 9007199254740993 } } }"],
+    ["flags: { b: { enabled: true, metadata: { a: +9007199254740993 } } }"],
+    ["flags: { b: { enabled: true, metadata: { a: 0x20000000000001 } } }"],
+    ["flags: { b: { enabled: true, metadata: { a: .inf } } }"],
+    ["flags: { b: { enabled: true, metadata: { a: -.INF } } }"],
+    ["flags: { b: { enabled: true, metadata: { a: .nan } } }"],
+    ["flags: { b: { enabled: true, metadata: { a: 1e400 } } }"],
+    ["endpoints: { b: { url: https://example.com/, filter: { a: 9007199254740993 } } }"],
+    ["schedules: { b: { cron: '@daily', target_url: https://a.example, payload: 9007199254740993 } }"],
+    ["schedules: { b: { cron: '@daily', target_url: https://a.example, payload: { a: .inf } } }"],
+    [
+      "monitors: { b: { url: https://a.example/, interval: 60000, json_path: $.a, json_value: 9007199254740993 } }",
+    ],
+  ])("is rejected: %s", (resources) => {
+    expect(() => configured.read(`ninefold: 1\n${resources}\n`)).toThrow("f.yaml:2:");
+  });
+
+  test("keeps its digits in the payload of a schedule, which a file and an export have", async () => {
+    const payload = '{"id":1234567890123456789,"price":0.12345678901234567891,"huge":[1e400]}';
+    const text = `ninefold: 1\nschedules: { b: { cron: '@daily', target_url: "https://a.example/", payload: ${payload} } }\n`;
+    await configured.apply(text);
+    expect(await configured.lines(text)).toEqual([]);
+    const { body } = await account.get("/v1/relay/schedules?name=b");
+    const [{ schedule_id }] = body["schedules"] as [{ schedule_id: string }];
+    const { text: stored } = await account.get(`/v1/relay/schedules/${schedule_id}`);
+    expect(stored).toContain(`"payload":${payload}`);
+    const exported = await configured.export();
+    for (const number of ["1234567890123456789", "0.12345678901234567891", "1e400"])
+      expect(exported).toContain(` ${number}\n`);
+    expect(await configured.lines(exported)).toEqual([]);
+  });
+
+  test("is one that a double holds, however it is written", async () => {
+    const values = "[0x1F, 0o17, +5, .5, 5., 1e3, 9007199254740992, 0.10000000000000001]";
+    await configured.apply(
+      `ninefold: 1\nflags: { b: { enabled: true, type: object, variants: { a: { v: ${values} } }, default: { variant: a } } }\n`,
+    );
+    const { body } = await account.get("/v1/gate/b/definition");
+    expect(body["variants"]).toEqual({ a: { v: [31, 15, 5, 0.5, 5, 1000, 9007199254740992, 0.1] } });
+  });
+});

@@ -6,6 +6,7 @@ import { reply } from "../../kernel/http/responses/response.ts";
 import type { FileFacts } from "../../kernel/resources/managed.ts";
 import { aboutBucket, type Buckets, termsOf } from "./buckets/buckets.ts";
 import type { Removal } from "./buckets/removal.ts";
+import { checkNew } from "./buckets/settings.ts";
 import { DEFAULT_METHODS, RESPONSE_TYPES } from "./buckets/settings-schema.ts";
 import type { EventService } from "./events/events.ts";
 import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./events/search.ts";
@@ -54,6 +55,7 @@ export function catchRoutes(api: Api, services: CatchServices) {
 const BUCKET_FILE: FileFacts = {
   section: "buckets",
   name: "name",
+  check: checkNew,
   defaults: {
     delivery: "push",
     state: "paused",

@@ -32,12 +32,11 @@ function callRoute<KeyRequest>(
   return new Routes({ tags: ["Check"] }).use(api).post(
     "/v1/check",
     ({ call, body }) => {
-      const { flags = [] } = body;
       const context = exactMember("context", body, call.bodyText);
       const request = {
         key: ports.keys.requestOf(body),
         charge: chargeOf(body),
-        flags,
+        flags: body.flags ?? [],
         context: context ?? {},
       };
       return runCheck(call, service, request, (result) =>
@@ -80,10 +79,9 @@ function runCheck<KeyRequest, Result extends object>(
 
 /** @throws ApiError `validation_error` */
 function chargeOf({ deduct, hold }: CheckBody): Charge | null {
-  if (deduct !== undefined && hold !== undefined)
-    throw invalidField("hold", "cannot be combined with deduct");
-  if (deduct !== undefined) return { kind: "deduct", ...deduct };
-  return hold === undefined ? null : { kind: "hold", ...hold };
+  if (deduct && hold) throw invalidField("hold", "cannot be combined with deduct");
+  if (deduct) return { kind: "deduct", ...deduct };
+  return hold ? { kind: "hold", ...hold } : null;
 }
 
 function proxyRoute<KeyRequest>(

@@ -18,29 +18,42 @@ export function checkBody<KeyRequest>({ keys, meters, flags }: CheckPorts<KeyReq
     cost: Type.Optional(cost),
     ratelimits: Type.Optional(ratelimits),
     deduct: Type.Optional(
-      named(
-        "CheckDeduct",
-        { amount, meter_id: meter },
-        { description: "Credits to deduct from the meter immediately." },
+      orNull(
+        named(
+          "CheckDeduct",
+          { amount, meter_id: meter },
+          { description: "Credits to deduct from the meter immediately." },
+        ),
       ),
     ),
     hold: Type.Optional(
-      named(
-        "CheckHold",
-        { amount, meter_id: meter, ttl_seconds: Type.Optional(ttl_seconds), hold_id: Type.Optional(hold_id) },
-        {
-          description:
-            "Credits to hold in the meter for a later capture or release. Cannot be combined with `deduct`.",
-        },
+      orNull(
+        named(
+          "CheckHold",
+          {
+            amount,
+            meter_id: meter,
+            ttl_seconds: Type.Optional(ttl_seconds),
+            hold_id: Type.Optional(hold_id),
+          },
+          {
+            description:
+              "Credits to hold in the meter for a later capture or release. Cannot be combined with `deduct`.",
+          },
+        ),
       ),
     ),
     flags: Type.Optional(
-      Type.Array(flags.key, {
-        maxItems: FLAGS_MAX,
-        errorMessage: `must be a list of at most ${FLAGS_MAX} flag keys`,
-        description: "Keys of the flags to evaluate for the key's owner.",
-        examples: [["new-checkout"]],
-      }),
+      orNull(
+        Type.Array(flags.key, {
+          maxItems: FLAGS_MAX,
+          errorMessage: `must be a list of at most ${FLAGS_MAX} flag keys`,
+        }),
+        {
+          description: "Keys of the flags to evaluate for the key's owner.",
+          examples: [["new-checkout"]],
+        },
+      ),
     ),
     context: Type.Optional({
       ...flags.context,

@@ -104,8 +104,9 @@ export class CheckService<KeyRequest> {
     if (flags.length === 0) return {};
     const { key_id: id, owner_id, environment, metadata } = facts;
     const evaluationContext = {
-      targetingKey: owner_id ?? id,
       ...context,
+      // SDKs send null for a subject that is not set.
+      targetingKey: context["targetingKey"] ?? owner_id ?? id,
       key: { id, owner_id, environment, metadata },
     };
     const outcomes = this.ports.flags.outcomesOf(project.ref, flags, evaluationContext, tx.now);

@@ -4,7 +4,7 @@ import { largeBody } from "../../kernel/http/requests/body.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
 import type { FileFacts } from "../../kernel/resources/managed.ts";
-import { assertDefinitionHeld, withDefaults } from "./definitions/definition.ts";
+import { assertDefinitionHeld, updateDefinition, withDefaults } from "./definitions/definition.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,
@@ -48,6 +48,11 @@ const FLAG_FILE: FileFacts = {
   isSave: true,
   omitted: ["if_version"],
   defaults: { ...withDefaults({}), archived: false },
+  check(body: FlagBody) {
+    assertKeyAllowed(body.flag_key);
+    assertBoolean(body.enabled);
+    updateDefinition(null, body);
+  },
 };
 
 /** Large lists are charged before they are read. */

@@ -1,6 +1,7 @@
 import { type Api, Routes } from "../../kernel/http/api.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { resourceRoutes } from "../../kernel/resources/routes.ts";
+import { MONITOR_FILE } from "./file.ts";
 import {
   Monitor,
   MonitorCreateBody,
@@ -14,7 +15,6 @@ import {
   MonitorUpdateBody,
 } from "./schema.ts";
 import type { MonitorService } from "./service.ts";
-import { MONITOR_FILE } from "./type-fields.ts";
 
 /** Every request costs 1 credit and counts towards the rate limit of monitors. */
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;

@@ -1,10 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { invalidField } from "../../kernel/errors.ts";
 import { compileValidator } from "../../kernel/http/requests/validate.ts";
-import type { FileFacts } from "../../kernel/resources/managed.ts";
-import { GRACE_MS, PERIOD_MS } from "./heartbeats/schema.ts";
 import { MonitorUpdateBody } from "./schema.ts";
-import { MONITOR_DEFAULTS } from "./settings.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
 /** By type: checks that the fields are given that a new monitor must have. */
@@ -43,22 +40,3 @@ export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void 
       );
   }
 }
-
-/** Fields that monitors of a type do not have. */
-function fieldsOfOtherTypes(type: MonitorType): readonly string[] {
-  const own: readonly string[] = MONITOR_TYPES[type].fields;
-  return Object.values(MONITOR_TYPES).flatMap(({ fields }) => fields.filter((field) => !own.includes(field)));
-}
-
-/** How monitors stand in a configuration file. */
-export const MONITOR_FILE: FileFacts = {
-  section: "monitors",
-  name: "name",
-  defaults: {
-    ...MONITOR_DEFAULTS,
-    period_ms: PERIOD_MS,
-    grace_ms: GRACE_MS,
-    tz: "UTC",
-  },
-  computed: ({ type }) => fieldsOfOtherTypes(type as MonitorType),
-};

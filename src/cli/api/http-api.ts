@@ -1,4 +1,5 @@
 import { DEFAULT_URL } from "../../config/sources.ts";
+import { parseNearly } from "../../json-text.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { withoutTrailing } from "../../kernel/log.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
@@ -209,7 +210,7 @@ export function rejection(status: number, body: JsonObject): RejectedRequest {
 
 function objectIn(text: string): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseNearly(text);
     return typeof value === "object" && value !== null ? (value as JsonObject) : null;
   } catch {
     return null;

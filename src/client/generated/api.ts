@@ -764,15 +764,15 @@ export interface CheckBody {
       }[]
     | null
     | undefined;
-  deduct?: CheckDeduct | undefined;
-  hold?: CheckHold | undefined;
+  deduct?: CheckDeduct | null | undefined;
+  hold?: CheckHold | null | undefined;
   /** Keys of the flags to evaluate for the key's owner. */
-  flags?: readonly string[] | undefined;
+  flags?: readonly string[] | null | undefined;
   /** Additional evaluation context of the flags: any JSON with at most 8 levels. `targetingKey` defaults to the key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and metadata. */
   context?:
     | {
-        /** Id of the subject, such as a user. */
-        targetingKey?: string | undefined;
+        /** Id of the subject, such as a user; null like none. */
+        targetingKey?: string | null | undefined;
         [name: string]: unknown;
       }
     | null
@@ -2652,8 +2652,8 @@ export interface EvaluationBody {
   /** Evaluation context, such as attributes of a user: any JSON object with at most 8 levels. */
   context?:
     | {
-        /** Id of the subject, such as a user. */
-        targetingKey?: string | undefined;
+        /** Id of the subject, such as a user; null like none. */
+        targetingKey?: string | null | undefined;
         [name: string]: unknown;
       }
     | null

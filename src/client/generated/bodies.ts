@@ -618,7 +618,7 @@ export const BODIES = {
       nullable: true,
       description: "Rate limits of the key to apply in addition to its automatic ones, or at another cost.",
     },
-    deduct: { type: "object", description: "Credits to deduct from the meter immediately." },
+    deduct: { type: "object", nullable: true, description: "Credits to deduct from the meter immediately." },
     "deduct.amount": { type: "integer", required: true, minimum: 1, maximum: 9007199254740991 },
     "deduct.meter_id": {
       type: "string",
@@ -628,6 +628,7 @@ export const BODIES = {
     },
     hold: {
       type: "object",
+      nullable: true,
       description:
         "Credits to hold in the meter for a later capture or release. Cannot be combined with `deduct`.",
     },
@@ -651,6 +652,7 @@ export const BODIES = {
     },
     flags: {
       type: "array",
+      nullable: true,
       description: "Keys of the flags to evaluate for the key's owner.",
       items: /^[a-z0-9][a-z0-9_-]{0,63}$/,
     },
@@ -660,7 +662,11 @@ export const BODIES = {
       description:
         "Additional evaluation context of the flags: any JSON with at most 8 levels. `targetingKey` defaults to the key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and metadata.",
     },
-    "context.targetingKey": { type: "string", description: "Id of the subject, such as a user." },
+    "context.targetingKey": {
+      type: "string",
+      nullable: true,
+      description: "Id of the subject, such as a user; null like none.",
+    },
   },
   "gate.save": {
     flag_key: {
@@ -2115,7 +2121,11 @@ export const BODIES = {
       nullable: true,
       description: "Evaluation context, such as attributes of a user: any JSON object with at most 8 levels.",
     },
-    "context.targetingKey": { type: "string", description: "Id of the subject, such as a user." },
+    "context.targetingKey": {
+      type: "string",
+      nullable: true,
+      description: "Id of the subject, such as a user; null like none.",
+    },
   },
   "ofrep.evaluate": {
     context: {
@@ -2123,7 +2133,11 @@ export const BODIES = {
       nullable: true,
       description: "Evaluation context, such as attributes of a user: any JSON object with at most 8 levels.",
     },
-    "context.targetingKey": { type: "string", description: "Id of the subject, such as a user." },
+    "context.targetingKey": {
+      type: "string",
+      nullable: true,
+      description: "Id of the subject, such as a user; null like none.",
+    },
   },
   "projects.create": {
     name: { type: "string", required: true, example: "Shop", minLength: 1, maxLength: 100 },

@@ -9,14 +9,18 @@ export const INPUT_LEVELS_MAX = 64;
 /** Longest name that a note shows. */
 const SHOWN_LENGTH_MAX = 80;
 
-/** Parses JSON of others. @throws StartupError if it is too large, too deep or no JSON. */
-export function parseJson(text: string, what: string): unknown {
+/** Parses JSON of others, by another function if that is given. @throws StartupError if it is too large, too deep or no JSON. */
+export function parseJson(
+  text: string,
+  what: string,
+  parse: (json: string) => unknown = JSON.parse,
+): unknown {
   if (Buffer.byteLength(text) > INPUT_BYTES_MAX)
     throw new StartupError(`${what} is larger than ${INPUT_BYTES_MAX} bytes.`);
   if (isNestedDeeper(text, INPUT_LEVELS_MAX))
     throw new StartupError(`${what} is nested deeper than ${INPUT_LEVELS_MAX} levels.`);
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch (error) {
     throw new StartupError(`${what} is not JSON (${errorText(error)}).`);
   }

@@ -113,6 +113,12 @@ export class TargetPolicy {
   }
 }
 
+/** Rejects only what no server sends to, whatever its operator permits: for files, which are checked before a server reads them. */
+export const ANY_TARGET: Pick<TargetPolicy, "assertUrl" | "assertHost"> = new TargetPolicy({
+  any: true,
+  includes: () => true,
+});
+
 function readTarget(text: string): Target | Refusal {
   if (text.length > URL_LENGTH_MAX) return malformed(`must have at most ${URL_LENGTH_MAX} characters`);
   const url = SCHEME.test(text) && !UNPRINTABLE.test(text) ? URL.parse(text) : null;

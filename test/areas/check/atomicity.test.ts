@@ -148,7 +148,7 @@ describe("a failure rolls everything back", () => {
     db.execute("PRAGMA query_only = ON");
     try {
       const response = await postCheck(account, { secret, deduct: { amount: 1 } });
-      expectError(response, "service_unavailable");
+      expectError(response, "read_only");
     } finally {
       db.execute("PRAGMA query_only = OFF");
     }

@@ -309,3 +309,17 @@ test("a key needs check:write", async () => {
   const checker = server.client((await makeBearer(account, ["check:*"])).secret);
   expect(await check(checker, { secret })).toMatchObject({ code: "ok" });
 });
+
+test("null stands for an omitted field, as in the requests of SDKs, and for a subject that is not set", async () => {
+  const { secret } = await customer(account, 0);
+  const split = { by: "targetingKey", split: [{ variant: "on", weight: 1 }] };
+  await account.post("/v1/gate", { flag_key: "f", enabled: true, default: split });
+  const nothing = { meta: null, require: null, cost: null, ratelimits: null, deduct: null, hold: null };
+  expect(await check(account, { secret, ...nothing, flags: null, context: null })).toMatchObject({
+    flags: {},
+  });
+  const context = { targetingKey: null, plan: null };
+  expect(await check(account, { secret, ...nothing, flags: ["f"], context })).toMatchObject({
+    flags: { f: { value: true, reason: "SPLIT" } },
+  });
+});

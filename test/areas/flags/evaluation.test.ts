@@ -236,7 +236,7 @@ describe("conditions", () => {
     [{ op: "semver_eq", values: ["1.2.3"] }, "1.2.3.4"],
     [{ op: "semver_lte", values: ["1.2.3"] }, "1.2.3.4"],
     [{ op: "semver_gte", values: ["1.2.3"] }, "1.2.3.4"],
-    [{ op: "semver_eq", values: ["3"] }, 3],
+    [{ op: "semver_eq", values: ["3"] }, true],
     [{ op: "semver_gt", values: ["1"] }, "02.0.0"],
     [{ op: "exists" }, undefined],
     [{ op: "exists" }, null],
@@ -308,7 +308,7 @@ describe("versions", () => {
     "1.2.3+a..b",
   ])("%p is none", (text) => expect(parseVersion(text)).toBeNull());
 
-  test.each(["V1", "1.2.3.4", "1,2", " 1", "1 ", "1.2.3-ü", "-1", "1e3"])("%p is none either", (text) => {
+  test.each(["1.2.3.4", "1,2", " 1", "1 ", "1.2.3-ü", "-1", "1e3"])("%p is none either", (text) => {
     expect(parseVersion(text)).toBeNull();
   });
 

@@ -318,3 +318,18 @@ describe("errors with the fields of OFREP", () => {
     }
   });
 });
+
+test("a targeting key that is null is none", async () => {
+  for (const context of [{ targetingKey: null, plan: "pro" }, { plan: "pro" }]) {
+    for (const path of [`${PATH}/new-checkout`, PATH]) {
+      const { status, body } = await account.post(path, { context });
+      expect(status).toBe(200);
+      const found = path === PATH ? (body["flags"] as { key: string }[]) : [body];
+      expect(found.find(({ key }) => key === "new-checkout")).toMatchObject({ key: "new-checkout" });
+    }
+  }
+  const [withNull, without] = await Promise.all(
+    [{ targetingKey: null }, {}].map((context) => account.post(PATH, { context })),
+  );
+  expect(withNull?.body["flags"]).toEqual(without?.body["flags"]);
+});

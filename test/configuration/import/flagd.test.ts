@@ -239,3 +239,18 @@ test("names of the prototype are names like others", () => {
   expect(imported.text).toContain("constructor: 2");
   expect(imported.text).toContain("flag-__proto__:");
 });
+
+test("a flag with a number that a double does not hold is left out with a note", () => {
+  const flag = (variants: string) =>
+    `{ "state": "ENABLED", "variants": ${variants}, "defaultVariant": "a", "targeting": {} }`;
+  const text = `{ "flags": {
+    "long": ${flag('{ "a": 9007199254740993 }')}, "infinite": ${flag('{ "a": { "b": [1e999] } }')},
+    "good": ${flag('{ "a": 9007199254740992 }')} } }`;
+  const imported = imports.run((draft) => importFlagd(draft, parseFlagd(text, "flags.json")));
+  expect(Object.keys((Bun.YAML.parse(imported.text) as { flags: object }).flags)).toEqual(["good"]);
+  expect(losses(imported)).toEqual([
+    "flag long: variants.a: is a number that JSON readers cannot carry exactly: send it as a string. The flag is not carried over",
+    "flag infinite: variants.a.b.0: is a number that JSON readers cannot carry exactly: send it as a string. The flag is not carried over",
+  ]);
+  expect(() => parseFlagd("flags: { a: { variants: { b: .inf } } }", "flags.yaml")).toThrow("flags.yaml:1:");
+});

@@ -349,3 +349,49 @@ test.each([
 ])("%j is rejected", (value, message) => {
   expect(() => imports.run((draft) => importKuma(draft, value))).toThrow(message);
 });
+
+test("monitors without a counterpart are left out with a note, and what is printed can be applied", async () => {
+  const monitorList = [
+    { ...MONITOR, id: 1, name: "CAA", type: "dns", hostname: "example.com", dns_resolve_type: "CAA" },
+    { ...MONITOR, id: 2, name: "Any port", type: "port", hostname: "db.example.com", port: null },
+    { ...MONITOR, id: 3, name: "Port 0", type: "port", hostname: "db.example.com", port: 0 },
+    { ...MONITOR, id: 4, name: "No host", type: "port", hostname: "", port: 25 },
+    { ...MONITOR, id: 5, name: "Scheme alone", type: "http", url: "https://" },
+    { ...MONITOR, id: 6, name: "No URL", type: "keyword", url: null, keyword: "ok" },
+    { ...MONITOR, id: 7, name: "Two dots", type: "http", url: "https://a..example.com/" },
+    { ...MONITOR, id: 8, name: "Host with a path", type: "port", hostname: "db/x", port: 25 },
+    { ...MONITOR, id: 9, name: "Good", type: "http", url: "https://example.com/" },
+  ];
+  const imported = imports.run((draft) => importKuma(draft, { ...BACKUP, monitorList }));
+  const { monitors } = Bun.YAML.parse(imported.text) as { monitors: object };
+  expect(Object.keys(monitors)).toEqual(["Good"]);
+  for (const { name } of monitorList.slice(0, -1))
+    expect(
+      losses(imported).some((note) => note.startsWith(`monitor ${name}: `) && note.includes("has no entry")),
+    ).toBe(true);
+  const [, after] = await imports.apply(imported.text);
+  expect(after).toEqual([]);
+});
+
+test.each([
+  ["==", "4", "4"],
+  ["!=", "4.0", "4.0"],
+  ["contains", "4", "4"],
+  ["==", "up", "up"],
+  ["==", "true", true],
+  ["<", "4", 4],
+  [">=", "-0.5", -0.5],
+])("a JSON query %s %s compares with the same value", (jsonPathOperator, expectedValue, value) => {
+  const monitor = {
+    ...MONITOR,
+    id: 1,
+    name: "Q",
+    type: "json-query",
+    jsonPath: "a",
+    jsonPathOperator,
+    expectedValue,
+  };
+  const imported = imports.run((draft) => importKuma(draft, { ...BACKUP, monitorList: [monitor] }));
+  const { monitors } = Bun.YAML.parse(imported.text) as { monitors: { Q: { json_value: unknown } } };
+  expect(monitors.Q.json_value).toBe(value as string);
+});

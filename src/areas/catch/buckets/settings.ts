@@ -1,10 +1,12 @@
 import { assertFilter, compileFilter, type Filter } from "../../../kernel/data/filter.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
+import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
-import type { Provider } from "../domain.ts";
+import { knownProvider, type Provider } from "../domain.ts";
 import { isSource } from "../ingestion/extracted-fields.ts";
 import { canBeVerified, PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";
+import type { BucketCreateBody } from "../schema.ts";
 import {
   type BucketResponse,
   type BucketTarget,
@@ -159,6 +161,22 @@ function assertTargets(targets: readonly BucketTarget[], { hasEndpoint }: Settin
   }
 }
 
+/** Checks a new bucket as far as its account and its server do not matter. @throws ApiError `validation_error` */
+export function checkNew(body: BucketCreateBody): void {
+  const { target_url, signing_secret, previous_signing_secret: _, previous_expires_at: __, ...given } = body;
+  if (target_url) ANY_TARGET.assertUrl("target_url", target_url, { requireHttps: true });
+  const settings = changedSettings(knownProvider(body.provider), {}, settingsIn(given), ANYWHERE);
+  assertSecrets(settings, { signing_secret }, body.provider);
+}
+
+/** A server without limits, and with every endpoint. */
+const ANYWHERE: SettingsTerms = {
+  now: 0,
+  publicUrl: "https://ninefold.example",
+  retentionHoursMax: Number.POSITIVE_INFINITY,
+  hasEndpoint: () => true,
+};
+
 /** A previous secret and its expiry belong together. */
 function previousSecret(
   before: StoredSettings,
@@ -259,7 +277,8 @@ function assertChallenge(provider: Provider | null, challenge: Challenge | null)
   if (challenge === null) return;
   const { token: given, query, as, field } = challenge;
   if (token !== undefined) {
-    if ((query ?? as ?? field) !== undefined)
+    // Views, and so files that are exported, have the default of `as`.
+    if ((query ?? field) !== undefined || (as ?? "text") !== "text")
       throw invalidField("challenge", `of the provider "${provider}" allows only the field token`);
     return;
   }

@@ -191,7 +191,7 @@ const TIMESTAMP: OneValue = {
   description: "an RFC 3339 date-time, or epoch milliseconds",
 };
 const VERSION: OneValue = {
-  matches: (value) => versionOf(value) !== null,
+  matches: (value) => typeof value === "string" && versionOf(value) !== null,
   description: "a SemVer version as a string",
 };
 

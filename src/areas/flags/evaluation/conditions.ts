@@ -163,7 +163,7 @@ export function timestampOf(value: unknown): number | null {
   return typeof value === "string" && value.length <= TIMESTAMP_LENGTH_MAX ? parseDateTime(value) : null;
 }
 
-/** Parses a version. Returns null for any other value. */
+/** Parses a version; a number such as 1.2 is one. Returns null for any other value. */
 export function versionOf(value: unknown): Version | null {
-  return typeof value === "string" ? parseVersion(value) : null;
+  return typeof value === "string" || typeof value === "number" ? parseVersion(String(value)) : null;
 }

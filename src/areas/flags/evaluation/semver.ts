@@ -14,12 +14,15 @@ const DIGITS = /^\d+$/;
 const NUMBER = /^(0|[1-9]\d*)$/;
 const NAME = /^[0-9A-Za-z-]+$/;
 
-/** Parses a SemVer 2 version. A leading `v` and one or two parts (`2.3` is 2.3.0) are accepted. Returns null if invalid. */
+/** Parses a SemVer 2 version. A leading `v` or `V` and one or two parts (`2.3` is 2.3.0) are accepted. Returns null if invalid. */
 export function parseVersion(text: string): Version | null {
   if (text.length > SEMVER_LENGTH_MAX) return null;
-  const [version, build] = cut(text, "+");
+  const trimmed = text.trim();
+  const [version, build] = cut(trimmed, "+");
   const [core, before] = cut(version, "-");
-  const numbers = (core.startsWith("v") ? core.slice(1) : core).split(".");
+  const numbers = (/^v/i.test(core) ? core.slice(1) : core).split(".");
+  // Blanks around are for complete versions alone, as in flagd.
+  if (numbers.length < 3 && trimmed !== text) return null;
   if (numbers.length > 3 || !numbers.every((part) => NUMBER.test(part))) return null;
   const prerelease = before?.split(".") ?? [];
   if (!prerelease.every((name) => NAME.test(name) && (NUMBER.test(name) || !DIGITS.test(name)))) return null;

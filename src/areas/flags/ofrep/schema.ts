@@ -9,7 +9,11 @@ export const OfrepParams = Type.Object({ key: Key });
 
 export const Context = orNull(
   Type.Object(
-    { targetingKey: Type.Optional(Type.String({ description: "Id of the subject, such as a user." })) },
+    {
+      targetingKey: Type.Optional(
+        orNull(Type.String(), { description: "Id of the subject, such as a user; null like none." }),
+      ),
+    },
     { additionalProperties: true },
   ),
   {

@@ -3,6 +3,7 @@ import { invalidField } from "../../../kernel/errors.ts";
 import type { CallerAccount } from "../../../kernel/http/access/caller.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { isEmail } from "../../../kernel/mail/address.ts";
+import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { MonitorParts } from "../ports.ts";
 import { assertFeature } from "../settings.ts";
 import { CHANNEL_KINDS, isToken } from "./channel-kinds.ts";
@@ -22,6 +23,16 @@ export function assertConfig(
   config: ChannelConfig,
 ): void {
   assertFeature(CHANNEL_KINDS[kind].feature, account.tier);
+  assertFields(parts.outbound.policy, kind, config);
+  if (config.to !== undefined) assertRecipients(parts, account, config.to);
+}
+
+/** The same as far as account and server do not matter. @throws ApiError `validation_error` */
+export function assertFields(
+  policy: Pick<TargetPolicy, "assertUrl">,
+  kind: ChannelKind,
+  config: ChannelConfig,
+): void {
   const { requiredFields, optionalFields = [] } = CHANNEL_KINDS[kind];
   const missing = requiredFields.find((field) => config[field] === undefined);
   if (missing !== undefined) throw invalidField(`config.${missing}`, `is required for the kind ${kind}`);
@@ -33,13 +44,12 @@ export function assertConfig(
   // A redacted configuration that is sent back would replace the secret.
   if (shown !== undefined)
     throw invalidField(`config.${shown}`, `must contain the secret itself, not ${SECRET}`);
-  const { url, token, chat_id: chat, to } = config;
-  if (url !== undefined) parts.outbound.policy.assertUrl("config.url", url, { requireHttps: true });
+  const { url, token, chat_id: chat } = config;
+  if (url !== undefined) policy.assertUrl("config.url", url, { requireHttps: true });
   if (token !== undefined && !isToken(kind, token))
     throw invalidField("config.token", "must be a token in the format of its provider, without spaces");
   if (chat !== undefined && !CHAT.test(chat))
     throw invalidField("config.chat_id", "must be the number of a chat, or @ and the name of a channel");
-  if (to !== undefined) assertRecipients(parts, account, to);
 }
 
 /** The server sends e-mails to the address of the account only; the operator's channels can use any address. */

@@ -1,11 +1,13 @@
+import type { Static } from "@sinclair/typebox";
 import { type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
+import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { limitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
-import { assertConfig } from "./channel-config.ts";
+import { assertConfig, assertFields } from "./channel-config.ts";
 import { redactedConfig, secretsIn } from "./channel-kinds.ts";
 import type { Notifications } from "./notifications.ts";
 import {
@@ -59,6 +61,7 @@ function channelResource(parts: Parts, notifications: Notifications) {
     access: { area: "pulse", cost: 1, limit: "monitor" },
     file: {
       flattened: "config",
+      check: ({ kind, config }: Static<typeof ChannelCreateBody>) => assertFields(ANY_TARGET, kind, config),
       defaults: { default: true, events: DEFAULT_EVENTS, remind: "never" },
     },
     name: { field: "name", taken: null },

@@ -1,3 +1,4 @@
+import type { Static } from "@sinclair/typebox";
 import { bytesToUuid, isUuid } from "../../../kernel/data/uuid.ts";
 import { type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
 import type { ResourceContext } from "../../../kernel/resources/declaration.ts";
@@ -68,6 +69,7 @@ export function maintenanceResource(
     tag: "Monitors",
     access: { area: "pulse", cost: 1, limit: "monitor" },
     file: {
+      check: (given: Static<typeof MaintenanceCreateBody>) => void timingOf(given, null, 0),
       defaults: { message: "", monitor_ids: [], public: false, tz: TIME_ZONE },
       computed: ({ schedule }) => (schedule === null ? [] : ["starts_at", "ends_at"]),
     },

@@ -60,7 +60,7 @@ export function statusPageResource(parts: PageParts) {
     operations: "monitors.pages",
     tag: "Monitors",
     access: { area: "pulse", cost: 1, limit: "monitor" },
-    file: { section: "status_pages", defaults: PAGE_DEFAULTS },
+    file: { section: "status_pages", defaults: PAGE_DEFAULTS, check: assertBrand },
     name: {
       field: "slug",
       taken: "page_slug_taken",

@@ -70,7 +70,18 @@ const NEW: Health = {
 };
 
 /** A caller's settings of an endpoint, checked. */
-type EndpointInput = ReturnType<Endpoints["prepare"]>;
+type EndpointInput = ReturnType<typeof checkedSettings>;
+
+/** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
+export function checkedSettings(given: RelayEndpointPatch, policy: Pick<TargetPolicy, "assertUrl">) {
+  const { name, headers, state, owner_id: ownerId, metadata, secret, ...terms } = given;
+  if (terms.url !== undefined) policy.assertUrl("url", terms.url);
+  if (terms.filter !== undefined && terms.filter !== null) assertFilter("filter", terms.filter);
+  if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
+  const custom = headers === undefined ? undefined : withoutReservedHeaders(headers);
+  const described = metadata === undefined ? undefined : metadata && serializeMetadata(metadata);
+  return { name, custom, state, ownerId, metadata: described, secret, terms: termsIn(terms) };
+}
 
 export class Endpoints {
   private nextRef: number;
@@ -97,13 +108,7 @@ export class Endpoints {
 
   /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
   prepare(given: RelayEndpointPatch) {
-    const { name, headers, state, owner_id: ownerId, metadata, secret, ...terms } = given;
-    if (terms.url !== undefined) this.deps.policy.assertUrl("url", terms.url);
-    if (terms.filter !== undefined && terms.filter !== null) assertFilter("filter", terms.filter);
-    if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
-    const custom = headers === undefined ? undefined : withoutReservedHeaders(headers);
-    const described = metadata === undefined ? undefined : metadata && serializeMetadata(metadata);
-    return { name, custom, state, ownerId, metadata: described, secret, terms: termsIn(terms) };
+    return checkedSettings(given, this.deps.policy);
   }
 
   /** @throws ApiError `endpoint_limit_exceeded`, `endpoint_name_taken` */

@@ -1,4 +1,4 @@
-import { parseJson } from "../../../json-text.ts";
+import { parseNearly } from "../../../json-text.ts";
 import { bytesToUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
@@ -323,15 +323,7 @@ export function acceptsNow(endpoint: Endpoint, properties: MessageProperties): b
 export function parsedOnce(text: string): () => unknown {
   let value: unknown;
   return () => {
-    value ??= parsed(text);
+    value ??= parseNearly(text);
     return value;
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return JSON.parse(text);
-  }
 }

@@ -1,5 +1,5 @@
 import { SIDE_BYTES_MAX } from "../../../kernel/audit/redaction.ts";
-import { type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import { type ErrorMeaning, registerErrors } from "../../../kernel/errors.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
@@ -22,7 +22,15 @@ import {
   type ScheduleRun,
   ScheduleUpdateBody,
 } from "./schema.ts";
-import { changeOf, DEFAULT_SETTINGS, firstRun, isTimed, nextRun } from "./settings.ts";
+import {
+  assertHasTarget,
+  changeOf,
+  checkNew,
+  DEFAULT_SETTINGS,
+  firstRun,
+  isTimed,
+  nextRun,
+} from "./settings.ts";
 import { type ScheduleRow, type ScheduleStore, SETTING_NAMES } from "./store.ts";
 
 const codes = registerErrors({
@@ -61,7 +69,7 @@ function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: Schedu
     operations: "relay.schedules",
     tag: "Relay",
     access: { area: "relay" },
-    file: { defaults: { ...DEFAULT_SETTINGS, headers: {}, payload: {} } },
+    file: { defaults: { ...DEFAULT_SETTINGS, headers: {}, payload: {} }, check: checkNew },
     name: {
       field: "name",
       taken: "schedule_name_taken",
@@ -120,8 +128,7 @@ function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: Schedu
       row({ tx }, given, { createdAt, updatedAt, ...identity }) {
         const headers = runs.sealed(given.headers ?? {}, identity.id);
         const settings = { ...DEFAULT_SETTINGS, ...given, headers };
-        if (settings.target_url === null && settings.event_type === null)
-          throw invalidField("target_url", "is required unless event_type is given");
+        assertHasTarget(settings);
         const first = firstRun(settings, tx.now);
         return {
           ...identity,

@@ -1,12 +1,13 @@
+import type { Static } from "@sinclair/typebox";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
-import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
+import { ANY_TARGET, type TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, requestedTimes } from "../../../kernel/scheduler/calendar.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import { assertNotReservedType } from "../messages/messages.ts";
 import { payloadText } from "../payload.ts";
-import { type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
+import { type ScheduleBody, type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
 import type { ScheduleSettings } from "./store.ts";
 
 /** The given settings, checked and not sealed yet. */
@@ -39,12 +40,8 @@ export async function changeOf(
   bodyText: string,
   policy: Pick<TargetPolicy, "assertUrl">,
 ): Promise<ScheduleChange> {
+  assertSettings(given, policy);
   const { target_url, event_type, payload, headers, retry_schedule, ...plain } = given;
-  if (target_url !== undefined && event_type !== undefined)
-    throw invalidField("event_type", "cannot be combined with target_url: omit one of them");
-  if (event_type !== undefined) assertNotReservedType(event_type);
-  if (target_url !== undefined) policy.assertUrl("target_url", target_url);
-  if (retry_schedule) readWaits(retry_schedule);
   const waits = retry_schedule && JSON.stringify(retry_schedule);
   return {
     ...plain,
@@ -55,6 +52,32 @@ export async function changeOf(
     ...(headers === undefined ? {} : { headers: withoutReservedHeaders(headers) }),
     ...(waits === undefined ? {} : { retry_schedule: waits }),
   };
+}
+
+function assertSettings(given: ScheduleUpdateBody, policy: Pick<TargetPolicy, "assertUrl">): void {
+  const { target_url, event_type, retry_schedule } = given;
+  if (target_url !== undefined && event_type !== undefined)
+    throw invalidField("event_type", "cannot be combined with target_url: omit one of them");
+  if (event_type !== undefined) assertNotReservedType(event_type);
+  if (target_url !== undefined) policy.assertUrl("target_url", target_url);
+  if (retry_schedule) readWaits(retry_schedule);
+}
+
+/** Checks a new schedule as far as no server is needed. @throws ApiError `validation_error` naming the field */
+export function checkNew(given: Static<typeof ScheduleBody>): void {
+  assertSettings(given, ANY_TARGET);
+  assertHasTarget({ target_url: given.target_url ?? null, event_type: given.event_type ?? null });
+  if (given.headers !== undefined) withoutReservedHeaders(given.headers);
+  firstRun({ ...DEFAULT_SETTINGS, ...given }, 0);
+}
+
+/** @throws ApiError `validation_error` for a new schedule that sends neither to a URL nor a message */
+export function assertHasTarget(settings: {
+  readonly target_url: string | null;
+  readonly event_type: string | null;
+}): void {
+  if (settings.target_url === null && settings.event_type === null)
+    throw invalidField("target_url", "is required unless event_type is given");
 }
 
 /** Whether a change touches when a schedule runs. */

@@ -59,6 +59,11 @@ export class Conditions {
       const parts = operands.map((one) => this.of(one, isNegated));
       return (operator === "and") !== isNegated ? allOf(parts) : anyOf(parts);
     }
+    if (operator === "sem_ver" && operands[1] === "!=") {
+      // A text that is no version is neither equal nor different.
+      const [left, , right] = operands;
+      return this.of({ or: ["<", ">"].map((sign) => ({ sem_ver: [left, sign, right] })) }, isNegated);
+    }
     const conditions = this.simple(operator, operands);
     if (!isNegated) return [conditions];
     return conditions.map((one) => [negated(one)]);
@@ -134,7 +139,7 @@ export class Conditions {
   private version([left, operator, right]: readonly unknown[]): All {
     const attribute = this.attribute(left, "sem_ver");
     const version = textOf(right, "sem_ver");
-    const [major = "", minor = "0"] = version.replace(/^v/, "").split(/[.+-]/);
+    const [major = "", minor = "0"] = version.replace(/^v/i, "").split(/[.+-]/);
     const condition = (op: Condition["op"], value: string): Condition => ({ attribute, op, values: [value] });
     // The lowest version of a range is a pre-release.
     const range = (from: string, to: string) => [
@@ -144,8 +149,6 @@ export class Conditions {
     switch (operator) {
       case "=":
         return [condition("semver_eq", version)];
-      case "!=":
-        return [negated(condition("semver_eq", version))];
       case "<":
         return [condition("semver_lt", version)];
       case "<=":

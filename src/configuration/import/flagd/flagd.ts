@@ -1,5 +1,11 @@
 import { updateDefinition } from "../../../areas/flags/definitions/definition.ts";
 import { type Serve, VARIANT_NAME_LENGTH_MAX } from "../../../areas/flags/definitions/schema.ts";
+import {
+  EXACT_NUMBER_PROBLEM,
+  findExactNumber,
+  parseJson as parseExactJson,
+  pathText,
+} from "../../../json-text.ts";
 import { rejectionBy, StartupError } from "../../../kernel/errors.ts";
 import { parseDocuments, plainOf } from "../../document.ts";
 import type { Draft } from "../draft.ts";
@@ -12,7 +18,7 @@ const NO_VALUE: Serve = { split: [{ variant: null, weight: 1 }], hash: "m3" };
 
 /** Parses flag definitions, JSON or YAML. @throws StartupError */
 export function parseFlagd(text: string, what: string): unknown {
-  if (/^\s*\{/.test(text)) return parseJson(text, what);
+  if (/^\s*\{/.test(text)) return parseJson(text, what, parseExactJson);
   if (Buffer.byteLength(text) > INPUT_BYTES_MAX)
     throw new StartupError(`${what} is larger than ${INPUT_BYTES_MAX} bytes.`);
   const [document] = parseDocuments(what, text);
@@ -38,6 +44,11 @@ interface Context {
 
 function flagOf(draft: Draft, key: string, value: unknown, { shared, evaluators }: Context): void {
   const flag = new SourceObject(draft, `flag ${shown(key)}`, value);
+  const exact = findExactNumber({ ...membersOf(value, flag.label), $shared: shared });
+  if (exact !== null) {
+    flag.note(pathText(exact), `${EXACT_NUMBER_PROBLEM}. The flag is not carried over`);
+    return;
+  }
   const given = membersOf(flag.any("variants"), `${flag.label}: variants`);
   const variants = variantNames(flag, Object.keys(given));
   const type = typeOf(Object.values(given));

@@ -301,14 +301,14 @@ function expectationOf(monitor: SourceObject, type: string): Readonly<Record<str
     return {};
   }
   const plain = path.replace(/^\$?\.?/, "");
-  return { json_path: `$.${plain}`, json_op: operator, json_value: jsonValue(expected) };
+  return { json_path: `$.${plain}`, json_op: operator, json_value: jsonValue(operator, expected) };
 }
 
-/** Uptime Kuma compares texts. */
-function jsonValue(text: string): string | number | boolean {
+/** Uptime Kuma compares texts, but orders numbers. */
+function jsonValue(operator: string, text: string): string | number | boolean {
   if (text === "true" || text === "false") return text === "true";
   const isNumber = text.length <= 15 && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text);
-  return isNumber ? Number(text) : text;
+  return isNumber && /^[<>]/.test(operator) ? Number(text) : text;
 }
 
 /** The nearest value within limits, with a note if that is another one. */

@@ -1,0 +1,45 @@
+import { ANY_TARGET } from "../../kernel/outbound/target.ts";
+import type { FileFacts } from "../../kernel/resources/managed.ts";
+import { GRACE_MS, PERIOD_MS } from "./heartbeats/schema.ts";
+import { mergedTiming } from "./heartbeats/settings.ts";
+import { resolveOptions } from "./options.ts";
+import { INTERVAL_MS_MAX, type MonitorUpdateBody } from "./schema.ts";
+import { MONITOR_DEFAULTS } from "./settings.ts";
+import { assertOfType, assertRequired, splitGiven } from "./type-fields.ts";
+import { MONITOR_TYPES, type MonitorType } from "./types.ts";
+
+/** Fields that monitors of a type do not have. */
+function fieldsOfOtherTypes(type: MonitorType): readonly string[] {
+  const own: readonly string[] = MONITOR_TYPES[type].fields;
+  return Object.values(MONITOR_TYPES).flatMap(({ fields }) => fields.filter((field) => !own.includes(field)));
+}
+
+/** Checks a new monitor as far as its account and its server do not matter. @throws ApiError `validation_error` naming the field */
+function checkNew(given: MonitorUpdateBody): void {
+  const { type = "http", timing, common } = splitGiven(given);
+  assertRequired(type, given);
+  assertOfType(type, given);
+  if (given.url !== undefined) ANY_TARGET.assertUrl("url", given.url);
+  if (given.host !== undefined) ANY_TARGET.assertHost("host", given.host);
+  if (typeof given.webhook_url === "string")
+    ANY_TARGET.assertUrl("webhook_url", given.webhook_url, { requireHttps: true });
+  if (type === "heartbeat") mergedTiming(timing, null, 0);
+  const { headers, depends_on, channels, ...options } = common;
+  // The tier decides about intervals that are omitted, or raised.
+  const settings = { ...MONITOR_DEFAULTS, interval: INTERVAL_MS_MAX, ...options };
+  resolveOptions(common, null, settings, 0);
+}
+
+/** How monitors stand in a configuration file. */
+export const MONITOR_FILE: FileFacts = {
+  section: "monitors",
+  name: "name",
+  defaults: {
+    ...MONITOR_DEFAULTS,
+    period_ms: PERIOD_MS,
+    grace_ms: GRACE_MS,
+    tz: "UTC",
+  },
+  check: checkNew,
+  computed: ({ type }) => fieldsOfOtherTypes(type as MonitorType),
+};
