@@ -11,7 +11,9 @@ export const HEADER_LINES_MAX = 1_000;
 const CHUNK_LINE_BYTES_MAX = 1024;
 /** Decimal digits of a length; more are no real length. */
 const LENGTH = /^\d{1,15}$/;
-const CHUNK_SIZE = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/;
+const CHUNK_SIZE = /^([0-9a-fA-F]{1,16})[ \t]*(?:;.*)?$/;
+/** More bytes are no real chunk. */
+const CHUNK_BYTES_MAX = 2 ** 48;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Not allowed within a line: a single CR or LF does not end it, and NUL is no text (RFC 9112, section 2.2; RFC 9110, 5.5). */
@@ -171,12 +173,12 @@ export class ResponseReader {
     this.status = status;
     this.headers = headers;
     this.reusable = persistent && !/\bclose\b/i.test(headers["connection"] ?? "");
-    const encoding = headers["transfer-encoding"];
+    const encoding = headers["transfer-encoding"]?.toLowerCase();
     const length = headers["content-length"];
     if (!this.expectsBody || status === 204 || status === 304) {
       this.phase = "done";
-    } else if (encoding !== undefined) {
-      if (encoding.toLowerCase() !== "chunked") throw new MalformedResponse();
+    } else if (encoding !== undefined && encoding !== "identity") {
+      if (encoding !== "chunked") throw new MalformedResponse();
       // Two lengths may be request smuggling: no second request on this connection.
       if (length !== undefined) this.reusable = false;
       this.phase = "chunk-size";
@@ -227,6 +229,7 @@ export class ResponseReader {
     const match = CHUNK_SIZE.exec(bytes.toString("latin1", 0, Math.min(end, CHUNK_LINE_BYTES_MAX)));
     if (match === null || end > CHUNK_LINE_BYTES_MAX) throw new MalformedResponse();
     const size = Number.parseInt(match[1] ?? "", 16);
+    if (size >= CHUNK_BYTES_MAX) throw new MalformedResponse();
     if (size === 0) this.phase = "trailers";
     else this.expect(size, "chunk");
     return bytes.subarray(end + 2);
@@ -258,7 +261,9 @@ function readHeaders(lines: readonly string[]): ResponseHeaders {
     if (!NAME.test(name) || NO_TEXT.test(line)) throw new MalformedResponse();
     const value = withoutBlanks(line, colon + 1);
     const known = headers[name];
-    headers[name] = known === undefined ? value : `${known}, ${value}`;
+    if (known === undefined) headers[name] = value;
+    // No list: a proxy has repeated it.
+    else if (name !== "location") headers[name] = `${known}, ${value}`;
   }
   return headers;
 }

@@ -99,6 +99,18 @@ describe("responses", () => {
       200,
       "abc0123456789",
     ],
+    [
+      "in chunks whose sizes have zeros before them",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n0000000000000003\r\nabc\r\n00000000\r\n\r\n",
+      200,
+      "abc",
+    ],
+    [
+      "with the coding that is none",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok",
+      200,
+      "ok",
+    ],
     ["without a body", "HTTP/1.1 204 No Content\r\nContent-Length: 10\r\n\r\n", 204, ""],
     ["not modified", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", 304, ""],
     [

@@ -40,6 +40,7 @@ describe("redirects", () => {
     ["with blanks", Buffer.from("/a b"), "/a%20b"],
     ["relative to the path", Buffer.from("sub/é"), "/sub/%C3%A9"],
     ["that is a query", Buffer.from("?é"), "/?%C3%A9"],
+    ["that is repeated", Buffer.from("/a\r\nLocation: /b"), "/a"],
   ])("to a location %s", async (_, location, expected) => {
     const server = new RawServer((socket, request) => {
       if (!request.startsWith("GET / ")) return void socket.write(OK);
