@@ -1,5 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { fstatSync, readSync } from "node:fs";
+import { assertAccess } from "../kernel/storage/file-access.ts";
 import { writeAll } from "../kernel/storage/folders.ts";
 import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
 import { openFile } from "./files.ts";
@@ -32,8 +33,9 @@ export function writeSeal(file: number, { createdAt, bytes, sha256 }: Seal): Uin
   return written;
 }
 
-/** Reads the last line of a file; null if it has none, for example a database that was copied by other means. */
+/** Reads the last line of a file; null if it has none, for example a database that was copied by other means. @throws InaccessibleFile */
 export function readSeal(path: string): Seal | null {
+  assertAccess("The backup cannot be read", path, path, "read");
   using opened = openFile(path, "r");
   const { size } = fstatSync(opened.file);
   if (size < SEAL_BYTES) return null;

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { resolveConfig } from "../config.ts";
-import { nearestExisting } from "../kernel/storage/file-access.ts";
+import { InaccessibleFile, nearestExisting } from "../kernel/storage/file-access.ts";
 import { isDiskFull } from "../kernel/storage/storage-failures.ts";
 import type { Given } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
@@ -67,6 +67,7 @@ async function examine(check: Check, target: Target): Promise<Finding> {
   } catch (error) {
     if (isDiskFull(error))
       return failed("the disk is full", "Free space on it, or move the data folder to a larger disk.");
+    if (error instanceof InaccessibleFile) return failed(error.detail, error.cure);
     const reason = error instanceof Error ? error.message : String(error);
     return failed(reason.replace(/\.$/, ""), check.cure);
   }

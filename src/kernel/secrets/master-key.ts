@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database, Durability } from "../storage/database.ts";
-import { accessProblem } from "../storage/file-access.ts";
+import { assertAccess } from "../storage/file-access.ts";
 import { writeDurably } from "../storage/folders.ts";
 import { createVault, MASTER_KEY_BYTES, type Vault } from "./vault.ts";
 
@@ -62,12 +62,8 @@ export function findMasterKey({ given, path }: MasterKeyPlace): Uint8Array | nul
     return decodeMasterKey(readFileSync(path, "utf8"), path);
   } catch (error) {
     if (error instanceof StartupError) throw error;
-    const problem = accessProblem(path, dirname(path), "read");
-    throw new StartupError(
-      problem === null
-        ? `The master key cannot be read (${errorText(error)}).`
-        : `The master key cannot be read: ${problem.reason}. ${problem.cure}`,
-    );
+    assertAccess("The master key cannot be read", path, dirname(path), "read");
+    throw new StartupError(`The master key cannot be read (${errorText(error)}).`);
   }
 }
 

@@ -5,7 +5,7 @@ import { errorText, StartupError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { CLOCK_TRUSTED } from "../time/clock-trust.ts";
 import type { Durability } from "./database.ts";
-import { accessProblem } from "./file-access.ts";
+import { assertAccess } from "./file-access.ts";
 import { LOG_HEADER_BYTES, type LogDamage, scanLog } from "./log-scan.ts";
 import { APPLICATION_ID, type Migration } from "./migrate.ts";
 import { plainReason } from "./storage-failures.ts";
@@ -54,11 +54,8 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
   } catch (error) {
     if (error instanceof StartupError) throw error;
     // A file of another user is not damaged: nothing must take its place.
-    for (const file of [path, `${path}-wal`]) {
-      const problem = accessProblem(file, dirname(path), "read");
-      if (problem !== null)
-        throw new StartupError(`The database cannot be read: ${problem.reason}. ${problem.cure}`);
-    }
+    for (const file of [path, `${path}-wal`])
+      assertAccess("The database cannot be read", file, dirname(path), "read");
     throw new UnreadableDatabase(`${path} cannot be read as a database (${plainReason(error)}).`);
   }
 }

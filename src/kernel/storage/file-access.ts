@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { errorCode } from "../errors.ts";
+import { errorCode, StartupError } from "../errors.ts";
 
 const { R_OK, W_OK, X_OK } = constants;
 
@@ -10,6 +10,23 @@ export interface AccessProblem {
   readonly reason: string;
   /** A sentence that says what to do. */
   readonly cure: string;
+}
+
+/** A file or folder that this process cannot use. */
+export class InaccessibleFile extends StartupError {
+  constructor(
+    /** A clause that says what cannot be done, with the reason. */
+    readonly detail: string,
+    readonly cure: string,
+  ) {
+    super(`${detail}. ${cure}`);
+  }
+}
+
+/** @throws InaccessibleFile if {@link accessProblem} finds one; `what`: what then cannot be done */
+export function assertAccess(what: string, path: string, folder: string, use: "read" | "write"): void {
+  const problem = accessProblem(path, folder, use);
+  if (problem !== null) throw new InaccessibleFile(`${what}: ${problem.reason}`, problem.cure);
 }
 
 /** The path, or the nearest folder above it that exists. */
@@ -50,7 +67,7 @@ function problemOf(
   if (uid !== own)
     return {
       reason: `${path} belongs to user ${uid}, and this process runs as user ${own}`,
-      cure: `Change the owner of the folder and its files (chown -R ${own} ${folder}), or start as user ${uid}.`,
+      cure: `Change the owner (chown -R ${own} ${folder}), or start as user ${uid}.`,
     };
   const octal = (mode & 0o777).toString(8).padStart(4, "0");
   return {

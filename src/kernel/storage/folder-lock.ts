@@ -2,7 +2,7 @@ import { Database as SqliteDatabase } from "bun:sqlite";
 import { chmodSync, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorText, StartupError } from "../errors.ts";
-import { accessProblem } from "./file-access.ts";
+import { assertAccess } from "./file-access.ts";
 import { dataFilesOf } from "./folders.ts";
 import { plainReason } from "./storage-failures.ts";
 
@@ -59,15 +59,12 @@ export function lockFolder(path: string): ReleaseFolder {
 /**
  * SQLite's own errors do not tell a file of another user from a damaged one.
  *
- * @throws StartupError if the folder or a file in it cannot be written because of its owner, its mode or its file system.
+ * @throws InaccessibleFile if the folder or a file in it cannot be written because of its owner, its mode or its file system.
  */
 function assertWritable(folder: string, lock: string): void {
   const { database } = dataFilesOf(folder);
-  for (const path of [folder, lock, database, `${database}-wal`]) {
-    const problem = accessProblem(path, folder, "write");
-    if (problem === null) continue;
-    throw new StartupError(`The data folder cannot be written: ${problem.reason}. ${problem.cure}`);
-  }
+  for (const path of [folder, lock, database, `${database}-wal`])
+    assertAccess("The data folder cannot be written", path, folder, "write");
 }
 
 /**

@@ -12,14 +12,15 @@ afterAll(() => scratch.remove());
 /** The user of the container image. */
 const USER = 65_532;
 
+const AS_USER = ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups", process.execPath];
+
 /** Runs an expression with the modules of the storage as that user. Returns the message of its error. */
 async function errorAsUser(expression: string): Promise<string> {
   const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../../src/kernel", path));
   const code = `const s = { ...await import(${source("storage/folder-lock.ts")}), ...await import(${source("storage/folders.ts")}),
-    ...await import(${source("storage/examine.ts")}), ...await import(${source("secrets/master-key.ts")}) };
+    ...await import(${source("storage/examine.ts")}), ...await import(${source("../backup/seal.ts")}), ...await import(${source("secrets/master-key.ts")}) };
     try { ${expression}; console.log("no error"); } catch (error) { console.log(error.message); }`;
-  const user = ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups"];
-  const { out, error } = await endOf([...user, process.execPath, "-e", code], { timeoutMs: 60_000 });
+  const { out, error } = await endOf([...AS_USER, "-e", code], { timeoutMs: 60_000 });
   return out.trim() || error;
 }
 
@@ -33,7 +34,7 @@ test.skipIf(!canChangeUser)(
     const path = (name: string) => JSON.stringify(join(folder, name));
     mkdirSync(folder, { mode: 0o755 });
     const owner = (name: string) =>
-      `${name} belongs to user 0, and this process runs as user ${USER}. Change the owner of the folder and its files (chown -R ${USER} ${folder}), or start as user 0.`;
+      `${name} belongs to user 0, and this process runs as user ${USER}. Change the owner (chown -R ${USER} ${folder}), or start as user 0.`;
     const lock = `s.lockFolder(${path("ninefold.lock")})`;
     expect(await errorAsUser(lock)).toBe(`The data folder cannot be written: ${owner(folder)}`);
     chownSync(folder, USER, USER);
@@ -44,9 +45,24 @@ test.skipIf(!canChangeUser)(
     expect(await errorAsUser(`s.examineDatabase(${path("ninefold.db")}, [])`)).toBe(
       `The database cannot be read: ${owner(join(folder, "ninefold.db"))}`,
     );
+    expect(await errorAsUser(`s.readSeal(${path("ninefold.db")})`)).toContain(
+      `The backup cannot be read: ${join(folder, "ninefold.db")} belongs to user 0`,
+    );
     expect(await errorAsUser(`s.findMasterKey({ given: null, path: ${path("master.key")} })`)).toBe(
       `The master key cannot be read: ${owner(join(folder, "master.key"))}`,
     );
+    const main = join(import.meta.dir, "../../../src/main.ts");
+    const report = ["doctor", "--json", "--port", "0", "--dns-name", "localhost", "--data", folder];
+    const { out } = await endOf([...AS_USER, main, ...report], { timeoutMs: 60_000 });
+    expect(JSON.parse(out)).toMatchObject({
+      checks: expect.arrayContaining([
+        expect.objectContaining({
+          name: "database",
+          status: "failed",
+          cure: `Change the owner (chown -R ${USER} ${folder}), or start as user 0.`,
+        }),
+      ]),
+    });
     chownSync(join(folder, "ninefold.db"), USER, USER);
     chmodSync(join(folder, "ninefold.db"), 0o400);
     expect(await errorAsUser(lock)).toContain(
