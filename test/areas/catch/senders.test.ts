@@ -178,6 +178,8 @@ describe("twilio signs the URL as it sends it", () => {
     ["/%FF'?x=%FF"],
     ["?x=|[]~+%20!*()"],
     ["?name=William+O'hara"],
+    ["?name=William+O'hara&x=%27"],
+    ["/%22a%22/{b}?c=%C3%A9&d=é"],
   ])("%s: valid, and stored as sent", async (below) => {
     const { id } = await newBucket(account, { provider: "twilio", signing_secret: SECRET });
     expect(await send(id, below, "https://nf.example:8443")).toEqual({
