@@ -482,6 +482,18 @@ test.each([
 test.each([
   ["monitors: { b: { type: tcp, host: db.example.com, interval: 60000 } }", "monitors.b: port is required"],
   ["monitors: { b: { type: dns, interval: 60000 } }", "monitors.b: host is required"],
+  [
+    "monitors: { b: { url: https://example.com/, interval: 60000, headers: { Connection: close } } }",
+    "monitors.b: headers.Connection is set by the server itself",
+  ],
+  [
+    "endpoints: { b: { url: https://example.com/, headers: { Host: elsewhere } } }",
+    "endpoints.b: headers.Host is set by the server itself",
+  ],
+  [
+    "schedules: { b: { cron: '@daily', target_url: https://a.example, headers: { X-Svc-Event: a } } }",
+    "schedules.b: headers.X-Svc-Event is set by the server itself",
+  ],
   ["monitors: { b: { url: https://, interval: 60000 } }", "f.yaml:2:18: monitors.b: url must be an http"],
   ["monitors: { b: { interval: 60000 } }", "monitors.b: url is required"],
   ["monitors: { b: { type: heartbeat, url: https://example.com/ } }", "monitors.b: url is a field of"],

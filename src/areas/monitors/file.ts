@@ -1,3 +1,4 @@
+import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import { ANY_TARGET } from "../../kernel/outbound/target.ts";
 import type { FileFacts } from "../../kernel/resources/managed.ts";
 import { GRACE_MS, PERIOD_MS } from "./heartbeats/schema.ts";
@@ -24,6 +25,7 @@ function checkNew(given: MonitorUpdateBody): void {
   if (typeof given.webhook_url === "string")
     ANY_TARGET.assertUrl("webhook_url", given.webhook_url, { requireHttps: true });
   if (type === "heartbeat") mergedTiming(timing, null, 0);
+  givenHeaders(given.headers ?? {});
   const { headers, depends_on, channels, ...options } = common;
   // The tier decides about intervals that are omitted, or raised.
   const settings = { ...MONITOR_DEFAULTS, interval: INTERVAL_MS_MAX, ...options };

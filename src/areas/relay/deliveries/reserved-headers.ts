@@ -1,4 +1,4 @@
-import { echoed } from "../../../kernel/errors.ts";
+import { echoed, invalidField } from "../../../kernel/errors.ts";
 import { givenHeaders, isOwnHeader, type RequestHeaders } from "../../../kernel/outbound/headers.ts";
 
 /**
@@ -15,6 +15,16 @@ function isReserved(name: string): boolean {
 /** Checks a user's headers and removes the reserved ones. @throws ApiError `validation_error` */
 export function withoutReservedHeaders(given: RequestHeaders): RequestHeaders {
   return givenHeaders(Object.fromEntries(Object.entries(given).filter(([name]) => !isReserved(name))));
+}
+
+/**
+ * Checks a file's headers: what would be ignored is no difference that `apply` could ever remove.
+ * @throws ApiError `validation_error`
+ */
+export function assertSendable(given: RequestHeaders | undefined): void {
+  const reserved = Object.keys(given ?? {}).find(isReserved);
+  if (reserved !== undefined)
+    throw invalidField(`headers.${reserved}`, "is set by the server itself: omit it");
 }
 
 /** Warnings that name the reserved headers that a user gives. */

@@ -3,7 +3,7 @@ import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import type { FileFacts } from "../../../kernel/resources/managed.ts";
-import { reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
+import { assertSendable, reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
 import { payloadText } from "../payload.ts";
 import { checkedSettings, type Endpoints } from "./endpoints.ts";
@@ -28,7 +28,10 @@ const ENDPOINT_FILE: FileFacts = {
   section: "endpoints",
   name: "name",
   defaults: { ...ENDPOINT_DEFAULTS, owner_id: null, metadata: {}, headers: {}, state: "live" },
-  check: (body: RelayEndpointBody) => void checkedSettings(body, ANY_TARGET),
+  check(body: RelayEndpointBody): void {
+    assertSendable(body.headers);
+    checkedSettings(body, ANY_TARGET);
+  },
 };
 
 /** Routes of endpoints. */

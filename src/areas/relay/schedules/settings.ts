@@ -4,7 +4,7 @@ import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { ANY_TARGET, type TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, requestedTimes } from "../../../kernel/scheduler/calendar.ts";
-import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
+import { assertSendable, withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import { assertNotReservedType } from "../messages/messages.ts";
 import { payloadText } from "../payload.ts";
 import { type ScheduleBody, type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
@@ -67,6 +67,7 @@ function assertSettings(given: ScheduleUpdateBody, policy: Pick<TargetPolicy, "a
 export function checkNew(given: Static<typeof ScheduleBody>): void {
   assertSettings(given, ANY_TARGET);
   assertHasTarget({ target_url: given.target_url ?? null, event_type: given.event_type ?? null });
+  assertSendable(given.headers);
   if (given.headers !== undefined) withoutReservedHeaders(given.headers);
   firstRun({ ...DEFAULT_SETTINGS, ...given }, 0);
 }
