@@ -3150,7 +3150,7 @@ export interface RelayMessage extends RelayMessageItem {
 
 /** The body of `POST /v1/relay/messages/{message_id}/resend`. */
 export interface RelayMessageResendBody {
-  /** Endpoint to resend to, whether the delivery failed or not. Default: all endpoints where it failed. */
+  /** Endpoint to send to, whether its delivery failed or not, or it has none. Default: all endpoints where it failed. */
   endpoint_id?: string | undefined;
 }
 

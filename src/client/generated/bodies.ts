@@ -2524,7 +2524,7 @@ export const BODIES = {
     endpoint_id: {
       type: "string",
       description:
-        "Endpoint to resend to, whether the delivery failed or not. Default: all endpoints where it failed.",
+        "Endpoint to send to, whether its delivery failed or not, or it has none. Default: all endpoints where it failed.",
       maxLength: 64,
     },
   },

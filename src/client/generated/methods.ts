@@ -976,7 +976,8 @@ export class RelayMessages extends Methods {
 
   /**
    * Resend a message to endpoints where it failed. Costs 1 credit for each delivery. With `endpoint_id`,
-   * resends to that endpoint, whether the delivery failed or not.
+   * sends to that endpoint, whether the delivery failed or not, and also if it has none because the endpoint
+   * was disabled, did not match, or was created later.
    */
   resend(
     messageId: string,

@@ -51,6 +51,67 @@ describe("a message is resent", () => {
     expectError(await resend("again-1", { endpoint_id: a }), "conflict");
   });
 
+  test("to an endpoint that was disabled then, or that was created later", async () => {
+    const disabled = await messaging.endpoint("/disabled");
+    // It says that it is gone.
+    stage.sink.answersBy(() => 410);
+    await messaging.send();
+    await messaging.settle();
+    expect((await messaging.read(disabled)).state).toBe("disabled");
+    stage.sink.answersBy(() => 200);
+    stage.sink.take();
+    await messaging.send({ n: 7 }, { message_id: "missed-1" });
+    expectError(await resend("missed-1", { endpoint_id: disabled }), "conflict");
+    await messaging.patch(disabled, { state: "live" });
+    const later = await messaging.endpoint("/later", { event_types: ["other.*"] });
+    const before = await balance();
+    for (const endpoint_id of [disabled, later]) {
+      const answer = await resend("missed-1", { endpoint_id });
+      expect([answer.status, answer.body]).toEqual([202, { resent: 1 }]);
+    }
+    expect(before - (await balance())).toBe(2);
+    // It is the same message for its receivers, and a delivery like any other.
+    expectError(await resend("missed-1", { endpoint_id: later }), "conflict");
+    await messaging.settle();
+    const received = stage.sink.take();
+    expect(received.map(({ path }) => path).sort()).toEqual(["/disabled", "/later"]);
+    for (const { headers, body } of received) {
+      expect(headers.get("webhook-id")).toBe("missed-1");
+      expect(JSON.parse(body)).toMatchObject({ type: "invoice.paid", data: { n: 7 } });
+    }
+    const { body } = await stage.account.get("/v1/relay/messages/missed-1");
+    const deliveries = body["deliveries"] as { endpoint_id: string; status: string }[];
+    expect(deliveries.map(({ endpoint_id, status }) => [endpoint_id, status])).toEqual([
+      [disabled, "delivered"],
+      [later, "delivered"],
+    ]);
+    expect((await resend("missed-1", { endpoint_id: disabled })).body).toEqual({ resent: 1 });
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/disabled"]);
+  });
+
+  test("not to an endpoint of another customer", async () => {
+    await messaging.send({ n: 1 }, { message_id: "owned-1", owner_id: "acme" });
+    const [acme, other] = [
+      await messaging.endpoint("/acme", { owner_id: "acme" }),
+      await messaging.endpoint("/other", { owner_id: "other" }),
+    ];
+    expectError(await resend("owned-1", { endpoint_id: other }), "not_found");
+    expect((await resend("owned-1", { endpoint_id: acme })).status).toBe(202);
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/acme"]);
+  });
+
+  test("a payload that is stored until a later delivery is finished", async () => {
+    await messaging.send({ n: 1 }, { message_id: "kept-1" });
+    const late = await messaging.endpoint("/late", { state: "paused" });
+    await resend("kept-1", { endpoint_id: late });
+    await advance(9 * 24 * HOUR);
+    await messaging.patch(late, { state: "live" });
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/late"]);
+  });
+
   test(`in units of ${RESEND_UNIT}, each charged for what it sends`, async () => {
     const count = 2 * RESEND_UNIT + 50;
     const tries = { retry_schedule: [] };

@@ -5,9 +5,10 @@ import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { RELAY_STATUSES } from "../deliveries/schema.ts";
-import type { Messages } from "./messages.ts";
+import type { Endpoint } from "../endpoints/registry.ts";
+import { isEnabled, type Messages } from "./messages.ts";
 import type { RelayMessageResendBody, RelayMessageResent } from "./schema.ts";
-import type { MessageDelivery } from "./store.ts";
+import type { MessageDelivery, MessageRow } from "./store.ts";
 
 /** Deliveries resent in one unit of work: a few milliseconds. */
 export const RESEND_UNIT = 100;
@@ -17,8 +18,10 @@ const RESEND = "relay.messages.resend";
 
 /** Deliveries to resend, by reference. */
 interface Selected {
-  readonly messageId: string;
+  readonly message: MessageRow;
   readonly refs: readonly number[];
+  /** The chosen endpoint, if the message has no delivery to it. */
+  readonly missing: Endpoint | null;
 }
 
 /** Resends messages to the endpoints where they failed, or to a chosen endpoint. */
@@ -48,10 +51,13 @@ export class MessageResends {
         this.assertAffordable(tx, account, selected.refs.length - 1);
         return selected;
       },
-      outside: ({ refs }) => this.resendAll(account, refs),
+      outside: ({ message, refs, missing }) =>
+        missing === null
+          ? this.resendAll(account, refs)
+          : this.deps.writer.submit((tx) => this.deliver(tx, caller, message, missing.row.ref)),
       settle: (tx, selected, resent, refund) => {
         if (resent === 0) refund();
-        const target = { type: "message", id: selected.messageId };
+        const target = { type: "message", id: selected.message.message_id };
         const after = { resent, endpoint_id };
         tx.audit(resent === 0 ? null : { summary: "Message resent", target, before: null, after });
         return reply(202, { resent });
@@ -65,11 +71,42 @@ export class MessageResends {
     if (message.has_payload === 0)
       throw new ApiError("conflict", "The payload of this message is deleted: its retention is over.");
     const all = messages.deliveriesOf(message);
+    const missing = endpointId === undefined ? null : this.missing(projectRef, message, all, endpointId);
+    if (missing !== null) return { message, refs: [], missing };
     const chosen = endpointId === undefined ? all.filter(isFailed) : [deliveryTo(all, endpointId)];
     const sendable = chosen.filter(({ endpointRef }) => messages.enabledEndpoint(endpointRef) !== null);
-    if (endpointId !== undefined && sendable.length === 0)
-      throw new ApiError("conflict", "This endpoint is disabled or deleted: enable it first.");
-    return { messageId: message.message_id, refs: sendable.map(({ ref }) => ref) };
+    if (endpointId !== undefined && sendable.length === 0) throw disabledError();
+    return { message, refs: sendable.map(({ ref }) => ref), missing: null };
+  }
+
+  /** The endpoint with an id, if the message has no delivery to it: it was disabled, or did not exist. */
+  private missing(
+    projectRef: number,
+    message: MessageRow,
+    deliveries: readonly MessageDelivery[],
+    endpointId: string,
+  ): Endpoint | null {
+    if (deliveries.some(({ endpoint_id }) => endpoint_id === endpointId)) return null;
+    const endpoint = this.deps.messages.recipient(projectRef, endpointId, message);
+    if (endpoint !== null && !isEnabled(endpoint)) throw disabledError();
+    return endpoint;
+  }
+
+  /** Sends a message to an endpoint for the first time. Returns the number of deliveries. */
+  private deliver(
+    tx: Tx,
+    { account, project }: Caller,
+    { message_id }: MessageRow,
+    endpointRef: number,
+  ): number {
+    const { messages } = this.deps;
+    const message = messages.find(project.ref, message_id);
+    const endpoint = messages.enabledEndpoint(endpointRef);
+    // Changed, or sent by another request, in the meantime.
+    if (endpoint === null || message.has_payload === 0) throw disabledError();
+    if (messages.deliveriesOf(message).some((one) => one.endpointRef === endpointRef)) return 0;
+    messages.deliver(tx, { accountRef: account.ref, projectRef: project.ref }, message, endpoint);
+    return 1;
   }
 
   /** Rejects a request that cannot be paid before any of its deliveries is sent. */
@@ -106,13 +143,21 @@ export class MessageResends {
   }
 }
 
+function disabledError(): ApiError {
+  return new ApiError("conflict", "This endpoint is disabled or deleted: enable it first.");
+}
+
 function isFailed({ status }: MessageDelivery): boolean {
   return RELAY_STATUSES[status - 1] === "failed";
 }
 
 function deliveryTo(all: readonly MessageDelivery[], endpointId: string): MessageDelivery {
   const found = all.find(({ endpoint_id }) => endpoint_id === endpointId);
-  if (found === undefined) throw new ApiError("not_found", "This message has no delivery to this endpoint.");
+  if (found === undefined)
+    throw new ApiError(
+      "not_found",
+      "There is no endpoint with this endpoint_id that this message can go to.",
+    );
   if (found.finished_at !== null) return found;
   throw new ApiError("conflict", "This delivery is not finished. Wait until it is delivered or failed.");
 }

@@ -234,6 +234,25 @@ export class Messages {
     return true;
   }
 
+  /** Creates a delivery of a message that has none to this endpoint, due now. */
+  deliver(tx: Tx, { accountRef, projectRef }: MessageOwner, row: MessageRow, endpoint: Endpoint): void {
+    const { messages, fanOut, newIds } = this.deps;
+    const reserved = newIds(1);
+    const delivery = { ...row, scheduled_for: tx.now, created_at: tx.now, accountRef, projectRef };
+    fanOut.storeNow(tx, delivery, reserved, [endpoint.row.ref]);
+    messages.addLater(tx, row.ref, reserved.first);
+  }
+
+  /** An endpoint of a project that may get a message, by its id; null if there is none. */
+  recipient(
+    projectRef: number,
+    endpointId: string,
+    { owner_id }: Pick<MessageRow, "owner_id">,
+  ): Endpoint | null {
+    const all = this.deps.registry.ofProject(projectRef);
+    return all.find(({ row }) => row.endpoint_id === endpointId && row.owner_id === owner_id) ?? null;
+  }
+
   /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */
   endpointFor(row: RelayRequest) {
     const event = eventOf(row);

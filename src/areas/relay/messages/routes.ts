@@ -115,7 +115,7 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
           cost: 1,
           summary: "Resend a message to endpoints where it failed",
           description:
-            "Costs 1 credit for each delivery. With `endpoint_id`, resends to that endpoint, whether the delivery failed or not.",
+            "Costs 1 credit for each delivery. With `endpoint_id`, sends to that endpoint, whether the delivery failed or not, and also if it has none because the endpoint was disabled, did not match, or was created later.",
           errors: ["not_found", "conflict"],
         },
         params: RelayMessageParams,

@@ -156,7 +156,7 @@ export const RelayMessageResendBody = named("RelayMessageResendBody", {
       maxLength: 64,
       errorMessage: "must be the id of an endpoint",
       description:
-        "Endpoint to resend to, whether the delivery failed or not. Default: all endpoints where it failed.",
+        "Endpoint to send to, whether its delivery failed or not, or it has none. Default: all endpoints where it failed.",
       examples: [],
     }),
   ),

@@ -67,11 +67,18 @@ type FanOutWithMessage = FanOutRow & { readonly project_ref: number } & Pick<
 const ITEM = "ref, message_id, event_type, owner_id, channels, scheduled_for, created_at, schedule_id";
 const COLUMNS = `${ITEM}, payload IS NOT NULL AS has_payload, first_ref, deliveries`;
 
+const DELIVERY = `ref, relay_id, endpoint_ref AS endpointRef, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id,
+       status, attempts, response_status, error, finished_at`;
+const LATER = "SELECT relay_ref FROM relay_later_deliveries WHERE message_ref = ?3";
+
 export type MessageStore = ReturnType<typeof messageStore>;
 
 /** All SQL of messages. */
 export function messageStore(db: Database) {
   const remove = db.change<[ref: number]>("DELETE FROM relay_messages WHERE ref = ?");
+  const removeLater = db.change<[messageRef: number]>(
+    "DELETE FROM relay_later_deliveries WHERE message_ref = ?",
+  );
   const { removeFanOut, ...fanOuts } = fanOutStore(db);
   return {
     ...fanOuts,
@@ -102,16 +109,22 @@ export function messageStore(db: Database) {
     ),
     /** The deliveries of a message, in the order of its endpoints. */
     deliveries: db.all<MessageDelivery, [firstRef: number, count: number, ref: number]>(
-      `SELECT ref, relay_id, endpoint_ref AS endpointRef, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id, status, attempts,
-       response_status, error, finished_at FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 ORDER BY ref`,
+      `SELECT ${DELIVERY} FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3
+       UNION ALL SELECT ${DELIVERY} FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3 ORDER BY ref`,
+    ),
+    /** Adds a delivery that is created after its message. */
+    addLater: db.change<[messageRef: number, relayRef: number]>(
+      "INSERT INTO relay_later_deliveries (message_ref, relay_ref) VALUES (?, ?)",
     ),
     /** Whether a message has deliveries. */
     hasDeliveries: db.number<[firstRef: number, count: number, ref: number]>(
-      "SELECT EXISTS (SELECT 1 FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3) AS n",
+      `SELECT EXISTS (SELECT 1 FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3)
+       OR EXISTS (SELECT 1 FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3) AS n`,
     ),
     /** Whether a message has unfinished deliveries. */
     hasOpenDeliveries: db.number<[firstRef: number, count: number, ref: number]>(
       `SELECT EXISTS (SELECT 1 FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 AND finished_at IS NULL)
+       OR EXISTS (SELECT 1 FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3 AND finished_at IS NULL)
        OR EXISTS (SELECT 1 FROM relay_fan_outs WHERE message_ref = ?3) AS n`,
     ),
     /** Messages that are due for a check. */
@@ -124,6 +137,7 @@ export function messageStore(db: Database) {
     ),
     remove(tx: Tx, ref: number): number {
       removeFanOut(tx, ref);
+      removeLater(tx, ref);
       return remove(tx, ref);
     },
     someOfProject: db.all<{ readonly ref: number }, [projectRef: number, limit: number]>(
