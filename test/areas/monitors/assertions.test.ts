@@ -103,7 +103,7 @@ describe("keyword and keyword_absent", () => {
   });
 });
 
-describe("a body that is compressed without being asked for", () => {
+describe("a body that is compressed although nothing was requested", () => {
   const page = `<p>All good</p>${" ".repeat(20_000)}`;
   const sent = (bytes: Uint8Array, coding: string) =>
     new Response(bytes, { headers: { "Content-Encoding": coding } });

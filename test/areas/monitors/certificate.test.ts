@@ -229,7 +229,7 @@ describe("over real connections", () => {
       expect(await seen(later, unrelated)).toEqual([39, undefined]);
     });
 
-    test("is not reported of an authority that is trusted itself, whoever else has signed it", async () => {
+    test("is not reported of an authority that is trusted itself, also if an old one has signed it", async () => {
       expect(await seen(later, authority.crossSigned(3))).toEqual([39, undefined]);
     });
   });

@@ -78,7 +78,7 @@ test("an address that rejects the connection is followed by the next one immedia
   expect(textOf(await resolve("127.0.0.3", "127.0.0.4", WORKING).send(get(url)))).toBe("ok");
   expect(await resolve("127.0.0.3", "127.0.0.4").send(get(url))).toMatchObject({
     answered: false,
-    failure: { kind: "connect", message: "the connection was refused" },
+    failure: { kind: "connect" },
   });
 });
 
