@@ -254,7 +254,7 @@ test(
 );
 
 test(
-  "a first start does not wait for a store that fails or refuses the connection, and continues when it is back",
+  "a first start does not wait for a store that fails or rejects the connection, and continues when it is back",
   async () => {
     archive.s3.mode = "down";
     expect(await startMs()).toBeLessThan(INDEPENDENT_START_MS);

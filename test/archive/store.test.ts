@@ -58,7 +58,7 @@ describe("a list", () => {
     ["an empty token", "<NextContinuationToken></NextContinuationToken>"],
     ["an empty element", "<NextContinuationToken/>"],
     ["a token", token("left over")],
-  ])("ends with IsTruncated false, also beside %s", async (_, rest) => {
+  ])("ends with IsTruncated false, also with %s", async (_, rest) => {
     archive.s3.list = () => page(["a", "b"], `<IsTruncated>false</IsTruncated>${rest}`);
     expect(await archive.names("")).toEqual(["a", "b"]);
     expect(lists()).toBe(1);

@@ -177,7 +177,7 @@ describe("a copy of the leader's database", () => {
     await expect(fetched(leader)).rejects.toThrow("same master key");
   });
 
-  test("is refused immediately by a node that does not lead, or cannot be reached", async () => {
+  test("is rejected immediately by a node that does not lead, or cannot be reached", async () => {
     await expect(fetched(lead(() => null, { isLeading: () => false }).leader)).rejects.toThrow(
       "cannot confirm that it leads",
     );

@@ -179,7 +179,7 @@ describe("the page", () => {
   );
 
   test(
-    "asks before a link of another customer takes over, and names both",
+    "requests confirmation before a link of another customer takes over, and names both",
     async () => {
       const visit = await Visit.begin();
       const { page } = visit;
