@@ -77,6 +77,8 @@ export async function callEndpoints(nf: Ninefold): Promise<void> {
   expect((await endpoints.test(id)).message_id).toMatch(/^msg_/);
   expect((await endpoints.get(id)).counts).toEqual({ waiting: 1, delivered_24h: 0, failed_24h: 0 });
 
+  expect(await endpoints.recover(id, { since: 0, dry_run: true })).toEqual({ matched: 0 });
+
   const message = { event_type: "invoice.paid", payload: { n: 1 }, message_id: "m-1" };
   expect((await messages.send(message)).deliveries.map(({ endpoint_id }) => endpoint_id)).toEqual([id]);
   expect((await messages.sendMany([message])).messages[0]?.deduplicated).toBe(true);

@@ -65,6 +65,7 @@ export const WRITING_TOOLS = {
   deliveries_schedule: "relay.schedule",
   deliveries_resend: "relay.resend",
   deliveries_resend_many: "relay.resends.start",
+  endpoints_recover: "relay.endpoints.recover",
   messages_resend: "relay.messages.resend",
   schedules_create: "relay.schedules.create",
   schedules_update: "relay.schedules.update",

@@ -15,7 +15,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { declareDeliveryCounts } from "./deliveries/counts.ts";
 import { SCANNED_ROWS_MAX } from "./deliveries/listing.ts";
-import { relayRoutes, resendRoutes, secretRoutes } from "./deliveries/routes.ts";
+import { recoverRoute, relayRoutes, resendRoutes, secretRoutes } from "./deliveries/routes.ts";
 import { type SigningKeys, WebhookSender } from "./deliveries/sender.ts";
 import { RelayService } from "./deliveries/service.ts";
 import { type RelayStore, relayStore } from "./deliveries/store.ts";
@@ -27,6 +27,7 @@ import type { MessageOwner } from "./messages/messages.ts";
 import { createPortal } from "./portal/index.ts";
 import type { PortalPorts } from "./portal/links.ts";
 import { BulkResends } from "./resends/bulk-resends.ts";
+import { Recoveries } from "./resends/recoveries.ts";
 import { type ResendStore, resendStore } from "./resends/store.ts";
 import { scheduleRoutes } from "./schedules/routes.ts";
 import { ScheduleRuns } from "./schedules/runs.ts";
@@ -103,6 +104,16 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   });
   const portal = createPortal(kernel, ports.portal, { ...endpoints, relays: service });
   const bulk = new BulkResends({ ...kernel, ...ports, resends, service, stopped, refs });
+  const recoveries = new Recoveries({
+    ...kernel,
+    ...ports,
+    resends,
+    service,
+    messages: endpoints.messages,
+    messageRows: endpoints.messageRows,
+    registry: endpoints.registry,
+    stopped,
+  });
   const scheduleRows = scheduleStore(kernel.db);
   const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: scheduleRows, service, messages, stopped });
   const schedules = new Schedules({ ...kernel, ...ports, schedules: scheduleRows, runs, policy });
@@ -144,6 +155,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     routes: (api: Api) => [
       relayRoutes(api, service),
       resendRoutes(api, service, bulk),
+      recoverRoute(api, recoveries),
       ...scheduleRoutes(api, schedules),
       secretRoutes(api, new ProjectSecrets(secrets)),
       ...endpoints.routes(api),

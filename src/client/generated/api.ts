@@ -3000,6 +3000,35 @@ export interface RelayEndpoint extends RelayEndpointItem {
   counts: { waiting: number; delivered_24h: number; failed_24h: number };
 }
 
+/** The body of `POST /v1/relay/endpoints/{endpoint_id}/recover`. */
+export interface RelayRecoverBody {
+  /** Earliest time at which the messages were accepted, in epoch milliseconds. */
+  since: number;
+  /** Time before which the messages were accepted, in epoch milliseconds. Default: now. */
+  until?: number | undefined;
+  /** Maximum number sent per second. */
+  per_second?: number | undefined;
+  /** If true, returns only the number of matches. */
+  dry_run?: boolean | undefined;
+}
+
+/** The response of `POST /v1/relay/endpoints/{endpoint_id}/recover`. */
+export interface RelayResendMatched {
+  /** Number of deliveries that match, at most 10,000. */
+  matched: number;
+  /** Present when more deliveries match. */
+  more?: true;
+}
+
+/** The response of `POST /v1/relay/endpoints/{endpoint_id}/recover`. */
+export interface RelayResendStarted {
+  resend_id: string;
+  /** Number of deliveries that match, at most 10,000. */
+  matched: number;
+  /** Present when more deliveries match. */
+  more?: true;
+}
+
 /** The body of `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate`. */
 export interface RelaySecretRotateBody {
   /** Time for which deliveries are also signed with the old secret, in hours. */
@@ -3393,6 +3422,8 @@ export interface Relay extends RelayItem {
 /** The response of `GET /v1/relay/resends/{resend_id}`. */
 export interface RelayResend {
   resend_id: string;
+  /** Present when it sends an endpoint the messages that it missed. */
+  kind?: "recover";
   status: "running" | "done" | "cancelled";
   /** Number of deliveries that match, at most 10,000. */
   matched: number;
@@ -3435,23 +3466,6 @@ export interface RelayResendBody {
   per_second?: number | undefined;
   /** If true, returns only the number of matches. */
   dry_run?: boolean | undefined;
-}
-
-/** The response of `POST /v1/relay/resend`. */
-export interface RelayResendMatched {
-  /** Number of deliveries that match, at most 10,000. */
-  matched: number;
-  /** Present when more deliveries match. */
-  more?: true;
-}
-
-/** The response of `POST /v1/relay/resend`. */
-export interface RelayResendStarted {
-  resend_id: string;
-  /** Number of deliveries that match, at most 10,000. */
-  matched: number;
-  /** Present when more deliveries match. */
-  more?: true;
 }
 
 /** The body of `POST /v1/relay`. */
@@ -4572,6 +4586,11 @@ export const OPERATIONS = {
     }
   >,
   "relay.endpoints.read": "GET /v1/relay/endpoints/{endpoint_id}" as Route<RelayEndpoint, "endpoint_id">,
+  "relay.endpoints.recover": "POST /v1/relay/endpoints/{endpoint_id}/recover" as Route<
+    RelayResendMatched | RelayResendStarted,
+    "endpoint_id",
+    RelayRecoverBody
+  >,
   "relay.endpoints.secret.rotate": "POST /v1/relay/endpoints/{endpoint_id}/secret/rotate" as Route<
     RelaySecretRotated,
     "endpoint_id",

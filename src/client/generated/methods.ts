@@ -55,6 +55,7 @@ import type {
   RelayMessageBody,
   RelayMessageResendBody,
   RelayMessagesBody,
+  RelayRecoverBody,
   RelayResendBody,
   RelaySecretRotateBody,
   ReleaseBody,
@@ -915,6 +916,19 @@ export class RelayEndpoints extends Methods {
     options: RequestOptions = {},
   ): ListOf<"relay.endpoints.list", "endpoints"> {
     return this.api.list("relay.endpoints.list", "endpoints", { query }, options);
+  }
+
+  /**
+   * Send an endpoint the messages that it missed. Sends every message of a time that matches the endpoint
+   * now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first,
+   * each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.
+   */
+  recover(
+    endpointId: string,
+    body: RelayRecoverBody,
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.recover"> {
+    return this.api.call("relay.endpoints.recover", { params: { endpoint_id: endpointId }, body }, options);
   }
 
   /**

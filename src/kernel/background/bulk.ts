@@ -130,16 +130,23 @@ export interface Matching {
   readonly through: number;
 }
 
+/** Why a run cannot continue, by what it says. */
+const ENDS = {
+  "no-credits": "the account has no credits left",
+  disabled: "the endpoint is disabled or deleted",
+} as const;
+export type BulkEnd = keyof typeof ENDS;
+
 /** A kind of run, implemented by an area. */
 export interface BulkKind<Row extends BulkRow> {
   /** Name of the job. */
   readonly job: string;
   /** The row of a job; null if nothing is left to do. */
   find(job: Pick<Job, "key" | "payload">): Row | null;
-  /** The items after a reference, ascending. */
+  /** The items after a reference, ascending, at most `limit`; none after the last one. */
   look(row: Row, after: number, limit: number): readonly Candidate[];
   /** Sends one, and charges for it. */
-  sendOne(tx: Tx, row: Row, ref: number): "sent" | "skipped" | "no-credits";
+  sendOne(tx: Tx, row: Row, ref: number): "sent" | "skipped" | BulkEnd;
   /** Updates the row of a run that continues. */
   update(tx: Tx, row: Row): void;
   /** Updates the row when all items are done. */
@@ -168,7 +175,7 @@ export async function countMatching(
       matched += 1;
       through = ref;
     }
-    return found.length === EXAMINED_MAX;
+    return found.length > 0;
   };
   await removeInSlices(slice, () => false);
   return { matched, through, ...(more ? { more } : {}) };
@@ -233,7 +240,7 @@ export class Bulk<Row extends BulkRow> {
       if (refs.length === per_second || ref === through_ref)
         return { refs, after: ref, isLast: ref === through_ref };
     }
-    const isLast = looked.length < EXAMINED_MAX;
+    const isLast = looked.length === 0;
     return { refs, after: isLast ? through_ref : (looked.at(-1)?.ref ?? through_ref), isLast };
   }
 
@@ -244,11 +251,11 @@ export class Bulk<Row extends BulkRow> {
     let { resent } = row;
     for (const ref of turn.refs) {
       const outcome = this.kind.sendOne(tx, row, ref);
-      if (outcome === "no-credits") {
-        this.cancel(tx, { ...row, resent, after_ref: ref - 1 }, "the account has no credits left");
+      if (outcome === "sent") resent += 1;
+      else if (outcome !== "skipped") {
+        this.cancel(tx, { ...row, resent, after_ref: ref - 1 }, ENDS[outcome]);
         return;
       }
-      if (outcome === "sent") resent += 1;
     }
     const next = { ...row, resent, after_ref: turn.after };
     if (turn.isLast) this.kind.walked(tx, next);

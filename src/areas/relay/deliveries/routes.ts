@@ -3,6 +3,7 @@ import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { ProjectSecrets } from "../endpoints/secrets.ts";
 import type { BulkResends } from "../resends/bulk-resends.ts";
+import type { Recoveries } from "../resends/recoveries.ts";
 import { reservedHeaderWarnings } from "./reserved-headers.ts";
 import {
   Relay,
@@ -12,6 +13,8 @@ import {
   RelayPage,
   RelayParams,
   RelayQuery,
+  RelayRecoverBody,
+  RelayRecoverParams,
   RelayResend,
   RelayResendBody,
   RelayResendMatched,
@@ -194,6 +197,31 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
         },
         params: RelayResendParams,
         response: RelayResend,
+      },
+    );
+}
+
+/** The route that sends an endpoint what it missed. */
+export function recoverRoute(api: Api, recoveries: Recoveries) {
+  return new Routes({ tags: ["Relay"] })
+    .use(api)
+    .post(
+      "/v1/relay/endpoints/:endpoint_id/recover",
+      ({ call, params, body }) => call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
+      {
+        op: {
+          name: "relay.endpoints.recover",
+          audit: "yes",
+          access: "relay:write",
+          summary: "Send an endpoint the messages that it missed",
+          description:
+            "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.",
+          example: { since: 1_795_232_116_928 },
+          errors: ["not_found", "conflict"],
+        },
+        params: RelayRecoverParams,
+        body: RelayRecoverBody,
+        response: { 202: RelayResendStarted, 200: RelayResendMatched },
       },
     );
 }

@@ -457,12 +457,41 @@ const ResendId = Type.String({ examples: ["rsn_01a1fc2c30c071d9bf080e3cb4a7b202"
 export const RelayResendStarted = named("RelayResendStarted", { resend_id: ResendId, ...Matched });
 export type RelayResendStarted = Static<typeof RelayResendStarted>;
 
+/** Body of the recovery of an endpoint. */
+export const RelayRecoverBody = named("RelayRecoverBody", {
+  since: Type.Integer({
+    minimum: 0,
+    errorMessage: "must be a time in epoch milliseconds",
+    description: "Earliest time at which the messages were accepted, in epoch milliseconds.",
+    examples: [1_795_232_116_928],
+  }),
+  until: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      errorMessage: "must be a time in epoch milliseconds",
+      description: "Time before which the messages were accepted, in epoch milliseconds. Default: now.",
+      examples: [],
+    }),
+  ),
+  ...BULK_TERMS,
+});
+export type RelayRecoverBody = Static<typeof RelayRecoverBody>;
+
+/** Path of the recovery of an endpoint. */
+export const RelayRecoverParams = Type.Object({ endpoint_id: Type.String({ maxLength: 64 }) });
+
 /** Path of a bulk resend. */
 export const RelayResendParams = Type.Object({ resend_id: Type.String({ maxLength: 64 }) });
 
 /** The progress of a bulk resend. */
 export const RelayResend = named("RelayResend", {
   resend_id: ResendId,
+  kind: Type.Optional(
+    Type.Literal("recover", {
+      description: "Present when it sends an endpoint the messages that it missed.",
+      examples: [],
+    }),
+  ),
   status: oneOf(BULK_STATUSES, {}),
   ...Matched,
   resent: Type.Integer({ description: "Number of deliveries resent.", examples: [42] }),

@@ -93,6 +93,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
     events,
     messages,
     messageRows,
+    registry,
     endpoints,
     routes: (api: Api) =>
       [endpointRoutes(api, endpoints), messageRoutes(api, messages, requests, resends)] as const,

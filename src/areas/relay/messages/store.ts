@@ -100,6 +100,10 @@ export function messageStore(db: Database) {
     findByDeduplication: db.one<MessageRow, [projectRef: number, id: string]>(
       `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND deduplication_id = ? ORDER BY ref DESC LIMIT 1`,
     ),
+    /** The messages of a project after a reference, oldest first. */
+    after: db.all<MessageRow, [projectRef: number, after: number, limit: number]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND ref > ? ORDER BY ref LIMIT ?`,
+    ),
     page: db.all<MessageItem, [projectRef: number, before: number, limit: number]>(
       `SELECT ${ITEM} FROM relay_messages WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
     ),

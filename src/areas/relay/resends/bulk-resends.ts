@@ -191,6 +191,7 @@ function resendView(row: ResendRow): RelayResend {
   const { resend_id, resent, created_at, finished_at } = row;
   return {
     resend_id,
+    ...("recover" in JSON.parse(row.filters) ? { kind: "recover" as const } : {}),
     ...runView(row),
     resent,
     skipped: skippedOf(row),

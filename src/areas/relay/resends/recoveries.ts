@@ -1,0 +1,224 @@
+import {
+  assertBelowRunLimit,
+  Bulk,
+  type Candidate,
+  countMatching,
+  isRunning,
+  type Matching,
+  newRun,
+  PER_SECOND,
+  RUNS_STORED_MAX,
+} from "../../../kernel/background/bulk.ts";
+import { prefixedId } from "../../../kernel/data/uuid.ts";
+import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import {
+  RELAY_STATUSES,
+  type RelayRecoverBody,
+  type RelayResendMatched,
+  type RelayResendStarted,
+} from "../deliveries/schema.ts";
+import type { RelayService } from "../deliveries/service.ts";
+import { RELAY_RETENTION_MS } from "../domain.ts";
+import type { Endpoint, EndpointRegistry } from "../endpoints/registry.ts";
+import { LIVE } from "../endpoints/store.ts";
+import { isEnabled, type Messages, parsedOnce } from "../messages/messages.ts";
+import type { MessageRow, MessageStore } from "../messages/store.ts";
+import type { ResendRow, ResendStore } from "./store.ts";
+
+/** The job of a recovery, which sends some messages in each run. */
+const RECOVERIES = "relay.recoveries";
+/** The operation that credits are charged for, per delivery. */
+const CHARGED_AS = "relay.resend";
+/** Deliveries, and characters of payloads, that are looked at in one step: a few milliseconds. */
+const LOOKED_DELIVERIES_MAX = 2_000;
+const LOOKED_LENGTH_MAX = 256 * 1024;
+
+/** What a run recovers, as it is stored. */
+export interface RecoveryFilters {
+  /** Reference of the endpoint. */
+  readonly recover: number;
+  /** Epoch milliseconds: times of messages, from the first to before the second. */
+  readonly since: number;
+  readonly until: number;
+}
+
+interface RecoverRequest {
+  readonly endpoint: Endpoint;
+  readonly filters: RecoveryFilters;
+}
+
+/** Sends endpoints the messages that they have missed: while they were disabled, before they were created, or by a failure. */
+export class Recoveries {
+  private readonly bulk: Bulk<ResendRow>;
+
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids"> & {
+      readonly resends: ResendStore;
+      readonly service: RelayService;
+      readonly messages: Messages;
+      readonly messageRows: MessageStore;
+      readonly registry: EndpointRegistry;
+      readonly stopped: StoppedProjects;
+      readonly charger: Charger;
+      readonly accounts: { account(accountRef: number): CallerAccount };
+    },
+  ) {
+    this.bulk = new Bulk(deps, {
+      job: RECOVERIES,
+      find: ({ key, payload }) => {
+        const { projectRef } = payload as { projectRef: number };
+        return deps.stopped.has(projectRef) ? null : deps.resends.find(projectRef, key);
+      },
+      look: ({ projectRef, filters }, after, limit) =>
+        this.candidates(projectRef, JSON.parse(filters) as RecoveryFilters, after, limit),
+      sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
+      update: (tx, row) => deps.resends.update(tx, row),
+      walked: (tx, row) => this.bulk.complete(tx, row),
+    });
+  }
+
+  /**
+   * Starts a recovery, or counts what it would send. The count runs in slices, without holding up other requests.
+   * @throws ApiError, from its parts: `not_found`; `validation_error` for an empty time; `conflict` while the endpoint is paused or
+   * disabled, while it is being recovered, and when too many runs are running
+   */
+  start(
+    { account, project }: Caller,
+    endpointId: string,
+    body: RelayRecoverBody,
+  ): AcrossNetwork<
+    RecoverRequest,
+    Matching,
+    Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>
+  > {
+    const { since, per_second = PER_SECOND, dry_run = false } = body;
+    return {
+      claim: (tx) => {
+        // Those of this millisecond are included.
+        const { until = tx.now + 1 } = body;
+        if (until <= since) throw invalidField("until", "must be later than since");
+        const endpoint = this.find(project.ref, endpointId);
+        if (!dry_run) this.assertStartable(project.ref, endpoint);
+        return { endpoint, filters: { recover: endpoint.row.ref, since, until } };
+      },
+      outside: ({ filters }) =>
+        countMatching((after, limit) => this.candidates(project.ref, filters, after, limit)),
+      settle: (tx, { endpoint, filters }, matching) => {
+        const { through, ...matched } = matching;
+        if (dry_run) {
+          tx.audit(null);
+          return reply(200, matched);
+        }
+        this.assertStartable(project.ref, this.find(project.ref, endpointId));
+        const row: ResendRow = {
+          ...newRun(tx.now, filters, per_second, matching),
+          resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
+          accountRef: account.ref,
+          projectRef: project.ref,
+        };
+        this.deps.resends.insert(tx, row);
+        this.deps.resends.removeExcess(tx, project.ref, RUNS_STORED_MAX);
+        if (isRunning(row)) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
+        const { endpoint_id } = endpoint.row;
+        const after = { ...matched, per_second, endpoint_id, since, until: filters.until };
+        const target = { type: "resend", id: row.resend_id };
+        tx.audit({ summary: "Recovery of missed messages started", target, before: null, after });
+        return reply(202, { resend_id: row.resend_id, ...matched });
+      },
+    };
+  }
+
+  /** Messages after a reference, oldest first; none after the end of the time. */
+  private candidates(
+    projectRef: number,
+    { recover, since, until }: RecoveryFilters,
+    after: number,
+    limit: number,
+  ): Candidate[] {
+    const endpoint = this.deps.registry.get(recover);
+    const found: Candidate[] = [];
+    let deliveries = 0;
+    let length = 0;
+    for (const row of this.deps.messageRows.after(projectRef, after, limit)) {
+      if (row.created_at >= until) break;
+      // Deliveries are stored for so long: of an older message nobody knows whether it was delivered.
+      const from = Math.max(since, this.deps.clock.now() - RELAY_RETENTION_MS);
+      const isInTime = row.created_at >= from && row.has_payload === 1;
+      if (isInTime) deliveries += row.deliveries;
+      const read = (): string => {
+        const text = this.deps.messageRows.content(row.ref)?.payload ?? "null";
+        length += text.length;
+        return text;
+      };
+      // A run ends with the next message when its endpoint is disabled or deleted: it does not count as done.
+      const isMissed = () =>
+        endpoint === null || (this.missedBy(endpoint, row) !== null && accepts(endpoint, row, read));
+      found.push({ ref: row.ref, matches: isInTime && isMissed() ? 1 : 0 });
+      if (deliveries >= LOOKED_DELIVERIES_MAX || length >= LOOKED_LENGTH_MAX) break;
+    }
+    return found;
+  }
+
+  /** The failed delivery of a message to an endpoint, `none` if there is no delivery; null if it needs none. */
+  private missedBy(
+    { row: { ref } }: Endpoint,
+    message: MessageRow,
+  ): { readonly failed: number } | "none" | null {
+    const delivery = this.deps.messages.deliveriesOf(message).find(({ endpointRef }) => endpointRef === ref);
+    if (delivery === undefined) return "none";
+    return RELAY_STATUSES[delivery.status - 1] === "failed" ? { failed: delivery.ref } : null;
+  }
+
+  private sendOne(tx: Tx, row: ResendRow, ref: number): "sent" | "skipped" | "no-credits" | "disabled" {
+    const { service, messages, messageRows, charger, accounts, registry } = this.deps;
+    const { recover } = JSON.parse(row.filters) as RecoveryFilters;
+    const endpoint = registry.get(recover);
+    if (!isEnabled(endpoint)) return "disabled";
+    const message = messageRows.find(ref);
+    const missed = message === null || message.has_payload === 0 ? null : this.missedBy(endpoint, message);
+    // Sent by another request, or deleted, in the meantime.
+    if (message === null || missed === null) return "skipped";
+    const failed = missed === "none" ? null : service.resendable(missed.failed);
+    if (missed !== "none" && failed === null) return "skipped";
+    const rejection = rejectionBy(() => charger.charge(tx, accounts.account(row.accountRef), CHARGED_AS, 1));
+    if (rejection !== null) return "no-credits";
+    if (failed !== null) service.restart(tx, failed);
+    else messages.deliver(tx, row, message, endpoint);
+    return "sent";
+  }
+
+  private assertStartable(projectRef: number, { row, health }: Endpoint): void {
+    if (health.state !== LIVE)
+      throw new ApiError("conflict", "This endpoint is paused or disabled: set its state to live first.");
+    assertBelowRunLimit(this.deps.resends.running(projectRef), "resends of this project");
+    const runs = this.deps.resends.filtersOfRunning(projectRef);
+    if (runs.some(({ filters }) => (JSON.parse(filters) as Partial<RecoveryFilters>).recover === row.ref))
+      throw new ApiError(
+        "conflict",
+        "This endpoint is being recovered. Wait until that is finished, or stop it.",
+      );
+  }
+
+  private find(projectRef: number, endpointId: string): Endpoint {
+    const all = this.deps.registry.ofProject(projectRef);
+    const found = all.find(({ row }) => row.endpoint_id === endpointId);
+    if (found !== undefined) return found;
+    throw new ApiError("not_found", "There is no endpoint with this endpoint_id in this project.");
+  }
+}
+
+/** `read`: the text of the payload, which only filters need. */
+function accepts(endpoint: Endpoint, row: MessageRow, read: () => string): boolean {
+  return endpoint.accepts({
+    type: row.event_type,
+    channels: row.channels === null ? [] : (JSON.parse(row.channels) as string[]),
+    ownerId: row.owner_id,
+    value: () => parsedOnce(read())(),
+  });
+}
