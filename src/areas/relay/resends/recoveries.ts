@@ -102,7 +102,8 @@ export class Recoveries {
       claim: (tx) => {
         // Those of this millisecond are included.
         const { until = tx.now + 1 } = body;
-        if (until <= since) throw invalidField("until", "must be later than since");
+        if (body.until !== undefined && until <= since)
+          throw invalidField("until", "must be later than since");
         const endpoint = this.find(project.ref, endpointId);
         if (!dry_run) this.assertStartable(project.ref, endpoint);
         return { endpoint, filters: { recover: endpoint.row.ref, since, until } };
