@@ -216,7 +216,7 @@ export function recoverRoute(api: Api, recoveries: Recoveries) {
           summary: "Send an endpoint the messages that it missed",
           description:
             "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.",
-          example: { since: 1_795_232_116_928 },
+          example: { since: 1_795_232_116_928, dry_run: true },
           errors: ["not_found", "conflict"],
         },
         params: RelayRecoverParams,
