@@ -1,6 +1,5 @@
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";
-import { isatty } from "node:tty";
 import { version } from "../../package.json" with { type: "json" };
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
@@ -113,7 +112,7 @@ function stopSignal(withStdin: boolean, onHangup: () => void): Promise<void> {
     process.on("SIGINT", () => resolve());
     process.on("SIGHUP", () => {
       // The terminal was closed.
-      if (isatty(STDOUT)) resolve();
+      if (process.getBuiltinModule("node:tty").isatty(STDOUT)) resolve();
       else onHangup();
     });
   });

@@ -17,7 +17,8 @@ let account: AccountClient;
 /** Paths by operation; `public` ones are read without a key. */
 const paths: Record<string, string> = {};
 beforeAll(async () => {
-  server = await startTestServer({ parts: { idleTimeoutSeconds: READER_IDLE_SECONDS } });
+  server = await startTestServer();
+  server.server.app.http.deps.outgoing.readerIdleSeconds = READER_IDLE_SECONDS;
   account = await server.account({ tier: "scale" });
   await account.post("/v1/witness/sys/init", {});
   for (let at = 0; at < LOGS; at += 1)

@@ -94,15 +94,15 @@ describe.each(PROXIES)("behind %s with the configuration of the page", (_name, s
       const { id, ingest_url } = made as { id: string; ingest_url: string };
       expect(ingest_url).toBe(`${url}/v1/in/${id}`);
       for (const target of [ingest_url, `${url}/v1/catch/${id}`, `${ingest_url}/below?a=1`]) {
-        for (const [bytes, status] of [
-          [2, "accepted"],
-          [MIB, "accepted"],
-          [MIB + 1, "too_large"],
-          [8 * MIB, "too_large"],
+        for (const [bytes, code, status] of [
+          [2, 200, "accepted"],
+          [MIB, 200, "accepted"],
+          [MIB + 1, 413, "too_large"],
+          [8 * MIB, 413, "too_large"],
         ] as const) {
           const response = await fetch(target, { method: "POST", body: "x".repeat(bytes), tls });
           const { status: result } = (await response.json()) as { status: string };
-          expect([target, bytes, response.status, result]).toEqual([target, bytes, 200, status]);
+          expect([target, bytes, response.status, result]).toEqual([target, bytes, code, status]);
         }
       }
       const page = (await (await ask(`/v1/catch/${id}/events`)).json()) as { events: { id: string }[] };

@@ -1,5 +1,3 @@
-import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from "node:zlib";
-
 /** Largest body after decoding: as large as a body without a coding may be, so that reading either takes the same time. */
 export const DECODED_BYTES_MAX = 1024 * 1024;
 /** Codings that one body may have: more than one is rare, and each takes some milliseconds. */
@@ -16,12 +14,22 @@ type Decoder = (body: Uint8Array, limit: { readonly maxOutputLength: number }) =
 
 /** Decoders of the registered codings (RFC 9110, section 8.4.1, RFC 7932, RFC 8878). */
 const DECODERS: Readonly<Record<string, Decoder>> = {
-  gzip: gunzipSync,
-  "x-gzip": gunzipSync,
-  deflate: (body, limit) => (hasZlibHeader(body) ? inflateSync(body, limit) : inflateRawSync(body, limit)),
-  br: brotliDecompressSync,
-  zstd: zstdDecompressSync,
+  gzip: gunzip,
+  "x-gzip": gunzip,
+  deflate: (body, limit) =>
+    hasZlibHeader(body) ? zlib().inflateSync(body, limit) : zlib().inflateRawSync(body, limit),
+  br: (body, limit) => zlib().brotliDecompressSync(body, limit),
+  zstd: (body, limit) => zlib().zstdDecompressSync(body, limit),
 };
+
+function gunzip(body: Uint8Array, limit: { readonly maxOutputLength: number }): Uint8Array {
+  return zlib().gunzipSync(body, limit);
+}
+
+/** Loaded at the first coded body: a start needs none. */
+function zlib(): typeof import("node:zlib") {
+  return process.getBuiltinModule("node:zlib");
+}
 
 /** What some senders write that is no coding. */
 const NO_CODINGS: ReadonlySet<string> = new Set(["", "identity", "none", "utf-8"]);

@@ -24,7 +24,7 @@ import {
   repeatedHeader,
 } from "./requests/request-target.ts";
 import { inputChecks } from "./requests/validate.ts";
-import { OutgoingBodies, READER_IDLE_SECONDS } from "./responses/outgoing-bodies.ts";
+import { OutgoingBodies } from "./responses/outgoing-bodies.ts";
 import type { RenderedResponse } from "./responses/response.ts";
 
 /** Where and how to listen. */
@@ -225,7 +225,6 @@ export class Http {
           ? {}
           : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
       });
-      this.deps.outgoing.readerIdleSeconds = Math.min(READER_IDLE_SECONDS, idleTimeoutSeconds);
       this.server = this.contained?.carrying(server) ?? server;
       this.connections = new ConnectionLimit(server.port ?? port, this.deps.log);
       this.connections.start();

@@ -2,7 +2,7 @@ import type { RequestOrigin } from "../../audit/trail.ts";
 import { slices } from "../../background/time-slices.ts";
 import { ApiError, errorText, rejectionBy } from "../../errors.ts";
 import { type Affected, ANYONE, NOBODY, type Tx } from "../../storage/tx.ts";
-import { monotonicMs } from "../../time/clock.ts";
+import { type Cancel, monotonicMs, realTimeout } from "../../time/clock.ts";
 import { networkOf } from "../access/addresses.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "../access/caller.ts";
 import { keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "../access/guard.ts";
@@ -174,9 +174,9 @@ export class OpenCall implements Warnings {
     this.outgoing.grow(bytes);
   }
 
-  /** Closes the connection if its reader takes nothing for some time from now on. */
-  awaitReader(): void {
-    this.setIdleTimeout(this.deps.outgoing.readerIdleSeconds);
+  /** Runs `onIdle` if its reader takes nothing for some time from now on. The result cancels that. */
+  awaitReader(onIdle: () => void): Cancel {
+    return realTimeout(this.deps.outgoing.readerIdleSeconds * 1_000, onIdle);
   }
 
   /** Counts the bytes of its response no longer. */

@@ -1,5 +1,6 @@
 import { slices, type TimeSlices } from "../../background/time-slices.ts";
 import { rejectionBy } from "../../errors.ts";
+import type { Cancel } from "../../time/clock.ts";
 import { PIECE_BYTES, type READER_IDLE_SECONDS } from "./outgoing-bodies.ts";
 
 /** A body that is made, or handed over, while it is sent. */
@@ -18,8 +19,8 @@ export interface StreamedCall {
   readonly request: Request;
   /** What a piece that was just made must wait for; null: nothing. */
   readonly confirmation: Promise<void> | null;
-  /** Closes the connection if its reader takes nothing for some time from now on. */
-  awaitReader(): void;
+  /** Runs `onIdle` if its reader takes nothing for some time from now on. The result cancels that. */
+  awaitReader(onIdle: () => void): Cancel;
   /** @throws ApiError when its caller's responses hold too much. */
   holdForResponse(bytes: number): void;
   releaseResponse(): void;
@@ -84,7 +85,9 @@ export function pieceStream(
   timeSlices: Pick<TimeSlices, "isOver" | "next"> = slices,
 ): ReadableStream<Uint8Array> {
   let hasEnded = false;
+  let cancelIdle: Cancel = () => undefined;
   const end = (): void => {
+    cancelIdle();
     if (hasEnded) return;
     hasEnded = true;
     source.end();
@@ -95,14 +98,20 @@ export function pieceStream(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        cancelIdle();
         try {
           if (timeSlices.isOver) await timeSlices.next();
           const piece = hasEnded ? null : source.next();
           await call.confirmation;
-          // Counts from now on: what is sent does not extend it by itself.
-          if (!hasEnded) call.awaitReader();
-          if (piece !== null)
+          if (piece !== null) {
+            // The runtime's own timer for idle connections does not always end one whose reader takes nothing.
+            if (!hasEnded)
+              cancelIdle = call.awaitReader(() => {
+                controller.error(new Error("the reader takes nothing"));
+                end();
+              });
             return controller.enqueue(typeof piece === "string" ? UTF8.encode(piece) : piece);
+          }
           controller.close();
         } catch (error) {
           controller.error(error);

@@ -13,7 +13,7 @@ test("other requests run between the pieces of a text, however fast its reader i
   const call = {
     request,
     confirmation: null,
-    awaitReader: () => {},
+    awaitReader: () => () => {},
     holdForResponse: () => {},
     releaseResponse: () => {
       released += 1;
