@@ -293,6 +293,46 @@ test(
 );
 
 test(
+  "replays what an endpoint missed, with a count before and the progress after",
+  async () => {
+    sink.answersBy(() => 200);
+    const endpoint = { url: sink.url("/missing"), event_types: ["missing.sent"], state: "paused" };
+    for (let sent = 0; sent < 3; sent += 1)
+      await server.operator.post("/v1/relay/messages", { event_type: "missing.sent", payload: { sent } });
+    const { body } = await server.operator.post("/v1/relay/endpoints", endpoint);
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go(`relay/endpoints/${body["endpoint_id"]}`);
+    const inspector = page.locator(".inspector");
+    const dialog = page.locator("dialog");
+    await inspector.getByRole("button", { name: "Replay missing…" }).click();
+    await dialog.getByText("Enable the endpoint first").waitFor();
+    await page.keyboard.press("Escape");
+    await inspector.getByRole("button", { name: "Enable" }).click();
+    await inspector.getByRole("button", { name: "Pause" }).waitFor();
+    await inspector.getByRole("button", { name: "Replay missing…" }).click();
+    await dialog.getByText("3 messages missing").waitFor();
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
+    const since = await dialog.getByLabel("Since").inputValue();
+    await dialog.getByLabel("Until").fill(since);
+    await dialog.getByText("must be later than since").waitFor();
+    await eventually(async () =>
+      expect(await dialog.getByRole("button", { name: "Replay", exact: true }).isDisabled()).toBe(true),
+    );
+    await dialog.getByLabel("Until").fill("");
+    await dialog.getByLabel("Rate").selectOption("50");
+    await dialog.getByRole("button", { name: "Replay 3 messages" }).click();
+    await page.getByText("Replay finished: 3 of 3 sent").waitFor();
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
+    await page.getByRole("button", { name: "Close progress" }).click();
+    await inspector.getByRole("button", { name: "Replay missing…" }).click();
+    await dialog.getByText("0 messages missing").waitFor();
+    await visit.context.close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "edits every field of an endpoint and does not send masked headers back",
   async () => {
     sink.answersBy(() => 200);

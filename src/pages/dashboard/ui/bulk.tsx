@@ -8,7 +8,8 @@ import type { Column } from "./table.tsx";
 
 /** Most items that a request names by their ids. */
 const IDS_MAX = 200;
-const RATES = ["1", "10", "50", "100"].map((rate) => [rate, `${rate}/s`] as const);
+/** Rates of a run, as options of a field. */
+export const RATES = ["1", "10", "50", "100"].map((rate) => [rate, `${rate}/s`] as const);
 const POLL_MS = 1_000;
 
 /** Selected rows. `all`: everything that matches the filters, beyond the rows of the page. */
@@ -67,21 +68,25 @@ interface Progress {
   readonly error: string | null;
 }
 
-interface BulkProps {
+interface RunProps {
   /** `Resend` or `Replay`. */
   readonly verb: string;
+  readonly scope: string;
+  readonly read: (id: string, signal: AbortSignal) => Promise<Progress>;
+  readonly stop: (id: string) => Promise<unknown>;
+  /** Called after each look at the run. */
+  readonly onDone: () => void;
+}
+
+interface BulkProps extends RunProps {
   readonly one: string;
   readonly many?: string;
-  readonly scope: string;
   readonly selection: readonly [Selection, (next: Selection) => void];
   /** Number of items that match the filters; null if they cannot be selected. */
   readonly matching: { readonly matched: number; readonly more?: boolean } | null;
   /** What the reader should know before the start. */
   readonly note?: string;
   readonly start: (selection: Selection, per_second: number) => Promise<string>;
-  readonly read: (id: string, signal: AbortSignal) => Promise<Progress>;
-  readonly stop: (id: string) => Promise<unknown>;
-  readonly onDone: () => void;
 }
 
 /** The selection with its action, and the progress of the run that it started. */
@@ -128,7 +133,8 @@ export function BulkRun(props: BulkProps) {
   );
 }
 
-function Running({ id, verb, scope, read, stop, onDone }: BulkProps & { id: string }) {
+/** The progress of a run, which can be stopped. */
+export function Running({ id, verb, scope, read, stop, onDone }: RunProps & { id: string }) {
   const run = useResource(`run ${id}`, [], (signal) => read(id, signal));
   const { data, failure } = run;
   const isRunning = data?.status === "running";

@@ -11,6 +11,7 @@ import { Facts, Panel } from "../../ui/page.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
 import { DateTime } from "../../ui/time.tsx";
 import { EditEndpoint, RotateSecret } from "./endpoint-form.tsx";
+import { ReplayMissing, ReplayProgress } from "./replay-missing.tsx";
 
 /** An endpoint's state in one word. An active endpoint with an open circuit breaker receives nothing. */
 export function stateOf({ state, health }: RelayEndpointItem): { state: string; tone: Tone } {
@@ -24,6 +25,7 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   const params = { endpoint_id: id };
   const endpoint = useCall("relay.endpoints.read", { params }, ["relay"]);
   const [edited, setEdited] = useState<RelayEndpoint | null>(null);
+  const [replaying, setReplaying] = useState<RelayEndpoint | null>(null);
   const [rotating, setRotating] = useState<RelayEndpoint | null>(null);
   const [deleting, setDeleting] = useState<RelayEndpoint | null>(null);
   const reload = (): void => {
@@ -63,6 +65,9 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
                 <Button scope="relay:write" disabled={one.state === "disabled"} onClick={test}>
                   Send test event
                 </Button>
+                <Button scope="relay:write" onClick={() => setReplaying(one)}>
+                  Replay missing…
+                </Button>
                 {one.owner_id === null ? null : (
                   <Button
                     scope="relay:write"
@@ -94,7 +99,9 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
           </Panel>
         )}
       </Loaded>
+      <ReplayProgress onDone={endpoint.reload} />
       {edited === null ? null : <EditEndpoint of={edited} onDone={reload} onClose={() => setEdited(null)} />}
+      {replaying === null ? null : <ReplayMissing of={replaying} onClose={() => setReplaying(null)} />}
       {rotating === null ? null : <RotateSecret of={rotating} onClose={() => setRotating(null)} />}
       {deleting === null ? null : (
         <Confirm
