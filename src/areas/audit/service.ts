@@ -1,3 +1,4 @@
+import { parseNearly } from "../../json-text.ts";
 import { isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/access/caller.ts";
@@ -193,11 +194,16 @@ function entryView(entry: StoredEntry): AuditEntry {
     },
     project_id: entry.projectId,
     target: { type: entry.targetType, id: entry.targetId },
-    before: before && JSON.parse(before),
-    after: after && JSON.parse(after),
+    before: sideOf(before),
+    after: sideOf(after),
     ...(entry.truncated ? { truncated: true } : {}),
     ip: entry.ip,
     user_agent: entry.userAgent,
     request_id: entry.requestId,
   };
+}
+
+/** One side of a change, with all digits of its numbers. */
+function sideOf(stored: string | null): AuditEntry["before"] {
+  return stored === null ? null : (parseNearly(stored) as AuditEntry["before"]);
 }

@@ -1,3 +1,4 @@
+import { isExactNumber } from "../../json-text.ts";
 import type { Fields } from "./change.ts";
 
 /** What stands in the place of a secret, whether there was one or not. */
@@ -61,7 +62,7 @@ function plainValue(name: string, value: unknown): unknown {
   if (SECRET_NAMES.has(known)) return SECRET;
   if (typeof value === "string") return plainUrl(value);
   if (Array.isArray(value)) return value.map((one) => plainValue("", one));
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || isExactNumber(value)) return value;
   // Values of headers are stored encrypted elsewhere.
   if (known === "headers") return Object.fromEntries(Object.keys(value).map((header) => [header, SECRET]));
   return plainFields(value as Fields);

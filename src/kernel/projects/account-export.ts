@@ -1,3 +1,4 @@
+import { parseNearly } from "../../json-text.ts";
 import { bytesToUuid } from "../data/uuid.ts";
 import type { Database, SqlValue } from "../storage/database.ts";
 import { isoTime } from "../time/date-time.ts";
@@ -54,7 +55,7 @@ const ROWS_PER_READ = 100;
 
 export const asUuid: Shown = (value) => (value instanceof Uint8Array ? bytesToUuid(value) : value);
 export const asFlag: Shown = (value) => value !== 0;
-export const asJson: Shown = (value) => JSON.parse(String(value));
+export const asJson: Shown = (value) => parseNearly(String(value));
 export const asBase64: Shown = (value) =>
   value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
 export const asText: Shown = (value) => (value instanceof Uint8Array ? Buffer.from(value).toString() : value);

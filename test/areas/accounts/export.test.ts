@@ -32,6 +32,15 @@ async function exported({ userId }: AccountClient): Promise<{ lines: ExportedLin
   };
 }
 
+test("numbers have their digits", async () => {
+  const account = await server.account({ tier: "pro" });
+  const body =
+    '{"cron": "@daily", "target_url": "https://example.com/", "payload": {"id": 1234567890123456789}}';
+  expect((await account.post("/v1/relay/schedules", body)).status).toBe(201);
+  const { text } = await exported(account);
+  expect(text.split("1234567890123456789").length).toBeGreaterThan(2);
+});
+
 /** Tables that no export has, each with its reason. */
 const NOT_EXPORTED: Readonly<Record<string, string>> = {
   account_counts: "in the header",

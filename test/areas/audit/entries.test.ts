@@ -57,6 +57,17 @@ describe("GET /v1/audit", () => {
   ]);
 });
 
+test("an entry has the digits of numbers that a double does not hold", async () => {
+  const account = await server.account({ tier: "pro" });
+  const payload = '{"id":1234567890123456789}';
+  const made = await account.post(
+    "/v1/relay/schedules",
+    `{"cron": "@daily", "target_url": "https://example.com/", "payload": ${payload}}`,
+  );
+  expect(made.status).toBe(201);
+  expect((await account.get("/v1/audit?limit=1")).text).toContain(`"payload":${payload}`);
+});
+
 describe("an entry", () => {
   test("contains the actor, the address and the request", async () => {
     const account = await server.account();

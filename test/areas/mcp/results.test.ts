@@ -2,6 +2,11 @@ import { expect, test } from "bun:test";
 import { dataResult, PAYLOAD_BYTES_MAX, RESPONSE_BYTES_MAX } from "../../../src/areas/mcp/results.ts";
 import { dataOf } from "./support.ts";
 
+test("numbers keep their digits", () => {
+  const { text } = dataResult('{"payload":{"id":1234567890123456789},"n":[1.0e400]}').content[0];
+  expect(text).toContain('{"payload":{"id":1234567890123456789},"n":[1.0e400]}');
+});
+
 const shown = (value: object) => dataOf(dataResult(JSON.stringify(value)).content[0].text);
 
 test("a text of the most bytes is whole, a longer one is cut and says so", () => {

@@ -1,3 +1,4 @@
+import { parseNearly } from "../../../json-text.ts";
 import { SIDE_BYTES_MAX } from "../../../kernel/audit/redaction.ts";
 import { type ErrorMeaning, registerErrors } from "../../../kernel/errors.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
@@ -219,7 +220,7 @@ export class Schedules {
 
 /** A payload that is too long for an entry of the audit log is recorded by its size and SHA-256. */
 function auditedPayload(payload: string): unknown {
-  if (payload.length <= SIDE_BYTES_MAX) return JSON.parse(payload);
+  if (payload.length <= SIDE_BYTES_MAX) return parseNearly(payload);
   return {
     bytes: Buffer.byteLength(payload),
     sha256: new Bun.CryptoHasher("sha256").update(payload).digest("hex"),
