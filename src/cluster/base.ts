@@ -266,6 +266,16 @@ async function digestOf(disk: Disk, file: number, bytes: number): Promise<string
   return hash.digest("hex");
 }
 
+/** What a response says to be a manifest and its MAC. It may come from anybody: what cannot be read has no MAC that holds. */
+function sealedManifest(body: Uint8Array): { readonly manifest: string; readonly mac: string } {
+  try {
+    const { manifest, mac } = JSON.parse(Buffer.from(body).toString("utf8"));
+    return { manifest: `${manifest}`, mac: `${mac}` };
+  } catch {
+    return { manifest: "", mac: "" };
+  }
+}
+
 /** The requests of one copy. */
 class CopyRequests {
   constructor(
@@ -283,10 +293,7 @@ class CopyRequests {
         await this.pauseWhileWanted();
         continue;
       }
-      const { manifest = "", mac = "" } = JSON.parse(Buffer.from(body).toString("utf8")) as {
-        manifest?: string;
-        mac?: string;
-      };
+      const { manifest, mac } = sealedManifest(body);
       if (!equalInConstantTime(mac, macOf(manifest, key)))
         throw new Error("the response is not that of a node with the same master key");
       return JSON.parse(manifest) as Manifest;

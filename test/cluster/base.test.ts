@@ -173,8 +173,11 @@ describe("a copy of the leader's database", () => {
   );
 
   test("is not accepted from a node with another master key", async () => {
-    const { leader } = lead(() => Response.json({ manifest: "{}", mac: "0".repeat(64) }));
-    await expect(fetched(leader)).rejects.toThrow("same master key");
+    const forged = JSON.stringify({ manifest: "{}", mac: "0".repeat(64) });
+    for (const body of [forged, "", "null", "[]", '{"manifest":1,"mac":{}}']) {
+      const { leader } = lead(() => new Response(body));
+      await expect(fetched(leader), body).rejects.toThrow("same master key");
+    }
   });
 
   test("is rejected immediately by a node that does not lead, or cannot be reached", async () => {

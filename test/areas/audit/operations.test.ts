@@ -115,6 +115,13 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
       params["message_id"] = String((await client.post("/v1/relay/messages", message)).body["message_id"]);
       await server.clock.advance(0);
     },
+    // One that was created after a message.
+    "relay.endpoints.recover": async (client, params) => {
+      await client.post("/v1/relay/messages", { event_type: "a", payload: {} });
+      await server.clock.advance(1);
+      const { body } = await client.post("/v1/relay/endpoints", { url: "http://127.0.0.1:9/" });
+      params["endpoint_id"] = String(body["endpoint_id"]);
+    },
     // A running one: it has something to send.
     "relay.resends.stop": async (client, params) => {
       await failedDelivery(client);
@@ -139,6 +146,7 @@ const BODIES: Readonly<Record<string, (client: AccountClient) => Promise<object>
     await writer.submit((tx) => fork(tx, JSON.stringify({ by: "the storage", seen: 9 })));
     return { chain_id };
   },
+  "relay.endpoints.recover": async () => ({ since: 0 }),
   "latch.force": async (client) => {
     const [held] = (await client.get("/v1/latch")).body.locks as { fencing_token: number }[];
     return { fencing_token: held?.fencing_token };

@@ -89,6 +89,7 @@ async function filled(on: TestServer): Promise<{ account: Client; args: Record<s
     deliveries_resend: { relay_id },
     deliveries_resend_many: { endpoint_id },
     messages_resend: { message_id, endpoint_id },
+    endpoints_recover: { endpoint_id, since: 0, dry_run: true },
     schedules_create: { cron: "0 4 * * *", target_url },
     schedules_update: { schedule_id, cron: "0 5 * * *" },
     schedules_run: { schedule_id },
