@@ -95,18 +95,26 @@ function pageBytesOf(path: string): number {
   return db.pageBytes;
 }
 
-/** Whether the file has pages of the last commit in its log. */
+/**
+ * Whether the file has pages of the last commit in its log. A checkpoint moves pages in the order of their numbers, so the first
+ * one says it: others can be as the commit left them because it wrote them without a change.
+ */
 function isMoved(path: string, { frames, framesBefore }: LogScan, pageBytes: number): boolean {
   using log = openFile(`${path}-wal`, "r");
   using file = openFile(path, "r");
   const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
   const page = Buffer.alloc(pageBytes);
+  let first = Number.POSITIVE_INFINITY;
+  let isFirstMoved = false;
   for (let index = framesBefore; index < frames; index += 1) {
     readWhole(log.fd, frame, LOG_HEADER_BYTES + index * frame.length);
-    const found = readWhole(file.fd, page, (frame.readUInt32BE(0) - 1) * pageBytes);
-    if (found === pageBytes && frame.subarray(FRAME_HEADER_BYTES).equals(page)) return true;
+    const number = frame.readUInt32BE(0);
+    if (number > first) continue;
+    first = number;
+    const found = readWhole(file.fd, page, (number - 1) * pageBytes);
+    isFirstMoved = found === pageBytes && frame.subarray(FRAME_HEADER_BYTES).equals(page);
   }
-  return false;
+  return isFirstMoved;
 }
 
 /**

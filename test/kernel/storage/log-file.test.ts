@@ -105,6 +105,21 @@ describe("the last commit of a database that nobody has open", () => {
     expect(cutLastCommit(storage.scratch.path("none.db"))).toBeFalse();
   });
 
+  test("is cut although it has written pages without changing them", () => {
+    storage.rows("CREATE TABLE others (value INTEGER)");
+    storage.rows("INSERT INTO others VALUES (7)");
+    write(1);
+    storage.rows("PRAGMA wal_checkpoint(TRUNCATE)");
+    storage.rows("BEGIN");
+    write(1);
+    storage.rows("DELETE FROM others WHERE value = 7");
+    storage.rows("INSERT INTO others VALUES (7)");
+    storage.rows("COMMIT");
+    const path = left();
+    expect(cutLastCommit(path)).toBeTrue();
+    expect(rowsIn(path)).toBe(1);
+  });
+
   test("is not cut after another program has moved it into the file", () => {
     write(3);
     storage.rows("PRAGMA wal_checkpoint(PASSIVE)");
