@@ -117,6 +117,8 @@ export const PUBLISHED: Readonly<Record<string, string>> = {
   "projects.keys.create": "projects.createKey",
   "relay.endpoints.secret.rotate": "relay.endpoints.rotateSecret",
   "relay.messages.batch": "relay.messages.sendMany(messages)",
+  "relay.portal.resends.read": "relay.portal.resendProgress",
+  "relay.portal.resends.stop": "relay.portal.stopResend",
   "relay.resends.read": "relay.resendProgress",
   "relay.resends.start": "relay.resendFailed",
   "relay.resends.stop": "relay.stopResend",

@@ -106,6 +106,12 @@ export async function callPortal(nf: Ninefold): Promise<void> {
   await nf.relay.cancel(relay_id);
   expect((await portal.deliveries.get(relay_id)).status).toBe("cancelled");
   await expect(portal.deliveries.resend(relay_id)).rejects.toMatchObject({ code: "conflict" });
+  expect(await portal.endpoints.recover(id, { since: 0, dry_run: true })).toEqual({ matched: 0 });
+  await portal.endpoints.update(id, { state: "live" });
+  const started = await portal.endpoints.recover(id, { since: 0 });
+  const resendId = "resend_id" in started ? started.resend_id : "";
+  expect(await portal.resendProgress(resendId)).toMatchObject({ status: "done", matched: 0 });
+  expect((await portal.stopResend(resendId)).status).toBe("done");
   await portal.endpoints.delete(id);
   expect(await nf.relay.portal.revoke({ owner_id: "acme" })).toEqual({ revoked: 1 });
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { EXAMPLE_KEY } from "../../src/kernel/http/document/openapi-security.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { makeResource, queryOf, segmentOf } from "../support/matrix.ts";
-import { customerOf, makeOwned } from "../support/portal.ts";
+import { customerOf, makeOwned, startRecovery } from "../support/portal.ts";
 import type { TestServer } from "../support/server.ts";
 
 /** A JSON schema, as far as these tests use it. */
@@ -177,7 +177,11 @@ export class Explorer {
   /** A value for every parameter in the path, from resources created for it. */
   async pathValues({ path, scope, byPortal }: ApiOperation): Promise<Readonly<Record<string, string>>> {
     if (!path.includes("{")) return {};
-    if (byPortal) return makeOwned(this.server, this.account, NOBODY_URL);
+    if (byPortal)
+      return {
+        ...(await makeOwned(this.server, this.account, NOBODY_URL)),
+        ...(await startRecovery(this.server, this.account, NOBODY_URL)),
+      };
     const owner = scope === "operator" ? this.server.operator : this.account;
     return makeResource(segmentOf({ path }), owner);
   }

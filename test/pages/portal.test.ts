@@ -160,6 +160,51 @@ describe("the page", () => {
   );
 
   test(
+    "counts and replays what an endpoint missed, and stops it",
+    async () => {
+      const send = (n: number) =>
+        account.post("/v1/relay/messages", { event_type: "a", owner_id: "misses", payload: { n } });
+      for (const n of [1, 2]) await send(n);
+      const customer = await customerOf(server, account, { owner_id: "misses" });
+      await customer.post("/v1/relay/portal/endpoints", { url: sink.url("/misses") });
+      const visit = await Visit.begin();
+      const { page } = visit;
+      await page.goto(await linkOf("misses"));
+      await page.getByRole("link", { name: /misses/ }).click();
+      await page.getByRole("button", { name: "Replay missing" }).click();
+      await page.getByRole("button", { name: "Count" }).click();
+      await page.getByText("2 events missing.").waitFor();
+      await eventually(async () => expect(await visit.violations()).toEqual([]));
+      const since = await page.getByLabel("Since").inputValue();
+      await page.getByLabel("Until").fill(since);
+      await page.getByRole("button", { name: "Count" }).waitFor();
+      await page.getByLabel("Until").fill("");
+      await page.getByLabel("Speed").selectOption("1");
+      await page.getByRole("button", { name: "Count" }).click();
+      await page.getByRole("button", { name: "Replay 2 events" }).click();
+      await page.getByText(/Replay (running|finished)/).waitFor();
+      await page.getByText("Replay finished: 2 of 2 sent").waitFor();
+      await eventually(async () => expect(await visit.violations()).toEqual([]));
+      await page.getByRole("button", { name: "Close" }).click();
+      await eventually(async () => expect(await page.getByText("Replay finished").count()).toBe(0));
+
+      for (let n = 0; n < 30; n += 1) await send(n);
+      await customer.post("/v1/relay/portal/endpoints", { url: sink.url("/second") });
+      await page.getByRole("link", { name: "All endpoints" }).click();
+      await page.getByRole("link", { name: /second/ }).click();
+      await page.getByRole("button", { name: "Replay missing" }).click();
+      await page.getByLabel("Speed").selectOption("1");
+      await page.getByRole("button", { name: "Count" }).click();
+      await page.getByRole("button", { name: "Replay 32 events" }).click();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByText(/Replay stopped: \d+ of 32 sent/).waitFor();
+      sink.take();
+      await visit.end();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "removes the token from the address, and keeps it for a reload of the tab only",
     async () => {
       const visit = await Visit.begin();

@@ -20,6 +20,21 @@ export async function customerOf(server: TestServer, account: Client, body: obje
 /** What a customer's paths name. */
 export type Owned = Readonly<Record<"endpoint_id" | "relay_id", string>>;
 
+/** The ids of a running recovery, which a customer started for another endpoint of its own. */
+export async function startRecovery(
+  server: TestServer,
+  account: Client,
+  url: string,
+  owner_id: string = OWNER,
+): Promise<Readonly<Record<"resend_id", string>>> {
+  const customer = await customerOf(server, account, { owner_id });
+  const made = await customer.post("/v1/relay/portal/endpoints", { url });
+  const path = `/v1/relay/portal/endpoints/${String(made.body["endpoint_id"])}/recover`;
+  const { body, text } = await customer.post(path, { since: 0 });
+  if (body["resend_id"] === undefined) throw new Error(`no recovery: ${text}`);
+  return { resend_id: String(body["resend_id"]) };
+}
+
 /** An endpoint of a customer, and a finished delivery to it. */
 export async function makeOwned(
   server: TestServer,

@@ -102,7 +102,6 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     refs,
     messageRows: endpoints.messageRows,
   });
-  const portal = createPortal(kernel, ports.portal, { ...endpoints, relays: service });
   const bulk = new BulkResends({ ...kernel, ...ports, resends, service, stopped, refs });
   const recoveries = new Recoveries({
     ...kernel,
@@ -111,8 +110,15 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     service,
     messages: endpoints.messages,
     messageRows: endpoints.messageRows,
+    endpoints: endpoints.endpoints,
     registry: endpoints.registry,
     stopped,
+  });
+  const portal = createPortal(kernel, ports.portal, {
+    ...endpoints,
+    relays: service,
+    resends: bulk,
+    recoveries,
   });
   const scheduleRows = scheduleStore(kernel.db);
   const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: scheduleRows, service, messages, stopped });

@@ -3364,6 +3364,18 @@ export interface PortalEndpointRead extends PortalEndpoint {
   counts: { waiting: number; delivered_24h: number; failed_24h: number };
 }
 
+/** The body of `POST /v1/relay/portal/endpoints/{endpoint_id}/recover`. */
+export interface PortalRecoverBody {
+  /** Earliest time at which the messages were accepted, in epoch milliseconds. */
+  since: number;
+  /** Time before which the messages were accepted, in epoch milliseconds. Default: now. */
+  until?: number | undefined;
+  /** Maximum number sent per second. */
+  per_second?: number | undefined;
+  /** If true, returns only the number of matches. */
+  dry_run?: boolean | undefined;
+}
+
 /** The response of `POST /v1/relay/portal/endpoints/{endpoint_id}/secret`. */
 export interface RelaySecret {
   secret: string;
@@ -3399,6 +3411,26 @@ export interface PortalLink {
   event_types: string[];
   /** Maximum number of endpoints. */
   endpoints_max: number;
+}
+
+/** The response of `GET /v1/relay/portal/resends/{resend_id}`. */
+export interface PortalResend {
+  resend_id: string;
+  status: "running" | "done" | "cancelled";
+  /** Number of deliveries that match, at most 10,000. */
+  matched: number;
+  /** Present when more deliveries match. */
+  more?: true;
+  /** Number of deliveries resent. */
+  resent: number;
+  /** Number of matching deliveries that were not resent, once the resend is finished. */
+  skipped: number;
+  /** Reason why the resend stopped early. */
+  error: string | null;
+  /** Time of creation, in epoch milliseconds. */
+  created_at: number;
+  /** Time when the resend was finished, in epoch milliseconds; null before. */
+  finished_at: number | null;
 }
 
 /** The body of `POST /v1/relay/portal/revoke`. */
@@ -4703,6 +4735,11 @@ export const OPERATIONS = {
     PortalEndpointRead,
     "endpoint_id"
   >,
+  "relay.portal.endpoints.recover": "POST /v1/relay/portal/endpoints/{endpoint_id}/recover" as Route<
+    RelayResendMatched | RelayResendStarted,
+    "endpoint_id",
+    PortalRecoverBody
+  >,
   "relay.portal.endpoints.secret.reveal": "POST /v1/relay/portal/endpoints/{endpoint_id}/secret" as Route<
     RelaySecret,
     "endpoint_id"
@@ -4719,6 +4756,11 @@ export const OPERATIONS = {
     PortalTestBody
   >,
   "relay.portal.read": "GET /v1/relay/portal" as Route<PortalLink>,
+  "relay.portal.resends.read": "GET /v1/relay/portal/resends/{resend_id}" as Route<PortalResend, "resend_id">,
+  "relay.portal.resends.stop": "DELETE /v1/relay/portal/resends/{resend_id}" as Route<
+    PortalResend,
+    "resend_id"
+  >,
   "relay.portal.revoke": "POST /v1/relay/portal/revoke" as Route<
     PortalLinksRevoked,
     never,
@@ -4963,8 +5005,10 @@ export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = [
   "relay.portal.endpoints.change",
   "relay.portal.endpoints.create",
   "relay.portal.endpoints.delete",
+  "relay.portal.endpoints.recover",
   "relay.portal.endpoints.secret.reveal",
   "relay.portal.endpoints.secret.rotate",
   "relay.portal.endpoints.test",
+  "relay.portal.resends.stop",
   "session.end",
 ];

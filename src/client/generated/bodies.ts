@@ -2674,6 +2674,21 @@ export const BODIES = {
       enum: ["live", "paused"],
     },
   },
+  "relay.portal.endpoints.recover": {
+    since: {
+      type: "integer",
+      required: true,
+      description: "Earliest time at which the messages were accepted, in epoch milliseconds.",
+      minimum: 0,
+    },
+    until: {
+      type: "integer",
+      description: "Time before which the messages were accepted, in epoch milliseconds. Default: now.",
+      minimum: 0,
+    },
+    per_second: { type: "integer", description: "Maximum number sent per second.", minimum: 1, maximum: 10 },
+    dry_run: { type: "boolean", description: "If true, returns only the number of matches." },
+  },
   "relay.portal.endpoints.secret.rotate": {
     grace_hours: {
       type: "integer",

@@ -41,6 +41,7 @@ import type {
   PortalEndpointPatch,
   PortalLinkBody,
   PortalLinksRevokeBody,
+  PortalRecoverBody,
   PortalRotateBody,
   PortalTestBody,
   ProjectCreateBody,
@@ -1044,9 +1045,19 @@ export class RelayPortal extends Methods {
     return this.api.call("relay.portal.read", {}, options);
   }
 
+  /** Get the progress of a recovery that the customer started. */
+  resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.portal.resends.read"> {
+    return this.api.call("relay.portal.resends.read", { params: { resend_id: resendId } }, options);
+  }
+
   /** Revoke the portal links of a customer. Applies from the next request of the page. */
   revoke(body: PortalLinksRevokeBody, options?: ChangeOptions): Answers<"relay.portal.revoke"> {
     return this.api.call("relay.portal.revoke", { body }, options);
+  }
+
+  /** Stop a recovery that the customer started. */
+  stopResend(resendId: string, options?: RequestOptions): Answers<"relay.portal.resends.stop"> {
+    return this.api.call("relay.portal.resends.stop", { params: { resend_id: resendId } }, options);
   }
 }
 
@@ -1076,6 +1087,24 @@ export class PortalEndpoints extends Methods {
     options: RequestOptions = {},
   ): ListOf<"relay.portal.endpoints.list", "endpoints"> {
     return this.api.list("relay.portal.endpoints.list", "endpoints", { query }, options);
+  }
+
+  /**
+   * Send an endpoint of the customer the messages that it missed. Sends every message of a time that matches
+   * the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed.
+   * Oldest first, each once, for 1 credit of the account when it is sent. A customer has one recovery at a
+   * time. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.
+   */
+  recover(
+    endpointId: string,
+    body: PortalRecoverBody,
+    options?: RequestOptions,
+  ): Answers<"relay.portal.endpoints.recover"> {
+    return this.api.call(
+      "relay.portal.endpoints.recover",
+      { params: { endpoint_id: endpointId }, body },
+      options,
+    );
   }
 
   /** Send a test event to an endpoint of the customer. Costs 1 credit. */

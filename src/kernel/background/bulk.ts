@@ -131,11 +131,11 @@ export interface Matching {
 }
 
 /** Why a run cannot continue, by what it says. */
-const ENDS = {
+export const BULK_ENDS = {
   "no-credits": "the account has no credits left",
   disabled: "the endpoint is disabled or deleted",
 } as const;
-export type BulkEnd = keyof typeof ENDS;
+export type BulkEnd = keyof typeof BULK_ENDS;
 
 /** A kind of run, implemented by an area. */
 export interface BulkKind<Row extends BulkRow> {
@@ -253,7 +253,7 @@ export class Bulk<Row extends BulkRow> {
       const outcome = this.kind.sendOne(tx, row, ref);
       if (outcome === "sent") resent += 1;
       else if (outcome !== "skipped") {
-        this.cancel(tx, { ...row, resent, after_ref: ref - 1 }, ENDS[outcome]);
+        this.cancel(tx, { ...row, resent, after_ref: ref - 1 }, BULK_ENDS[outcome]);
         return;
       }
     }

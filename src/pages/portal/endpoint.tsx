@@ -11,6 +11,7 @@ import { EndpointForm } from "./endpoint-form.tsx";
 import { State, typesOf } from "./endpoints.tsx";
 import { type Action, useAction, useLoaded } from "./load.ts";
 import { ActionButton, ConfirmedButton, Failure, Waiting } from "./parts.tsx";
+import { Replay, ReplayProgress } from "./replay.tsx";
 import { Secret } from "./secret.tsx";
 import { go, href } from "./session.ts";
 
@@ -20,6 +21,8 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
   const { value, problem, reload } = useLoaded(id, () => send<PortalEndpointRead>("GET", path));
   const action = useAction();
   const [isEditing, setEditing] = useState(false);
+  const [isReplaying, setReplaying] = useState(false);
+  const [run, setRun] = useState<string | null>(null);
   const [sent, setSent] = useState(0);
   const back = <a href={href()}>All endpoints</a>;
   if (value === null)
@@ -75,6 +78,11 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
             Edit
           </button>
         )}
+        {isReplaying || value.state !== "live" ? null : (
+          <button type="button" onClick={() => setReplaying(true)}>
+            Replay missing
+          </button>
+        )}
         <StateButton endpoint={value} action={action} change={change} />
         <ConfirmedButton
           action={action}
@@ -90,6 +98,26 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
         </ConfirmedButton>
       </p>
       <Failure problem={action.problem} />
+      {isReplaying ? (
+        <Replay
+          path={path}
+          onCancel={() => setReplaying(false)}
+          onStart={(id) => {
+            setReplaying(false);
+            setRun(id);
+          }}
+        />
+      ) : null}
+      {run === null ? null : (
+        <ReplayProgress
+          key={run}
+          id={run}
+          onClose={() => {
+            setRun(null);
+            setSent(sent + 1);
+          }}
+        />
+      )}
       <Secret path={path} />
       <Deliveries key={sent} endpointId={id} />
     </>

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { DeclaredRoute } from "../../../src/kernel/http/api.ts";
 import type { Client } from "../../support/client.ts";
 import { bodyOf, makeResource, pathOf, queryOf, segmentOf } from "../../support/matrix.ts";
-import { customerOf, makeOwned, OWNER } from "../../support/portal.ts";
+import { customerOf, makeOwned, OWNER, startRecovery } from "../../support/portal.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
@@ -123,6 +123,9 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
       params["endpoint_id"] = String(body["endpoint_id"]);
     },
     // A running one: it has something to send.
+    "relay.portal.resends.stop": async (client, params) => {
+      Object.assign(params, await startRecovery(server, client, sink.url("/acme")));
+    },
     "relay.resends.stop": async (client, params) => {
       await failedDelivery(client);
       params["resend_id"] = String((await client.post("/v1/relay/resend", { since: 0 })).body["resend_id"]);
@@ -146,7 +149,9 @@ const BODIES: Readonly<Record<string, (client: AccountClient) => Promise<object>
     await writer.submit((tx) => fork(tx, JSON.stringify({ by: "the storage", seen: 9 })));
     return { chain_id };
   },
+  // The examples only count.
   "relay.endpoints.recover": async () => ({ since: 0 }),
+  "relay.portal.endpoints.recover": async () => ({ since: 0 }),
   "latch.force": async (client) => {
     const [held] = (await client.get("/v1/latch")).body.locks as { fencing_token: number }[];
     return { fencing_token: held?.fencing_token };

@@ -8,7 +8,14 @@ import type { DeclaredRoute } from "../../../src/kernel/http/api.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { bodyOf, pathOf } from "../../support/matrix.ts";
-import { customerOf, makeOwned, OWNER, type Owned, portalToken } from "../../support/portal.ts";
+import {
+  customerOf,
+  makeOwned,
+  OWNER,
+  type Owned,
+  portalToken,
+  startRecovery,
+} from "../../support/portal.ts";
 import { loggedIn } from "../session/support.ts";
 import { RelayStage } from "./support.ts";
 
@@ -26,12 +33,18 @@ const DAY_MS = 86_400_000;
 
 const ofPortal = (): DeclaredRoute[] => {
   const found = routes.filter(({ operation }) => operation.byPortal);
-  expect(found.length).toBe(13);
+  expect(found.length).toBe(16);
   return found;
 };
 
-function send(client: Client, route: DeclaredRoute, owned: Owned) {
-  return client.send(route.method, pathOf(route, owned), bodyOf(route));
+function send(client: Client, route: DeclaredRoute, owned: Owned & { readonly resend_id?: string }) {
+  return client.send(route.method, pathOf(route, { resend_id: "rsn_none", ...owned }), bodyOf(route));
+}
+
+/** A recovery that the account started. */
+async function startedBy(account: Client, endpointId: string): Promise<string> {
+  const started = await account.post(`/v1/relay/endpoints/${endpointId}/recover`, { since: 0 });
+  return String(started.body["resend_id"]);
 }
 
 /** A key of a new project of the account. */
@@ -65,13 +78,19 @@ async function expectRejected(link: Client, code: string, status: number): Promi
 
 describe("endpoints and deliveries of", () => {
   /** Everything that the account sees of a customer. */
-  async function seen(account: Client, owned: Owned): Promise<string> {
+  async function seen(account: Client, owned: Owned & { readonly resend_id: string }): Promise<string> {
     const { text } = await account.get(`/v1/relay/endpoints/${owned.endpoint_id}`);
+    const { body } = await account.get(`/v1/relay/resends/${owned.resend_id}`);
+    expect(body["status"]).toBe("running");
     return text + (await account.get(`/v1/relay/${owned.relay_id}`)).text;
   }
 
   async function expectApart(account: Client, stranger: Client): Promise<void> {
-    const owned = await makeOwned(stage.server, account, stage.sink.url("/acme"));
+    const url = stage.sink.url("/acme");
+    const owned = {
+      ...(await makeOwned(stage.server, account, url)),
+      ...(await startRecovery(stage.server, account, url)),
+    };
     const before = await seen(account, owned);
     for (const route of ofPortal()) {
       const answer = await send(stranger, route, owned);
@@ -107,11 +126,24 @@ describe("endpoints and deliveries of", () => {
     const { body } = await stage.account.post("/v1/relay/endpoints", { url: stage.sink.url("/own") });
     const sent = await stage.account.post("/v1/relay/messages", { event_type: "a", payload: {} });
     const [delivery] = sent.body["deliveries"] as [{ relay_id: string }];
-    const owned = { endpoint_id: String(body["endpoint_id"]), relay_id: delivery.relay_id };
+    const owned = {
+      endpoint_id: String(body["endpoint_id"]),
+      relay_id: delivery.relay_id,
+      resend_id: await startedBy(stage.account, String(body["endpoint_id"])),
+    };
     const customer = await customerOf(stage.server, stage.account);
     for (const route of ofPortal().filter(({ path }) => path.includes(":")))
       expectError(await send(customer, route, owned), "not_found");
   });
+});
+
+test("a recovery that the account started for a customer's endpoint is not the customer's", async () => {
+  const owned = await makeOwned(stage.server, stage.account, stage.sink.url("/acme"));
+  const resend_id = await startedBy(stage.account, owned.endpoint_id);
+  expect(resend_id).toStartWith("rsn_");
+  const customer = await customerOf(stage.server, stage.account);
+  expectError(await customer.get(`${PATH}/resends/${resend_id}`), "not_found");
+  expectError(await customer.delete(`${PATH}/resends/${resend_id}`), "not_found");
 });
 
 describe("the token of a link", () => {
@@ -389,6 +421,17 @@ describe("requests of a customer", () => {
       expectError(await sendTest(), "rate_limit_exceeded");
       expect((await customer.get(PATH)).status).toBe(200);
     }
+  });
+
+  test("for a recovery count as those that cost credits", async () => {
+    const { endpoint_id } = await makeOwned(stage.server, stage.account, stage.sink.url("/acme"));
+    const customer = await customerOf(stage.server, stage.account);
+    const counted = () =>
+      customer.post(`${PATH}/endpoints/${endpoint_id}/recover`, { since: 0, dry_run: true });
+    for (let sent = 0; sent < PORTAL_CHARGED_PER_MINUTE; sent += 1)
+      expect((await counted()).status).toBe(200);
+    expectError(await counted(), "rate_limit_exceeded");
+    expect((await customer.get(PATH)).status).toBe(200);
   });
 
   test("ignore an Idempotency-Key: those of the project stay hidden", async () => {

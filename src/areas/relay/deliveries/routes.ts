@@ -170,23 +170,19 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
       body: RelayResendBody,
       response: { 202: RelayResendStarted, 200: RelayResendMatched },
     })
-    .get(
-      "/v1/relay/resends/:resend_id",
-      ({ call, params }) => resends.read(call.caller.project.ref, params.resend_id),
-      {
-        op: {
-          name: "relay.resends.read",
-          access: "relay:read",
-          summary: "Get the progress of a bulk resend",
-          errors: ["not_found"],
-        },
-        params: RelayResendParams,
-        response: RelayResend,
+    .get("/v1/relay/resends/:resend_id", ({ call, params }) => resends.read(call.caller, params.resend_id), {
+      op: {
+        name: "relay.resends.read",
+        access: "relay:read",
+        summary: "Get the progress of a bulk resend",
+        errors: ["not_found"],
       },
-    )
+      params: RelayResendParams,
+      response: RelayResend,
+    })
     .delete(
       "/v1/relay/resends/:resend_id",
-      ({ call, params }) => call.perform((tx) => resends.stop(tx, call.caller.project.ref, params.resend_id)),
+      ({ call, params }) => call.perform((tx) => resends.stop(tx, call.caller, params.resend_id)),
       {
         op: {
           name: "relay.resends.stop",

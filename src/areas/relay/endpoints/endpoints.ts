@@ -350,7 +350,7 @@ export class Endpoints {
   }
 
   /** An endpoint of the caller's project; of a portal link, only those of its customer. @throws ApiError `not_found` */
-  private find({ project, portal }: Pick<Caller, "project" | "portal">, endpointId: string): Endpoint {
+  find({ project, portal }: Pick<Caller, "project" | "portal">, endpointId: string): Endpoint {
     const all = this.deps.registry.ofProject(project.ref);
     const found = all.find(({ row }) => row.endpoint_id === endpointId);
     const isVisible = portal === undefined || found?.row.owner_id === portal.ownerId;

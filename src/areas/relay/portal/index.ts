@@ -2,6 +2,7 @@ import type { Api } from "../../../kernel/http/api.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
+import type { Recoveries } from "../resends/recoveries.ts";
 import { PortalLinks, type PortalPorts } from "./links.ts";
 import { Portal } from "./portal.ts";
 import {
@@ -9,6 +10,7 @@ import {
   portalDeliveryRoutes,
   portalEndpointRoutes,
   portalLinkRoutes,
+  portalRecoverRoutes,
   portalUseRoutes,
 } from "./routes.ts";
 import { portalStore } from "./store.ts";
@@ -16,7 +18,10 @@ import { portalStore } from "./store.ts";
 /** Expired links removed in one unit of work. */
 const PURGE_SLICE_ROWS = 500;
 
-type PortalParts = ConstructorParameters<typeof Portal>[0] & { readonly endpoints: Endpoints };
+type PortalParts = ConstructorParameters<typeof Portal>[0] & {
+  readonly endpoints: Endpoints;
+  readonly recoveries: Recoveries;
+};
 
 /** Builds the portal, in which customers of an account manage their own endpoints. */
 export function createPortal(kernel: Kernel, ports: PortalPorts, parts: PortalParts) {
@@ -36,6 +41,7 @@ export function createPortal(kernel: Kernel, ports: PortalPorts, parts: PortalPa
         portalEndpointRoutes(api, links, portal),
         portalChangeRoutes(api, parts.endpoints, portal),
         portalUseRoutes(api, parts.endpoints, portal),
+        portalRecoverRoutes(api, parts.recoveries, portal),
         portalDeliveryRoutes(api, portal),
       ] as const,
     /** Removes at most `rowsMax` links of a deleted project. @returns their number. */

@@ -1,14 +1,22 @@
+import { BULK_ENDS } from "../../../kernel/background/bulk.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isServerHeader } from "../deliveries/reserved-headers.ts";
-import type { RelayAttempt, RelayItem, RelayResent, RelaySentBody } from "../deliveries/schema.ts";
+import type {
+  RelayAttempt,
+  RelayItem,
+  RelayResend,
+  RelayResent,
+  RelaySentBody,
+} from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { countedToo, type Endpoints, whatToDo } from "../endpoints/endpoints.ts";
 import type { RelayEndpointItem, RelayEndpointTested } from "../endpoints/schema.ts";
 import type { Messages } from "../messages/messages.ts";
 import type { MessageStore } from "../messages/store.ts";
+import type { BulkResends } from "../resends/bulk-resends.ts";
 import {
   PORTAL_ENDPOINTS_MAX,
   type PortalDelivery,
@@ -22,6 +30,7 @@ import {
   type PortalEndpointPatch,
   type PortalEndpointQuery,
   type PortalEndpointRead,
+  type PortalResend,
   type PortalTestBody,
 } from "./schema.ts";
 
@@ -36,6 +45,7 @@ export class Portal {
       readonly relays: Pick<RelayService, "list" | "owned" | "ownedBody">;
       readonly messages: Pick<Messages, "restart">;
       readonly messageRows: Pick<MessageStore, "content">;
+      readonly resends: Pick<BulkResends, "read" | "stop">;
     },
   ) {}
 
@@ -96,6 +106,16 @@ export class Portal {
     const target = { type: "endpoint", id: endpointId };
     tx.audit({ summary: "Test event sent", target, before: null, after: { message_id: sent.message_id } });
     return sent;
+  }
+
+  /** The progress of a recovery that the customer started. @throws ApiError `not_found` */
+  recovery(caller: Caller, resendId: string): PortalResend {
+    return resendView(this.deps.resends.read(caller, resendId));
+  }
+
+  /** Stops a recovery that the customer started; what was sent stays so. @throws ApiError `not_found` */
+  stopRecovery(tx: Tx, caller: Caller, resendId: string): PortalResend {
+    return resendView(this.deps.resends.stop(tx, caller, resendId));
   }
 
   /** A page of the deliveries of messages to the customer, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -166,6 +186,11 @@ function attemptView(attempt: RelayAttempt): RelayAttempt {
   if (sent === null) return attempt;
   const shown = Object.entries(sent).filter(([name]) => isServerHeader(name));
   return { ...attempt, request_headers: Object.fromEntries(shown) };
+}
+
+/** A recovery without the balance of the account, which is none of the customer's business. */
+function resendView({ kind: _, error, ...shown }: RelayResend): PortalResend {
+  return { ...shown, error: error === BULK_ENDS["no-credits"] ? "no more can be sent now" : error };
 }
 
 function deliveryView(delivery: RelayItem): PortalDeliveryItem {

@@ -3,6 +3,9 @@ import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import {
   RelayParams,
+  RelayResendMatched,
+  RelayResendParams,
+  RelayResendStarted,
   RelayResent,
   RelaySecret,
   RelaySecretRotated,
@@ -10,6 +13,7 @@ import {
 } from "../deliveries/schema.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
 import { RelayEndpointParams, RelayEndpointTested } from "../endpoints/schema.ts";
+import type { Recoveries } from "../resends/recoveries.ts";
 import { LINKS_PER_OWNER_MAX, type PortalLinks } from "./links.ts";
 import type { Portal } from "./portal.ts";
 import {
@@ -29,6 +33,8 @@ import {
   PortalLinkCreated,
   PortalLinksRevokeBody,
   PortalLinksRevoked,
+  PortalRecoverBody,
+  PortalResend,
   PortalRotateBody,
   PortalTestBody,
 } from "./schema.ts";
@@ -231,6 +237,59 @@ export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) 
         params: RelayEndpointParams,
         body: PortalTestBody,
         response: { 201: RelayEndpointTested },
+      },
+    );
+}
+
+/** Routes that send an endpoint of the customer what it missed. */
+export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Portal) {
+  return new Routes(TAGS)
+    .use(api)
+    .post(
+      "/v1/relay/portal/endpoints/:endpoint_id/recover",
+      ({ call, params, body }) => call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
+      {
+        op: {
+          name: "relay.portal.endpoints.recover",
+          ...CHANGE,
+          chargesLater: true,
+          summary: "Send an endpoint of the customer the messages that it missed",
+          description:
+            "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit of the account when it is sent. A customer has one recovery at a time. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.",
+          example: { since: 1_795_232_116_928, dry_run: true },
+          errors: ["not_found", "conflict"],
+        },
+        params: RelayEndpointParams,
+        body: PortalRecoverBody,
+        response: { 202: RelayResendStarted, 200: RelayResendMatched },
+      },
+    )
+    .get(
+      "/v1/relay/portal/resends/:resend_id",
+      ({ call, params }) => portal.recovery(call.caller, params.resend_id),
+      {
+        op: {
+          name: "relay.portal.resends.read",
+          ...READ,
+          summary: "Get the progress of a recovery that the customer started",
+          errors: ["not_found"],
+        },
+        params: RelayResendParams,
+        response: PortalResend,
+      },
+    )
+    .delete(
+      "/v1/relay/portal/resends/:resend_id",
+      ({ call, params }) => call.perform((tx) => portal.stopRecovery(tx, call.caller, params.resend_id)),
+      {
+        op: {
+          name: "relay.portal.resends.stop",
+          ...CHANGE,
+          summary: "Stop a recovery that the customer started",
+          errors: ["not_found"],
+        },
+        params: RelayResendParams,
+        response: PortalResend,
       },
     );
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { PER_SECOND } from "../../../kernel/background/bulk.ts";
 import { textDuration } from "../../../kernel/data/duration.ts";
 import { OwnerId } from "../../../kernel/data/owner.ts";
 import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
@@ -8,6 +9,8 @@ import {
   RELAY_STATUSES,
   Relay,
   RelayItem,
+  RelayRecoverBody,
+  RelayResend,
   RelaySecretRotateBody,
   RelaySecretRotated,
 } from "../deliveries/schema.ts";
@@ -23,6 +26,9 @@ import { RelayMessage } from "../messages/schema.ts";
 export const PORTAL_EXPIRES_IN = "24h";
 /** Endpoints of a customer that the portal can add: one customer must not use up the endpoints of a project. */
 export const PORTAL_ENDPOINTS_MAX = 20;
+
+/** Messages per second that a customer's recovery sends, each for a credit of the account: the default of an account's own. */
+export const PORTAL_PER_SECOND_MAX = PER_SECOND;
 
 const { url, description, event_types, state } = RelayEndpointBody.properties;
 const ExpiresAt = Type.Integer({ description: "Time at which the link expires, in epoch milliseconds." });
@@ -141,6 +147,40 @@ export type PortalTestBody = Static<typeof PortalTestBody>;
 
 /** Body of a rotation. */
 export const PortalRotateBody = named("PortalRotateBody", RelaySecretRotateBody.properties);
+
+const recover = RelayRecoverBody.properties;
+
+/** Body of the recovery of an endpoint. */
+export const PortalRecoverBody = named("PortalRecoverBody", {
+  since: recover.since,
+  until: recover.until,
+  per_second: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PORTAL_PER_SECOND_MAX,
+      default: PORTAL_PER_SECOND_MAX,
+      errorMessage: `must be an integer from 1 to ${PORTAL_PER_SECOND_MAX}`,
+      description: "Maximum number sent per second.",
+    }),
+  ),
+  dry_run: recover.dry_run,
+});
+
+const run = RelayResend.properties;
+
+/** The progress of a recovery. */
+export const PortalResend = named("PortalResend", {
+  resend_id: run.resend_id,
+  status: run.status,
+  matched: run.matched,
+  more: run.more,
+  resent: run.resent,
+  skipped: run.skipped,
+  error: run.error,
+  created_at: run.created_at,
+  finished_at: run.finished_at,
+});
+export type PortalResend = Static<typeof PortalResend>;
 
 const item = RelayItem.properties;
 const DELIVERY = {

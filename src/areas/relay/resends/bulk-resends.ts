@@ -27,6 +27,7 @@ import type {
   RelayResendStarted,
 } from "../deliveries/schema.ts";
 import type { MessageRefs, RelayService } from "../deliveries/service.ts";
+import type { RecoveryFilters } from "./recoveries.ts";
 import type { ResendFilters, ResendRow, ResendStore } from "./store.ts";
 
 /** The job of a bulk resend, which sends some deliveries in each run. */
@@ -142,14 +143,14 @@ export class BulkResends {
     return refs.filter((ref) => ref > after).map((ref) => ({ ref, matches: service.hasFailed(ref) ? 1 : 0 }));
   }
 
-  /** @throws ApiError `not_found` */
-  read(projectRef: number, resendId: string): RelayResend {
-    return resendView(this.find(projectRef, resendId));
+  /** The progress of a run; of a portal link, only of those that its customer started. @throws ApiError `not_found` */
+  read(caller: Caller, resendId: string): RelayResend {
+    return resendView(this.find(caller, resendId));
   }
 
-  /** Stops a running bulk resend; deliveries that were resent stay so. @throws ApiError `not_found` */
-  stop(tx: Tx, projectRef: number, resendId: string): RelayResend {
-    const row = this.find(projectRef, resendId);
+  /** Stops a running one; what was sent stays so. @throws ApiError `not_found` */
+  stop(tx: Tx, caller: Caller, resendId: string): RelayResend {
+    const row = this.find(caller, resendId);
     if (!isRunning(row)) {
       tx.audit(null);
       return resendView(row);
@@ -159,9 +160,9 @@ export class BulkResends {
     return resendView(this.bulk.cancel(tx, row));
   }
 
-  private find(projectRef: number, resendId: string): ResendRow {
-    const row = isPrefixedId("rsn", resendId) ? this.deps.resends.find(projectRef, resendId) : null;
-    if (row === null)
+  private find({ project, portal }: Caller, resendId: string): ResendRow {
+    const row = isPrefixedId("rsn", resendId) ? this.deps.resends.find(project.ref, resendId) : null;
+    if (row === null || (portal !== undefined && recoveryOf(row).startedBy !== portal.ownerId))
       throw new ApiError("not_found", "There is no resend with this resend_id in this project.");
     return row;
   }
@@ -183,15 +184,22 @@ export class BulkResends {
   }
 }
 
-function about({ resend_id }: ResendRow, what: string) {
-  return { summary: `Resend of failed deliveries ${what}`, target: { type: "resend", id: resend_id } };
+/** The filters of a recovery; of other runs, none of them. */
+function recoveryOf({ filters }: ResendRow): Partial<RecoveryFilters> {
+  return JSON.parse(filters) as Partial<RecoveryFilters>;
+}
+
+function about(row: ResendRow, what: string) {
+  const kind =
+    recoveryOf(row).recover === undefined ? "Resend of failed deliveries" : "Recovery of missed messages";
+  return { summary: `${kind} ${what}`, target: { type: "resend", id: row.resend_id } };
 }
 
 function resendView(row: ResendRow): RelayResend {
   const { resend_id, resent, created_at, finished_at } = row;
   return {
     resend_id,
-    ...("recover" in JSON.parse(row.filters) ? { kind: "recover" as const } : {}),
+    ...("recover" in recoveryOf(row) ? { kind: "recover" as const } : {}),
     ...runView(row),
     resent,
     skipped: skippedOf(row),

@@ -25,6 +25,7 @@ import {
 } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
+import type { Endpoints } from "../endpoints/endpoints.ts";
 import type { Endpoint, EndpointRegistry } from "../endpoints/registry.ts";
 import { LIVE } from "../endpoints/store.ts";
 import { isEnabled, type Messages, parsedOnce } from "../messages/messages.ts";
@@ -35,6 +36,11 @@ import type { ResendRow, ResendStore } from "./store.ts";
 const RECOVERIES = "relay.recoveries";
 /** The operation that credits are charged for, per delivery. */
 const CHARGED_AS = "relay.resend";
+/**
+ * Running resends of a project with which a portal link starts no recovery: the others are for the account, which its
+ * customers must not lock out.
+ */
+export const PORTAL_RUNS_MAX = 5;
 /** Deliveries, and characters of payloads, that are looked at in one step: a few milliseconds. */
 const LOOKED_DELIVERIES_MAX = 2_000;
 const LOOKED_LENGTH_MAX = 256 * 1024;
@@ -46,6 +52,8 @@ export interface RecoveryFilters {
   /** Epoch milliseconds: times of messages, from the first to before the second. */
   readonly since: number;
   readonly until: number;
+  /** The customer who started it with a portal link. */
+  readonly startedBy?: string;
 }
 
 interface RecoverRequest {
@@ -63,6 +71,7 @@ export class Recoveries {
       readonly service: RelayService;
       readonly messages: Messages;
       readonly messageRows: MessageStore;
+      readonly endpoints: Pick<Endpoints, "find">;
       readonly registry: EndpointRegistry;
       readonly stopped: StoppedProjects;
       readonly charger: Charger;
@@ -85,11 +94,12 @@ export class Recoveries {
 
   /**
    * Starts a recovery, or counts what it would send. The count runs in slices, without holding up other requests.
+   * A customer with a portal link starts one at a time.
    * @throws ApiError, from its parts: `not_found`; `validation_error` for an empty time; `conflict` while the endpoint is paused or
    * disabled, while it is being recovered, and when too many runs are running
    */
   start(
-    { account, project }: Caller,
+    caller: Caller,
     endpointId: string,
     body: RelayRecoverBody,
   ): AcrossNetwork<
@@ -97,6 +107,7 @@ export class Recoveries {
     Matching,
     Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>
   > {
+    const { account, project, portal } = caller;
     const { since, per_second = PER_SECOND, dry_run = false } = body;
     return {
       claim: (tx) => {
@@ -104,9 +115,10 @@ export class Recoveries {
         const { until = tx.now + 1 } = body;
         if (body.until !== undefined && until <= since)
           throw invalidField("until", "must be later than since");
-        const endpoint = this.find(project.ref, endpointId);
-        if (!dry_run) this.assertStartable(project.ref, endpoint);
-        return { endpoint, filters: { recover: endpoint.row.ref, since, until } };
+        const endpoint = this.deps.endpoints.find(caller, endpointId);
+        if (!dry_run) this.assertStartable(caller, endpoint);
+        const startedBy = portal === undefined ? {} : { startedBy: portal.ownerId };
+        return { endpoint, filters: { recover: endpoint.row.ref, since, until, ...startedBy } };
       },
       outside: ({ filters }) =>
         countMatching((after, limit) => this.candidates(project.ref, filters, after, limit)),
@@ -116,7 +128,7 @@ export class Recoveries {
           tx.audit(null);
           return reply(200, matched);
         }
-        this.assertStartable(project.ref, this.find(project.ref, endpointId));
+        this.assertStartable(caller, this.deps.endpoints.find(caller, endpointId));
         const row: ResendRow = {
           ...newRun(tx.now, filters, per_second, matching),
           resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
@@ -194,23 +206,28 @@ export class Recoveries {
     return "sent";
   }
 
-  private assertStartable(projectRef: number, { row, health }: Endpoint): void {
+  private assertStartable({ project, portal }: Caller, { row, health }: Endpoint): void {
     if (health.state !== LIVE)
       throw new ApiError("conflict", "This endpoint is paused or disabled: set its state to live first.");
-    assertBelowRunLimit(this.deps.resends.running(projectRef), "resends of this project");
-    const runs = this.deps.resends.filtersOfRunning(projectRef);
-    if (runs.some(({ filters }) => (JSON.parse(filters) as Partial<RecoveryFilters>).recover === row.ref))
+    const runs = this.deps.resends
+      .filtersOfRunning(project.ref)
+      .map(({ filters }) => JSON.parse(filters) as Partial<RecoveryFilters>);
+    if (runs.some(({ recover }) => recover === row.ref))
       throw new ApiError(
         "conflict",
         "This endpoint is being recovered. Wait until that is finished, or stop it.",
       );
-  }
-
-  private find(projectRef: number, endpointId: string): Endpoint {
-    const all = this.deps.registry.ofProject(projectRef);
-    const found = all.find(({ row }) => row.endpoint_id === endpointId);
-    if (found !== undefined) return found;
-    throw new ApiError("not_found", "There is no endpoint with this endpoint_id in this project.");
+    if (portal === undefined) {
+      assertBelowRunLimit(runs.length, "resends of this project");
+      return;
+    }
+    if (runs.some(({ startedBy }) => startedBy === portal.ownerId))
+      throw new ApiError(
+        "conflict",
+        "Another endpoint of yours is being recovered. Wait until that is finished, or stop it.",
+      );
+    if (runs.length >= PORTAL_RUNS_MAX)
+      throw new ApiError("conflict", "No recovery can be started now. Try again later.");
   }
 }
 

@@ -28,6 +28,8 @@ export interface OperationSpec {
   readonly access: Access;
   /** Credits, charged in the same transaction as the work; 0 when omitted. */
   readonly cost?: number;
+  /** Whether what it starts is charged later: portal links count it like a request that costs credits. */
+  readonly chargesLater?: boolean;
   /** Which token bucket of the caller's key counts the request. */
   readonly limit?: "general" | "monitor" | "none";
   /** Whether keys of one project are rejected. */
@@ -159,6 +161,7 @@ export function operationOf(spec: OperationSpec): Operation {
   return {
     area: colon < 0 ? null : access.slice(0, colon),
     cost: 0,
+    chargesLater: false,
     limit: access === "public" ? "none" : "general",
     accountOnly: false,
     grantsEverything: false,

@@ -329,13 +329,13 @@ export class Guard {
   private takePortalTokens(
     { account: { ref, tier, tierSince }, project }: Caller,
     { ownerId }: CallerPortal,
-    { cost }: Operation,
+    { cost, chargesLater }: Operation,
   ): RateVerdict | null {
     const owner = `portal/${project.ref}/${ownerId}`;
     const ceiling = this.tiers[tier].accountRequestsPerMinute;
     const limits: readonly (readonly [bucket: string, perMinute: number, since: number])[] = [
       [owner, PORTAL_REQUESTS_PER_MINUTE, 0],
-      ...(cost > 0 ? [[`charged/${owner}`, PORTAL_CHARGED_PER_MINUTE, 0] as const] : []),
+      ...(cost > 0 || chargesLater ? [[`charged/${owner}`, PORTAL_CHARGED_PER_MINUTE, 0] as const] : []),
       ...(isUnlimited(tier) ? [] : [[PORTALS_BUCKET, ceiling, tierSince] as const]),
     ];
     for (const [at, [bucket, perMinute, since]] of limits.entries()) {
