@@ -23,8 +23,8 @@ interface Waiting {
 
 /**
  * One keep-alive HTTP/1.1 connection, one request at a time. Unlike fetch it never sends anything twice, so the caller
- * knows exactly which requests have a response and which are in doubt. It reads responses with a Content-Length, as
- * Ninefold sends them.
+ * knows exactly which requests have a response and which are in doubt. It reads responses with a Content-Length, and in
+ * chunks, as Ninefold sends large ones.
  */
 export class Connection {
   private readonly host: string;
@@ -117,11 +117,14 @@ export class Connection {
       }),
     );
     const bodyStart = headEnd + 4;
-    const bodyEnd = bodyStart + Number(headers.get("content-length") ?? 0);
-    if (this.received.length < bodyEnd) return;
-    const text = this.received.toString("utf8", bodyStart, bodyEnd);
-    this.received = this.received.subarray(bodyEnd);
+    const found =
+      headers.get("transfer-encoding") === "chunked"
+        ? chunkedBody(this.received, bodyStart)
+        : sizedBody(this.received, bodyStart, Number(headers.get("content-length") ?? 0));
+    if (found === null) return;
+    this.received = this.received.subarray(found.end);
     this.waiting = null;
+    const text = found.body.toString("utf8");
     waiting.resolve({ status: Number(statusLine.split(" ")[1]), headers, text });
   }
 
@@ -130,5 +133,28 @@ export class Connection {
     const waiting = this.waiting;
     this.waiting = null;
     waiting?.reject(new ConnectionLost("the connection ended before the response was complete"));
+  }
+}
+
+/** A body, and where it ends in the bytes that were received; null while it is not complete. */
+type FoundBody = { readonly body: Buffer; readonly end: number } | null;
+
+function sizedBody(bytes: Buffer, start: number, size: number): FoundBody {
+  const end = start + size;
+  return bytes.length < end ? null : { body: bytes.subarray(start, end), end };
+}
+
+/** Chunks, each after a line with its size, up to an empty one. */
+function chunkedBody(bytes: Buffer, start: number): FoundBody {
+  const chunks: Buffer[] = [];
+  for (let at = start; ; ) {
+    const line = bytes.indexOf("\r\n", at);
+    if (line < 0) return null;
+    const size = Number.parseInt(bytes.toString("latin1", at, line), 16);
+    const end = line + 2 + size + 2;
+    if (bytes.length < end) return null;
+    if (size === 0) return { body: Buffer.concat(chunks), end };
+    chunks.push(bytes.subarray(line + 2, line + 2 + size));
+    at = end;
   }
 }

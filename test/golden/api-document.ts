@@ -180,7 +180,8 @@ export class Explorer {
     if (byPortal)
       return {
         ...(await makeOwned(this.server, this.account, NOBODY_URL)),
-        ...(await startRecovery(this.server, this.account, NOBODY_URL)),
+        // Each takes an endpoint of the customer, of whom there are few.
+        ...(path.includes("{resend_id}") ? await startRecovery(this.server, this.account, NOBODY_URL) : {}),
       };
     const owner = scope === "operator" ? this.server.operator : this.account;
     return makeResource(segmentOf({ path }), owner);

@@ -11,7 +11,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { Checkpointer, WAL_RESTART_BYTES } from "../../../src/kernel/storage/checkpointer.ts";
+import {
+  CHECKPOINT_FROM_BYTES,
+  Checkpointer,
+  WAL_RESTART_BYTES,
+} from "../../../src/kernel/storage/checkpointer.ts";
 import { type Change, Database, type Durability } from "../../../src/kernel/storage/database.ts";
 import { copyLiveDatabase } from "../../../src/kernel/storage/live-copy.ts";
 import { preallocateLog } from "../../../src/kernel/storage/log-preallocation.ts";
@@ -120,6 +124,11 @@ class Kept {
     return statSync(this.db.logPath).size;
   }
 
+  get unmovedBytes(): number {
+    const { log, moved } = this.db.logPages();
+    return (log - moved) * FRAME_BYTES;
+  }
+
   get writtenBytes(): number {
     return LOG_HEADER_BYTES + this.db.logPages().log * FRAME_BYTES;
   }
@@ -162,7 +171,8 @@ describe("the preallocated space", () => {
     }
     expect(inPreallocated).toBeGreaterThan(10);
     expect(scanLog(kept.db.logPath)).toMatchObject({ frames: kept.db.logPages().log, damage: null });
-    await moved(kept);
+    // What a pass leaves that ran beside the last writes can be too little for another one.
+    await until(() => kept.unmovedBytes < CHECKPOINT_FROM_BYTES);
     expect(kept.fileBytes).toBeGreaterThanOrEqual(WAL_RESTART_BYTES);
     expect(kept.fileBytes).toBeLessThan(2 * WAL_RESTART_BYTES);
     expect(kept.db.number("SELECT count(*) AS n FROM filler WHERE length(bytes) = 16384")()).toBe(3_000);
