@@ -191,7 +191,26 @@ function endProcess(writer: Writer, log: Logger, { path, reason }: SyncFailure):
   } catch {
     // Then this node copies the leader's database.
   }
-  process.exit(EXIT_SYNC_FAILED);
+  exitAtOnce(EXIT_SYNC_FAILED);
+}
+
+/** The C library, by its names with glibc and musl. */
+const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
+
+/**
+ * Ends the process without the runtime's own exit, which closes the database: that would move a log into the file that the disk
+ * has not confirmed, and a power cut could leave half of it there.
+ */
+function exitAtOnce(code: number): never {
+  const { dlopen } = require("bun:ffi") as typeof import("bun:ffi");
+  for (const name of LIBRARIES) {
+    try {
+      dlopen(name, { _exit: { args: ["int"], returns: "void" } }).symbols._exit(code);
+    } catch {
+      // Another system.
+    }
+  }
+  process.exit(code);
 }
 
 function settleLog(db: Database, log: Logger): void {
