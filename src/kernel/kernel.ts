@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
 import { Housekeeping } from "./background/housekeeping.ts";
+import { openCLibrary } from "./c-library.ts";
 import { StartupError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import type { Logger } from "./log.ts";
@@ -194,21 +195,15 @@ function endProcess(writer: Writer, log: Logger, { path, reason }: SyncFailure):
   exitAtOnce(EXIT_SYNC_FAILED);
 }
 
-/** The C library, by its names with glibc and musl. */
-const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
-
 /**
  * Ends the process without the runtime's own exit, which closes the database: that would move a log into the file that the disk
  * has not confirmed, and a power cut could leave half of it there.
  */
 function exitAtOnce(code: number): never {
-  const { dlopen } = require("bun:ffi") as typeof import("bun:ffi");
-  for (const name of LIBRARIES) {
-    try {
-      dlopen(name, { _exit: { args: ["int"], returns: "void" } }).symbols._exit(code);
-    } catch {
-      // Another system.
-    }
+  try {
+    openCLibrary({ _exit: { args: ["int"], returns: "void" } })._exit(code);
+  } catch {
+    // Another system.
   }
   process.exit(code);
 }

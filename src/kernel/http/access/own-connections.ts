@@ -1,6 +1,7 @@
 /** The connections that this process has accepted, as the system knows them: the runtime has no list of them. Linux only. */
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import type { TimeSlices } from "../../background/time-slices.ts";
+import { openCLibrary } from "../../c-library.ts";
 import { networkOf } from "./addresses.ts";
 
 /** A connection that was accepted. */
@@ -28,39 +29,18 @@ const INFO_BYTES_RECEIVED = 128;
 /** The first bytes of an IPv4 address in IPv6. */
 const MAPPED = "00000000000000000000ffff";
 
-/** The C library, by its names with glibc and musl. */
-const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 /** The search ends after so many descriptors in a row that are not in use. */
 const GAP_MAX = 1_024;
 
-type Library = ReturnType<typeof open>;
-
-function open(name: string) {
-  return dlopen(name, {
+/** The sockets of this process, by the C library. Reads them into buffers that are used again. */
+export class SystemSockets {
+  private readonly library = openCLibrary({
     fcntl: { args: ["int", "int"], returns: "int" },
     getsockname: { args: ["int", "ptr", "ptr"], returns: "int" },
     getpeername: { args: ["int", "ptr", "ptr"], returns: "int" },
     getsockopt: { args: ["int", "int", "int", "ptr", "ptr"], returns: "int" },
     shutdown: { args: ["int", "int"], returns: "int" },
   });
-}
-
-/** @throws Error without a C library that is known. */
-function library(): Library {
-  let failure: unknown;
-  for (const name of LIBRARIES) {
-    try {
-      return open(name);
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw failure;
-}
-
-/** The sockets of this process, by the C library. Reads them into buffers that are used again. */
-export class SystemSockets {
-  private readonly symbols = library().symbols;
   private readonly bytes = new Uint8Array(INFO_BYTES);
   private readonly view = new DataView(this.bytes.buffer);
   private readonly length = new Uint32Array(1);
@@ -74,7 +54,7 @@ export class SystemSockets {
     let used = 0;
     for (let descriptor = 0, gap = 0; gap < GAP_MAX; descriptor += 1) {
       gap += 1;
-      if (this.symbols.fcntl(descriptor, F_GETFD) >= 0) {
+      if (this.library.fcntl(descriptor, F_GETFD) >= 0) {
         gap = 0;
         used += 1;
         const connection = this.connection(descriptor, port);
@@ -87,20 +67,20 @@ export class SystemSockets {
 
   /** Ends a connection in both directions: the runtime then closes it. */
   close(descriptor: number): void {
-    this.symbols.shutdown(descriptor, SHUT_RDWR);
+    this.library.shutdown(descriptor, SHUT_RDWR);
   }
 
   /** A descriptor as a connection to a port; null for everything else. */
   private connection(descriptor: number, port: number): OwnConnection | null {
-    if (!this.reads(ADDRESS_BYTES, (to, length) => this.symbols.getsockname(descriptor, to, length)))
+    if (!this.reads(ADDRESS_BYTES, (to, length) => this.library.getsockname(descriptor, to, length)))
       return null;
     if (this.port !== port) return null;
-    if (!this.reads(ADDRESS_BYTES, (to, length) => this.symbols.getpeername(descriptor, to, length)))
+    if (!this.reads(ADDRESS_BYTES, (to, length) => this.library.getpeername(descriptor, to, length)))
       return null;
     const address = this.address();
     if (address === null) return null;
     const hasInfo = this.reads(INFO_BYTES, (to, length) =>
-      this.symbols.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, to, length),
+      this.library.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, to, length),
     );
     return {
       descriptor,
