@@ -1,6 +1,5 @@
-import { closeSync, openSync, readSync, rmSync } from "node:fs";
 import { startBackupProcess } from "../backup/process.ts";
-import { readSeal } from "../backup/seal.ts";
+import { readSeal, type Seal } from "../backup/seal.ts";
 import { errorText } from "../kernel/errors.ts";
 import { extraAuthorities } from "../kernel/outbound/authorities.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
@@ -18,10 +17,10 @@ import {
   splitParts,
 } from "../kernel/storage/replication/entry.ts";
 import type { StoredPosition } from "../kernel/storage/replication/position.ts";
-import { type Cancel, monotonicMs, realDelay, realTimeout } from "../kernel/time/clock.ts";
+import type { Cancel } from "../kernel/time/clock.ts";
 import type { ClusterNode, Leader } from "./commit-log.ts";
-import type { Disk } from "./disk.ts";
-import { LOCAL_DISK } from "./disk.ts";
+import { type Disk, LOCAL_DISK } from "./disk.ts";
+import { type NodeTime, REAL_TIME } from "./node-time.ts";
 import { RequestVerifier, signRequest } from "./node-token.ts";
 
 /** Path of the leader's database, for other nodes. */
@@ -69,6 +68,8 @@ export class BaseServer {
   private isMaking = false;
   private problem: string | null = null;
   private cancelIdle: Cancel = () => undefined;
+  private readonly disk: Disk;
+  private readonly time: NodeTime;
 
   constructor(
     private readonly parts: {
@@ -81,9 +82,16 @@ export class BaseServer {
       /** Whether this node can confirm that it leads. */
       readonly isLeading: () => boolean;
       readonly now: () => number;
+      /** Disk and time of this machine, unless a test has its own. */
+      readonly disk?: Disk;
+      readonly time?: NodeTime;
+      /** Copies the database into a file. Resolves to what it is. @throws Error */
+      readonly backUp?: (path: string) => Promise<Pick<Seal, "bytes" | "sha256">>;
     },
   ) {
     this.verifier = new RequestVerifier(parts);
+    this.disk = parts.disk ?? LOCAL_DISK;
+    this.time = parts.time ?? REAL_TIME;
   }
 
   async respond(request: Request): Promise<Response> {
@@ -100,7 +108,7 @@ export class BaseServer {
   /** Deletes the copy. */
   close(): void {
     this.cancelIdle();
-    if (this.copy !== null) closeSync(this.copy.file);
+    if (this.copy !== null) this.disk.close(this.copy.file);
     this.copy = null;
   }
 
@@ -121,30 +129,28 @@ export class BaseServer {
   }
 
   private isUsable({ madeAt, position }: ReadyCopy): boolean {
-    return monotonicMs() - madeAt < COPY_AGE_MS_MAX && position.seq >= this.logFirst - 1;
+    return this.time.monotonic() - madeAt < COPY_AGE_MS_MAX && position.seq >= this.logFirst - 1;
   }
 
   private async make(): Promise<void> {
-    const { folder } = this.parts;
+    const { disk, time } = this;
+    const { folder, backUp = (to: string) => backUpTo(to, folder) } = this.parts;
     const path = `${folder}/ninefold.db.sent`;
     this.isMaking = true;
     try {
-      rmSync(path, { force: true });
-      this.problem = await startBackupProcess(path, folder).done;
-      if (this.problem !== null) return;
-      const seal = readSeal(path);
-      const position = LOCAL_DISK.positionIn(path);
-      if (seal === null || position === null) throw new Error("the copy has no position");
-      const { bytes, sha256 } = seal;
+      disk.remove(path);
+      const { bytes, sha256 } = await backUp(path);
+      const position = disk.positionIn(path);
+      if (position === null) throw new Error("the copy has no position");
       this.close();
-      const file = openSync(path, "r");
-      this.copy = { copy: crypto.randomUUID(), position, bytes, sha256, file, madeAt: monotonicMs() };
+      const file = disk.open(path, false);
+      this.copy = { copy: crypto.randomUUID(), position, bytes, sha256, file, madeAt: time.monotonic() };
       this.keepFor(COPY_IDLE_MS);
     } catch (error) {
       this.problem = errorText(error);
     } finally {
       // By name only: what was opened can be read until it is closed.
-      rmSync(path, { force: true });
+      disk.remove(path);
       this.isMaking = false;
     }
   }
@@ -154,7 +160,7 @@ export class BaseServer {
     const parts: Uint8Array[] = [];
     for (let part = 0, page = from; part < PARTS_PER_RESPONSE && page <= filePages; part += 1) {
       // The event loop serves others in between.
-      if (part > 0) await realDelay(0);
+      if (part > 0) await this.time.delay(0);
       const count = Math.min(PAGES_PER_PART, filePages - page + 1);
       const hasMore = page + count <= filePages;
       const payload = payloadOf(this.readPages(copy, page, count), filePages);
@@ -167,7 +173,7 @@ export class BaseServer {
 
   private readPages({ file }: ReadyCopy, first: number, count: number): Map<number, Uint8Array> {
     const bytes = Buffer.alloc(count * PAGE_BYTES);
-    if (readSync(file, bytes, 0, bytes.length, (first - 1) * PAGE_BYTES) < bytes.length)
+    if (this.disk.read(file, bytes, (first - 1) * PAGE_BYTES) < bytes.length)
       throw new Error("the copy is shorter than it was");
     const pages = Array.from({ length: count }, (_, index) => index);
     return new Map(
@@ -177,8 +183,16 @@ export class BaseServer {
 
   private keepFor(ms: number): void {
     this.cancelIdle();
-    this.cancelIdle = realTimeout(ms, () => this.close());
+    this.cancelIdle = this.time.after(ms, () => this.close());
   }
+}
+
+async function backUpTo(path: string, folder: string): Promise<Seal> {
+  const problem = await startBackupProcess(path, folder).done;
+  if (problem !== null) throw new Error(problem);
+  const seal = readSeal(path);
+  if (seal === null) throw new Error("the copy has no seal");
+  return seal;
 }
 
 function refusal(status: number, message: string): Response {
@@ -203,7 +217,14 @@ export interface NodeAccess {
   /** Additional certificate authorities (PEM). */
   readonly extraCaPath: string | null;
   readonly now: () => number;
+  /** Disk, time and network of this machine, unless a test has its own. */
+  readonly disk?: Disk;
+  readonly time?: NodeTime;
+  readonly client?: NodeClient;
 }
+
+/** Sends the requests to the other nodes. */
+export type NodeClient = Pick<OutboundClient, "send" | "close">;
 
 /** What follows a copy in progress. */
 export interface CopyWatch {
@@ -230,24 +251,24 @@ export async function fetchBase(
   source: { readonly leader: Leader; readonly log: string },
   target: string,
   watch: CopyWatch,
-  disk: Disk = LOCAL_DISK,
 ): Promise<StoredPosition> {
-  const client = new OutboundClient(["all"], extraAuthorities(access.extraCaPath));
+  const { disk = LOCAL_DISK, time = REAL_TIME, extraCaPath } = access;
+  const client = access.client ?? new OutboundClient(["all"], extraAuthorities(extraCaPath));
   const file = disk.open(target, true);
   try {
-    const requests = new CopyRequests(client, access, source, watch);
+    const requests = new CopyRequests(client, access, source, watch, time);
     const manifest = await requests.manifest();
     watch.onBegun(manifest.position);
     const filePages = manifest.bytes / PAGE_BYTES;
-    let loggedAt = monotonicMs();
+    let loggedAt = time.monotonic();
     for (let page = 1; page <= filePages; ) {
       page = await requests.pages(manifest, page, (bytes, at) => disk.write(file, bytes, at));
-      if (monotonicMs() - loggedAt < PROGRESS_MS) continue;
-      loggedAt = monotonicMs();
+      if (time.monotonic() - loggedAt < PROGRESS_MS) continue;
+      loggedAt = time.monotonic();
       watch.onProgress((page - 1) * PAGE_BYTES, manifest.bytes);
     }
     disk.truncate(file, manifest.bytes);
-    if ((await digestOf(disk, file, manifest.bytes)) !== manifest.sha256)
+    if ((await digestOf(disk, time, file, manifest.bytes)) !== manifest.sha256)
       throw new Error("the copy of the leader's database was damaged on its way");
     return manifest.position;
   } finally {
@@ -256,12 +277,12 @@ export async function fetchBase(
   }
 }
 
-async function digestOf(disk: Disk, file: number, bytes: number): Promise<string> {
+async function digestOf(disk: Disk, time: NodeTime, file: number, bytes: number): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
   const slice = Buffer.allocUnsafe(DIGEST_SLICE_BYTES);
   for (let at = 0; at < bytes; at += slice.length) {
     hash.update(slice.subarray(0, disk.read(file, slice, at)));
-    await realDelay(0);
+    await time.delay(0);
   }
   return hash.digest("hex");
 }
@@ -279,10 +300,11 @@ function sealedManifest(body: Uint8Array): { readonly manifest: string; readonly
 /** The requests of one copy. */
 class CopyRequests {
   constructor(
-    private readonly client: OutboundClient,
+    private readonly client: NodeClient,
     private readonly access: NodeAccess,
     private readonly source: { readonly leader: Leader; readonly log: string },
     private readonly watch: CopyWatch,
+    private readonly time: NodeTime,
   ) {}
 
   /** Waits until the leader has made the copy. */
@@ -318,7 +340,7 @@ class CopyRequests {
         write(content, (page - 1) * PAGE_BYTES);
         next += 1;
       });
-      await realDelay(0);
+      await this.time.delay(0);
     }
     if (next === from) throw new Error("the leader has sent no pages");
     return next;
@@ -359,6 +381,6 @@ class CopyRequests {
 
   private async pauseWhileWanted(): Promise<void> {
     if (!(await this.watch.isWanted())) throw new CopyLost("another node leads, or this node stops");
-    await realDelay(RETRY_MS);
+    await this.time.delay(RETRY_MS);
   }
 }

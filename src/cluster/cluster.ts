@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { StartupError } from "../kernel/errors.ts";
 import { WriteProbe } from "../kernel/health/readiness.ts";
 import type { ListenOptions } from "../kernel/http/http.ts";
@@ -110,7 +111,8 @@ export class LeadingNode {
       leadership,
       entries,
       logId: lead.seal.log,
-      logPath: db.logPath,
+      syncLog: () => syncFile(db.logPath),
+      time: REAL_TIME,
       probe: () => probe.run(),
       commits: writer.stats,
     });
@@ -219,6 +221,11 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
   } finally {
     await standby.stop();
   }
+}
+
+async function syncFile(path: string): Promise<void> {
+  await using file = await open(path, "r");
+  await file.datasync();
 }
 
 /** Checks the engine. A node that has taken part before may start while it is away: it waits for it. */

@@ -1,9 +1,8 @@
-import { open } from "node:fs/promises";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
 import { type Entry, encodeEntry } from "../kernel/storage/replication/entry.ts";
 import type { EntrySource } from "../kernel/storage/replication/entry-source.ts";
-import { type Cancel, monotonicMs, realTimeout } from "../kernel/time/clock.ts";
+import type { Cancel } from "../kernel/time/clock.ts";
 import type { BaseServer } from "./base.ts";
 import {
   type CommitLog,
@@ -14,6 +13,7 @@ import {
 } from "./commit-log.ts";
 import type { Leadership } from "./leadership.ts";
 import { type Membership, REPORT_MS } from "./membership.ts";
+import type { NodeTime } from "./node-time.ts";
 
 /** Newest entries that are never trimmed: a follower that restarts reads them instead of a new copy. */
 const ENTRIES_KEPT_MIN = 1_000;
@@ -44,19 +44,20 @@ export interface ReplicationParts {
   readonly log: CommitLog;
   readonly leadership: Leadership;
   readonly membership: Membership;
-  readonly base: BaseServer;
-  readonly entries: EntrySource;
+  readonly base: Pick<BaseServer, "logFirst" | "close">;
+  readonly entries: Pick<EntrySource, "position" | "onEntry" | "rejectBatches" | "confirmation">;
   readonly entryKey: Uint8Array;
   /** Id of the log. */
   readonly logId: string;
   readonly leaseMs: number;
-  /** The write-ahead log of the database. */
-  readonly logPath: string;
+  /** Everything that is committed is on this disk when it resolves: in the write-ahead log, or in the file. */
+  readonly syncLog: () => Promise<void>;
   /** Writes something. Resolves to null, or to why that is not possible now. Called only after a commit has failed. */
   readonly probe: () => Promise<string | null>;
   /** The state of the last commit. */
   readonly commits: { readonly failing: string | null };
   readonly logger: Logger;
+  readonly time: NodeTime;
 }
 
 /** Sends each batch of a leader to the log, trims the log, and notices when another node should lead. */
@@ -145,7 +146,7 @@ export class Replication {
   }
 
   private look(): void {
-    this.cancelLook = realTimeout(REPORT_MS, () => {
+    this.cancelLook = this.parts.time.after(REPORT_MS, () => {
       Promise.all([this.lookAtDisk(), this.lookAtLog()])
         .catch((error: unknown) => this.note(error))
         .finally(() => {
@@ -156,20 +157,21 @@ export class Replication {
 
   /** A leader that cannot write lets a node lead that can. */
   private async lookAtDisk(): Promise<void> {
-    const { commits, probe, leadership, leaseMs } = this.parts;
+    const { commits, probe, leadership, leaseMs, time } = this.parts;
     const problem = commits.failing === null ? null : await probe();
     if (problem === null) {
       this.failingSince = null;
       return;
     }
-    this.failingSince ??= monotonicMs();
-    if (this.hasSuccessor && monotonicMs() - this.failingSince >= leaseMs) await leadership.giveUp(problem);
+    this.failingSince ??= time.monotonic();
+    if (this.hasSuccessor && time.monotonic() - this.failingSince >= leaseMs)
+      await leadership.giveUp(problem);
   }
 
   private async lookAtLog(): Promise<void> {
     const { base, log, leadership, membership, entries } = this.parts;
     const { seq } = entries.position;
-    await this.sync();
+    await this.parts.syncLog();
     // An engine without space takes no report, and lets the log be trimmed.
     const failure = await membership.report({ applied: seq, synced: seq }).catch((error: unknown) => error);
     if (failure instanceof StartupError) throw failure;
@@ -253,11 +255,5 @@ export class Replication {
     if (isFull && !this.hasWarnedOfSpace) leadership.noteFullEngine();
     this.hasWarnedOfSpace = isFull;
     this.problem = problem;
-  }
-
-  /** Everything that is committed is on this disk afterwards: in the write-ahead log, or in the file. */
-  private async sync(): Promise<void> {
-    await using file = await open(this.parts.logPath, "r");
-    await file.datasync();
   }
 }

@@ -17,6 +17,8 @@ import {
   PlaceTaken,
   unreachable,
 } from "../commit-log.ts";
+import { holderName, type LeaseRow, ObservedLease } from "./observed-lease.ts";
+import { commitOnStandbys } from "./synchronous-commit.ts";
 
 /** How often a follower looks for new entries. */
 const WATCH_MS = 50;
@@ -31,16 +33,6 @@ const CONNECTIONS = 2;
 const VERSION_MIN = 130_000;
 /** Values of `synchronous_commit` with which a commit waits for the standbys' disks. */
 const DURABLE = ["on", "remote_apply"];
-
-/**
- * A commit that takes longer is repeated before it counts. PostgreSQL reports a wait that was cancelled as a success with a notice,
- * and nobody cancels a wait of less.
- */
-const CANCELLED_MS_MIN = 500;
-/** Commits of one entry: nobody cancels so many in a row, and a server that is just slow must confirm some time. */
-const COMMITS_MAX = 3;
-/** The longest lease that can be configured: that of a holder which does not say its own. */
-const LEASE_MS_MAX = 60_000;
 const NOT_DURABLE =
   "PostgreSQL does not replicate synchronously, so a failover could lose changes: set synchronous_standby_names, " +
   "and synchronous_commit to on.";
@@ -78,27 +70,13 @@ interface Settings {
   readonly standbys: string;
 }
 
-interface LeaseRow {
-  readonly epoch: string;
-  readonly node: string;
-  /** Changes with each renewal. */
-  readonly expires: string;
-  readonly isReleased: boolean;
-  /** Whether it has run out by the server's clock. */
-  readonly isOver: boolean;
-}
-
-/**
- * A commit log in PostgreSQL with synchronous standbys. The server's clock may be set, and a promoted server has another one: a
- * node takes the lease of another one only after it has seen the same renewal for a whole lease by its own clock.
- */
+/** A commit log in PostgreSQL with synchronous standbys. */
 export class PostgresLog implements CommitLog {
   readonly errors = new EngineErrors();
   /** Connections to the primary; rejected if none was found. */
   private pool: Promise<SQL> | null = null;
   private current = 0;
-  /** The lease as it was seen last, and since when (monotonic) nobody has renewed it. */
-  private seen: { readonly row: LeaseRow; readonly since: number } | null = null;
+  private readonly lease = new ObservedLease(monotonicMs);
 
   constructor(
     private readonly address: PostgresAddress,
@@ -126,16 +104,16 @@ export class PostgresLog implements CommitLog {
   }
 
   async tryLead(node: ClusterNode, ttlMs: number, epochMin: number): Promise<number | null> {
-    const held = await this.observe();
-    const isFree = held === null || held.row.isReleased || held.isOver || holderOf(held.row).id === node.id;
-    if (!isFree) return null;
+    await this.observe();
+    if (!this.lease.isFreeFor(node)) return null;
+    const { row: held } = this.lease;
     return this.run(async (sql) => {
       const rows = (await sql`
         INSERT INTO nf_lease AS held (cell, epoch, node, expires)
-        VALUES (${this.cell}, ${epochMin}, ${nameOf(node, ttlMs)}, clock_timestamp() + ${ttlMs} * interval '1 millisecond')
+        VALUES (${this.cell}, ${epochMin}, ${holderName(node, ttlMs)}, clock_timestamp() + ${ttlMs} * interval '1 millisecond')
         ON CONFLICT (cell) DO UPDATE
           SET epoch = greatest(held.epoch + 1, excluded.epoch), node = excluded.node, expires = excluded.expires
-          WHERE held.epoch = ${held?.row.epoch ?? null}::bigint AND held.expires::text = ${held?.row.expires ?? null}
+          WHERE held.epoch = ${held?.epoch ?? null}::bigint AND held.expires::text = ${held?.expires ?? null}
             OR held.node::json->>'id' = ${node.id}
         RETURNING epoch`) as { epoch: string }[];
       const [row] = rows;
@@ -147,7 +125,7 @@ export class PostgresLog implements CommitLog {
     return this.run(async (sql) => {
       // Two renewals never have the same time, even if the server's clock is set back.
       const rows = (await sql`
-        UPDATE nf_lease SET node = ${nameOf(node, ttlMs)}, expires = CASE
+        UPDATE nf_lease SET node = ${holderName(node, ttlMs)}, expires = CASE
             WHEN expires = clock_timestamp() + ${ttlMs} * interval '1 millisecond' THEN expires + interval '1 microsecond'
             ELSE clock_timestamp() + ${ttlMs} * interval '1 millisecond' END
         WHERE cell = ${this.cell} AND epoch = ${epoch}
@@ -168,14 +146,11 @@ export class PostgresLog implements CommitLog {
   }
 
   async leader(): Promise<Leader | null> {
-    const held = await this.observe();
-    if (held === null || held.row.isReleased || held.row.isOver || held.isOver) return null;
-    const { id, advertise } = holderOf(held.row);
-    return { id, advertise, epoch: Number(held.row.epoch) };
+    await this.observe();
+    return this.lease.leader;
   }
 
-  /** Reads the lease. `isOver`: nobody has renewed it for its whole time by this machine's clock. Null: it never was held. */
-  private async observe(): Promise<{ readonly row: LeaseRow; readonly isOver: boolean } | null> {
+  private async observe(): Promise<void> {
     const rows = await this.run(
       async (sql) =>
         (await sql`
@@ -183,30 +158,20 @@ export class PostgresLog implements CommitLog {
             expires < clock_timestamp() AS "isOver"
           FROM nf_lease WHERE cell = ${this.cell}`) as LeaseRow[],
     );
-    const [row] = rows;
-    if (row === undefined) return null;
-    const { seen } = this;
-    const isSame = seen !== null && seen.row.epoch === row.epoch && seen.row.expires === row.expires;
-    // After the response: the renewal may have come while it was on its way.
-    const now = monotonicMs();
-    this.seen = isSame ? seen : { row, since: now };
-    return { row, isOver: now - this.seen.since >= (holderOf(row).lease_ms ?? LEASE_MS_MAX) };
+    this.lease.note(rows[0] ?? null);
   }
 
   async append({ seq, epoch, parts }: LoggedEntry): Promise<void> {
     const data = framed(parts);
-    for (let attempt = 1; attempt <= COMMITS_MAX; attempt += 1) {
-      const before = monotonicMs();
-      await this.run(async (sql) => {
+    const write = (): Promise<void> =>
+      this.run(async (sql) => {
         // An entry that is ours is written again: this commit waits for everything before it.
         const written = (await sql`
           INSERT INTO nf_log AS there (cell, seq, epoch, data) VALUES (${this.cell}, ${seq}, ${epoch}, ${data})
           ON CONFLICT (cell, seq) DO UPDATE SET epoch = there.epoch WHERE there.epoch = excluded.epoch RETURNING 1`) as unknown[];
         if (written.length === 0) throw new PlaceTaken(`another leader has written entry ${seq}`);
       }, APPEND_MS_MAX);
-      // Somebody may have cancelled a wait for the standbys that took long. Then the commit succeeds with a mere notice.
-      if (monotonicMs() - before < CANCELLED_MS_MIN) return;
-    }
+    await commitOnStandbys(write, monotonicMs);
   }
 
   async read(from: number, max: number): Promise<LoggedEntry[]> {
@@ -394,17 +359,8 @@ function kindOf(error: unknown): EngineErrorKind {
   return /^[0-9A-Z]{5}$/.test(code) ? "rejected" : "unreachable";
 }
 
-/** The node that has a lease, and for how long: absent in programs before this one. */
-function holderOf({ node }: LeaseRow): ClusterNode & { readonly lease_ms?: number } {
-  return JSON.parse(node) as ClusterNode & { lease_ms?: number };
-}
-
 function closePool(sql: SQL): void {
   sql.close({ timeout: 0 }).catch(() => undefined);
-}
-
-function nameOf({ id, advertise }: ClusterNode, ttlMs: number): string {
-  return JSON.stringify({ id, advertise, lease_ms: ttlMs });
 }
 
 /** Parts in one value, each behind its length. */
