@@ -201,7 +201,7 @@ function endProcess(writer: Writer, log: Logger, { path, reason }: SyncFailure):
  */
 function exitAtOnce(code: number): never {
   try {
-    openCLibrary({ _exit: { args: ["int"], returns: "void" } })._exit(code);
+    openCLibrary({ _exit: { args: ["int"], returns: "void" } }, ["linux", "darwin"])._exit(code);
   } catch {
     // Another system.
   }

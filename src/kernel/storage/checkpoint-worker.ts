@@ -29,13 +29,13 @@ self.onmessage = ({ data }) => {
 
 /** Opens a connection for each pass: one that is open when the worker is ended would close later, during the database's own last checkpoint. */
 function run(request: CheckpointRequest): CheckpointReply {
-  const { path, movedPages, logPath, logBytes, holdsLaterCommits, state } = request;
+  const { path, logPath, logBytes, holdsLaterCommits, state } = request;
   try {
     preallocateLog(logPath, logBytes, () => Atomics.load(state, CLOSING) === 1);
     using _held = holdsLaterCommits ? holdLaterCommits(path) : null;
     using connection = new SqliteDatabase(path, { readwrite: true, create: false });
     connection.run("PRAGMA checkpoint_fullfsync = ON");
-    return runCheckpoint(connection, movedPages);
+    return runCheckpoint(connection, request);
   } catch (error) {
     const failed = syncFailureOf(error, path);
     return { stuck: true, failure: failed?.reason ?? plainReason(error), failedSync: failed?.path ?? null };

@@ -1,4 +1,5 @@
 import type { Database as SqliteDatabase } from "bun:sqlite";
+import { syncLog } from "./log-file.ts";
 
 /** Index in the shared state: 1 while a checkpoint runs; its end notifies the waiters. */
 export const AT_WORK = 0;
@@ -11,6 +12,8 @@ export interface CheckpointRequest {
   /** Pages of the WAL that had been moved into the file when this was sent. */
   readonly movedPages: number;
   readonly logPath: string;
+  /** The log, open since before anything was written to it; null: nothing is synced. */
+  readonly logFile: number | null;
   /** How long the log's file should be at the least. */
   readonly logBytes: number;
   /** Whether later commits must stay in the log; the worker replies {@link HOLDS} once they do. */
@@ -32,8 +35,20 @@ export interface CheckpointReply {
   readonly failedSync: string | null;
 }
 
-/** Runs one checkpoint on the given connection. */
-export function runCheckpoint(connection: SqliteDatabase, movedPages: number): CheckpointReply {
+/**
+ * Runs one checkpoint on the given connection. SQLite syncs the log before it moves a page, but through a descriptor that was
+ * opened for this pass: a failure that was reported to another one before is not reported to it, and its sync succeeds although
+ * the disk does not have the log. So the log is synced through `logFile` first, when SQLite has opened its own.
+ *
+ * @throws SyncFailure, SQLiteError
+ */
+export function runCheckpoint(
+  connection: SqliteDatabase,
+  { movedPages, logPath, logFile }: Pick<CheckpointRequest, "movedPages" | "logPath" | "logFile">,
+): CheckpointReply {
+  // Opens the log.
+  connection.query("SELECT count(*) FROM sqlite_master").get();
+  if (logFile !== null) syncLog(logFile, logPath);
   const row = connection
     .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)")
     .get();

@@ -53,7 +53,7 @@ export type Pausable = Pick<Writer, "onCommitted" | "pause" | "onSyncFailure">;
  * something to move, and stays: beginning it again would take descriptors, which others may have used up, and the runtime
  * ends the process where it gets none.
  *
- * SQLite syncs the WAL before it moves a page, so only what is on the disk gets into the file. With a commit log
+ * The worker syncs the WAL before it moves a page, so only what is on the disk gets into the file. With a commit log
  * (`movesConfirmedOnly`) nothing may get there that the log has not confirmed: a pass begins when nothing is unconfirmed,
  * and holds later commits back by a transaction.
  */
@@ -70,6 +70,8 @@ export class Checkpointer {
   /** Whether the worker's last pass could move nothing: then it is not started again immediately. */
   private stuck = false;
   private failing: string | null = null;
+  /** The worker's own: see {@link Database.openLog}. Null where nothing is synced. */
+  private logFile: ReturnType<Database["openLog"]> | null;
   /** Lets batches begin again; null: they may. */
   private resume: (() => void) | null = null;
   /** Whether the pass is one for a restart, and the next commit shows whether it came about. */
@@ -84,6 +86,7 @@ export class Checkpointer {
     private readonly log: Logger,
     private readonly movesConfirmedOnly = false,
   ) {
+    this.logFile = db.durability === "none" ? null : db.openLog();
     writer.onCommitted(() => this.afterCommit());
   }
 
@@ -100,6 +103,9 @@ export class Checkpointer {
     // SQLite immediately rejects a second concurrent checkpoint, whatever the busy time-out.
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
     this.worker?.terminate();
+    // Not while a pass that took too long may still use it: the end of the process closes it.
+    if (Atomics.load(this.state, AT_WORK) === 0) this.logFile?.[Symbol.dispose]();
+    this.logFile = null;
   }
 
   private afterCommit(): void {
@@ -189,6 +195,7 @@ export class Checkpointer {
       path: this.db.path,
       movedPages: this.movedPages,
       logPath: this.db.logPath,
+      logFile: this.logFile?.fd ?? null,
       // Not while batches wait.
       logBytes: this.resume === null ? this.preallocationEnd() : 0,
       holdsLaterCommits: this.movesConfirmedOnly,

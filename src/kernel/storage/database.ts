@@ -1,7 +1,7 @@
 import { constants, Database as SqliteDatabase, type Statement } from "bun:sqlite";
 import { errorText } from "../errors.ts";
 import { realTimeout } from "../time/clock.ts";
-import { LogFile } from "./log-file.ts";
+import { LogFile, openLog } from "./log-file.ts";
 import { LogIndex, type LogPages } from "./log-index.ts";
 import { LogSync } from "./log-sync.ts";
 import { isDamage, isDiskFull, isStorageFailure, StorageFailure, SyncFailure } from "./storage-failures.ts";
@@ -200,18 +200,20 @@ export class Database {
 
   /**
    * Makes durable what an earlier process has left in the log: SQLite applies it, although it may be in the memory of the
-   * system only. Everything that is read after this survives a power cut.
+   * system only. Everything that is read after this survives a power cut. The log is written again before anything of it
+   * is moved: a power cut during the move would otherwise leave half of it in the file, and nothing in the log.
    *
-   * Returns why the log could only be synced in place, and not be moved into the file; null if nothing is left in it.
-   * Bytes after its last valid frame are removed: with new frames before them, they would look like damage.
+   * Returns why the log was not moved into the file; null if nothing is left in it. Bytes after its last valid frame are
+   * removed: with new frames before them, they would look like damage.
    *
-   * @throws SQLiteError, Error when the disk does not confirm it.
+   * @throws SQLiteError, StorageFailure when the disk does not confirm it.
    */
   settleLog(): "read" | "full" | null {
     const { log } = this.logPages();
     // From here on, the file of the log is known.
     const file = this.log;
     if (log === 0 && file.isEmpty) return null;
+    changingLog(() => file.renew(log));
     try {
       const row = this.withBusyTimeout(0, () =>
         this.connection.query<CheckpointRow, []>("PRAGMA wal_checkpoint(TRUNCATE)").get(),
@@ -220,20 +222,14 @@ export class Database {
     } catch (error) {
       // Any other error may be that of a sync, which cannot be retried: see SyncFailure.
       if (!isDiskFull(error)) throw error;
-      file.renew(log);
       return "full";
     }
-    file.renew(log);
     return "read";
   }
 
   /** Removes from the log what a failed COMMIT has left. @throws StorageFailure, SyncFailure if the disk does not confirm it. */
   cutLog(): void {
-    try {
-      this.log.cut(this.logPages().log);
-    } catch (error) {
-      throw error instanceof SyncFailure ? error : new StorageFailure(errorText(error));
-    }
+    changingLog(() => this.log.cut(this.logPages().log));
   }
 
   /**
@@ -269,6 +265,14 @@ export class Database {
   /** Path of the log. */
   get logPath(): string {
     return this.log.path;
+  }
+
+  /**
+   * Opens the log once more, to sync it. The system reports what it could not write once to each descriptor that was open
+   * then, so whoever relies on a sync has one of its own, opened before anything is written.
+   */
+  openLog(): ReturnType<typeof openLog> {
+    return openLog(this.log);
   }
 
   private get log(): LogFile {
@@ -318,6 +322,15 @@ export class Database {
       }
       return prepared;
     };
+  }
+}
+
+/** Changes the file of the log. @throws StorageFailure */
+function changingLog(change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    throw error instanceof SyncFailure ? error : new StorageFailure(errorText(error));
   }
 }
 

@@ -33,8 +33,12 @@ export class LogSync {
   private waiter: PromiseWithResolvers<void> | null = null;
 
   private readonly path: string;
-  /** Open from the start on: a log that was removed since is still the one that SQLite writes. */
+  /**
+   * Open from the start on: a log that was removed since is still the one that SQLite writes. The thread has one of its own,
+   * because a failure is reported to each only once.
+   */
   private readonly file: ReturnType<typeof openLog>;
+  private readonly threadFile: ReturnType<typeof openLog>;
 
   /** `number`: of the last sync. @throws Error if the log is not the file that SQLite has open. */
   constructor(
@@ -43,6 +47,7 @@ export class LogSync {
   ) {
     this.path = log.path;
     this.file = openLog(log);
+    this.threadFile = openLog(log);
   }
 
   /** Resolves when everything is on the disk that was committed before this call. */
@@ -71,7 +76,8 @@ export class LogSync {
   close(): void {
     Atomics.store(this.state, REQUESTED, CLOSE);
     Atomics.notify(this.state, REQUESTED);
-    if (this.thread === null) this.file[Symbol.dispose]();
+    this.file[Symbol.dispose]();
+    if (this.thread === null) this.threadFile[Symbol.dispose]();
     this.thread = null;
   }
 
@@ -80,7 +86,11 @@ export class LogSync {
     thread.onmessage = ({ data }: MessageEvent<SyncEnd>) => this.ended(data);
     thread.onerror = ({ message }) => this.ended({ number: this.number, failure: message });
     thread.unref();
-    thread.postMessage({ path: this.path, fd: this.file.fd, state: this.state } satisfies SyncThreadParts);
+    thread.postMessage({
+      path: this.path,
+      fd: this.threadFile.fd,
+      state: this.state,
+    } satisfies SyncThreadParts);
     return thread;
   }
 

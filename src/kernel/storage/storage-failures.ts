@@ -36,9 +36,9 @@ export function isStorageFailure(error: unknown): boolean {
   return STORAGE_FAILURES.some((failure) => code.startsWith(failure));
 }
 
-/** The reason of an error for the operator: SQLite's message without the name of its class. */
+/** The reason of an error for the operator: the message of SQLite, or of a failed operation, without the name of its class. */
 export function plainReason(error: unknown): string {
-  return error instanceof SQLiteError ? error.message : errorText(error);
+  return error instanceof SQLiteError || error instanceof StorageFailure ? error.message : errorText(error);
 }
 
 /** Whether an error means that the content of the file is damaged. */

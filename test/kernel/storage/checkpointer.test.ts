@@ -1,15 +1,19 @@
+import { Database as SqliteDatabase } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, statSync } from "node:fs";
+import { runCheckpoint } from "../../../src/kernel/storage/checkpoint.ts";
 import {
   CHECKPOINT_FROM_BYTES,
   Checkpointer,
   WAL_RESTART_BYTES,
 } from "../../../src/kernel/storage/checkpointer.ts";
 import { type Change, Database } from "../../../src/kernel/storage/database.ts";
+import { openFile } from "../../../src/kernel/storage/folders.ts";
 import { OfflineDatabase } from "../../../src/kernel/storage/offline.ts";
+import { SyncFailure } from "../../../src/kernel/storage/storage-failures.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { until } from "../../support/eventually.ts";
-import { rejection, TestStorage } from "../support.ts";
+import { rejection, TestStorage, thrown } from "../support.ts";
 
 const MIB = 1024 * 1024;
 /** Large enough to be fast, small enough that no batch fills a WAL alone. */
@@ -107,6 +111,20 @@ describe("checkpointer", () => {
     await write(2);
     await until(() => walPages().checkpointed === walPages().log);
     expect(storage.log.lines).toEqual([]);
+  });
+
+  test("nothing is moved when the log cannot be synced through the descriptor that knows of every failure", async () => {
+    checkpointer.close();
+    await write(1);
+    using connection = new SqliteDatabase(storage.db.path, { readwrite: true, create: false });
+    // It cannot be synced.
+    using file = openFile("/dev/null", "r");
+    const pass = { movedPages: 0, logPath: storage.db.logPath, logFile: file.fd };
+    expect(thrown(() => runCheckpoint(connection, pass))).toBeInstanceOf(SyncFailure);
+    expect(walPages().checkpointed).toBe(0);
+    using log = storage.db.openLog();
+    expect(runCheckpoint(connection, { ...pass, logFile: log.fd })).toMatchObject({ failure: null });
+    expect(walPages().checkpointed).toBe(walPages().log);
   });
 
   test("no pass starts after its end", async () => {

@@ -215,7 +215,8 @@ describe.skipIf(missing !== null)("after a kill between writing and syncing", ()
       await killedBeforeSync();
       disk.fault("fail-wal");
       const error = await disk.start().catch(String);
-      expect(error).toContain(`${join(disk.data, "ninefold.db")} cannot be opened (disk I/O error)`);
+      const file = join(disk.data, "ninefold.db");
+      expect(error).toContain(`${file} cannot be opened (${file}-wal could not be synced: `);
     },
     TIMEOUT_MS,
   );

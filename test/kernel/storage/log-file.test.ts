@@ -77,6 +77,20 @@ test("what an earlier process has left is written again, up to its last whole co
   reader.close();
 });
 
+test("nothing of it is moved into the file that could not be written again", () => {
+  write(3);
+  // From here on, the file of the log is known.
+  expect(storage.db.logPath).toBe(logPath());
+  renameSync(logPath(), `${logPath()}.moved`);
+  copyFileSync(`${logPath()}.moved`, logPath());
+  const error = thrown(() => storage.db.settleLog());
+  expect(isStorageFailure(error)).toBe(true);
+  expect(String(error)).toContain("was replaced");
+  expect(storage.db.logPages().log).toBeGreaterThan(0);
+  expect(storage.db.logPages().moved).toBe(0);
+  renameSync(`${logPath()}.moved`, logPath());
+});
+
 describe("the last commit of a database that nobody has open", () => {
   /** A copy of the database and its log, as a killed process leaves them. */
   function left(): string {
