@@ -71,8 +71,9 @@ export class SteadyPingWorkload extends RecordedOfAccount implements Workload {
     heartbeat.acknowledged = checks.length;
     heartbeat.inDoubt = 0;
     const view = await this.ask(target, "GET", `/v1/pulse/${id}`);
-    const failures = checks.findIndex(({ status }) => status === "up");
-    if (view["consecutive_failures"] !== Math.max(0, failures))
+    const firstUp = checks.findIndex(({ status }) => status === "up");
+    const failures = firstUp < 0 ? checks.length : firstUp;
+    if (view["consecutive_failures"] !== failures)
       note(`counts ${view["consecutive_failures"]} failures in a row, not ${failures}`);
     if ((view["last_checked_at"] ?? undefined) !== checks[0]?.checked_at)
       note(`was last checked at ${view["last_checked_at"]}, not ${checks[0]?.checked_at}`);

@@ -82,8 +82,12 @@ function contentFor(kind: Kind, random: Random): keyof typeof CONTENTS {
   return random.pick(CONTENT_KINDS);
 }
 
-/** A time for a kill before a second life: a commit is in the log, and its sync is in progress. */
-export function timeOfKill({ trace, preparedAt }: Recording, random: Random): number {
+/**
+ * A time for a kill before a second life: a commit is in the log, and its sync is in progress. Or the end of a server that
+ * something has failed for.
+ */
+export function timeOfKill({ trace, preparedAt, plan }: Recording, random: Random): number {
+  if (plan.fault !== null && random.chance(0.7)) return trace.notes.length;
   return beforeSomeSyncEnd(trace.notes, preparedAt, random);
 }
 

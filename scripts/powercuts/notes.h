@@ -40,6 +40,8 @@ struct control {
 #define FDS 65536
 /* Recorded bytes of a response: its head, which contains the request id. */
 #define ANSWER_BYTES 600
+/* Descriptors above this are no sockets of these runs. */
+#define SOCKETS 4096
 /* Writes of at least this size are always recorded: the log is preallocated with larger ones. */
 #define LARGE_BYTES 65536
 /* Instead of an offset: where the descriptor itself stands, or the file ends. */

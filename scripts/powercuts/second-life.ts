@@ -53,11 +53,13 @@ export async function cutSecondLife(
     await server.stop("SIGKILL");
   }
   const trace = new Trace(readFileSync(tracePath));
-  const cut = momentAfterAnswer(
-    trace,
-    [...received.seen.map(({ requestId }) => requestId), ...[...received.late.values()].map(idOf)],
-    random,
-  );
+  const requestIds = [
+    ...received.seen.map(({ requestId }) => requestId),
+    ...[...received.late.values()].map(idOf),
+  ];
+  const cut = random.chance(0.4)
+    ? momentOfStart(trace, random)
+    : momentAfterAnswer(trace, requestIds, random);
   disk.apply(trace.notes.slice(0, cut));
   const image = imageOf("second", disk, random, cut);
   return {
@@ -94,6 +96,12 @@ async function repeatOpen(
     if (request?.idempotencyKey !== undefined) late.set(number, await target.ask(request));
   }
   return late;
+}
+
+/** During the start, which moves the log into the file. */
+function momentOfStart({ notes }: Trace, random: Random): number {
+  const firstAnswer = notes.findIndex(({ type }) => type === NOTE.answer);
+  return random.below((firstAnswer < 0 ? notes.length : firstAnswer) + 1);
 }
 
 /** Immediately after one of the responses: usually the last one before any sync. */

@@ -299,26 +299,37 @@ int mkdir(const char *path, mode_t mode) {
   return result;
 }
 
-static int is_answer(const void *bytes, size_t size) {
-  return trace >= 0 && size >= 8 && memcmp(bytes, "HTTP/1.1", 8) == 0;
-}
+/* The beginning of a response that is not sent as one piece, as while another connection has the buffer of the runtime. */
+static struct {
+  size_t size;
+  char bytes[ANSWER_BYTES];
+} heads[SOCKETS];
 
 /* Recorded before it is sent: its recipient may kill this process immediately. */
-static void note_answer(const void *bytes, size_t size) {
+static void note_answer(int socket, const void *bytes, size_t size) {
+  if (trace < 0 || socket < 0 || socket >= SOCKETS) return;
+  int begins = size >= 8 && memcmp(bytes, "HTTP/1.1", 8) == 0;
+  if (!begins && heads[socket].size == 0) return;
   pthread_mutex_lock(&order);
-  note(ANSWER, 0, 0, 0, bytes, size < ANSWER_BYTES ? size : ANSWER_BYTES);
+  size_t before = begins ? 0 : heads[socket].size;
+  size_t added = size < ANSWER_BYTES - before ? size : ANSWER_BYTES - before;
+  memcpy(heads[socket].bytes + before, bytes, added);
+  heads[socket].size = before + added;
+  if (before + added == ANSWER_BYTES || memmem(heads[socket].bytes, before + added, "\r\n\r\n", 4) != NULL) {
+    note(ANSWER, 0, 0, 0, heads[socket].bytes, before + added);
+    heads[socket].size = 0;
+  }
   pthread_mutex_unlock(&order);
 }
 
 ssize_t send(int socket, const void *bytes, size_t size, int flags) {
-  if (is_answer(bytes, size)) note_answer(bytes, size);
+  note_answer(socket, bytes, size);
   return REAL(send)(socket, bytes, size, flags);
 }
 
 /* Head and body of a long response are sent as two pieces. */
 ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
-  const struct iovec *first = message->msg_iov;
-  if (message->msg_iovlen > 0 && is_answer(first->iov_base, first->iov_len))
-    note_answer(first->iov_base, first->iov_len);
+  for (size_t piece = 0; piece < message->msg_iovlen; piece += 1)
+    note_answer(socket, message->msg_iov[piece].iov_base, message->msg_iov[piece].iov_len);
   return REAL(sendmsg)(socket, message, flags);
 }
