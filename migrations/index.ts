@@ -57,6 +57,7 @@ import logIdentity from "./0056_log_identity.sql" with { type: "text" };
 import monitorTime from "./0057_monitor_time.sql" with { type: "text" };
 import catchTooLarge from "./0058_catch_too_large.sql" with { type: "text" };
 import laterDeliveries from "./0059_later_deliveries.sql" with { type: "text" };
+import laterDeliveriesOfOwners from "./0060_later_deliveries_of_owners.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -118,4 +119,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0057_monitor_time", sql: monitorTime },
   { name: "0058_catch_too_large", sql: catchTooLarge },
   { name: "0059_later_deliveries", sql: laterDeliveries },
+  { name: "0060_later_deliveries_of_owners", sql: laterDeliveriesOfOwners },
 ];

@@ -187,6 +187,7 @@ describe("the page", () => {
       await eventually(async () => expect(await visit.violations()).toEqual([]));
       await page.getByRole("button", { name: "Close" }).click();
       await eventually(async () => expect(await page.getByText("Replay finished").count()).toBe(0));
+      await eventually(async () => expect(await page.getByText("Delivered 200").count()).toBe(2));
 
       for (let n = 0; n < 30; n += 1) await send(n);
       await customer.post("/v1/relay/portal/endpoints", { url: sink.url("/second") });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { RESEND_UNIT } from "../../../src/areas/relay/messages/message-resends.ts";
+import { LATER_DELIVERIES_MAX } from "../../../src/areas/relay/messages/messages.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
@@ -88,6 +89,28 @@ describe("a message is resent", () => {
     expect((await resend("missed-1", { endpoint_id: disabled })).body).toEqual({ resent: 1 });
     await messaging.settle();
     expect(messaging.takenPaths()).toEqual(["/disabled"]);
+  });
+
+  test("to a thousand endpoints that were created later, at most", async () => {
+    await messaging.send({ n: 1 }, { message_id: "often-1" });
+    const id = await messaging.endpoint("/later");
+    const { db, writer } = stage.server.server.kernel;
+    const add = db.change<[rows: number]>(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+       INSERT INTO relay_later_deliveries (message_ref, relay_ref) SELECT ref, 1000000 + i FROM n,
+       (SELECT ref FROM relay_messages WHERE message_id = 'often-1')`,
+    );
+    await writer.submit((tx) => add(tx, LATER_DELIVERIES_MAX - 1));
+    expect((await resend("often-1", { endpoint_id: id })).body).toEqual({ resent: 1 });
+    const next = await messaging.endpoint("/next");
+    const rejected = await resend("often-1", { endpoint_id: next });
+    expectError(rejected, "conflict");
+    expect(rejected.text).toContain("Send it again as a new message");
+    const recovery = { since: 0, dry_run: true };
+    const counted = await stage.account.post(`/v1/relay/endpoints/${next}/recover`, recovery);
+    expect(counted.body).toEqual({ matched: 0 });
+    await messaging.settle();
+    expect((await resend("often-1", { endpoint_id: id })).body).toEqual({ resent: 1 });
   });
 
   test("not to an endpoint of another customer", async () => {

@@ -286,6 +286,62 @@ describe("deliveries by owner_id", () => {
     expect(second.body).toEqual({ deliveries: [] });
   });
 
+  test("include those of earlier messages that were created later, at the time of their creation", async () => {
+    const a = await messaging.endpoint("/a", { owner_id: "acme" });
+    await messaging.endpoint("/c", { owner_id: "globex" });
+    const ofA: string[] = [];
+    const send = async (n: number) => {
+      await messaging.send({ n }, { owner_id: "globex", message_id: `other-${n}` });
+      return messaging.send({ n }, { owner_id: "acme", message_id: `m-${n}` });
+    };
+    for (let n = 0; n < 4; n += 1) ofA.unshift((await send(n))[a] ?? "");
+    const b = await messaging.endpoint("/b", { owner_id: "acme", retry_schedule: [] });
+    const d = await messaging.endpoint("/d", { owner_id: "globex" });
+    stage.sink.answersBy(({ path }) => (path === "/b" ? 500 : 200));
+    for (const id of [b, d]) await stage.account.post(`${PATH}/${id}/recover`, { since: 0 });
+    await messaging.settle();
+    const ofB: string[] = [];
+    for (let n = 0; n < 4; n += 1) {
+      const { body } = await stage.account.get(`/v1/relay/messages/m-${n}`);
+      const deliveries = body["deliveries"] as { relay_id: string; endpoint_id: string }[];
+      ofB.unshift(deliveries.find(({ endpoint_id }) => endpoint_id === b)?.relay_id ?? "");
+    }
+    const last = await send(4);
+    const all = [last[b] ?? "", last[a] ?? "", ...ofB, ...ofA];
+    for (const limit of [1, 3, 5, 100]) {
+      const pages: string[] = [];
+      let cursor = "";
+      do {
+        const { body } = await stage.account.get(`/v1/relay?owner_id=acme&limit=${limit}${cursor}`);
+        pages.push(...(body["deliveries"] as { relay_id: string }[]).map(({ relay_id }) => relay_id));
+        cursor = body["cursor"] === undefined ? "" : `&cursor=${body["cursor"]}`;
+      } while (cursor !== "");
+      expect(pages).toEqual(all);
+    }
+    await messaging.settle();
+    expect(await stage.listed(`owner_id=acme&endpoint_id=${b}&status=failed`)).toEqual([
+      last[b] ?? "",
+      ...ofB,
+    ]);
+    const resend = await stage.account.post("/v1/relay/resend", { endpoint_id: b, dry_run: true });
+    expect(resend.body).toEqual({ matched: 5 });
+  });
+
+  test("are found behind a thousand that were created later and are deleted", async () => {
+    const a = await messaging.endpoint("/a", { owner_id: "acme" });
+    const sent = await messaging.send({}, { owner_id: "acme" });
+    const { db, writer } = stage.server.server.kernel;
+    const add = db.change<[]>(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1100)
+       INSERT INTO relay_later_deliveries SELECT ref, 1000000 + i, project_ref, owner_id FROM n,
+       (SELECT * FROM relay_messages ORDER BY ref DESC LIMIT 1)`,
+    );
+    await writer.submit((tx) => add(tx));
+    const first = await stage.account.get("/v1/relay?owner_id=acme");
+    expect(first.body["deliveries"]).toEqual([]);
+    expect(await stage.listed(`owner_id=acme&cursor=${first.body["cursor"]}`)).toEqual([sent[a] ?? ""]);
+  });
+
   test("include test events, and are found behind a thousand messages without deliveries", async () => {
     const endpoint = await messaging.endpoint("/a", { owner_id: "acme", event_types: ["never"] });
     const { body } = await stage.account.post(`${PATH}/${endpoint}/test`, {});

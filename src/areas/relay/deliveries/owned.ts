@@ -1,20 +1,23 @@
-import { encodeCursor, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { decodeCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
 import type { MessageStore } from "../messages/store.ts";
 import { filtersOf, itemOf, matches, type OfMessages, SCANNED_ROWS_MAX, statusOf } from "./listing.ts";
 import { LIST_LIMIT, type RelayItem, type RelayPage, type RelayQuery } from "./schema.ts";
 import type { WebhookSender } from "./sender.ts";
 import type { RelayRequest, RelayStore } from "./store.ts";
 
-/** Messages read at a time: most pages need no more. */
-const MESSAGES_READ = 100;
+/** Rows read at a time: most pages need no more. */
+const ROWS_READ = 100;
 /** Places for the deliveries of a message in a cursor: more than a project has endpoints. */
 const PLACES = 1_024;
 
 interface OwnedParts {
-  readonly store: Pick<RelayStore, "ofMessage">;
-  readonly messageRows: Pick<MessageStore, "pageOfOwner">;
+  readonly store: Pick<RelayStore, "ofMessage" | "request">;
+  readonly messageRows: Pick<MessageStore, "pageOfOwner" | "laterOfOwner">;
   readonly sender: Pick<WebhookSender, "isInFlight">;
 }
+
+/** Where a page ends: behind a delivery that was created with its message, and one that was created later. */
+type Place = readonly [created: number, later: number];
 
 /**
  * A page of the deliveries of messages to a customer, newest first. The message decides: after an endpoint is given to
@@ -22,7 +25,7 @@ interface OwnedParts {
  * @throws ApiError `validation_error` for a foreign cursor.
  */
 export function listOfOwner(
-  { store, messageRows, sender }: OwnedParts,
+  parts: OwnedParts,
   projectRef: number,
   ownerId: string,
   query: RelayQuery,
@@ -31,50 +34,111 @@ export function listOfOwner(
   const { limit = LIST_LIMIT, status } = query;
   const filters = filtersOf(query, of);
   const isShown = (row: RelayRequest): boolean =>
-    (status === undefined || statusOf(row, sender) === status) && matches(row, filters);
+    (status === undefined || statusOf(row, parts.sender) === status) && matches(row, filters);
   const shown: RelayItem[] = [];
-  let position = pageStart(query.cursor);
+  let place = placeOf(query.cursor);
   let isCut = false;
-  for (const step of walk({ store, messageRows }, projectRef, ownerId, position)) {
+  for (const step of newestFirst(parts, projectRef, ownerId, place)) {
     if (step.row !== null && isShown(step.row)) {
-      if (shown.length === limit) return { deliveries: shown, cursor: encodeCursor([position]) };
-      shown.push(itemOf(step.row, sender));
+      if (shown.length === limit) return { deliveries: shown, cursor: encodeCursor(place) };
+      shown.push(itemOf(step.row, parts.sender));
     }
-    ({ position, isCut } = step);
+    ({ place, isCut } = step);
   }
-  return { deliveries: shown, ...(isCut ? { cursor: encodeCursor([position]) } : {}) };
+  return { deliveries: shown, ...(isCut ? { cursor: encodeCursor(place) } : {}) };
 }
 
-/** A step of a walk: a delivery, or the end of a message; and the position behind it. */
-interface Step {
+/** Cursors of earlier versions have no second number: their pages had no deliveries that were created later. */
+function placeOf(cursor: string | undefined): Place {
+  if (cursor === undefined) return [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+  const [created = 0, later = 0] = decodeCursor(cursor);
+  return [created, later];
+}
+
+/** A delivery, or a row without one, and the position behind it. */
+interface Read {
   readonly row: RelayRequest | null;
   readonly position: number;
+}
+
+/** A step of a walk through both kinds of deliveries. */
+interface Step {
+  readonly row: RelayRequest | null;
+  /** The place behind it. */
+  readonly place: Place;
   /** Whether the walk ends here, though there may be more. */
   readonly isCut: boolean;
 }
 
-/** Walks through deliveries, newest first, until it has read {@link SCANNED_ROWS_MAX} rows. */
-function* walk(
-  { store, messageRows }: Pick<OwnedParts, "store" | "messageRows">,
+/** Merges both kinds of deliveries by the time of their creation, until {@link SCANNED_ROWS_MAX} rows are read. */
+function* newestFirst(
+  parts: OwnedParts,
+  projectRef: number,
+  ownerId: string,
+  [createdFrom, laterFrom]: Place,
+): Generator<Step> {
+  const created = createdWith(parts, projectRef, ownerId, createdFrom);
+  const later = createdLater(parts, projectRef, ownerId, laterFrom);
+  let [nextCreated, nextLater] = [created.next(), later.next()];
+  let place: Place = [createdFrom, laterFrom];
+  for (let left = SCANNED_ROWS_MAX; left > 0; left -= 1) {
+    const isLater = orderOf(nextLater) > orderOf(nextCreated);
+    const read = isLater ? nextLater : nextCreated;
+    if (read.done === true) return;
+    const { row, position } = read.value;
+    place = isLater ? [place[0], position] : [position, place[1]];
+    if (isLater) nextLater = later.next();
+    else nextCreated = created.next();
+    const isCut = left === 1 && !(nextLater.done === true && nextCreated.done === true);
+    yield { row, place, isCut };
+  }
+}
+
+/** References grow with time. Rows without a delivery come first, since they only move the position. */
+function orderOf(read: IteratorResult<Read, void>): number {
+  if (read.done === true) return Number.NEGATIVE_INFINITY;
+  return read.value.row?.ref ?? Number.POSITIVE_INFINITY;
+}
+
+/** Deliveries that were created with their messages, newest first, and the ends of their messages. */
+function* createdWith(
+  { store, messageRows }: OwnedParts,
   projectRef: number,
   ownerId: string,
   from: number,
-): Generator<Step> {
+): Generator<Read, void> {
   let position = from;
-  let left = SCANNED_ROWS_MAX;
   for (;;) {
     const first = Math.floor(position / PLACES);
-    const read = messageRows.pageOfOwner(projectRef, ownerId, first + 1, MESSAGES_READ);
+    const read = messageRows.pageOfOwner(projectRef, ownerId, first + 1, ROWS_READ);
     for (const { ref, first_ref, deliveries } of read) {
-      const places = ref === first ? Math.min(position % PLACES, deliveries) : deliveries;
-      const rows = places === 0 ? [] : store.ofMessage(ref, first_ref, places, left);
-      for (const row of rows) yield { row, position: ref * PLACES + row.ref - first_ref, isCut: false };
-      const isWhole = rows.length < left;
-      left -= 1 + rows.length;
-      position = ref * PLACES + (isWhole ? 0 : (rows.at(-1)?.ref ?? first_ref) - first_ref);
-      yield { row: null, position, isCut: left <= 0 };
-      if (left <= 0) return;
+      let places = ref === first ? Math.min(position % PLACES, deliveries) : deliveries;
+      while (places > 0) {
+        const rows = store.ofMessage(ref, first_ref, places, ROWS_READ);
+        for (const row of rows) yield { row, position: ref * PLACES + row.ref - first_ref };
+        places = rows.length < ROWS_READ ? 0 : (rows.at(-1)?.ref ?? first_ref) - first_ref;
+      }
+      position = ref * PLACES;
+      yield { row: null, position };
     }
-    if (read.length < MESSAGES_READ) return;
+    if (read.length < ROWS_READ) return;
+  }
+}
+
+/** Deliveries that were created after their messages, newest first. */
+function* createdLater(
+  { store, messageRows }: OwnedParts,
+  projectRef: number,
+  ownerId: string,
+  from: number,
+): Generator<Read, void> {
+  let position = from;
+  for (;;) {
+    const read = messageRows.laterOfOwner(projectRef, ownerId, position, ROWS_READ);
+    for (const { ref } of read) {
+      position = ref;
+      yield { row: store.request(ref), position };
+    }
+    if (read.length < ROWS_READ) return;
   }
 }

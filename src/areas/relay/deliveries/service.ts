@@ -83,7 +83,7 @@ export class RelayService {
       readonly messages: Messages;
       readonly dispatch: Pick<EndpointDispatch, "cancelled" | "body">;
       readonly refs: MessageRefs;
-      readonly messageRows: Pick<MessageStore, "pageOfOwner" | "find">;
+      readonly messageRows: Pick<MessageStore, "pageOfOwner" | "laterOfOwner" | "find">;
       readonly source: EventSource;
     },
   ) {

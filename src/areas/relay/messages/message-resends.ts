@@ -6,7 +6,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { RELAY_STATUSES } from "../deliveries/schema.ts";
 import type { Endpoint } from "../endpoints/registry.ts";
-import { isEnabled, type Messages } from "./messages.ts";
+import { isEnabled, LATER_DELIVERIES_MAX, type Messages } from "./messages.ts";
 import type { RelayMessageResendBody, RelayMessageResent } from "./schema.ts";
 import type { MessageDelivery, MessageRow } from "./store.ts";
 
@@ -89,6 +89,7 @@ export class MessageResends {
     if (deliveries.some(({ endpoint_id }) => endpoint_id === endpointId)) return null;
     const endpoint = this.deps.messages.recipient(projectRef, endpointId, message);
     if (endpoint !== null && !isEnabled(endpoint)) throw disabledError();
+    if (endpoint !== null) this.assertCanDeliver(message);
     return endpoint;
   }
 
@@ -104,9 +105,18 @@ export class MessageResends {
     const endpoint = messages.enabledEndpoint(endpointRef);
     // Changed, or sent by another request, in the meantime.
     if (endpoint === null || message.has_payload === 0) throw disabledError();
-    if (messages.deliveriesOf(message).some((one) => one.endpointRef === endpointRef)) return 0;
+    if (messages.deliveryTo(message, endpointRef) !== null) return 0;
+    this.assertCanDeliver(message);
     messages.deliver(tx, { accountRef: account.ref, projectRef: project.ref }, message, endpoint);
     return 1;
+  }
+
+  private assertCanDeliver(message: MessageRow): void {
+    if (this.deps.messages.canDeliver(message)) return;
+    throw new ApiError(
+      "conflict",
+      `This message has ${LATER_DELIVERIES_MAX} deliveries that were created after it, the maximum. Send it again as a new message.`,
+    );
   }
 
   /** Rejects a request that cannot be paid before any of its deliveries is sent. */

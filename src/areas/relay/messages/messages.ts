@@ -27,6 +27,12 @@ import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./s
 /** Interval of checks whether the deliveries of a message are finished, or deleted, after its retention is over. */
 const RECHECK_MS = 3_600_000;
 
+/**
+ * Deliveries of a message that are created after it, to endpoints that were disabled or did not exist: as many as it had at first
+ * at most. Its response lists all of them, and endpoints can be created and deleted without end.
+ */
+export const LATER_DELIVERIES_MAX = 1_000;
+
 export interface MessageOwner {
   readonly accountRef: number;
   readonly projectRef: number;
@@ -234,13 +240,18 @@ export class Messages {
     return true;
   }
 
+  /** Whether a message can have a further delivery: it has fewer than {@link LATER_DELIVERIES_MAX} that were created later. */
+  canDeliver({ ref }: MessageRow): boolean {
+    return this.deps.messages.laterDeliveries(ref) < LATER_DELIVERIES_MAX;
+  }
+
   /** Creates a delivery of a message that has none to this endpoint, due now. */
   deliver(tx: Tx, { accountRef, projectRef }: MessageOwner, row: MessageRow, endpoint: Endpoint): void {
     const { messages, fanOut, newIds } = this.deps;
     const reserved = newIds(1);
     const delivery = { ...row, scheduled_for: tx.now, created_at: tx.now, accountRef, projectRef };
     fanOut.storeNow(tx, delivery, reserved, [endpoint.row.ref]);
-    messages.addLater(tx, row.ref, reserved.first);
+    messages.addLater(tx, row.ref, reserved.first, projectRef, row.owner_id);
   }
 
   /** An endpoint of a project that may get a message, by its id; null if there is none. */
@@ -293,6 +304,12 @@ export class Messages {
   deliveriesOf(row: MessageRow): MessageDelivery[] {
     const stored = this.deps.messages.deliveries(row.first_ref, row.deliveries, row.ref);
     return [...stored, ...this.deps.fanOut.pending(row)];
+  }
+
+  /** The delivery of a message to an endpoint, including one that is not stored yet; null without one. */
+  deliveryTo(row: MessageRow, endpointRef: number): Pick<MessageDelivery, "ref" | "status"> | null {
+    const stored = this.deps.messages.deliveryTo(row.first_ref, row.deliveries, row.ref, endpointRef);
+    return stored ?? this.deps.fanOut.pending(row).find((one) => one.endpointRef === endpointRef) ?? null;
   }
 
   /** @throws ApiError `not_found` */

@@ -116,9 +116,29 @@ export function messageStore(db: Database) {
       `SELECT ${DELIVERY} FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3
        UNION ALL SELECT ${DELIVERY} FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3 ORDER BY ref`,
     ),
+    /** The delivery of a message to an endpoint. */
+    deliveryTo: db.one<
+      Pick<MessageDelivery, "ref" | "status">,
+      [firstRef: number, count: number, ref: number, endpointRef: number]
+    >(
+      `SELECT ref, status FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 AND endpoint_ref = ?4
+       UNION ALL SELECT ref, status FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3 AND endpoint_ref = ?4 LIMIT 1`,
+    ),
     /** Adds a delivery that is created after its message. */
-    addLater: db.change<[messageRef: number, relayRef: number]>(
-      "INSERT INTO relay_later_deliveries (message_ref, relay_ref) VALUES (?, ?)",
+    addLater: db.change<[messageRef: number, relayRef: number, projectRef: number, ownerId: string | null]>(
+      "INSERT INTO relay_later_deliveries (message_ref, relay_ref, project_ref, owner_id) VALUES (?, ?, ?, ?)",
+    ),
+    /** Number of a message's deliveries that were created after it, including those that are deleted. */
+    laterDeliveries: db.number<[messageRef: number]>(
+      "SELECT count(*) AS n FROM relay_later_deliveries WHERE message_ref = ?",
+    ),
+    /** The deliveries to a customer that were created after their messages, newest first, including those that are deleted. */
+    laterOfOwner: db.all<
+      { readonly ref: number },
+      [projectRef: number, ownerId: string, before: number, limit: number]
+    >(
+      `SELECT relay_ref AS ref FROM relay_later_deliveries WHERE project_ref = ? AND owner_id = ? AND relay_ref < ?
+       ORDER BY relay_ref DESC LIMIT ?`,
     ),
     /** Whether a message has deliveries. */
     hasDeliveries: db.number<[firstRef: number, count: number, ref: number]>(

@@ -163,7 +163,7 @@ export class Recoveries {
       // Deliveries are stored for so long: of an older message nobody knows whether it was delivered.
       const from = Math.max(since, this.deps.clock.now() - RELAY_RETENTION_MS);
       const isInTime = row.created_at >= from && row.has_payload === 1;
-      if (isInTime) deliveries += row.deliveries;
+      if (isInTime) deliveries += row.deliveries + this.deps.messageRows.laterDeliveries(row.ref);
       const read = (): string => {
         const text = this.deps.messageRows.content(row.ref)?.payload ?? "null";
         length += text.length;
@@ -183,8 +183,9 @@ export class Recoveries {
     { row: { ref } }: Endpoint,
     message: MessageRow,
   ): { readonly failed: number } | "none" | null {
-    const delivery = this.deps.messages.deliveriesOf(message).find(({ endpointRef }) => endpointRef === ref);
-    if (delivery === undefined) return "none";
+    const { messages } = this.deps;
+    const delivery = messages.deliveryTo(message, ref);
+    if (delivery === null) return messages.canDeliver(message) ? "none" : null;
     return RELAY_STATUSES[delivery.status - 1] === "failed" ? { failed: delivery.ref } : null;
   }
 

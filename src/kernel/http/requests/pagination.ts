@@ -74,8 +74,8 @@ export function cursorsOf(
   };
 }
 
-/** Where a page ends: the number of its last row. */
-export type Position = readonly [number];
+/** Where a page ends: the number of its last row, or the numbers of the last rows of the lists that it merges. */
+export type Position = readonly number[];
 
 /** The cursor for a position, as it is before it is sealed: base64url of its JSON. */
 export function encodeCursor(position: Position): string {
@@ -83,13 +83,23 @@ export function encodeCursor(position: Position): string {
 }
 
 /**
+ * The position behind a cursor.
+ * @throws ApiError `validation_error` when the cursor is not one of ours.
+ */
+export function decodeCursor(cursor: string): Position {
+  const numbers = Buffer.from(cursor, "base64url").toString("utf8").slice(1, -1).split(",").map(Number);
+  // One spelling per position is ours: whatever else reads as numbers does not come back as it was.
+  if (!numbers.every(Number.isSafeInteger) || encodeCursor(numbers) !== cursor) throw badCursor();
+  return numbers;
+}
+
+/**
  * The number behind a cursor.
  * @throws ApiError `validation_error` when the cursor is not one of ours.
  */
 export function decodeNumberCursor(cursor: string): number {
-  const value = Number(Buffer.from(cursor, "base64url").toString("utf8").slice(1, -1));
-  // One spelling per position is ours: whatever else reads as a number does not come back as it was.
-  if (!Number.isSafeInteger(value) || encodeCursor([value]) !== cursor) throw badCursor();
+  const [value, ...others] = decodeCursor(cursor);
+  if (value === undefined || others.length > 0) throw badCursor();
   return value;
 }
 
