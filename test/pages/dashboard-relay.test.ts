@@ -327,6 +327,16 @@ test(
     await page.getByRole("button", { name: "Close progress" }).click();
     await inspector.getByRole("button", { name: "Replay missing…" }).click();
     await dialog.getByText("0 messages missing").waitFor();
+    // One that the page has not started is shown as well, and its end.
+    const { body: next } = await server.operator.post("/v1/relay/endpoints", {
+      ...endpoint,
+      state: "live",
+    });
+    const path = `/v1/relay/endpoints/${next["endpoint_id"]}/recover`;
+    await server.operator.post(path, { since: 0, per_second: 1 });
+    await page.keyboard.press("Escape");
+    await visit.go(`relay/endpoints/${next["endpoint_id"]}`);
+    await page.getByText("Replay finished: 3 of 3 sent").waitFor();
     await visit.context.close();
   },
   TIMEOUT_MS,

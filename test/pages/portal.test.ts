@@ -197,6 +197,9 @@ describe("the page", () => {
       await page.getByLabel("Speed").selectOption("1");
       await page.getByRole("button", { name: "Count" }).click();
       await page.getByRole("button", { name: "Replay 32 events" }).click();
+      await page.getByText(/Replay running: \d+ of 32 sent/).waitFor();
+      await page.reload();
+      await page.getByText(/Replay running: \d+ of 32 sent/).waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText(/Replay stopped: \d+ of 32 sent/).waitFor();
       sink.take();

@@ -77,6 +77,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     stopped,
     newIds: (count) => service.newIds(count),
     idOf: (uuid, ref) => service.idOf(uuid, ref),
+    recoveryOf: (caller, endpointRef) => recoveries.runningOf(caller, endpointRef),
   });
   const { messages, dispatch, refs, events } = endpoints;
   const sender = new WebhookSender({

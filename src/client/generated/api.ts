@@ -2998,11 +2998,13 @@ export interface RelayEndpointPage {
 export interface RelayEndpoint extends RelayEndpointItem {
   /** Number of deliveries, each counted up to 10,000. */
   counts: { waiting: number; delivered_24h: number; failed_24h: number };
+  /** `resend_id` of the recovery that sends the endpoint what it missed, while it is running. */
+  recovery_id?: string;
 }
 
 /** The body of `POST /v1/relay/endpoints/{endpoint_id}/recover`. */
 export interface RelayRecoverBody {
-  /** Earliest time at which the messages were accepted, in epoch milliseconds. */
+  /** Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more. */
   since: number;
   /** Time before which the messages were accepted, in epoch milliseconds. Default: now. */
   until?: number | undefined;
@@ -3362,11 +3364,13 @@ export interface PortalEndpointPage {
 export interface PortalEndpointRead extends PortalEndpoint {
   /** Number of deliveries, each counted up to 10,000. */
   counts: { waiting: number; delivered_24h: number; failed_24h: number };
+  /** `resend_id` of the recovery that the customer started for this endpoint, while it is running. */
+  recovery_id?: string;
 }
 
 /** The body of `POST /v1/relay/portal/endpoints/{endpoint_id}/recover`. */
 export interface PortalRecoverBody {
-  /** Earliest time at which the messages were accepted, in epoch milliseconds. */
+  /** Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more. */
   since: number;
   /** Time before which the messages were accepted, in epoch milliseconds. Default: now. */
   until?: number | undefined;
@@ -3423,7 +3427,7 @@ export interface PortalResend {
   more?: true;
   /** Number of deliveries resent. */
   resent: number;
-  /** Number of matching deliveries that were not resent, once the resend is finished. */
+  /** Number of matches that were not sent, once the resend is finished: another request had sent them, their payload is deleted, or the resend was stopped. */
   skipped: number;
   /** Reason why the resend stopped early. */
   error: string | null;
@@ -3463,7 +3467,7 @@ export interface RelayResend {
   more?: true;
   /** Number of deliveries resent. */
   resent: number;
-  /** Number of matching deliveries that were not resent, once the resend is finished. */
+  /** Number of matches that were not sent, once the resend is finished: another request had sent them, their payload is deleted, or the resend was stopped. */
   skipped: number;
   /** Reason why the resend stopped early. */
   error: string | null;

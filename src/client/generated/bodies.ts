@@ -2500,7 +2500,8 @@ export const BODIES = {
     since: {
       type: "integer",
       required: true,
-      description: "Earliest time at which the messages were accepted, in epoch milliseconds.",
+      description:
+        "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
       minimum: 0,
     },
     until: {
@@ -2678,7 +2679,8 @@ export const BODIES = {
     since: {
       type: "integer",
       required: true,
-      description: "Earliest time at which the messages were accepted, in epoch milliseconds.",
+      description:
+        "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
       minimum: 0,
     },
     until: {

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type {
   PortalEndpoint,
   PortalEndpointRead,
@@ -24,6 +24,11 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
   const [isReplaying, setReplaying] = useState(false);
   const [run, setRun] = useState<string | null>(null);
   const [sent, setSent] = useState(0);
+  const running = value?.recovery_id;
+  // One that was started before this visit; its end is shown until it is closed.
+  useEffect(() => {
+    if (running !== undefined) setRun(running);
+  }, [running]);
   const back = <a href={href()}>All endpoints</a>;
   if (value === null)
     return (

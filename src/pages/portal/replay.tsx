@@ -107,6 +107,7 @@ export function ReplayProgress({ id, onClose }: { id: string; onClose: () => voi
     <section aria-label="Replay">
       <p role="status">
         Replay {WORDS[value.status]}: {value.resent} of {value.matched} sent
+        {value.skipped === 0 ? "" : `, ${value.skipped} skipped`}
         {value.error === null ? "" : ` (${value.error})`}
       </p>
       <Failure problem={problem ?? action.problem} />

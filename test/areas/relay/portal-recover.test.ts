@@ -70,8 +70,16 @@ test("a customer has one recovery at a time, which it can stop, at most at the p
   for (const id of [a, b]) expectError(await recover(customer, id, { since: 0 }), "conflict");
   expect((await recover(customer, b, { since: 0, dry_run: true })).body).toEqual({ matched: 3 });
   const path = `${PATH}/resends/${String(first.body["resend_id"])}`;
+  const running = async (id: string) => (await customer.get(`${PATH}/endpoints/${id}`)).body["recovery_id"];
+  expect([await running(a), await running(b)]).toEqual([first.body["resend_id"], undefined]);
   expect((await customer.delete(path)).body).toMatchObject({ status: "cancelled" });
+  expect(await running(a)).toBeUndefined();
   expect((await recover(customer, b, { since: 0 })).status).toBe(202);
+  const ofAccount = await stage.account.post(`/v1/relay/endpoints/${a}/recover`, { since: 0 });
+  expect(ofAccount.status).toBe(202);
+  // The customer could neither read nor stop it.
+  expect(await running(a)).toBeUndefined();
+  await stage.account.delete(`/v1/relay/resends/${String(ofAccount.body["resend_id"])}`);
   await customer.patch(`${PATH}/endpoints/${a}`, { state: "paused" });
   expectError(await recover(customer, a, { since: 0 }), "conflict");
 });

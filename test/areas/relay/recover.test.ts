@@ -76,6 +76,15 @@ test("an endpoint that is created later gets what was sent in a time before", as
   expect(messaging.takenNumbers("/b")).toEqual([2]);
 });
 
+test("an endpoint names its recovery while it is running", async () => {
+  for (const n of [1, 2]) await messaging.send({ n });
+  const id = await messaging.endpoint("/named");
+  const { body } = await recover(id, { since: 0, per_second: 1 });
+  expect(await messaging.read(id)).toMatchObject({ recovery_id: body["resend_id"] });
+  await stage.account.delete(`/v1/relay/resends/${String(body["resend_id"])}`);
+  expect(await messaging.read(id)).not.toHaveProperty("recovery_id");
+});
+
 test("a recovery is stopped, and ends when its endpoint is disabled or the credits are spent", async () => {
   const messages = async () => {
     for (const n of [1, 2, 3]) await messaging.send({ n });

@@ -35,9 +35,9 @@ export class RelayStage {
     public account: AccountClient,
   ) {}
 
-  static async start(): Promise<RelayStage> {
+  static async start(environment: Readonly<Record<string, string>> = {}): Promise<RelayStage> {
     const args = ["--allow-private-targets", "127.0.0.0/8"];
-    const server = await startTestServer({ manualClock: true, args });
+    const server = await startTestServer({ manualClock: true, args, environment });
     return new RelayStage(server, await server.account());
   }
 

@@ -462,7 +462,8 @@ export const RelayRecoverBody = named("RelayRecoverBody", {
   since: Type.Integer({
     minimum: 0,
     errorMessage: "must be a time in epoch milliseconds",
-    description: "Earliest time at which the messages were accepted, in epoch milliseconds.",
+    description:
+      "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
     examples: [1_795_232_116_928],
   }),
   until: Type.Optional(
@@ -496,7 +497,8 @@ export const RelayResend = named("RelayResend", {
   ...Matched,
   resent: Type.Integer({ description: "Number of deliveries resent.", examples: [42] }),
   skipped: Type.Integer({
-    description: "Number of matching deliveries that were not resent, once the resend is finished.",
+    description:
+      "Number of matches that were not sent, once the resend is finished: another request had sent them, their payload is deleted, or the resend was stopped.",
     examples: [0],
   }),
   error: orNull(Type.String({ description: "Reason why the resend stopped early." }), { examples: [null] }),

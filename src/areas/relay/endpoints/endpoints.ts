@@ -98,6 +98,8 @@ export class Endpoints {
       readonly source: EventSource;
       /** Called when the pending deliveries of an endpoint must be sent, or cannot be sent. */
       readonly stateChanged: (tx: Tx, endpointRef: number) => void;
+      /** The id of the resend that recovers an endpoint, if the caller may read it; null without one. */
+      readonly recoveryOf: (caller: Caller, endpointRef: number) => string | null;
       /** Removes all that is stored of an endpoint without deliveries. */
       readonly removeRow: (tx: Tx, endpointRef: number) => void;
     },
@@ -177,6 +179,7 @@ export class Endpoints {
     const { endpoints } = this.deps;
     const endpoint = this.find(caller, endpointId);
     const { ref } = endpoint.row;
+    const recovery = this.deps.recoveryOf(caller, ref);
     const finished = (status: "delivered" | "failed") =>
       endpoints.finishedSince(ref, RELAY_STATUSES.indexOf(status) + 1, COUNTED_MAX, now - DAY_MS);
     return {
@@ -186,6 +189,7 @@ export class Endpoints {
         delivered_24h: finished("delivered"),
         failed_24h: finished("failed"),
       },
+      ...(recovery === null ? {} : { recovery_id: recovery }),
     };
   }
 

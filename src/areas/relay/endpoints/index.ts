@@ -1,4 +1,4 @@
-import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Api } from "../../../kernel/http/api.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
@@ -48,6 +48,8 @@ interface AreaParts {
   readonly newIds: (count: number) => { first: number; uuid: string };
   /** The id of a delivery, by its reference. */
   readonly idOf: (uuid: string, ref: number) => string;
+  /** The id of the resend that recovers an endpoint, if the caller may read it; null without one. */
+  readonly recoveryOf: (caller: Caller, endpointRef: number) => string | null;
 }
 
 /** Messages in one slice of the purge: each may have a thousand deliveries to check. */

@@ -19,8 +19,8 @@ export interface MessageProperties {
   readonly channels: readonly string[];
   /** The customer to whose endpoints it goes; null: to those without an owner. */
   readonly ownerId: string | null;
-  /** The payload, parsed when a filter needs it. */
-  readonly value: () => unknown;
+  /** The payload, parsed when a filter needs it; null when it is not stored any more, which every filter accepts. */
+  readonly value: (() => unknown) | null;
 }
 
 /** An endpoint in memory. It may be replaced in the registry: get it again after an `await`. */
@@ -190,7 +190,7 @@ function matcherOf(
     if (message.ownerId !== ownerId || !isOfType(message.type)) return false;
     const shares =
       own.size === 0 || message.channels.length === 0 || message.channels.some((c) => own.has(c));
-    return shares && (passes === null || passes(message.value()));
+    return shares && (passes === null || message.value === null || passes(message.value()));
   };
 }
 

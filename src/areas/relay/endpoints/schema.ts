@@ -271,6 +271,12 @@ export const RelayEndpoint = named("RelayEndpoint", {
     },
     { description: "Number of deliveries, each counted up to 10,000." },
   ),
+  recovery_id: Type.Optional(
+    Type.String({
+      description: "`resend_id` of the recovery that sends the endpoint what it missed, while it is running.",
+      examples: [],
+    }),
+  ),
 });
 export type RelayEndpoint = Static<typeof RelayEndpoint>;
 

@@ -69,7 +69,8 @@ export class Portal {
   /** @throws ApiError `not_found` */
   read(caller: Caller, endpointId: string, now: number): PortalEndpointRead {
     const endpoint = this.deps.endpoints.read(caller, endpointId, now);
-    return { ...endpointView(endpoint), counts: endpoint.counts };
+    const { counts, recovery_id } = endpoint;
+    return { ...endpointView(endpoint), counts, ...(recovery_id === undefined ? {} : { recovery_id }) };
   }
 
   /** Adds an endpoint of the customer. @throws ApiError `endpoint_limit_exceeded`, `validation_error` */

@@ -126,7 +126,17 @@ export const PortalEndpointCreated = named("PortalEndpointCreated", {
 });
 export type PortalEndpointCreated = Static<typeof PortalEndpointCreated>;
 
-export const PortalEndpointRead = named("PortalEndpointRead", { ...ENDPOINT, counts: shown.counts });
+export const PortalEndpointRead = named("PortalEndpointRead", {
+  ...ENDPOINT,
+  counts: shown.counts,
+  recovery_id: Type.Optional(
+    Type.String({
+      description:
+        "`resend_id` of the recovery that the customer started for this endpoint, while it is running.",
+      examples: [],
+    }),
+  ),
+});
 export type PortalEndpointRead = Static<typeof PortalEndpointRead>;
 
 /** Query of a list of endpoints. */

@@ -162,7 +162,7 @@ export class Recoveries {
       if (row.created_at >= until) break;
       // Deliveries are stored for so long: of an older message nobody knows whether it was delivered.
       const from = Math.max(since, this.deps.clock.now() - RELAY_RETENTION_MS);
-      const isInTime = row.created_at >= from && row.has_payload === 1;
+      const isInTime = row.created_at >= from;
       if (isInTime) deliveries += row.deliveries + this.deps.messageRows.laterDeliveries(row.ref);
       const read = (): string => {
         const text = this.deps.messageRows.content(row.ref)?.payload ?? "null";
@@ -207,12 +207,25 @@ export class Recoveries {
     return "sent";
   }
 
+  /** The id of the run that recovers an endpoint, if the caller may read it; null without one. */
+  runningOf({ project, portal }: Caller, endpointRef: number): string | null {
+    const run = this.running(project.ref).find(({ recover }) => recover === endpointRef);
+    const isHidden = portal !== undefined && run?.startedBy !== portal.ownerId;
+    return isHidden ? null : (run?.resend_id ?? null);
+  }
+
+  /** The runs of a project that are not finished; bulk resends have no endpoint to recover. */
+  private running(projectRef: number): (Partial<RecoveryFilters> & { readonly resend_id: string })[] {
+    return this.deps.resends.ofRunning(projectRef).map(({ resend_id, filters }) => ({
+      ...(JSON.parse(filters) as Partial<RecoveryFilters>),
+      resend_id,
+    }));
+  }
+
   private assertStartable({ project, portal }: Caller, { row, health }: Endpoint): void {
     if (health.state !== LIVE)
       throw new ApiError("conflict", "This endpoint is paused or disabled: set its state to live first.");
-    const runs = this.deps.resends
-      .filtersOfRunning(project.ref)
-      .map(({ filters }) => JSON.parse(filters) as Partial<RecoveryFilters>);
+    const runs = this.running(project.ref);
     if (runs.some(({ recover }) => recover === row.ref))
       throw new ApiError(
         "conflict",
@@ -232,12 +245,12 @@ export class Recoveries {
   }
 }
 
-/** `read`: the text of the payload, which only filters need. */
+/** `read`: the text of the payload, which only filters need. A missed message without a payload counts as skipped. */
 function accepts(endpoint: Endpoint, row: MessageRow, read: () => string): boolean {
   return endpoint.accepts({
     type: row.event_type,
     channels: row.channels === null ? [] : (JSON.parse(row.channels) as string[]),
     ownerId: row.owner_id,
-    value: () => parsedOnce(read())(),
+    value: row.has_payload === 0 ? null : () => parsedOnce(read())(),
   });
 }

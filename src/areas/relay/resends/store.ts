@@ -42,8 +42,9 @@ export function resendStore(db: Database) {
       `UPDATE relay_resends SET status = $status, after_ref = $after_ref, resent = $resent, error = $error,
        finished_at = $finished_at WHERE project_ref = $projectRef AND resend_id = $resend_id`,
     ),
-    filtersOfRunning: db.all<Pick<ResendRow, "filters">, [projectRef: number]>(
-      "SELECT filters FROM relay_resends INDEXED BY relay_resends_running WHERE project_ref = ? AND finished_at IS NULL",
+    /** The runs of a project that are not finished: few. */
+    ofRunning: db.all<Pick<ResendRow, "resend_id" | "filters">, [projectRef: number]>(
+      "SELECT resend_id, filters FROM relay_resends INDEXED BY relay_resends_running WHERE project_ref = ? AND finished_at IS NULL",
     ),
     /** A project's failed deliveries after a reference, oldest first. `matches`: 1 when the filters match. */
     failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(

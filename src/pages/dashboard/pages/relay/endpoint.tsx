@@ -99,7 +99,7 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
           </Panel>
         )}
       </Loaded>
-      <ReplayProgress onDone={endpoint.reload} />
+      <ReplayProgress running={endpoint.data?.recovery_id} onDone={endpoint.reload} />
       {edited === null ? null : <EditEndpoint of={edited} onDone={reload} onClose={() => setEdited(null)} />}
       {replaying === null ? null : <ReplayMissing of={replaying} onClose={() => setReplaying(null)} />}
       {rotating === null ? null : <RotateSecret of={rotating} onClose={() => setRotating(null)} />}

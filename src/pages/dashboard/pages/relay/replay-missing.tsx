@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { RelayEndpoint } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { count, formatNumber } from "../../core/format.ts";
@@ -80,9 +80,18 @@ export function ReplayMissing({ of: endpoint, onClose }: { of: RelayEndpoint; on
   );
 }
 
-/** The progress of the run that the address names. */
-export function ReplayProgress({ onDone }: { onDone: () => void }) {
+/** The progress of the run that the address names, or that is running: its end is shown until it is closed. */
+export function ReplayProgress({
+  running,
+  onDone,
+}: {
+  readonly running: string | undefined;
+  readonly onDone: () => void;
+}) {
   const run = place.value.query.get("run");
+  useEffect(() => {
+    if (running !== undefined && place.value.query.get("run") === null) setQuery({ run: running });
+  }, [running]);
   if (run === null) return null;
   return (
     <Running
@@ -92,7 +101,8 @@ export function ReplayProgress({ onDone }: { onDone: () => void }) {
       scope="relay:write"
       read={async (resend_id, signal) => {
         const read = await call("relay.resends.read", { params: { resend_id } }, signal);
-        return { ...read, sent: read.resent };
+        const outcome = read.skipped === 0 ? "" : ` · ${formatNumber(read.skipped)} skipped`;
+        return { ...read, sent: read.resent, outcome };
       }}
       stop={(resend_id) => call("relay.resends.stop", { params: { resend_id } })}
       onDone={onDone}
