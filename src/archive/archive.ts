@@ -386,6 +386,8 @@ export class Archive {
     if (!this.isBaseDue && !this.mayExpire) return;
     this.basing = this.renewBase().finally(() => {
       this.basing = null;
+      // An epoch that began meanwhile needs a base of its own.
+      this.considerBase();
     });
   }
 

@@ -13,8 +13,8 @@ import {
 } from "../kernel/storage/replication/entry.ts";
 import type { Position, StoredPosition } from "../kernel/storage/replication/position.ts";
 import { type Base, basesIn } from "./bases.ts";
-import { ENTRIES, entriesOf, entryName, entryNamed } from "./names.ts";
-import { type ArchivedObject, type ArchiveStore, RANGE_BYTES } from "./store.ts";
+import { ENTRIES, entriesOf, entryName, entryNamed, type NamedPosition } from "./names.ts";
+import { type ArchivedObject, type ArchiveStore, RANGE_BYTES, StoreUnavailable } from "./store.ts";
 
 /** Objects that are read ahead. */
 const READ_AHEAD = 8;
@@ -54,13 +54,7 @@ export async function findHistory(store: ArchiveStore, at: number | null): Promi
 
 /** The objects with changes after a base; null if the archive does not reach the base's own position. */
 async function objectsAfter(store: ArchiveStore, { from, position }: Base): Promise<ArchivedObject[] | null> {
-  const found: ArchivedObject[] = [];
-  // The name of the entry before the first object: all names after it are read.
-  for await (const object of store.list(entriesOf(from.epoch), entryName(from))) {
-    if (entryNamed(object.name) !== null) found.push(object);
-  }
-  const last = found.at(-1);
-  const end = last === undefined ? from.seq : (await headerOf(store, last)).seq;
+  const { objects: found, end } = await entriesAfter(store, from);
   if (end < position.seq) return null;
   // Those that the base has as a whole would put older pages in the place of newer ones.
   const first = found.findIndex((_, index) => lastOf(found, index, end) > position.seq);
@@ -74,23 +68,57 @@ function lastOf(objects: readonly ArchivedObject[], index: number, end: number):
   return next === undefined ? end : (entryNamed(next.name)?.seq ?? 0) - 1;
 }
 
+/**
+ * The objects of an epoch after an entry, and the number of their last entry. The object that would follow is looked for by its
+ * name: a store whose list ends too early, and does not say so, would hide the last changes.
+ *
+ * @throws StoreUnavailable for a list without an object that exists
+ */
+async function entriesAfter(
+  store: ArchiveStore,
+  { epoch, seq }: NamedPosition,
+): Promise<{ readonly objects: readonly ArchivedObject[]; readonly end: number }> {
+  const objects: ArchivedObject[] = [];
+  let end = seq;
+  for (let listed = -1; ; listed = objects.length) {
+    for await (const object of store.list(entriesOf(epoch), entryName({ epoch, seq: end }))) {
+      if (entryNamed(object.name) !== null) objects.push(object);
+    }
+    const last = objects.at(-1);
+    if (last !== undefined) end = (await headerOf(store, last)).seq;
+    const next = entryName({ epoch, seq: end + 1 });
+    if (!(await store.has(next))) return { objects, end };
+    // A server may have archived it since the list began: the second list has it.
+    if (objects.length === listed)
+      throw new StoreUnavailable(`the storage's list is not whole: it lacks ${next}`);
+  }
+}
+
 /** The objects of later epochs that continue a position: each begins with a seal directly after it. */
 async function sealedAfter(store: ArchiveStore, after: Position): Promise<ArchivedObject[]> {
   const found: ArchivedObject[] = [];
-  const next = `${ENTRIES}${(after.epoch + 1).toString(16).padStart(8, "0")}`;
-  let { seq } = after;
-  let epoch = 0;
-  for await (const object of store.list(ENTRIES, next)) {
-    const named = entryNamed(object.name);
-    if (named === null) continue;
-    if (named.epoch !== epoch) {
-      if (named.seq !== seq + 1 || !(await headerOf(store, object)).isSeal) continue;
-      epoch = named.epoch;
-    }
-    found.push(object);
-    ({ seq } = await headerOf(store, object));
+  let end: NamedPosition = after;
+  for (;;) {
+    const seal = await sealAfter(store, end);
+    if (seal === null) return found;
+    const { epoch } = seal;
+    const rest = await entriesAfter(store, { epoch, seq: (await headerOf(store, seal.object)).seq });
+    found.push(seal.object, ...rest.objects);
+    end = { epoch, seq: rest.end };
   }
-  return found;
+}
+
+/** The first object of a later epoch that is the seal directly after a position, with its epoch; null if there is none. */
+async function sealAfter(
+  store: ArchiveStore,
+  { epoch, seq }: NamedPosition,
+): Promise<{ readonly object: ArchivedObject; readonly epoch: number } | null> {
+  for await (const object of store.list(ENTRIES, entriesOf(epoch + 1))) {
+    const named = entryNamed(object.name);
+    if (named?.seq !== seq + 1 || !(await headerOf(store, object)).isSeal) continue;
+    return { object, epoch: named.epoch };
+  }
+  return null;
 }
 
 async function headerOf(store: ArchiveStore, { name }: ArchivedObject) {

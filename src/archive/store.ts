@@ -118,13 +118,13 @@ export class ArchiveStore {
   /**
    * The objects whose names begin with a text, ascending, from the first name after `after`.
    *
-   * @throws StoreUnavailable, also for a list that is not whole or does not end.
+   * @throws StoreUnavailable, also for a list that is not whole, is not ascending or does not end.
    */
   async *list(start: string, after = ""): AsyncGenerator<ArchivedObject> {
     const { prefix } = this.place;
     let token: string | null = null;
     let last = prefix + after;
-    let pagesWithoutProgress = 0;
+    let emptyPages = 0;
     do {
       const query: Record<string, string> = {
         "list-type": "2",
@@ -134,15 +134,27 @@ export class ArchiveStore {
         ...(token === null ? {} : { "continuation-token": token }),
       };
       const { objects, next } = await this.listPage(query);
-      for (const { key, bytes } of objects) yield { name: key.slice(prefix.length), bytes };
-      const end = objects.at(-1)?.key ?? last;
-      const hasAdvanced = Buffer.compare(Buffer.from(end), Buffer.from(last)) > 0;
-      pagesWithoutProgress = hasAdvanced ? 0 : pagesWithoutProgress + 1;
-      if (next !== null && (next === token || pagesWithoutProgress > EMPTY_PAGES_MAX))
-        throw new StoreUnavailable("the storage's list repeats itself");
-      last = end;
+      for (const { key, bytes } of objects) {
+        // A store may not know `start-after` and list more.
+        if (!key.startsWith(prefix + start) || !isAfter(key, prefix + after)) continue;
+        if (!isAfter(key, last)) throw new StoreUnavailable(LIST_REPEATS);
+        last = key;
+        yield { name: key.slice(prefix.length), bytes };
+      }
+      emptyPages = objects.length > 0 ? 0 : emptyPages + 1;
+      if (next !== null && (next === token || emptyPages > EMPTY_PAGES_MAX))
+        throw new StoreUnavailable(LIST_REPEATS);
       token = next;
     } while (token !== null);
+  }
+
+  /** Whether there is an object. A store that does not show what is missing returns 403. @throws StoreUnavailable */
+  async has(name: string): Promise<boolean> {
+    const headers = { range: "bytes=0-0" };
+    const outcome = await this.repeated({ method: "GET", key: this.place.prefix + name, headers });
+    if (outcome.answered && (outcome.status === 404 || outcome.status === 403)) return false;
+    successful(outcome);
+    return true;
   }
 
   /** Deletes objects, if they exist. @throws StoreUnavailable, also if only some could be deleted. */
@@ -220,21 +232,30 @@ export class ArchiveStore {
     return sendToBucket(this.client, this.place.bucket, { ...request, timeoutMs: REQUEST_TIMEOUT_MS });
   }
 
-  /**
-   * Sends a request. Reading is repeated after a temporary failure, and so are the steps of a large upload: a restore or a base
-   * makes thousands of requests, and one that fails must not end it.
-   *
-   * @throws StoreUnavailable
-   */
+  /** Sends a request, and repeats it where that is useful: see {@link repeated}. @throws StoreUnavailable */
   private async sent(request: Omit<S3Request, "timeoutMs">, repeats = request.method === "GET") {
+    return successful(await (repeats ? this.repeated(request) : this.send(request)));
+  }
+
+  /**
+   * Sends a request, and repeats it after a temporary failure: reading and the steps of a large upload, since a restore or a base
+   * makes thousands of requests, and one that fails must not end it.
+   */
+  private async repeated(request: Omit<S3Request, "timeoutMs">): Promise<OutboundOutcome> {
     let outcome = await this.send(request);
-    for (let pause = RETRY_MS; repeats && isTransient(outcome); pause *= 2) {
-      if (pause > RETRY_MS_MAX) break;
+    for (let pause = RETRY_MS; isTransient(outcome) && pause <= RETRY_MS_MAX; pause *= 2) {
       await realDelay(pause);
       outcome = await this.send(request);
     }
-    return successful(outcome);
+    return outcome;
   }
+}
+
+const LIST_REPEATS = "the storage's list repeats itself, or is not in order";
+
+/** Whether a key follows another one in the order of lists, that of their bytes. */
+function isAfter(key: string, other: string): boolean {
+  return Buffer.compare(Buffer.from(key), Buffer.from(other)) > 0;
 }
 
 function isTransient(outcome: OutboundOutcome): boolean {

@@ -40,6 +40,27 @@ function amountsIn(folder: string): unknown[] {
   return rows.map(({ amount }) => amount);
 }
 
+/** Index of the object that a changed list shows next. */
+let at = 0;
+const OBJECT = /<Contents>.*?<\/Contents>/gs;
+const without = (list: string, at: number) => list.replace(list.match(OBJECT)?.at(at) ?? "", "");
+
+test("restore has what was archived after the list of changes began", async () => {
+  const { list } = archive.s3;
+  let lists = 0;
+  archive.s3.list = async (stored) => {
+    const text = await stored();
+    if (!text.includes("/e/")) return text;
+    lists += 1;
+    return lists === 1 ? without(text, -1) : text;
+  };
+  const folder = scratch.path("later");
+  expect(await run("restore", archive.url, "--data", folder)).toMatchObject({ code: 0 });
+  archive.s3.list = list;
+  expect(amountsIn(folder)).toEqual([1, 2]);
+  expect(lists).toBeGreaterThan(1);
+});
+
 test(
   "restores the newest state, and that of a time, into a folder that a server then starts on",
   async () => {
@@ -82,6 +103,36 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test.each<[string, (list: string) => string, string]>([
+  ["lacks the last objects", (list) => without(list, -1), "is not whole: it lacks"],
+  [
+    "has the first object twice",
+    (list) => list.replace(OBJECT, (object) => object + object),
+    "repeats itself",
+  ],
+  [
+    "begins again",
+    (list) => list.replace("</ListBucketResult>", `${list.match(OBJECT)?.[0]}$&`),
+    "repeats itself",
+  ],
+  [
+    "is not in order",
+    (list) => list.replace(OBJECT, () => list.match(OBJECT)?.reverse()[at++] ?? ""),
+    "not in order",
+  ],
+])("restore ends with an error if a list of changes %s", async (_, changed, problem) => {
+  const { list } = archive.s3;
+  archive.s3.list = async (stored) => {
+    const text = await stored();
+    at = 0;
+    return text.includes("/e/") ? changed(text) : text;
+  };
+  const restored = await run("restore", archive.url, "--data", scratch.path("odd"));
+  archive.s3.list = list;
+  expect(restored.code).toBe(1);
+  expect(restored.error).toContain(problem);
+});
 
 test(
   "status and verify say what can be restored",
