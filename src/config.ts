@@ -266,6 +266,16 @@ function pair<T>(values: Values, a: Pair, b: Pair, build: (a: string, b: string)
   return build(first, second);
 }
 
+/** Characters of names and addresses, which URLs of this server can contain: no other URL, and no zone of an interface. */
+const LISTENING_HOST = /^[A-Za-z0-9._*:-]+$/;
+
+function assertHost(host: string): void {
+  if (LISTENING_HOST.test(host) && URL.canParse(`http://${host.includes(":") ? `[${host}]` : host}`)) return;
+  throw new StartupError(
+    `host: "${host}" is not an address such as 127.0.0.1, 0.0.0.0 or ::1. The port is set by port.`,
+  );
+}
+
 /** More hosts would not make the check more reliable. */
 const OBSERVER_TARGETS_MAX = 5;
 const HOST_AND_PORT = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
@@ -306,6 +316,7 @@ function checked(config: Config, options: Resolved): Config {
   const useless = (["backup_cron", "backup_keep"] as const).find(
     (name) => options.get(name)?.source !== "default",
   );
+  assertHost(config.host);
   if (config.backups !== null) assertCron(config.backups.cron);
   else if (useless !== undefined) {
     throw new StartupError(`${useless} needs backup_dir: the folder for the backups.`);

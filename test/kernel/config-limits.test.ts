@@ -41,6 +41,9 @@ describe("rejected options, each with an error of one line", () => {
     [["--durability", "none"], "--durability none needs --ephemeral: a power cut would damage the database."],
     [["--log-level", "loud"], "--log-level must be one of debug, info, warn, error."],
     [["--host", ""], "--host must be a text."],
+    ...["http://x", "0.0.0.0:80", "a b", " 127.0.0.1", "::1%lo", "999.1.1.1", "/run/x.sock", "[x]:1"].map(
+      (host): [string[], string] => [["--host", host], `host: "${host}" is not an address such as 127.0.0.1`],
+    ),
     [["--test-clock"], "--test-clock needs --ephemeral."],
     [["--tls-cert", "a.pem"], "tls_cert and tls_key go together: one of them is missing."],
     [["--tls-key", "a.pem"], "tls_cert and tls_key go together: one of them is missing."],
