@@ -1,7 +1,7 @@
 /** The revision of the protocol that this server speaks, without sessions. */
 export const REVISION = "2026-07-28";
 /** Earlier revisions, with `initialize`, whose messages about tools are the same. The newest first. */
-export const EARLIER_REVISIONS = ["2025-11-25", "2025-06-18"];
+export const EARLIER_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 /** Error codes of JSON-RPC, and of the protocol from -32020. */
 export const CODES = {
@@ -53,7 +53,9 @@ export function readMessage(text: string): Message {
     throw invalid("Batches are not supported. Send each message as a request of its own.");
   if (!isObject(value) || value["jsonrpc"] !== "2.0" || typeof value["method"] !== "string")
     throw invalid('The body is not a JSON-RPC 2.0 request: "jsonrpc" or "method" is missing or wrong.');
-  const { id = null, method, params = {} } = value;
+  const { id = null, method } = value;
+  // Some clients write what they leave out as null.
+  const params = value["params"] ?? {};
   // Any other number would come back as another one, or as null.
   if (Object.hasOwn(value, "id") && typeof id !== "string" && !Number.isSafeInteger(id))
     throw invalid('"id" must be a string or an integer from -(2^53 - 1) to 2^53 - 1.');
@@ -71,7 +73,8 @@ export function readMessage(text: string): Message {
  * @throws ProtocolError
  */
 export function isEarlier({ method, params }: Message, headers: Headers): boolean {
-  const version = headers.get("mcp-protocol-version");
+  // Proxies pass a header on that has no value.
+  const version = headers.get("mcp-protocol-version") || null;
   const meta = isObject(params["_meta"]) ? params["_meta"] : {};
   const named = meta[VERSION_FIELD];
   if (named === undefined) {

@@ -44,7 +44,7 @@ export function mcpRoutes(api: Api, server: McpServer) {
         idempotent: false,
         summary: "Call tools by the Model Context Protocol",
         description:
-          "One JSON-RPC message of revision 2026-07-28, or of 2025-11-25 and 2025-06-18, in a request. Only for managed keys. Each call of a tool passes the checks of its operation, and costs what that costs.",
+          "One JSON-RPC message of revision 2026-07-28, or of 2025-11-25, 2025-06-18 and 2025-03-26, in a request. Only for managed keys. Each call of a tool passes the checks of its operation, and costs what that costs.",
         anyBody: "One JSON-RPC request or notification.",
         bodyLimits: largeBody(LEVELS_AROUND),
         errors: ["request_too_large"],

@@ -167,7 +167,8 @@ export class McpServer {
   }
 
   private async callTool(call: Call, { params, json }: Message): Promise<ToolResult> {
-    const { name, arguments: args = {} } = params;
+    const { name } = params;
+    const args = params["arguments"] ?? {};
     if (typeof name !== "string")
       throw new ProtocolError(200, CODES.invalidParams, '"name" must be a string.');
     const tool = this.tools.get(name);

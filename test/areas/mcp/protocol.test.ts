@@ -134,7 +134,7 @@ test("an unknown version learns the known ones", async () => {
     "mcp-protocol-version": "2030-01-01",
   });
   expect(body.error.data).toEqual({
-    supported: ["2026-07-28", "2025-11-25", "2025-06-18"],
+    supported: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"],
     requested: "2030-01-01",
   });
 });
@@ -186,9 +186,21 @@ test("an earlier client initializes, is done, pings and lists", async () => {
   expect([done.status, done.text]).toEqual([202, ""]);
   expect((await post(server, key, message("ping", 2), earlier)).body.result).toEqual({});
   expect((await post(server, key, message("tools/list", 3), earlier)).body.result.tools).not.toEqual([]);
-  // A client of 2025-03-26 names no version.
-  const oldest = { ...earlier, "mcp-protocol-version": null };
-  expect((await post(server, key, message("tools/list", 3), oldest)).body.result.tools).not.toEqual([]);
+  // A client of 2025-03-26 need not name its version; some write what is missing as null.
+  for (const version of [null, "", "2025-03-26"]) {
+    const oldest = { ...earlier, "mcp-protocol-version": version };
+    const list = { ...message("tools/list", 3), params: null };
+    expect((await post(server, key, list, oldest)).body.result.tools).not.toEqual([]);
+    const flags = message("tools/call", 4, { name: "flags_list", arguments: null });
+    expect((await post(server, key, flags, oldest)).body.result.isError).not.toBe(true);
+  }
+  const oldest = await post(
+    server,
+    key,
+    message("initialize", 5, { protocolVersion: "2025-03-26" }),
+    earlier,
+  );
+  expect(oldest.body.result.protocolVersion).toBe("2025-03-26");
   const unknown = await post(server, key, message("prompts/list", 4), earlier);
   expect([unknown.status, unknown.body.error.code]).toEqual([200, -32601]);
   const old = await post(server, key, message("initialize", 5, { protocolVersion: "2024-11-05" }), earlier);

@@ -65,9 +65,9 @@ export async function post(
   body: unknown,
   headers: Record<string, string | null> = {},
 ) {
-  const { method = "", params = {} } = (body ?? {}) as {
+  const { method = "", params } = (body ?? {}) as {
     method?: string;
-    params?: { name?: string };
+    params?: { name?: string } | null;
   };
   const usual = {
     "content-type": "application/json",
@@ -75,7 +75,7 @@ export async function post(
     authorization: key === null ? null : `Bearer ${key}`,
     "mcp-protocol-version": REVISION,
     "mcp-method": method,
-    "mcp-name": params.name ?? null,
+    "mcp-name": params?.name ?? null,
     ...headers,
   };
   const sent = Object.entries(usual).filter((entry): entry is [string, string] => entry[1] !== null);
