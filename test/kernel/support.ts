@@ -6,7 +6,7 @@ import type { LogFields, Logger } from "../../src/kernel/log.ts";
 import { Database, type SqlParams, type SqlValue } from "../../src/kernel/storage/database.ts";
 import { migrate } from "../../src/kernel/storage/migrate.ts";
 import { Writer } from "../../src/kernel/storage/writer.ts";
-import { ManualClock } from "../../src/kernel/time/clock.ts";
+import { ManualClock, realPause } from "../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../support/server.ts";
 
 /** A temporary folder, removed by {@link Scratch.remove}. */
@@ -74,6 +74,8 @@ export type CommitFault = "none" | "stays-open" | "rolled-back";
 export class FaultyDatabase extends Database {
   fault: CommitFault = "none";
   readsFail = false;
+  /** How long a read takes that fails, in milliseconds: a disk with errors is slow. */
+  failedReadMs = 0;
   /** What a failing COMMIT throws. */
   readonly failure: unknown = storageFailure();
 
@@ -87,7 +89,10 @@ export class FaultyDatabase extends Database {
 
   private guarded<Params extends SqlParams, Result>(read: (...params: Params) => Result) {
     return (...params: Params): Result => {
-      if (this.readsFail) throw this.failure;
+      if (this.readsFail) {
+        realPause(this.failedReadMs);
+        throw this.failure;
+      }
       return read(...params);
     };
   }

@@ -336,12 +336,13 @@ export class Scheduler {
       this.continueLater(kind);
       return;
     }
-    this.reading(kind, () => {
+    const isRead = this.reading(kind, () => {
       const next = kind.due.step(now);
       if (next === "at-once") this.lookAt(kind, now);
       else if (next !== null) this.lookAt(kind, next);
     });
-    this.placeJobs(kind);
+    // Otherwise the jobs that are known would be read from the same table, or the next slice would read it.
+    if (isRead) this.placeJobs(kind);
   }
 
   private placeJobs(kind: Kind): void {
@@ -366,13 +367,15 @@ export class Scheduler {
     this.clock.track(next);
   }
 
-  /** Reads the table; after a failure it is read again later. */
-  private reading(kind: Kind, read: () => void): void {
+  /** Reads the table; after a failure it is read again later. Returns whether it succeeded. */
+  private reading(kind: Kind, read: () => void): boolean {
     try {
       read();
+      return true;
     } catch (error) {
       this.log.error("due jobs could not be read", { kind: kind.name, error: errorText(error) });
       this.lookAt(kind, this.clock.now() + READ_RETRY_MS);
+      return false;
     }
   }
 
