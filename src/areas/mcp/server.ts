@@ -1,5 +1,5 @@
 import { version } from "../../../package.json" with { type: "json" };
-import { findInexactness, pathText } from "../../json-text.ts";
+import { pathText } from "../../json-text.ts";
 import { slices } from "../../kernel/background/time-slices.ts";
 import { ApiError, echoed } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/access/caller.ts";
@@ -8,6 +8,7 @@ import type { DeclaredRoute } from "../../kernel/http/api.ts";
 import type { ContainedRequests } from "../../kernel/http/contained.ts";
 import { assertWithinLimits, decodeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
+import { findInexactnessInSlices } from "../../kernel/http/requests/inexactness.ts";
 import {
   CODES,
   EARLIER_REVISIONS,
@@ -180,7 +181,7 @@ export class McpServer {
     const problem = argumentProblem(tool, args);
     if (problem !== null) return errorResult(problem);
     if (slices.isOver) await slices.next();
-    const inexact = findInexactness(json.text, json.value, "params");
+    const inexact = await findInexactnessInSlices(json.text, json.value, "params");
     if (inexact !== null) return errorResult(`${pathText(inexact.path)} ${inexact.problem}.`);
     if (slices.isOver) await slices.next();
     return this.run(call, tool, args);

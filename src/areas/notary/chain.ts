@@ -1,8 +1,9 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, sign } from "node:crypto";
-import { type Inexactness, InexactnessScan, isAsWritten, pathText } from "../../json-text.ts";
+import { InexactnessScan, pathText } from "../../json-text.ts";
 import type { Actor } from "../../kernel/actors/registry.ts";
 import { slices } from "../../kernel/background/time-slices.ts";
 import { invalidField } from "../../kernel/errors.ts";
+import { isKnownAsWritten, TOKENS_PER_STEP } from "../../kernel/http/requests/inexactness.ts";
 
 /** Bytes of an Ed25519 seed, from which the private key is derived. */
 export const SEED_BYTES = 32;
@@ -134,20 +135,6 @@ export async function readLargeLogEntry(body: LogRequest, bodyText: string): Pro
   }
 }
 
-/** {@link findInexactness} of a member of a large body, in {@link slices}. */
-export async function findInexactnessInSlices(bodyText: string, member: string): Promise<Inexactness | null> {
-  const scan = new InexactnessScan(bodyText, member);
-  while (!scan.advance(TOKENS_PER_STEP)) if (slices.isOver) await slices.next();
-  await slices.next();
-  return scan.found;
-}
-
-/** Length of a body up to which it is compared with what it would be written as. */
-const COMPARED_LENGTH_MAX = 256 * 1024;
-
-/** Tokens that are compared in one step, about half a millisecond. */
-const TOKENS_PER_STEP = 2_000;
-
 /** Steps of a few milliseconds at most, even for the largest log. */
 function* logEntrySteps(body: LogRequest, bodyText: string): Generator<"short" | "long", LogEntry> {
   const { content_hash, note, salt = false } = body;
@@ -163,8 +150,7 @@ function* logEntrySteps(body: LogRequest, bodyText: string): Generator<"short" |
   }
   if (content_hash !== undefined) throw invalidField("content_hash", "must not be given with log");
   if (note !== undefined) throw invalidField("note", "is for content_hash only: write it into the log");
-  // Of a large log, writing is the longest step: it is not written only to be compared.
-  if (bodyText.length > COMPARED_LENGTH_MAX || !isAsWritten(bodyText, body)) {
+  if (!isKnownAsWritten(bodyText, body)) {
     const scan = new InexactnessScan(bodyText, "log");
     while (!scan.advance(TOKENS_PER_STEP)) yield "short";
     const { found } = scan;

@@ -1,3 +1,6 @@
+import type { Inexactness } from "../../json-text.ts";
+import { slices } from "../../kernel/background/time-slices.ts";
+import { findInexactnessInSlices } from "../../kernel/http/requests/inexactness.ts";
 import { reportInexactness, reportLogInexactness } from "../../verify/chain.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import {
@@ -9,7 +12,6 @@ import {
   type Receipt,
   verdictOf,
 } from "../../verify/receipt.ts";
-import { findInexactnessInSlices } from "./chain.ts";
 import type { ReceiptVerdict } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
 
@@ -39,10 +41,17 @@ export async function verifyLargeAgainst(
   bodyText: string,
 ): Promise<ReceiptVerdict> {
   const found = checkReceipt(body.receipt, crypto, body.log);
-  reportInexactness(bodyText, body, ["receipt"], found, await findInexactnessInSlices(bodyText, "receipt"));
+  reportInexactness(bodyText, body, ["receipt"], found, await inexactnessOf(bodyText, body, "receipt"));
   if (body.log !== undefined)
-    reportLogInexactness(bodyText, body, ["log"], found, await findInexactnessInSlices(bodyText, "log"));
+    reportLogInexactness(bodyText, body, ["log"], found, await inexactnessOf(bodyText, body, "log"));
   return verdictAgainst(notary, projectRef, body.receipt, found);
+}
+
+/** What follows gets a slice of its own. */
+async function inexactnessOf(bodyText: string, body: object, member: string): Promise<Inexactness | null> {
+  const inexact = await findInexactnessInSlices(bodyText, body, member);
+  await slices.next();
+  return inexact;
 }
 
 function verdictAgainst(
