@@ -2,24 +2,20 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
 import { ROOT } from "../../scripts/processes/server-process.ts";
-import { closeBrowser, openBrowser } from "../pages/browser.ts";
+import { closeBrowser, openBrowser, openContext } from "../pages/browser.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { readPage } from "./page.ts";
 import { NODE_OR_BUN } from "./runtime.ts";
 
 /** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 60_000;
-/** Time for the page to show a change: without the stream of changes it never would. */
-const CHANGE_MS_MAX = 20_000;
+const TIMEOUT_MS = 180_000;
 
 const [SERVER = "", BROWSER = ""] = [
   ...readPage("docs/guides/openfeature.md").matchAll(/^```js\n(.*?)^```$/gms),
 ].map(([, block = ""]) => block);
 
 let server: TestServer;
-let browser: Browser;
 let key = "";
 const folder = mkdtempSync(join(tmpdir(), "ninefold-openfeature-"));
 const site = Bun.serve({
@@ -35,7 +31,7 @@ const site = Bun.serve({
 
 beforeAll(async () => {
   server = await startTestServer({ args: ["--cors-origins", site.url.origin] });
-  browser = await openBrowser();
+  await openBrowser();
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   const { body } = await server.operator.post("/v1/keys", {
     prefix: "sm",
@@ -88,12 +84,12 @@ test(
 );
 
 test(
-  "the browser's example shows a change within a second, from another origin",
+  "the browser's example shows a change, from another origin",
   async () => {
     const entry = writeProgram("browser.js", BROWSER);
     const built = await Bun.build({ entrypoints: [entry], outdir: join(folder, "out"), target: "browser" });
     expect(built.success).toBe(true);
-    const context = await browser.newContext();
+    const context = await openContext();
     const page = await context.newPage();
     const faults: string[] = [];
     page.on("pageerror", (error) => faults.push(String(error)));
@@ -102,7 +98,8 @@ test(
     await page.waitForFunction("document.title === 'new'");
     await streamed;
     await save(false);
-    await page.waitForFunction("document.title === 'old'", undefined, { timeout: CHANGE_MS_MAX });
+    // Without the stream of changes it never would be.
+    await page.waitForFunction("document.title === 'old'");
     expect(faults).toEqual([]);
     await context.close();
   },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
 import { IS_LONG, repeated } from "../support/long-form.ts";
-import { openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { openContext, TIMEOUT_MS } from "./browser.ts";
 import { useConsole } from "./console.ts";
 
 /**
@@ -114,7 +114,7 @@ class Visit {
     options: BrowserContextOptions = {},
     isKept?: (operation: Operation) => boolean,
   ): Promise<Visit> {
-    const context = await (await openBrowser()).newContext(options);
+    const context = await openContext(options);
     const page = await context.newPage();
     if (isKept !== undefined) {
       const document = await documentOf(isKept);

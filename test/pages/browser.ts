@@ -1,4 +1,10 @@
-import { type Browser, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 import { findChromium } from "../../scripts/steps/debian.ts";
 
 /** A name as in a local network: plain HTTP there is no secure context, unlike that of this machine itself. */
@@ -16,8 +22,10 @@ const ARGUMENTS = [
   `--host-resolver-rules=MAP ${NAME} 127.0.0.1`,
 ];
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-export const TIMEOUT_MS = 120_000;
+/** Starting a browser, and drawing a large page, take a minute on a machine that is busy with many other things. */
+export const TIMEOUT_MS = 300_000;
+/** Longest wait for one thing on a page. */
+const STEP_TIMEOUT_MS = 90_000;
 
 let opened: Promise<Browser> | undefined;
 
@@ -42,6 +50,13 @@ export function openBrowser(): Promise<Browser> {
   return opened;
 }
 
+/** A new profile in the browser. */
+export async function openContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await (await openBrowser()).newContext(options);
+  context.setDefaultTimeout(STEP_TIMEOUT_MS);
+  return context;
+}
+
 /**
  * Ends it, after a file's last test: when a process of tests ends, nothing of ours runs that could remove its folders. Where the
  * run removes them, only what the file opened is closed, but for {@link LEFT_PAGES}: the browser is there for the process's next
@@ -64,5 +79,5 @@ async function startBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
     throw new Error("There is no Chromium. Run: scripts/test test/pages, which installs it.");
-  return chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
+  return chromium.launch({ executablePath, headless: true, args: ARGUMENTS, timeout: STEP_TIMEOUT_MS });
 }

@@ -6,7 +6,7 @@ import { fillConsole } from "../../scripts/console/filling.ts";
 import { realDelay } from "../../src/kernel/time/clock.ts";
 import { IS_LONG } from "../support/long-form.ts";
 import { TestServer, type TestServerOptions } from "../support/server.ts";
-import { closeBrowser, LEFT_PAGES, openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { closeBrowser, LEFT_PAGES, openBrowser, openContext, TIMEOUT_MS } from "./browser.ts";
 
 /** What axe looks for: WCAG 2.1 AA and its own best practice. */
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
@@ -121,9 +121,8 @@ export class Console {
 
   private static async newPage(look: Look): Promise<Page> {
     const { colorScheme = "light", width = VIEWPORT.width } = look;
-    const browser = await openBrowser();
     // A colour on its way to another is neither.
-    const context = await browser.newContext({
+    const context = await openContext({
       colorScheme,
       reducedMotion: "reduce",
       viewport: { ...VIEWPORT, width },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { NAME, openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { NAME, openContext, TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
 
 const server = useFilledConsole();
@@ -39,7 +39,7 @@ test(
 test(
   "logs in, copies and verifies receipts over plain HTTP in a local network",
   async () => {
-    const context = await (await openBrowser()).newContext({ viewport: { width: 1280, height: 860 } });
+    const context = await openContext({ viewport: { width: 1280, height: 860 } });
     const page = await context.newPage();
     const faults: string[] = [];
     page.on("console", (message) => {

@@ -5,6 +5,12 @@ import { Console, useFilledConsole } from "./console.ts";
 
 const server = useFilledConsole();
 
+/** Types into the field in focus without a pause, which on a slow machine would be long enough for a search. */
+const TYPED = `for (const text of ["I", "IN", "IN_", "IN_3"]) {
+  document.activeElement.value = text;
+  document.activeElement.dispatchEvent(new InputEvent("input", { bubbles: true }));
+}`;
+
 describe("a bucket's events", () => {
   test(
     "are searched while typing, and the text is part of the address",
@@ -15,11 +21,12 @@ describe("a bucket's events", () => {
       await page.getByRole("link", { name: "Shop payments" }).click();
       const rows = page.locator("main a.row");
       await rows.nth(5).waitFor();
-      await page.getByLabel("Search headers and bodies").pressSequentially("IN_3");
+      await page.getByLabel("Search headers and bodies").focus();
+      await page.evaluate(TYPED);
       await rows.nth(1).waitFor({ state: "detached" });
       await eventually(() => expect(page.url()).toEndWith("?q=IN_3"));
       const searches = visit.requests.filter((request) => request.includes("q=")).length;
-      expect(searches).toBeLessThan("IN_3".length);
+      expect(searches).toBe(1);
       await rows.click();
       await page.getByRole("button", { name: "Body", exact: true }).click();
       await eventually(async () =>

@@ -11,7 +11,7 @@ import { closeBrowser } from "./browser.ts";
 import { Console, type Look } from "./console.ts";
 
 /** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 600_000;
 
 /** What is checked of each view: everything in both themes, everything in one theme, or only what depends on the width. */
 type Scope = "both themes" | "one theme" | "size";

@@ -7,7 +7,7 @@ import { IS_LONG } from "../support/long-form.ts";
 import { customerOf, portalToken } from "../support/portal.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
-import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { closeBrowser, openBrowser, openContext, TIMEOUT_MS } from "./browser.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
@@ -62,7 +62,7 @@ class Visit {
 
   static async begin(look: { colorScheme?: "light" | "dark"; width?: number } = {}): Promise<Visit> {
     const { colorScheme = "light", width = 1000 } = look;
-    const context = await (await openBrowser()).newContext({
+    const context = await openContext({
       colorScheme,
       viewport: { width, height: 860 },
     });

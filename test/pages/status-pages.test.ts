@@ -5,7 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import { IS_LONG } from "../support/long-form.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
-import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { closeBrowser, openContext, TIMEOUT_MS } from "./browser.ts";
 import { Console } from "./console.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -78,8 +78,7 @@ const LOOKS = IS_LONG
 test.each(LOOKS)(
   "%d monitors, %s, %d px: no findings of axe, no horizontal scrolling, no script, no other host",
   async (count, colorScheme, width) => {
-    const browser = await openBrowser();
-    const context = await browser.newContext({
+    const context = await openContext({
       colorScheme,
       viewport: { width, height: 900 },
       bypassCSP: true,
@@ -108,7 +107,7 @@ test.each(LOOKS)(
 test(
   "its policy allows its style and no script",
   async () => {
-    const context = await (await openBrowser()).newContext();
+    const context = await openContext();
     const page = await context.newPage();
     const faults: string[] = [];
     page.on("console", (message) => faults.push(message.text()));
