@@ -55,7 +55,7 @@ const LINES: readonly (readonly [line: string, words: readonly string[]])[] = [
 ];
 
 /** Each line starts the program. */
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const SHELLS: readonly ShellName[] = ["bash", "zsh", "fish"];
 const present = SHELLS.filter((shell) => Bun.which(shell) !== null);
 for (const shell of SHELLS.filter((name) => !present.includes(name))) {

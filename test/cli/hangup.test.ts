@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const POLL_MS = 20;
 
 const cleanup = new Cleanup();

@@ -5,7 +5,7 @@ import { type Ended, endOf, type RunOptions as HowToRun } from "../support/ended
 /** Options of a run. */
 export type RunOptions = Omit<HowToRun, "timeoutMs">;
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 /** The repository's root. */
 export const ROOT = join(import.meta.dir, "..", "..");

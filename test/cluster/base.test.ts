@@ -18,7 +18,7 @@ const LOG = "0123456789abcdef0123456789abcdef";
 const ACCESS: NodeAccess = { id: "b", key: KEY, cell: CELL, extraCaPath: null, now: () => NOW };
 /** So that a copy has several responses. */
 const FILLER_BYTES = 12 * 1024 * 1024;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-base-"));
 const target = join(folder, "fetched");

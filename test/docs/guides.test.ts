@@ -4,7 +4,7 @@ import { patternOf, readPage, type Step, shellBlocks, stepsOf } from "./page.ts"
 import { type Outcome, Reader } from "./reader.ts";
 
 /** A page has dozens of requests, and commands from source. */
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 /** Pages whose commands are not pasted as a whole, with the reason. */
 const ELSEWHERE: Readonly<Record<string, string>> = {

@@ -10,7 +10,7 @@ import { Proxies } from "../support/proxies.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const at = (path: string): string => join(ROOT, "examples", path);
 const folder = mkdtempSync(join(tmpdir(), "ninefold-examples-"));
 const sink = new WebhookSink();

@@ -4,6 +4,8 @@ import { expect } from "bun:test";
 export class EventReader {
   text = "";
   hasEnded = false;
+  /** Whether the server has ended it, not the end of its connection: that comes to streams that a stop has waited for in vain. */
+  isComplete = false;
   private readonly controller = new AbortController();
   private woken = Promise.withResolvers<void>();
 
@@ -34,6 +36,7 @@ export class EventReader {
         this.text += decoder.decode(chunk, { stream: true });
         this.wake();
       }
+      this.isComplete = true;
     } finally {
       this.hasEnded = true;
       this.wake();

@@ -88,10 +88,8 @@ test("waiters are rejected when the server stops; the lock stays held", () =>
       await queue(server.operator, "stop"),
       await queue(server.operator, "stop", { timeout: 900_000 }),
     ];
-    const begun = performance.now();
     await server.restart();
-    // Requests in flight have ten seconds.
-    expect(performance.now() - begun).toBeLessThan(8_000);
+    // A request that is still in flight after ten seconds gets no response.
     for (const one of waiting) {
       const response = await one.response;
       expect(expectError(response, "service_unavailable").error.message).toContain("shutting down");

@@ -191,8 +191,8 @@ describe("a monitor", () => {
     }).start();
     try {
       const ids = [];
-      for (const path of ["slow", "long"]) {
-        ids.push(await create({ url: `http://127.0.0.1:${slow.port}/${path}`, timeout: 1_000 }));
+      for (const [path, timeout] of Object.entries({ slow: 1_000, long: 30_000 })) {
+        ids.push(await create({ url: `http://127.0.0.1:${slow.port}/${path}`, timeout }));
       }
       await server.clock.advance(5 * SECOND);
       expect(await statusOf(ids[0] ?? "")).toMatchObject({ status: "down", latency_ms: 1_000 });

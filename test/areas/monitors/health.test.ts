@@ -4,8 +4,8 @@ import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
 /** The threshold of slow responses, and the duration of one: a busy machine must not reach the threshold without it. */
-const SLOW_MS = 400;
-const PAUSE_MS = 450;
+const SLOW_MS = 1_000;
+const PAUSE_MS = 1_050;
 
 let server: TestServer;
 let account: AccountClient;

@@ -84,11 +84,10 @@ describe("checkpointer", () => {
     const reader = new Database(storage.db.path, "normal");
     reader.execute("BEGIN");
     reader.one("SELECT count(*) FROM filler")();
-    const began = Date.now();
+    // Whoever waits for the reader with this connection waits longer than the test may take.
+    storage.db.execute("PRAGMA busy_timeout = 600000");
     const largest = await write(52);
     expect(largest).toBeGreaterThan(52 * MIB);
-    // The default wait for a lock is five seconds: no one has waited for the reader.
-    expect(Date.now() - began).toBeLessThan(4_000);
     expect(storage.log.messages("info")).toEqual([
       "the write-ahead log grows: a reader in another process needs it, such as a backup",
     ]);
