@@ -18,10 +18,12 @@ import {
   assertSqlite,
   checkLog,
   inspectDatabase,
+  logOf,
   sqliteVersion,
   UnreadableDatabase,
 } from "./storage/examine.ts";
 import { syncFolder } from "./storage/folders.ts";
+import { rewriteLog } from "./storage/log-file.ts";
 import { type Migration, migrate } from "./storage/migrate.ts";
 import { EntrySource } from "./storage/replication/entry-source.ts";
 import { type LogPosition, PositionRow } from "./storage/replication/position.ts";
@@ -107,6 +109,7 @@ export function openKernel(options: KernelOptions): Kernel {
     copyTemplate(options.template, databasePath, options.durability);
   }
   try {
+    if (durability !== "none") rewriteLog(logOf(databasePath));
     const db = new Database(databasePath, options.durability);
     db.onDamage = (error) => {
       // Logged once.

@@ -199,12 +199,10 @@ export class Database {
   }
 
   /**
-   * Makes durable what an earlier process has left in the log: SQLite applies it, although it may be in the memory of the
-   * system only. Everything that is read after this survives a power cut. The log is written again before anything of it
-   * is moved: a power cut during the move would otherwise leave half of it in the file, and nothing in the log.
+   * Moves the log of an earlier process into the file. It was made durable before: see `rewriteLog`.
    *
-   * Returns why the log was not moved into the file; null if nothing is left in it. Bytes after its last valid frame are
-   * removed: with new frames before them, they would look like damage.
+   * Returns why it was not moved; null if nothing is left in it. Bytes after its last valid frame are removed: with new
+   * frames before them, they would look like damage.
    *
    * @throws SQLiteError, StorageFailure when the disk does not confirm it.
    */
@@ -213,7 +211,6 @@ export class Database {
     // From here on, the file of the log is known.
     const file = this.log;
     if (log === 0 && file.isEmpty) return null;
-    changingLog(() => file.renew(log));
     try {
       const row = this.withBusyTimeout(0, () =>
         this.connection.query<CheckpointRow, []>("PRAGMA wal_checkpoint(TRUNCATE)").get(),
@@ -222,14 +219,20 @@ export class Database {
     } catch (error) {
       // Any other error may be that of a sync, which cannot be retried: see SyncFailure.
       if (!isDiskFull(error)) throw error;
+      this.cutLog();
       return "full";
     }
+    this.cutLog();
     return "read";
   }
 
   /** Removes from the log what a failed COMMIT has left. @throws StorageFailure, SyncFailure if the disk does not confirm it. */
   cutLog(): void {
-    changingLog(() => this.log.cut(this.logPages().log));
+    try {
+      this.log.cut(this.logPages().log);
+    } catch (error) {
+      throw error instanceof SyncFailure ? error : new StorageFailure(errorText(error));
+    }
   }
 
   /**
@@ -322,15 +325,6 @@ export class Database {
       }
       return prepared;
     };
-  }
-}
-
-/** Changes the file of the log. @throws StorageFailure */
-function changingLog(change: () => void): void {
-  try {
-    change();
-  } catch (error) {
-    throw error instanceof SyncFailure ? error : new StorageFailure(errorText(error));
   }
 }
 

@@ -179,7 +179,7 @@ export function assertLogBelongs(databasePath: string): void {
 }
 
 /** Path of a database's log: next to the target, if the path is a symbolic link. */
-function logOf(databasePath: string): string {
+export function logOf(databasePath: string): string {
   return `${existsSync(databasePath) ? realpathSync(databasePath) : databasePath}-wal`;
 }
 

@@ -1,4 +1,5 @@
 import {
+  existsSync,
   fdatasyncSync,
   fstatSync,
   fsyncSync,
@@ -10,7 +11,7 @@ import {
 import { errorText } from "../errors.ts";
 import { openFile, writeAll } from "./folders.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "./log-scan.ts";
-import { SyncFailure } from "./storage-failures.ts";
+import { StorageFailure, SyncFailure } from "./storage-failures.ts";
 
 /** Bytes read or written at a time. */
 const SLICE_BYTES = 1024 * 1024;
@@ -61,13 +62,26 @@ export class LogFile implements LogIdentity {
     syncLog(log.fd, this.path, fsyncSync);
   }
 
-  /**
-   * The same for what an earlier process has left, and writes the rest again. If that process ended because a sync had
-   * failed, the system may count pages of the log as clean that are not on the disk: no sync alone would write them.
-   */
-  renew(frames: number): void {
-    using log = openLog(this);
-    this.truncate(log.fd, frames);
+  private truncate(log: number, frames: number): void {
+    const end = frames === 0 ? 0 : LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + this.pageBytes);
+    // Written even if it is short enough: an earlier truncation may not have reached the disk.
+    if (fstatSync(log).size <= end) ftruncateSync(log, end + 1);
+    ftruncateSync(log, end);
+  }
+}
+
+/**
+ * Writes a log again that an earlier process has left, and syncs it. If that process ended because a sync had failed, the
+ * system may count pages of the log as clean that are not on the disk: no sync alone would write them.
+ *
+ * Before SQLite opens the database: a connection moves the log into the file even when it is closed after this has failed.
+ *
+ * @throws StorageFailure, SyncFailure if the disk does not take or confirm it.
+ */
+export function rewriteLog(path: string): void {
+  try {
+    if (!existsSync(path)) return;
+    using log = openFile(path, "r+");
     const slice = Buffer.allocUnsafe(SLICE_BYTES);
     for (let at = 0; ; ) {
       const size = readSync(log.fd, slice, 0, SLICE_BYTES, at);
@@ -75,14 +89,9 @@ export class LogFile implements LogIdentity {
       writeAll(log.fd, slice.subarray(0, size), at);
       at += size;
     }
-    syncLog(log.fd, this.path, fsyncSync);
-  }
-
-  private truncate(log: number, frames: number): void {
-    const end = frames === 0 ? 0 : LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + this.pageBytes);
-    // Written even if it is short enough: an earlier truncation may not have reached the disk.
-    if (fstatSync(log).size <= end) ftruncateSync(log, end + 1);
-    ftruncateSync(log, end);
+    syncLog(log.fd, path, fsyncSync);
+  } catch (error) {
+    throw error instanceof SyncFailure ? error : new StorageFailure(`${path}: ${errorText(error)}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import type { SqlValue } from "./database.ts";
 import { openFile, readWhole } from "./folders.ts";
-import { LogFile } from "./log-file.ts";
+import { LogFile, rewriteLog } from "./log-file.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, type LogScan, scanLog } from "./log-scan.ts";
 
 /**
@@ -124,6 +124,7 @@ function isMoved(path: string, { frames, framesBefore }: LogScan, pageBytes: num
  *   stays.
  */
 export function settleFile(path: string): void {
+  rewriteLog(`${path}-wal`);
   using db = OfflineDatabase.change(path);
   db.execute("PRAGMA synchronous = FULL");
   db.get("SELECT count(*) FROM sqlite_master");

@@ -71,6 +71,23 @@ describe.skipIf(missing !== null)("a sync of the log that fails", () => {
   );
 
   test(
+    "during a start leaves the file as it was: what the log lacks on the disk must not be there",
+    async () => {
+      const server = await started();
+      disk.fault("fail-wal-once");
+      expect(await refill(server, 100).catch(() => 0)).toBe(0);
+      expect(await server.exited).toBe(74);
+      const file = join(disk.data, "ninefold.db");
+      const before = readFileSync(file);
+      disk.fault("fail-wal-once");
+      expect(await disk.start().catch(String)).toContain(`${file}-wal could not be synced: `);
+      expect(readFileSync(file).equals(before)).toBe(true);
+      expect(await balance(await disk.start())).toBe(105);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "ends it also during a start, and its restart, until the disk confirms",
     async () => {
       const server = await started();
