@@ -16,6 +16,7 @@ import { PingWorkload } from "./pings.ts";
 import { PortalWorkload } from "./portals.ts";
 import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
+import { RecoveryWorkload } from "./recoveries.ts";
 import { RelayWorkload } from "./relays.ts";
 import { RemovedAccountWorkload } from "./removed-accounts.ts";
 import { ResendWorkload } from "./resends.ts";
@@ -37,6 +38,7 @@ export function allWorkloads(): Workload[] {
     new CheckWorkload(),
     new RelayWorkload(),
     new ResendWorkload(),
+    new RecoveryWorkload(),
     new ScheduleWorkload(),
     new PingWorkload(),
     new SteadyPingWorkload(),

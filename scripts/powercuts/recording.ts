@@ -16,6 +16,7 @@ import { MeterWorkload } from "../crashes/meters.ts";
 import { PingWorkload } from "../crashes/pings.ts";
 import { PullBucketWorkload } from "../crashes/pull-bucket.ts";
 import { createRandom } from "../crashes/random.ts";
+import { RecoveryWorkload } from "../crashes/recoveries.ts";
 import { ResendWorkload } from "../crashes/resends.ts";
 import { ScheduleWorkload } from "../crashes/schedules.ts";
 import { ServerTarget } from "../crashes/target.ts";
@@ -83,6 +84,7 @@ function createWorkloads(): Workload[] {
     new PullBucketWorkload(),
     new TargetBucketWorkload(false),
     new ResendWorkload(),
+    new RecoveryWorkload(false),
     new MessageWorkload(false),
     new ScheduleWorkload(),
     new PingWorkload(),

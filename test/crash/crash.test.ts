@@ -161,6 +161,11 @@ describe("the comparison notices", () => {
         /target bucket: evt_\w+ has \d+ deliveries after \d+ replays/,
       ],
       [
+        "a lost delivery of a recovery",
+        "DELETE FROM relays WHERE ref IN (SELECT relay_ref FROM relay_later_deliveries)",
+        /recoveries: message missed-\d+-\d+ has the deliveries \[\]/,
+      ],
+      [
         "a changed payload",
         "UPDATE catch_payloads SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB)",
         /bucket \S+: evt_\w+ is not as it was sent/,
