@@ -3,7 +3,7 @@ import { named } from "../../kernel/data/schema.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { type Api, Routes } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
-import { reply } from "../../kernel/http/responses/response.ts";
+import { additionalReply } from "../../kernel/http/responses/response.ts";
 import type { McpServer } from "./server.ts";
 
 /** Levels of a message around the arguments of a tool: message, `params`, `arguments`. */
@@ -35,7 +35,7 @@ export function mcpRoutes(api: Api, server: McpServer) {
     async ({ call }) => {
       const { status, text } = await server.respond(call);
       // The text goes out as it is.
-      return reply(status, text as never);
+      return additionalReply(status, text);
     },
     {
       op: {

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { ApiError, rejectionBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -14,7 +14,7 @@ import type { Paths } from "./requests/paths.ts";
 import { pathOf } from "./requests/request-target.ts";
 import { asset } from "./responses/asset.ts";
 import { sharedBytes } from "./responses/outgoing-bodies.ts";
-import { Reply, reply } from "./responses/response.ts";
+import { additionalReply, reply } from "./responses/response.ts";
 
 /** The sources of the monitoring endpoints. */
 export interface Monitoring {
@@ -33,7 +33,6 @@ const OpenApiDocument = Type.Object(
   { openapi: Type.String({ examples: ["3.1.0"] }) },
   { $id: "OpenApiDocument", additionalProperties: true },
 );
-type OpenApiDocument = Static<typeof OpenApiDocument>;
 const Status = Type.Object({ status: Type.String() });
 
 /** What belongs to no area: the ping, the description of the API, health and metrics. */
@@ -59,7 +58,7 @@ export function systemRoutes(http: Http, { gate, readsDetails, readiness, metric
       "/openapi.json",
       async ({ call }) => {
         const { status, bytes, headers } = await document(call);
-        return new Reply(status as 200, bytes as unknown as OpenApiDocument, headers);
+        return additionalReply(status, bytes ?? "", headers);
       },
       {
         open: {

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../kernel/errors.ts";
-import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import { type AdditionalReply, additionalReply } from "../../../kernel/http/responses/response.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
 import { memberOf, type Received } from "./extracted-fields.ts";
@@ -14,21 +14,11 @@ const MARKUP = /[<>&"'`]/;
 
 const TEXT = { "content-type": "text/plain" };
 
-/** A response to a challenge; each sender has its own format. */
-export type ChallengeResponse = Reply<200, never>;
-
-function challengeResponse(
-  body: string | object,
-  headers?: Readonly<Record<string, string>>,
-): ChallengeResponse {
-  return reply(200, body as never, headers);
-}
-
 /**
  * The response to a sender's challenge in the query; null for other requests.
  * @throws ApiError `forbidden` for a verify token that is not the bucket's
  */
-export function respondToQuery(bucket: BucketActor, method: string, query: string): ChallengeResponse | null {
+export function respondToQuery(bucket: BucketActor, method: string, query: string): AdditionalReply | null {
   const { preset, stored } = bucket.settings;
   const kind = preset?.challenge ?? null;
   if (kind === null && !stored.challenge) return null;
@@ -59,7 +49,7 @@ function hubResponse(
   parameters: URLSearchParams,
   token: string | undefined,
   asJson: boolean,
-): ChallengeResponse | null {
+): AdditionalReply | null {
   const challenge = parameters.get("hub.challenge");
   if (parameters.get("hub.mode") !== "subscribe" || challenge === null) return null;
   if (token !== undefined && !equalInConstantTime(parameters.get("hub.verify_token") ?? "", token))
@@ -67,25 +57,25 @@ function hubResponse(
   return asJson ? echo(challenge, "hub.challenge") : echo(challenge);
 }
 
-function echo(value: string | null, field?: string): ChallengeResponse | null {
+function echo(value: string | null, field?: string): AdditionalReply | null {
   if (value === null || !ECHOED.test(value)) return null;
-  return field === undefined ? challengeResponse(value, TEXT) : challengeResponse({ [field]: value });
+  return field === undefined ? additionalReply(200, value, TEXT) : additionalReply(200, { [field]: value });
 }
 
-function sentence(token: string | null): ChallengeResponse | null {
+function sentence(token: string | null): AdditionalReply | null {
   return token !== null && SENTENCE.test(token) && !MARKUP.test(token)
-    ? challengeResponse(token, TEXT)
+    ? additionalReply(200, token, TEXT)
     : null;
 }
 
-function signedToken(token: string | null, secret: string | null): ChallengeResponse | null {
+function signedToken(token: string | null, secret: string | null): AdditionalReply | null {
   if (token === null || secret === null || !SIGNED.test(token)) return null;
   const signature = new Bun.CryptoHasher("sha256", secret).update(token).digest("base64");
-  return challengeResponse({ response_token: `sha256=${signature}` });
+  return additionalReply(200, { response_token: `sha256=${signature}` });
 }
 
 /** The response to a sender's challenge in a body with a valid signature; null for other requests. */
-export function respondToBody(bucket: BucketActor, received: Received): ChallengeResponse | null {
+export function respondToBody(bucket: BucketActor, received: Received): AdditionalReply | null {
   const member = (pointer: string): string => String(memberOf(received, pointer));
   switch (bucket.settings.preset?.challenge) {
     case "slack":
@@ -102,16 +92,16 @@ export function respondToBody(bucket: BucketActor, received: Received): Challeng
 }
 
 /** Pings of Interactions have the type 1; those of Webhook Events have 0, and each of their events has 1. */
-function discordResponse(received: Received): ChallengeResponse | null {
+function discordResponse(received: Received): AdditionalReply | null {
   const isPing = memberOf(received, "/event") === undefined;
   const type = memberOf(received, "/type");
-  if (isPing && type === 1) return challengeResponse({ type: 1 });
+  if (isPing && type === 1) return additionalReply(200, { type: 1 });
   // The runtime sends no body with this status.
-  return isPing && type === 0 ? reply(204 as 200, "" as never) : null;
+  return isPing && type === 0 ? additionalReply(204, "") : null;
 }
 
-function encrypted(plainToken: string, secret: string | null): ChallengeResponse | null {
+function encrypted(plainToken: string, secret: string | null): AdditionalReply | null {
   if (secret === null || !SIGNED.test(plainToken)) return null;
   const encryptedToken = new Bun.CryptoHasher("sha256", secret).update(plainToken).digest("hex");
-  return challengeResponse({ plainToken, encryptedToken });
+  return additionalReply(200, { plainToken, encryptedToken });
 }

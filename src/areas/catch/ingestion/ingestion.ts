@@ -5,7 +5,7 @@ import { networkOf } from "../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";
-import { reply } from "../../../kernel/http/responses/response.ts";
+import { type AdditionalReply, additionalReply } from "../../../kernel/http/responses/response.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { HOPS_HEADER, HOPS_MAX, hopsOf, LOOP_DETECTED } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -19,7 +19,7 @@ import { eventIdOf } from "../ids.ts";
 import type { Ingested } from "../schema.ts";
 import type { NewEvent, WayRow } from "../store.ts";
 import type { Targets } from "../targets/targets.ts";
-import { type ChallengeResponse, respondToBody, respondToQuery } from "./challenges.ts";
+import { respondToBody, respondToQuery } from "./challenges.ts";
 import { digestOfId } from "./deduplication-store.ts";
 import { storedHeaders } from "./event-headers.ts";
 import type { Received } from "./extracted-fields.ts";
@@ -88,7 +88,7 @@ export class Ingestion {
    *
    * @throws ApiError `service_unavailable` when the database is not writable: the provider retries.
    */
-  async receive(bucketId: string, inbound: InboundRequest): Promise<Ingested | ChallengeResponse> {
+  async receive(bucketId: string, inbound: InboundRequest): Promise<Ingested | AdditionalReply> {
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return this.receiveForNone(inbound);
     const way = originOf(inbound);
@@ -124,12 +124,10 @@ export class Ingestion {
   }
 
   /** The response to a request for a bucket that does not exist. */
-  private receiveForNone(inbound: InboundRequest): Ingested | ChallengeResponse {
+  private receiveForNone(inbound: InboundRequest): Ingested | AdditionalReply {
     const waitSeconds = this.misses.take(networkOf(inbound.clientAddress));
     if (waitSeconds > 0)
-      return reply(429, notStored("rate_limited"), {
-        "retry-after": String(waitSeconds),
-      }) as unknown as ChallengeResponse;
+      return additionalReply(429, notStored("rate_limited"), { "retry-after": String(waitSeconds) });
     this.counts.ignored.add();
     return notStored("ignored");
   }
@@ -139,7 +137,7 @@ export class Ingestion {
     bucket: BucketActor,
     way: Way,
     headers: Headers,
-  ): Ingested | ChallengeResponse | null {
+  ): Ingested | AdditionalReply | null {
     if (this.deps.accounts.account(bucket.account_ref).suspended) return notStored("ignored");
     if (hopsOf(headers.get(HOPS_HEADER)) >= HOPS_MAX) return notStored("loop_detected");
     const method = way.method ?? "POST";
@@ -160,7 +158,7 @@ export class Ingestion {
     way: Way,
     headers: Headers,
     body: Uint8Array,
-  ): Promise<Ingested | ChallengeResponse> {
+  ): Promise<Ingested | AdditionalReply> {
     const decoded = decodedBytes(body, headers.get("content-encoding"));
     await slices.next();
     return this.keep(bucket, way, headers, body, decoded);
@@ -172,7 +170,7 @@ export class Ingestion {
     headers: Headers,
     body: Uint8Array,
     decoded: Uint8Array | null = body,
-  ): Promise<Ingested> | Ingested | ChallengeResponse {
+  ): Promise<Ingested> | Ingested | AdditionalReply {
     const { stored } = bucket.settings;
     const received: Received = {
       headers,
@@ -329,21 +327,20 @@ function responseOf(
   provider: Provider | null,
   stored: StoredSettings,
   result: Ingested,
-): Ingested | ChallengeResponse {
+): Ingested | AdditionalReply {
   const { status, verification } = result;
   const { response = null, overload_status = 200 } = stored;
   // Nothing of these is stored, whatever the bucket responds with.
-  if (status === "loop_detected") return reply(LOOP_DETECTED, result) as unknown as ChallengeResponse;
-  if (status === "too_large") return reply(TOO_LARGE, result) as unknown as ChallengeResponse;
+  if (status === "loop_detected") return additionalReply(LOOP_DETECTED, result);
+  if (status === "too_large") return additionalReply(TOO_LARGE, result);
   const code = verification === "invalid" ? invalidStatus(provider, stored) : 200;
-  // The API document lists the statuses separately: the route's schema has only 200.
-  if (code !== 200) return reply(code, result) as unknown as ChallengeResponse;
+  if (code !== 200) return additionalReply(code, result);
   if (OVERLOADS.has(status) && overload_status !== 200)
-    return reply(overload_status, result, OVERLOADED) as unknown as ChallengeResponse;
+    return additionalReply(overload_status, result, OVERLOADED);
   if (response === null || (status !== "accepted" && status !== "duplicate")) return result;
   const { content_type = "text/plain", body = null } = response;
   const headers = { ...SANDBOX_HEADERS, "content-type": content_type };
-  return reply(response.status ?? 200, body ?? "", headers) as unknown as ChallengeResponse;
+  return additionalReply(response.status ?? 200, body ?? "", headers);
 }
 
 function notStored(status: Exclude<Ingested["status"], "accepted">): Ingested {

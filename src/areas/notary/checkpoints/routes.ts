@@ -1,6 +1,6 @@
 import { type Api, Routes } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
-import { reply } from "../../../kernel/http/responses/response.ts";
+import { additionalReply } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import {
   Bundle,
@@ -33,7 +33,7 @@ export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
       async ({ call, query: { format } }) => {
         const size = checkpoints.size(call.caller.project.ref);
         const found = await signed(call, checkpoints, size, (ref, tx) => checkpoints.current(ref, tx));
-        return format === "json" ? found : reply(200, found.note as never, TEXT);
+        return format === "json" ? found : additionalReply(200, found.note, TEXT);
       },
       {
         op: {
@@ -91,7 +91,7 @@ export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
         checkpoints.assertReceipt(call.caller.project.ref, sequence);
         return signed(call, checkpoints, sequence, (ref, tx) =>
           format === "tlog-proof"
-            ? reply(200, checkpoints.tlogProof(ref, sequence, tx) as never, TEXT)
+            ? additionalReply(200, checkpoints.tlogProof(ref, sequence, tx), TEXT)
             : checkpoints.bundle(ref, sequence, tx),
         );
       },

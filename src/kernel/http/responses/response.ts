@@ -61,6 +61,18 @@ export function reply<const Status extends number, T>(
   return new Reply(status, body, headers);
 }
 
+/** A response that its route's schemas do not have: another status, a text, or bytes. `never` fits each of them. */
+export type AdditionalReply = Reply<200, never>;
+
+/** A response that the `additionalResponses` of its operation describe, or whose bytes are those that the schemas describe. */
+export function additionalReply(
+  status: number,
+  body: string | object,
+  headers?: Readonly<Record<string, string>> | null,
+): AdditionalReply {
+  return new Reply(status as 200, body as never, headers);
+}
+
 /**
  * Responds with an object and one more member, whose JSON text goes out as it is stored: parsing and writing a megabyte
  * of numbers takes too long.

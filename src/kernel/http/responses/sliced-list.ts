@@ -1,5 +1,5 @@
 import { slices, type TimeSlices } from "../../background/time-slices.ts";
-import { Reply } from "./response.ts";
+import { additionalReply, type Reply } from "./response.ts";
 import type { StreamedCall } from "./text-stream.ts";
 
 /** Characters of JSON that are encoded together: a fraction of a millisecond. */
@@ -47,6 +47,5 @@ export async function listReply<Name extends string, Item, More extends object =
   const rest = JSON.stringify(more ?? {}).slice(1);
   text += rest === "}" ? "]}" : `],${rest}`;
   flush();
-  const body = Buffer.concat(chunks) as unknown as { [Key in Name]: Item[] } & More;
-  return new Reply(200, body, headers ?? null);
+  return additionalReply(200, Buffer.concat(chunks), headers);
 }
