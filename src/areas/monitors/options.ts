@@ -1,8 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { EXACT_NUMBER_PROBLEM } from "../../json-text.ts";
 import { duration } from "../../kernel/data/duration.ts";
 import { name, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { partOf, setting } from "../../kernel/data/settings.ts";
 import { invalidField } from "../../kernel/errors.ts";
+import { exactNumberIn } from "../../kernel/http/requests/body.ts";
 import { RECORD_TYPES } from "../../kernel/outbound/dns/message.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
 import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
@@ -281,6 +283,16 @@ function assertFits({ method, timeout, interval, ...options }: MonitorOptions & 
       "needs the body of the response, and the method HEAD returns none. Use GET or POST",
     );
   }
+}
+
+/**
+ * Rejects a `json_value` that a double cannot hold: another number would be compared.
+ *
+ * @throws ApiError `validation_error`
+ */
+export function assertAssertionHeld(bodyText: string): void {
+  if (exactNumberIn(bodyText, ["json_value"]) !== null)
+    throw invalidField("json_value", EXACT_NUMBER_PROBLEM);
 }
 
 /** Resolves the assertion on a JSON response: all three fields, or none. @throws ApiError `validation_error` */

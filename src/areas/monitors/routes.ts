@@ -2,6 +2,7 @@ import { type Api, Routes } from "../../kernel/http/api.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { resourceRoutes } from "../../kernel/resources/routes.ts";
 import { MONITOR_FILE } from "./file.ts";
+import { assertAssertionHeld } from "./options.ts";
 import {
   Monitor,
   MonitorCreateBody,
@@ -81,6 +82,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
     .post(
       "/v1/pulse",
       ({ call, body }) => {
+        assertAssertionHeld(call.bodyText);
         monitors.assertTerms(call.caller, body);
         return call.perform((tx) => reply(201, monitors.create(tx, call, body)));
       },
@@ -101,6 +103,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
     .put(
       "/v1/pulse/:monitorId",
       ({ call, params, body }) => {
+        assertAssertionHeld(call.bodyText);
         monitors.assertSettings(call.caller, body);
         return call.perform((tx) => monitors.update(tx, call, params.monitorId, body));
       },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { failureOf } from "../../../src/areas/monitors/checks/assertions.ts";
 import { type Assertions, optionsOf } from "../../../src/areas/monitors/options.ts";
+import { expectError } from "../../support/errors.ts";
 import { leastMs, processorMs } from "../../support/processor-time.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { type SinkAnswer, WebhookSink } from "../../support/webhook-sink.ts";
@@ -249,6 +250,37 @@ describe("json", () => {
     [{ b: 1 }, "contains", "b", '$.v is {"b":1}, without "b"'],
     [null, "exists", undefined, null],
   ];
+  /** 2^53 + 1, which a double cannot hold. */
+  const odd = "9007199254740993";
+  const numbers: readonly (readonly [found: string, op: string, wanted: unknown, error: string | null])[] = [
+    [odd, "==", 2 ** 53, `$.v is ${odd}, not 9007199254740992`],
+    [odd, "!=", 2 ** 53, null],
+    [odd, ">", 2 ** 53, null],
+    [odd, "<=", 2 ** 53, `$.v is ${odd}, not at most 9007199254740992`],
+    [odd, "==", odd, null],
+    [`[1, ${odd}]`, "contains", odd, null],
+    [`[${odd}]`, "contains", 2 ** 53, `$.v is [${odd}], without 9007199254740992`],
+    ["-1e400", "<", 0, null],
+    ["1.0", "==", 1, null],
+    ["0.10000000000000001", "==", 0.1, null],
+    ["1e-7", ">", 0, null],
+  ];
+  test.each(numbers)("all digits of numbers count: %s %s %j", async (found, op, wanted, error) => {
+    const answer = text(`{"v": ${found}}`);
+    const assertion = { json_path: "$.v", json_op: op, json_value: wanted };
+    expect((await checked(assertion, answer))[1]).toBe(error === null ? null : `json: ${error}`);
+  });
+
+  test("a value that a double cannot hold is rejected, also in an update", async () => {
+    const terms = `"json_path": "$.v", "json_op": "==", "json_value": ${odd}`;
+    const url = JSON.stringify(site.url());
+    const made = await account.post("/v1/pulse", `{"url": ${url}, "interval": 300000, ${terms}}`);
+    expectError(made, "validation_error");
+    expect(made.text).toContain("json_value is a number that JSON readers cannot carry exactly");
+    const { body } = await account.post("/v1/pulse", { url: site.url(), interval: 300_000 });
+    expectError(await account.put(`/v1/pulse/${body["id"]}`, `{${terms}}`), "validation_error");
+  });
+
   for (const [found, op, wanted, error] of cases) {
     test(`${JSON.stringify(found)?.slice(0, 20)} ${op} ${JSON.stringify(wanted)}`, async () => {
       expect((await value(found, op, wanted)).slice(0, 2)).toEqual([

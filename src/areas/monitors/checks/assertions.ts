@@ -1,4 +1,10 @@
-import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
+import {
+  compareNumbers,
+  isExactNumber,
+  isNestedDeeper,
+  JSON_LEVELS_MAX,
+  parseNearly,
+} from "../../../json-text.ts";
 import { type Assertions, type JsonOp, readsBody, statusRange } from "../options.ts";
 import { type CheckedResponse, textOf } from "./body-text.ts";
 import { atJsonPath, readJsonPath } from "./json-path.ts";
@@ -41,7 +47,7 @@ function jsonFailure(
   if (isNestedDeeper(text, JSON_LEVELS_MAX)) return `json: the body has more than ${JSON_LEVELS_MAX} levels`;
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parseNearly(text);
   } catch {
     return "json: the body is not JSON";
   }
@@ -58,22 +64,30 @@ interface Operator {
   readonly otherwise: string;
 }
 
+/** `holds`: of the order of the two numbers, which is that of all their digits. */
 const ordered =
-  (holds: (found: number, expected: number) => boolean): Operator["holds"] =>
+  (holds: (order: number) => boolean): Operator["holds"] =>
   (found, expected) =>
-    typeof found === "number" && typeof expected === "number" && holds(found, expected);
+    (typeof found === "number" || isExactNumber(found)) &&
+    typeof expected === "number" &&
+    holds(compareNumbers(JSON.stringify(found), String(expected)));
+
+/** A number with more digits than a double holds is equal to the text of its digits, as in filters of messages. */
+function isEqual(found: unknown, expected: unknown): boolean {
+  return isExactNumber(found) ? found.rawJSON === expected : found === expected;
+}
 
 const OPERATORS: Readonly<Record<JsonOp, Operator>> = {
-  "==": { holds: (found, expected) => found === expected, otherwise: "not" },
-  "!=": { holds: (found, expected) => found !== expected, otherwise: "not other than" },
-  "<": { holds: ordered((found, expected) => found < expected), otherwise: "not below" },
-  "<=": { holds: ordered((found, expected) => found <= expected), otherwise: "not at most" },
-  ">": { holds: ordered((found, expected) => found > expected), otherwise: "not above" },
-  ">=": { holds: ordered((found, expected) => found >= expected), otherwise: "not at least" },
+  "==": { holds: isEqual, otherwise: "not" },
+  "!=": { holds: (found, expected) => !isEqual(found, expected), otherwise: "not other than" },
+  "<": { holds: ordered((order) => order < 0), otherwise: "not below" },
+  "<=": { holds: ordered((order) => order <= 0), otherwise: "not at most" },
+  ">": { holds: ordered((order) => order > 0), otherwise: "not above" },
+  ">=": { holds: ordered((order) => order >= 0), otherwise: "not at least" },
   contains: {
     holds: (found, expected) =>
       Array.isArray(found)
-        ? found.includes(expected)
+        ? found.some((item) => isEqual(item, expected))
         : typeof found === "string" && typeof expected === "string" && found.includes(expected),
     otherwise: "without",
   },

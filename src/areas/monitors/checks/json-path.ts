@@ -1,3 +1,5 @@
+import { isExactNumber } from "../../../json-text.ts";
+
 export const JSON_PATH_LENGTH_MAX = 256;
 
 /** `.name`, `[0]` or `["name"]`. */
@@ -41,6 +43,7 @@ function member(value: unknown, step: JsonStep): unknown {
   if (typeof step === "number") return Array.isArray(value) ? value[step] : undefined;
   if (Array.isArray(value)) return step === "length" ? value.length : undefined;
   if (typeof value === "string") return step === "length" ? [...value].length : undefined;
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+  if (typeof value !== "object" || value === null || isExactNumber(value)) return undefined;
+  if (!Object.hasOwn(value, step)) return undefined;
   return Reflect.get(value, step);
 }
