@@ -84,6 +84,13 @@ describe("secrets with which no signature can be valid are rejected", () => {
     [{ provider: "discord" }, "zz".repeat(32)],
     [{ provider: "sendgrid" }, "hello"],
     [{ provider: "sendgrid" }, spki(other)],
+    ...["whsec_x\n", " whsec_x", "sk_live_x", "rk_test_x"].map((secret): [object, string] => [
+      { provider: "stripe" },
+      secret,
+    ]),
+    ...["shopify", "slack", "linear", "paddle", "zoom", "intercom", "zendesk"].map(
+      (provider): [object, string] => [{ provider }, "copied with its line break\r\n"],
+    ),
     [{ provider: "gitlab" }, " token"],
     [{ provider: "gitlab" }, "to\nken"],
     [HEX, "xyz"],
@@ -119,6 +126,8 @@ describe("secrets with which no signature can be valid are rejected", () => {
     [{ provider: "sendgrid" }, spki(publicKey).replace(/(.{60})/g, "$1\n")],
     [{ provider: "gitlab" }, "tökén"],
     [{ provider: "stripe" }, "anything"],
+    [{ provider: "github" }, "chosen by a person, with blanks "],
+    [{ provider: "standard" }, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"],
     [EC, pem],
     [TOKEN, "a b"],
   ])("others are not: %j with %j", async (terms, secret) => {

@@ -24,6 +24,8 @@ export interface Preset {
   readonly eventId: FieldReader;
   readonly eventType: FieldReader;
   readonly challenge: ChallengeKind | null;
+  /** Whether a text can be a secret of the sender, as far as its encoding does not say it. */
+  readonly canBeSecret: (text: string) => boolean;
 }
 
 /** A preset in `presets.json` form. */
@@ -35,7 +37,16 @@ interface PresetData {
   /** Two sources that together form the type. */
   readonly types?: readonly [Source, Source];
   readonly challenge?: ChallengeKind;
+  readonly canBeSecret?: (text: string) => boolean;
 }
+
+/** A secret that the sender makes, not its users, has no blanks: a copy with a line break at its end signs nothing. */
+function hasNoBlanks(text: string): boolean {
+  return !/\s/.test(text);
+}
+
+/** Beginnings of Stripe's API keys, which are often entered in place of the signing secret. */
+const API_KEYS = ["sk_", "pk_", "rk_"];
 
 const SHA256_HEX = { algorithm: "hmac-sha256", encoding: "hex" } as const;
 const SHA256_BASE64 = { algorithm: "hmac-sha256", encoding: "base64" } as const;
@@ -88,6 +99,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     prefixes: ["stripe-"],
     id: ["/id"],
     type: ["/type"],
+    canBeSecret: (text) => hasNoBlanks(text) && !API_KEYS.some((start) => text.startsWith(start)),
   },
   github: {
     recipes: [FORGE_SHA256],
@@ -105,6 +117,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     prefixes: ["x-shopify-", "shopify-"],
     id: ["header:x-shopify-event-id", "header:shopify-webhook-id"],
     type: ["header:x-shopify-topic", "header:shopify-topic"],
+    canBeSecret: hasNoBlanks,
   },
   svix: {
     // Services may send without Svix's name in the headers.
@@ -135,12 +148,14 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     id: ["/event_id"],
     type: ["/event/type", "/type"],
     challenge: "slack",
+    canBeSecret: hasNoBlanks,
   },
   twilio: {
     // The second one is that of shared keys.
     recipes: [TWILIO, { ...TWILIO, algorithm: "hmac-sha256" }],
     prefixes: ["x-twilio-", "i-twilio-"],
     id: ["header:i-twilio-idempotency-token"],
+    canBeSecret: hasNoBlanks,
   },
   linear: {
     recipes: [
@@ -156,6 +171,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     prefixes: ["linear-"],
     id: ["header:linear-delivery"],
     types: ["/type", "/action"],
+    canBeSecret: hasNoBlanks,
   },
   lemonsqueezy: {
     recipes: [{ ...SHA256_HEX, header: "x-signature", template: OF_BODY }],
@@ -201,6 +217,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     prefixes: ["paddle-"],
     id: ["/event_id"],
     type: ["/event_type"],
+    canBeSecret: hasNoBlanks,
   },
   sendgrid: {
     recipes: [
@@ -222,6 +239,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     prefixes: ["x-square-", "square-"],
     id: ["/event_id"],
     type: ["/type"],
+    canBeSecret: hasNoBlanks,
   },
   zoom: {
     recipes: [
@@ -237,6 +255,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     id: ["digest"],
     type: ["/event"],
     challenge: "zoom",
+    canBeSecret: hasNoBlanks,
   },
   intercom: {
     recipes: [
@@ -251,6 +270,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     prefixes: ["x-hub-"],
     id: ["/id"],
     type: ["/topic"],
+    canBeSecret: hasNoBlanks,
   },
   gitlab: {
     recipes: [{ header: "x-gitlab-token", algorithm: "token" }],
@@ -273,6 +293,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     // The body of a trigger's webhook is its author's: `/id` may be that of a ticket.
     id: ["header:x-zendesk-webhook-invocation-id", "/id"],
     type: ["/type"],
+    canBeSecret: hasNoBlanks,
   },
   typeform: {
     recipes: [{ ...SHA256_BASE64, header: "typeform-signature", prefix: "sha256=", template: OF_BODY }],
@@ -288,7 +309,15 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   dropbox: { prefixes: ["x-dropbox-"], challenge: "dropbox" },
 };
 
-function presetOf({ recipes = [], prefixes = [], id = [], type = [], types, challenge }: PresetData): Preset {
+function presetOf({
+  recipes = [],
+  prefixes = [],
+  id = [],
+  type = [],
+  types,
+  challenge,
+  canBeSecret = () => true,
+}: PresetData): Preset {
   let schemes: readonly Scheme[] | null = null;
   return {
     // Compiled on use: few servers receive from more than a few of the providers.
@@ -300,6 +329,7 @@ function presetOf({ recipes = [], prefixes = [], id = [], type = [], types, chal
     eventId: firstOf(id),
     eventType: types === undefined ? firstOf(type) : joinOf(...types),
     challenge: challenge ?? null,
+    canBeSecret,
   };
 }
 
@@ -363,6 +393,7 @@ const POLAR_SECRET = "polar_whs_";
  */
 export function canBeVerified(preset: Preset | null, secret: string, isPolar = false): boolean {
   if (preset === null || preset.schemes.length === 0) return true;
+  if (!preset.canBeSecret(secret)) return false;
   const schemes = preset.schemes.filter(
     (scheme) => !isTextKey(scheme) || isPolar || secret.startsWith(POLAR_SECRET),
   );
