@@ -33,8 +33,8 @@ export class NameServer {
   askedOverTcp = 0;
   /** Whether questions with EDNS are rejected, as old servers do. */
   isOld = false;
-  /** Changes a response before it is sent. */
-  change: (answer: Buffer) => Buffer | null = (answer) => answer;
+  /** Changes a response before it is sent; null sends none. */
+  change: (answer: Buffer) => Buffer | null | Promise<Buffer | null> = (answer) => answer;
   private readonly socket: Socket = createSocket("udp4");
   private readonly server: Server = createServer((socket) => {
     socket.on("error", () => {});
@@ -49,11 +49,11 @@ export class NameServer {
   });
 
   async start(): Promise<this> {
-    this.socket.on("message", (message, from) => {
+    this.socket.on("message", async (message, from) => {
       this.ports.add(from.port);
       const hasEdns = message.readUInt16BE(10) > 0;
       const answer = this.answer(message, hasEdns ? EDNS_BYTES_MAX : UDP_BYTES_MAX);
-      const changed = answer === null ? null : this.change(answer);
+      const changed = answer === null ? null : await this.change(answer);
       if (changed !== null) this.socket.send(changed, from.port, from.address);
     });
     // One that is free for both protocols.

@@ -1,5 +1,5 @@
 import { LruMap } from "../limits/lru-map.ts";
-import { monotonicMs } from "../time/clock.ts";
+import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import {
   RECORDS_MAX,
   RESPONSE_CODES,
@@ -186,6 +186,11 @@ export interface Resolver {
 
 /** Shortest time between two reads of the system's list of name servers. */
 export const SERVERS_CHECK_MS = 1_000;
+/**
+ * How long the IPv6 addresses of a name are waited for once its IPv4 addresses are known: some name servers drop questions for
+ * them (RFC 8305, section 3). As long as an address is waited for until the next one is tried, since they are only tried next.
+ */
+const IPV6_DELAY_MS = 250;
 /** Names whose addresses are remembered as long as they are valid: of at most {@link RECORDS_MAX}, a few mebibytes in all. */
 const ADDRESSES_REMEMBERED_MAX = 2_048;
 /** Longest time for which addresses are remembered: name servers of strangers choose their validity. */
@@ -218,8 +223,16 @@ export function createSystemResolver(
     inUse = now;
     return true;
   };
-  const ask = (name: string, type: RecordType, errors: ServerErrors) =>
-    nameServers.ask(inUse ?? [], { name, type }, names.patience, errors);
+  const ask = (name: string, type: RecordType, errors: ServerErrors, goesOn?: () => boolean) =>
+    nameServers.ask(inUse ?? [], { name, type }, { patience: names.patience, errors, goesOn });
+  const remember = (host: string, responses: readonly Response[]): readonly string[] => {
+    // IPv4 first: it works in more networks than IPv6 does.
+    const addresses = [...new Set(responses.flatMap(({ values }) => values))];
+    const seconds = Math.min(REMEMBERED_SECONDS_MAX, ...validities(responses));
+    if (addresses.length > 0 && seconds > 0)
+      remembered.set(host, { until: monotonicMs() + seconds * 1_000, addresses });
+    return addresses;
+  };
   const addressesOf = async (host: string, errors: ServerErrors): Promise<readonly string[]> => {
     const own = names.addressesOf(host);
     if (own.length > 0) return own;
@@ -228,16 +241,22 @@ export function createSystemResolver(
     let failure: LookupFailure | null = null;
     let exists = false;
     for (const name of names.candidates(host)) {
-      const { responses, error } = await answered([ask(name, "A", errors), ask(name, "AAAA", errors)]);
-      // IPv4 first: it works in more networks than IPv6 does.
-      const addresses = [...new Set(responses.flatMap(({ values }) => values))];
+      let isEnough = false;
+      const ipv4 = ask(name, "A", errors);
+      const ipv6 = ask(name, "AAAA", errors, () => !isEnough);
+      const { responses, error, isWhole } = await answered(ipv4, ipv6);
+      isEnough = true;
+      const addresses = remember(host, responses);
       if (addresses.length === 0) {
         failure ??= error;
         exists ||= responses.some(({ code }) => code === RESPONSE_CODES.ok);
         continue;
       }
-      const seconds = Math.min(REMEMBERED_SECONDS_MAX, ...validities(responses));
-      if (seconds > 0) remembered.set(host, { until: monotonicMs() + seconds * 1_000, addresses });
+      if (!isWhole)
+        ipv6.then(
+          (late) => remember(host, [...responses, late]),
+          () => undefined,
+        );
       return addresses;
     }
     const reason = exists ? "it has no addresses" : "it does not exist";
@@ -270,18 +289,43 @@ export function createSystemResolver(
   };
 }
 
-/** The responses that came, and why others did not. @throws OutboundFailure that other name servers would not change */
-async function answered(
-  asked: readonly Promise<Response>[],
-): Promise<{ readonly responses: readonly Response[]; readonly error: LookupFailure | null }> {
+/** What is known of the addresses of a name. */
+interface Answered {
+  readonly responses: readonly Response[];
+  /** Why a response is missing. */
+  readonly error: LookupFailure | null;
+  /** Whether both questions have ended. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * The responses that came, and why others did not. That for IPv6 is not waited for much longer than for IPv4 addresses. The
+ * other way round would be wrong: where IPv6 leads nowhere, its addresses alone are a failure.
+ *
+ * @throws OutboundFailure that other name servers would not change
+ */
+async function answered(ipv4: Promise<Response>, ipv6: Promise<Response>): Promise<Answered> {
+  const ended: PromiseSettledResult<Response>[] = [];
+  const both = Promise.allSettled([ipv4, ipv6]);
+  const delay = Promise.withResolvers<void>();
+  let cancel: Cancel = () => undefined;
+  ipv4.then(
+    (value) => {
+      ended.push({ status: "fulfilled", value });
+      if (value.values.length > 0) cancel = realTimeout(IPV6_DELAY_MS, delay.resolve);
+    },
+    () => undefined,
+  );
+  const results = (await Promise.race([both, delay.promise])) ?? ended;
+  cancel();
   const responses: Response[] = [];
   let error: LookupFailure | null = null;
-  for (const one of await Promise.allSettled(asked)) {
+  for (const one of results) {
     if (one.status === "fulfilled") responses.push(one.value);
     else if (one.reason instanceof LookupFailure) error = one.reason;
     else throw one.reason;
   }
-  return { responses, error };
+  return { responses, error, isWhole: results !== ended };
 }
 
 /** Seconds for which the records of responses are valid. */

@@ -211,6 +211,37 @@ describe("the system's resolver, with a local name server", () => {
     expect(addresses.slice(2)).toEqual(["2001:db8::1"]);
   });
 
+  /** Whether a response is that to a question for IPv6 addresses. */
+  const isOfIPv6 = (answer: Buffer) => answer.includes(Buffer.from([0, 28, 0, 1]));
+
+  test("a name server that drops questions for IPv6 does not delay IPv4 addresses by its timeouts", async () => {
+    names.names.set("both.example", ["192.0.2.1", "20010db8000000000000000000000001"]);
+    names.change = (answer) => (isOfIPv6(answer) ? null : answer);
+    const lookups = new Lookups(createSystemResolver());
+    // The question itself is given up after 14 seconds.
+    expect(await found(lookups, "both.example", 1, 4_000)).toBe("192.0.2.1");
+  });
+
+  test("IPv6 addresses that come later are used from then on", async () => {
+    names.names.set("both.example", ["192.0.2.1", "20010db8000000000000000000000001"]);
+    const later = Promise.withResolvers<void>();
+    names.change = (answer) => (isOfIPv6(answer) ? later.promise.then(() => answer) : answer);
+    const { resolve } = createSystemResolver();
+    expect(await resolve("both.example")).toEqual(["192.0.2.1"]);
+    later.resolve();
+    await until(async () => (await resolve("both.example")).length === 2);
+    expect(await resolve("both.example")).toEqual(["192.0.2.1", "2001:db8::1"]);
+  });
+
+  test("IPv4 addresses are waited for, since they work in more networks", async () => {
+    names.names.set("both.example", ["192.0.2.1", "20010db8000000000000000000000001"]);
+    names.change = async (answer) => {
+      if (!isOfIPv6(answer)) await Bun.sleep(600);
+      return answer;
+    };
+    expect(await createSystemResolver().resolve("both.example")).toEqual(["192.0.2.1", "2001:db8::1"]);
+  });
+
   test("records of other types are values as zone files have them", async () => {
     const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
     names.names.set("shop.example", ["192.0.2.1", "20010db8000000000000000000000001"]);
@@ -332,7 +363,7 @@ describe("the system's resolver, with a local name server", () => {
 
     test("a name server that fails for IPv6 alone does not matter where there is an IPv4 address", async () => {
       names.names.set("v4.example", ["192.0.2.1"]);
-      names.change = (answer) => (answer.includes(Buffer.from([0, 28, 0, 1])) ? failing(2)(answer) : answer);
+      names.change = (answer) => (isOfIPv6(answer) ? failing(2)(answer) : answer);
       expect(await createSystemResolver().resolve("v4.example")).toEqual(["192.0.2.1"]);
       names.names.set("none.example", []);
       expect(await errorOf("none.example")).toEqual([

