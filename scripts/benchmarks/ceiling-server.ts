@@ -33,6 +33,7 @@ const pausable: Pausable = {
     isPaused = true;
     return Promise.resolve(() => {
       isPaused = false;
+      if (queue.length > 0) schedule();
     });
   },
   onSyncFailure: (failure) => {
@@ -47,25 +48,34 @@ interface Waiting {
 }
 
 let queue: Waiting[] = [];
-let isFull = delay.begin();
+let isScheduled = false;
+let wait: Timer | null = null;
 
-function nextTurn(): void {
-  setImmediate(() => {
-    if (!isPaused && isFull(queue.length)) flush();
-    else nextTurn();
-  });
+function schedule(): void {
+  if (isScheduled || isPaused) return;
+  const waitMs = delay.waitMs(queue.length);
+  if (waitMs > 0) {
+    wait ??= setTimeout(flush, waitMs);
+    return;
+  }
+  isScheduled = true;
+  setImmediate(flush);
 }
 
 function flush(): void {
+  isScheduled = false;
+  clearTimeout(wait ?? undefined);
+  wait = null;
+  if (isPaused || queue.length === 0) return;
   const batch = queue;
   queue = [];
-  const startedAt = performance.now();
   begin();
   const tx = { now: Date.now(), willWrite: () => undefined } as unknown as Tx;
   const bodies = batch.map(({ incoming }) => works[areaOf(incoming.parts)]?.(tx, incoming));
+  const commitAt = performance.now();
   commit();
   db.logSync?.now();
-  delay.end(batch.length, performance.now() - startedAt);
+  delay.confirmed(batch.length, 0, performance.now() - commitAt);
   for (const [index, { incoming, resolve }] of batch.entries()) {
     const headers = { ...JSON_HEADERS, "x-request-id": incoming.id };
     resolve(new Response(JSON.stringify(bodies[index]), { headers }));
@@ -92,9 +102,7 @@ async function respond(request: Request): Promise<Response> {
   const incoming: IncomingRequest = { parts, headers: request.headers, body, id: Bun.randomUUIDv7() };
   return new Promise((resolve) => {
     queue.push({ incoming, resolve });
-    if (queue.length > 1) return;
-    isFull = delay.begin();
-    nextTurn();
+    schedule();
   });
 }
 

@@ -1,55 +1,34 @@
-import { monotonicMs } from "../time/clock.ts";
-
-/** Longest wait of a batch for further units on a fast disk: about the time of the sync that it may save. */
-export const COMMIT_DELAY_MS = 0.3;
-/** Longest wait on a slow disk, as a share of the commit time: a unit that misses the batch waits for a whole commit. */
-export const COMMIT_DELAY_PART = 0.25;
+/** Shorter confirmations are not worth a wait: a timer takes a millisecond. */
+export const CONFIRMATION_MS_MIN = 0.5;
+/** About what a request takes of the event loop from its arrival to its response. */
+export const REQUEST_MS = 0.02;
 /** Longest wait on any disk. */
 export const COMMIT_DELAY_MS_MAX = 5;
-/** Weight of the last commit in the average commit time. */
-const LAST_COMMIT_PART = 0.125;
-/** Every this many batches, one waits the full time, to detect more clients. */
-const PROBE_EVERY = 32;
+/** Weight of the last confirmation in the average of their durations. */
+const LAST_PART = 0.125;
 
 /**
  * Decides how long a batch waits for further units before its commit.
  *
- * Clients that just got a response often send the next request immediately. A commit as soon as anything is queued would
- * split them into two groups that alternate, with twice as many syncs. So a batch waits for as many units as the last one
- * had, and for those that came during its confirmation, for a limited time: as long as a confirmation takes, or a part of a
- * commit's time. A single client only waits in one batch of {@link PROBE_EVERY}.
+ * Clients that just got a response often send the next request immediately. Without a wait these would miss the batch of those
+ * that came during the confirmation, and two groups of clients would alternate, with twice as many syncs. So a batch waits for
+ * as many units as were confirmed last and have come meanwhile, at most as long as a confirmation takes. Where the requests
+ * themselves take longer than that, two groups keep the processor and the disk busy at the same time, and no batch waits.
  */
 export class CommitDelay {
   private wanted = 1;
-  private batches = 0;
-  private commitMs = 0;
-  private confirmationMs = 0;
+  private averageMs = 0;
 
-  /** `now`: monotonic time in milliseconds. */
-  constructor(private readonly now: () => number = monotonicMs) {}
-
-  /** Begins a batch. The result tells, for a number of queued units, whether the batch still waits. */
-  begin(): (queued: number) => boolean {
-    const deadline = this.now() + this.longestMs();
-    const wanted = this.batches % PROBE_EVERY === PROBE_EVERY - 1 ? Number.POSITIVE_INFINITY : this.wanted;
-    return (queued) => queued >= wanted || this.now() >= deadline;
+  /** Records the commit and confirmation of a batch: its units, those that are queued at the end, and the duration. */
+  confirmed(units: number, queued: number, tookMs: number): void {
+    this.wanted = units + queued;
+    this.averageMs += (tookMs - this.averageMs) * LAST_PART;
   }
 
-  /** Records a committed batch: its number of units and its duration. */
-  end(units: number, tookMs: number): void {
-    this.batches += 1;
-    this.wanted = Math.max(1, units);
-    this.commitMs += (tookMs - this.commitMs) * LAST_COMMIT_PART;
-  }
-
-  /** Records the confirmation of that batch: its duration, and the units that are queued at its end. */
-  confirmed(queued: number, tookMs: number): void {
-    this.wanted += queued;
-    this.confirmationMs += (tookMs - this.confirmationMs) * LAST_COMMIT_PART;
-  }
-
-  private longestMs(): number {
-    const longest = Math.max(COMMIT_DELAY_MS, this.commitMs * COMMIT_DELAY_PART, this.confirmationMs);
-    return Math.min(COMMIT_DELAY_MS_MAX, longest);
+  /** How long a batch waits that has so many units, in milliseconds, unless more come; 0: it begins. */
+  waitMs(queued: number): number {
+    if (queued >= this.wanted) return 0;
+    if (this.averageMs < Math.max(CONFIRMATION_MS_MIN, this.wanted * REQUEST_MS)) return 0;
+    return Math.min(COMMIT_DELAY_MS_MAX, Math.max(1, Math.round(this.averageMs)));
   }
 }

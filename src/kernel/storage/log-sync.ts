@@ -60,16 +60,17 @@ export class LogSync {
     return this.waiter.promise;
   }
 
-  /** Syncs on this thread: at a start and at the end nothing else waits for the event loop. */
-  now(): void {
+  /** Syncs on this thread: at a start and at the end nothing else waits for the event loop. False: it has failed. */
+  now(): boolean {
     try {
       syncLog(this.file.fd, this.path);
     } catch (error) {
       if (!(error instanceof SyncFailure)) throw error;
       this.onFailure(error);
-      return;
+      return false;
     }
     this.ended({ number: this.number, failure: null });
+    return true;
   }
 
   /** Ends the thread. */

@@ -64,14 +64,22 @@ export interface BatchFollower {
   readonly confirmation: Promise<void> | null;
 }
 
-/** A batch that is committed and not confirmed. */
-interface Unconfirmed {
-  /** Settles after everything that follows from the batch. */
-  readonly confirmed: Promise<void>;
-  /** The log before it; null: the disk confirms it. */
-  readonly before: LogPages | null;
+/** A batch that is committed. */
+interface Committed {
+  readonly units: readonly Unit[];
+  /** The unit of work of the hooks. */
+  readonly hookTx: UnitTx | null;
+  /** When it began, and its COMMIT (monotonic). */
+  readonly beganAt: number;
+  readonly commitAt: number;
   /** Whose data it has changed. */
   readonly affected: ReadonlySet<Affected>;
+  /** Settles when a commit log has confirmed it; null: the disk does. */
+  readonly byOthers: Promise<void> | null;
+  /** The log before it, if a commit log confirms it. */
+  readonly before: LogPages | null;
+  /** Resolves after everything that follows from it. */
+  readonly settled: PromiseWithResolvers<void>;
 }
 
 /** Units that wait for a batch. */
@@ -93,8 +101,8 @@ interface Unit {
 }
 
 /**
- * Group commit. Units of work queued within a short time (see {@link CommitDelay}) run one after another in one
- * transaction. After its COMMIT the batch is confirmed: by a thread that syncs the log ({@link LogSync}), by a commit log
+ * Group commit. Units of work run one after another in one transaction, with those that come soon (see {@link CommitDelay}).
+ * After its COMMIT the batch is confirmed: by a thread that syncs the log ({@link LogSync}), by a commit log
  * ({@link BatchFollower.confirmation}), or trivially, where nothing is synced. Only then it is told to anybody: its
  * effects run and its promises settle. The next batch begins after that, so at most one is unconfirmed, and many requests
  * share one sync. What is read meanwhile waits for {@link confirmationFor}.
@@ -119,19 +127,22 @@ export class Writer {
   private readonly slowDisk: ThrottledWarning;
   private readonly sync: LogSync | null;
   private follower: BatchFollower | null = null;
-  private waiting: (queued: number) => boolean = () => true;
   /** In each batch, the units of requests run first. */
   private readonly requests: Lane = { msMax: BATCH_MS_MAX, queue: [] };
   private readonly background: Lane = { msMax: BACKGROUND_MS_MAX, queue: [] };
   private scheduled = false;
+  /** Ends the wait for more units; null: the next batch does not wait. */
+  private cancelWait: Cancel | null = null;
   private closed = false;
   /** Whether a batch waits for units of others. */
   private sharesCommits = true;
   /** Several only when the process ends. The next batch waits for them. */
-  private readonly unconfirmed: Unconfirmed[] = [];
+  private readonly unconfirmed: Committed[] = [];
   /** The log before the first batch that a commit log has rejected; null: it has rejected none. */
   private neverConfirmed: LogPages | null = null;
   private isPaused = false;
+  /** When the last COMMIT began (monotonic). */
+  private commitAt = 0;
   /** When the first change in memory was made that no commit has followed (monotonic); null when there is none. */
   private inMemorySince: number | null = null;
   private cancelLook: Cancel | null = null;
@@ -272,8 +283,9 @@ export class Writer {
     if (this.inMemorySince !== null) this.writeMemory();
     this.closed = true;
     this.cancelLook?.();
-    if (this.unconfirmed.length > 0) this.sync?.now();
     while (this.queued > 0) this.flush();
+    const last = this.unconfirmed.at(-1);
+    if (last?.byOthers === null && this.sync?.now() === true) this.settleThrough(last);
   }
 
   /** Arms one timer, which runs on while batches come and go: setting one for each would cost more. */
@@ -305,7 +317,7 @@ export class Writer {
   /** Resolves when no batch is unconfirmed. */
   async confirmed(): Promise<void> {
     for (let batch = this.unconfirmed[0]; batch !== undefined; batch = this.unconfirmed[0])
-      await batch.confirmed;
+      await batch.settled.promise;
   }
 
   /**
@@ -317,7 +329,7 @@ export class Writer {
       ({ affected }) =>
         affected.has(account) || affected.has(ANYONE) || (account === ANYONE && affected.size > 0),
     );
-    return last?.confirmed ?? null;
+    return last?.settled.promise ?? null;
   }
 
   /** Resolves when nothing is unconfirmed, and begins no batch from then on until the returned function is called. */
@@ -332,107 +344,106 @@ export class Writer {
 
   private schedule(): void {
     if (this.scheduled || this.isPaused || this.unconfirmed.length > 0) return;
+    const waitMs = this.sharesCommits ? this.delay.waitMs(this.queued) : 0;
+    if (waitMs > 0) {
+      this.cancelWait ??= realTimeout(waitMs, () => this.flushNext());
+      return;
+    }
     this.scheduled = true;
-    if (this.sharesCommits) {
-      this.waiting = this.delay.begin();
-      this.nextTurn();
-    } else queueMicrotask(() => this.flushNext());
-  }
-
-  private nextTurn(): void {
-    setImmediate(() => {
-      // Closed meanwhile: everything has been committed.
-      if (this.queued > 0 && !this.waiting(this.queued)) {
-        this.nextTurn();
-        return;
-      }
-      this.flushNext();
-    });
+    // After what else has come in this turn of the event loop.
+    if (this.sharesCommits) setImmediate(() => this.flushNext());
+    else queueMicrotask(() => this.flushNext());
   }
 
   private flushNext(): void {
     this.scheduled = false;
-    if (this.queued > 0 && !this.isPaused) this.flush();
+    this.cancelWait?.();
+    this.cancelWait = null;
+    if (this.queued > 0 && !this.isPaused && this.unconfirmed.length === 0) this.flush();
     if (this.queued > 0) this.schedule();
   }
 
   private flush(): void {
-    const batch = this.takeBatch();
+    const units = this.takeBatch();
     const now = this.clock.now();
-    const startedAt = monotonicMs();
+    const beganAt = monotonicMs();
     const before = this.follower === null ? null : this.db.logPages();
     let hookTx: UnitTx | null;
     try {
       this.settle();
-      hookTx = this.runBatch(batch, now, null) ?? this.runBatch(batch, now, this.savepoints);
+      hookTx = this.runBatch(units, now, null) ?? this.runBatch(units, now, this.savepoints);
     } catch (error) {
       const failure = syncFailureOf(error, this.db.path);
       if (failure !== null) this.onSyncFailure(failure);
-      this.reject(batch, error);
+      this.reject(units, error);
       return;
     }
     this.inMemorySince = null;
     this.stats.commits += 1;
-    this.stats.units += batch.length;
-    this.batchUnits.observe(batch.length);
-    this.delay.end(batch.length, monotonicMs() - startedAt);
+    this.stats.units += units.length;
+    this.batchUnits.observe(units.length);
     if (this.stats.failing !== null) this.log.info("the database can be written again");
     this.stats.failing = null;
-    const confirmation = hasWritten(batch, hookTx) ? this.confirm() : null;
-    const finish = (): void => {
-      this.noteDuration(batch.length, monotonicMs() - startedAt);
-      this.finishBatch(batch, hookTx);
-    };
-    if (confirmation === null && this.unconfirmed.length === 0) finish();
-    else this.finishAfter(confirmation, { batch, before }, finish);
-  }
-
-  private noteDuration(units: number, ms: number): void {
-    this.commitSeconds.observe(ms / 1000);
-    if (ms > SLOW_COMMIT_MS) this.slowDisk.note("commit", { ms: Math.round(ms), units });
-  }
-
-  /** Begins to confirm what was committed. Null: nobody need confirm it. */
-  private confirm(): Promise<void> | null {
     const byOthers = this.follower?.confirmation ?? null;
-    if (byOthers !== null || this.sync === null) return byOthers;
-    if (this.sharesCommits && !this.closed) return this.sync.begin();
-    this.sync.now();
-    return null;
+    this.confirm({
+      units,
+      hookTx,
+      beganAt,
+      commitAt: this.commitAt,
+      affected: affectedBy(units),
+      byOthers,
+      before: byOthers === null ? null : before,
+      settled: Promise.withResolvers(),
+    });
   }
 
-  private finishAfter(
-    confirmation: Promise<void> | null,
-    { batch, before }: { readonly batch: Unit[]; readonly before: LogPages | null },
-    finish: () => void,
-  ): void {
-    const sentAt = monotonicMs();
-    const byOthersSince = (this.follower?.confirmation ?? null) === null ? null : before;
-    const end = (tell: () => void): void => {
-      this.unconfirmed.shift();
-      this.delay.confirmed(this.queued, monotonicMs() - sentAt);
-      tell();
-      if (this.queued > 0) this.schedule();
-    };
-    const earlier = this.unconfirmed.at(-1)?.confirmed;
-    const both = earlier === undefined ? confirmation : earlier.then(() => confirmation);
-    const confirmed = Promise.resolve(both).then(
-      () => end(finish),
-      (error: unknown) => {
-        this.neverConfirmed ??= byOthersSince;
-        end(() => {
-          for (const unit of batch) unit.reject(error);
-        });
-      },
-    );
-    this.unconfirmed.push({ confirmed, before: byOthersSince, affected: affectedBy(batch) });
+  /** Settles a batch once it is confirmed. */
+  private confirm(batch: Committed): void {
+    const { units, hookTx, byOthers } = batch;
+    const earlier = this.unconfirmed.at(-1);
+    this.unconfirmed.push(batch);
+    const settle = (): void => this.settleThrough(batch);
+    if (byOthers !== null) byOthers.then(settle, (error: unknown) => this.settleThrough(batch, error));
+    else if (this.sync !== null && hasWritten(units, hookTx)) this.syncThrough(batch, this.sync);
+    else if (earlier === undefined) settle();
+    // It has changed nothing, but may show what the earlier ones have.
+    else void earlier.settled.promise.then(settle);
+  }
+
+  private syncThrough(batch: Committed, sync: LogSync): void {
+    // One sync is for everything that is left then.
+    if (this.closed) return;
+    if (this.sharesCommits) void sync.begin().then(() => this.settleThrough(batch));
+    else if (sync.now()) this.settleThrough(batch);
+  }
+
+  /** Settles the batches up to this one: as confirmed, or with the error of the commit log. */
+  private settleThrough(last: Committed, error?: unknown): void {
+    while (this.unconfirmed.includes(last)) {
+      const batch = this.unconfirmed.shift() ?? last;
+      if (error === undefined) this.finish(batch);
+      else this.abandon(batch, error);
+      batch.settled.resolve();
+    }
+    if (this.queued > 0) this.schedule();
+  }
+
+  /** A commit log does not confirm it. */
+  private abandon({ units, before }: Committed, error: unknown): void {
+    this.neverConfirmed ??= before;
+    for (const unit of units) unit.reject(error);
   }
 
   /** Everything that follows from a confirmed commit. */
-  private finishBatch(batch: Unit[], hookTx: UnitTx | null): void {
+  private finish({ units, hookTx, beganAt, commitAt }: Committed): void {
+    const now = monotonicMs();
+    this.commitSeconds.observe((now - beganAt) / 1_000);
+    if (now - beganAt > SLOW_COMMIT_MS)
+      this.slowDisk.note("commit", { ms: Math.round(now - beganAt), units: units.length });
+    this.delay.confirmed(units.length, this.queued, now - commitAt);
     hookTx?.committed((error) => this.defect("after a commit", error));
-    for (const unit of batch) unit.tx?.committed((error) => this.defect("after a commit", error));
-    for (const unit of batch) {
+    for (const unit of units) unit.tx?.committed((error) => this.defect("after a commit", error));
+    for (const unit of units) {
       if (unit.failed) unit.reject(unit.error);
       else unit.resolve(unit.value);
     }
@@ -465,6 +476,7 @@ export class Writer {
       for (const hook of this.hooks) hook(hookTx);
       if (this.follower !== null && hasWritten(batch, hookTx)) this.follower.beforeCommit(hookTx);
       this.unsettled = true;
+      this.commitAt = monotonicMs();
       this.commit();
       this.unsettled = false;
     } catch (error) {

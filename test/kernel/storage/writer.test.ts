@@ -8,6 +8,7 @@ import {
   UNITS_PER_BATCH_MAX,
   UNITS_QUEUED_MAX,
 } from "../../../src/kernel/storage/writer.ts";
+import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { rejection, TestStorage } from "../support.ts";
 
 let storage: TestStorage;
@@ -152,6 +153,43 @@ describe("group commit", () => {
       "observer",
     ]);
     expect(numbers()).toEqual([1, 2, 1003]);
+  });
+});
+
+describe("a wait for clients that have just got their response", () => {
+  const CONFIRMATION_MS = 5;
+
+  test("ends with the last of them, or without them, and in between nothing runs", async () => {
+    storage.writer.follow({
+      beforeBatch: () => {},
+      beforeCommit: () => {},
+      afterCommit: () => {},
+      get confirmation() {
+        return realDelay(CONFIRMATION_MS);
+      },
+    });
+    const submit = (values: readonly number[]) =>
+      Promise.all(values.map((value) => storage.writer.submit((tx) => insert(tx, value))));
+    for (let batch = 0; batch < 10; batch += 1) await submit([10 * batch, 10 * batch + 1]);
+    expect(storage.writer.stats.commits).toBe(10);
+    const timers = spyOn(globalThis, "setTimeout");
+    const turns = spyOn(globalThis, "setImmediate");
+    try {
+      const first = submit([100]);
+      // The one that ends the wait.
+      expect(timers).toHaveBeenCalledTimes(1);
+      expect(turns).not.toHaveBeenCalled();
+      const second = submit([101]);
+      expect(turns).toHaveBeenCalledTimes(1);
+      await Promise.all([first, second]);
+      expect(storage.writer.stats.commits).toBe(11);
+      await submit([102]);
+      expect(storage.writer.stats.commits).toBe(12);
+      expect(turns).toHaveBeenCalledTimes(1);
+    } finally {
+      timers.mockRestore();
+      turns.mockRestore();
+    }
   });
 });
 
