@@ -62,7 +62,7 @@ const STEPS: readonly (readonly [name: string, isStep: IsStep])[] = [
   ["list of entries", isListOf("e")],
 ];
 /** Longest wait for the deletion of what a kill has left, and for a command: a machine may be busy. */
-const WAIT_MS_MAX = 30_000;
+const WAIT_MS_MAX = 120_000;
 /** How long a server lives on after a failed request. */
 const LIFE_MS = 500;
 

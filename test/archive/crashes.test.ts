@@ -10,7 +10,7 @@ const KILLS = repeated(3, 10);
 /** Kills in the two requests that delete, and at more steps in the long form; scripts/archive-crashes visits all 40. */
 const REMOVAL_ROUNDS = repeated(2, 8);
 /** Far above what a round takes: a machine that is busy with other things must not fail it. */
-const REMOVAL_ROUND_MS_MAX = 60_000;
+const REMOVAL_ROUND_MS_MAX = 300_000;
 
 test("what was acknowledged is in the archive after kills at random times", async () => {
   const s3 = await new S3Server().start();
@@ -23,7 +23,7 @@ test("what was acknowledged is in the archive after kills at random times", asyn
   } finally {
     await s3.stop();
   }
-}, 120_000);
+}, REMOVAL_ROUND_MS_MAX);
 
 test(
   "kills and failures in a deletion of expired objects take no retained time, and leave nothing for good",

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { WHOLE_PROJECT } from "../../../src/areas/meter/usage/reader.ts";
 import { tablesIn } from "../../../src/kernel/projects/account-export.ts";
 import { FULL_ACCOUNT_ARGS, makeFullAccount, SEALED } from "../../support/full-account.ts";
 import { repeated } from "../../support/long-form.ts";
@@ -75,6 +76,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
 test("every table is exported or has a reason, and every row of the account is a record", async () => {
   const before = rowCounts();
   const { account } = await makeFullAccount(server, "jane@example.com");
+  const earlier = rowCounts();
   const { lines, text } = await exported(account);
   const tables = tablesOfExport();
   const names = new Set(tables.map(({ table }) => table));
@@ -87,7 +89,10 @@ test("every table is exported or has a reason, and every row of the account is a
     const count = types.reduce((sum, type) => sum + (records.get(type)?.length ?? 0), 0);
     // Those of the server and the operator, and what the export itself adds.
     const others = name === "audit_log" ? othersEntries(account) : (before[name] ?? 0) + (EMPTIED[name] ?? 0);
-    expect([name, count]).toEqual([name, (after[name] ?? 0) - others]);
+    const rows = (after[name] ?? 0) - others;
+    // Sums of meters are written in the background, also during the export.
+    if (name === "meter_usage") expect(count).toBeWithin((earlier[name] ?? 0) - others, rows + 1);
+    else expect([name, count]).toEqual([name, rows]);
     expect([name, count > 0]).toEqual([name, true]);
   }
   for (const secret of HIDDEN) expect(text).not.toContain(secret);
@@ -96,7 +101,7 @@ test("every table is exported or has a reason, and every row of the account is a
     lines.filter(({ type }) => type.endsWith("_secret")).map(({ secret }) => String(secret).slice(0, 6)),
   ).toContain("whsec_");
   await expectAsTheApiShows(account, lines);
-}, 60_000);
+}, 180_000);
 
 /** Buckets have the settings, and events and what belongs to them the ids, that the API shows. */
 async function expectAsTheApiShows(account: AccountClient, lines: readonly ExportedLine[]): Promise<void> {
@@ -137,8 +142,10 @@ function rowCounts(): Record<string, number> {
   const tables = db.all<{ name: string }>(
     "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
   )();
+  // Sums of whole projects are no records: they follow from those of the meters.
+  const recordsOf = (name: string) => (name === "meter_usage" ? ` WHERE meter_ref <> ${WHOLE_PROJECT}` : "");
   return Object.fromEntries(
-    tables.map(({ name }) => [name, db.number(`SELECT count(*) AS n FROM "${name}"`)()]),
+    tables.map(({ name }) => [name, db.number(`SELECT count(*) AS n FROM "${name}"${recordsOf(name)}`)()]),
   );
 }
 
@@ -282,7 +289,7 @@ test("a large ledger holds no other request up and needs little memory", async (
     kept = used() - before;
   });
   expect(kept).toBeLessThan(KEPT_BYTES_MAX);
-}, 120_000);
+}, 600_000);
 
 /** Entries of the ledger. */
 const ENTRIES = repeated(100_000, 1_000_000);

@@ -64,7 +64,7 @@ describe("requests", () => {
     expect(seen.value("ninefold_http_requests_in_flight")).toBe(1);
     const timed = (le: string) =>
       seen.value("ninefold_http_request_duration_seconds_bucket", { operation: "latch.acquire", le });
-    expect([timed("0.05"), timed("60")]).toEqual([1, 2]);
+    expect(timed("60")).toBe(2);
     expect(
       seen.value("ninefold_http_request_duration_seconds_sum", { operation: "latch.acquire" }),
     ).toBeGreaterThan(0.06);
