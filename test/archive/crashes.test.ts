@@ -12,18 +12,22 @@ const REMOVAL_ROUNDS = repeated(2, 8);
 /** Far above what a round takes: a machine that is busy with other things must not fail it. */
 const REMOVAL_ROUND_MS_MAX = 300_000;
 
-test("what was acknowledged is in the archive after kills at random times", async () => {
-  const s3 = await new S3Server().start();
-  try {
-    const options = { command: NINEFOLD_COMMAND, rounds: KILLS, seed: 7 };
-    const outcome = await runArchiveRounds(s3.disturbed(), options);
-    expect(outcome.problems).toEqual([]);
-    expect(outcome.acknowledged).toBeGreaterThan(0);
-    expect(outcome.kills).toBe(KILLS);
-  } finally {
-    await s3.stop();
-  }
-}, REMOVAL_ROUND_MS_MAX);
+test(
+  "what was acknowledged is in the archive after kills at random times",
+  async () => {
+    const s3 = await new S3Server().start();
+    try {
+      const options = { command: NINEFOLD_COMMAND, rounds: KILLS, seed: 7 };
+      const outcome = await runArchiveRounds(s3.disturbed(), options);
+      expect(outcome.problems).toEqual([]);
+      expect(outcome.acknowledged).toBeGreaterThan(0);
+      expect(outcome.kills).toBe(KILLS);
+    } finally {
+      await s3.stop();
+    }
+  },
+  REMOVAL_ROUND_MS_MAX,
+);
 
 test(
   "kills and failures in a deletion of expired objects take no retained time, and leave nothing for good",

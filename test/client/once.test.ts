@@ -5,8 +5,8 @@ import { WebhookSink } from "../support/webhook-sink.ts";
 import { createRecorder } from "./support.ts";
 
 /** Longer than the client waits for an attempt, shorter than it goes on trying. */
-const TARGET_MS = 1_200;
-const ATTEMPT_MS = 500;
+const TARGET_MS = 1_700;
+const ATTEMPT_MS = 1_000;
 
 const sink = new WebhookSink();
 let server: TestServer;

@@ -185,7 +185,7 @@ describe("waits", () => {
 
   test("retries an attempt after its timeout", async () => {
     using stub = await startStub({ instead: "hang" }, BALANCE);
-    const nf = new Ninefold({ url: stub.url, apiKey: KEY, timeoutMs: 50 });
+    const nf = new Ninefold({ url: stub.url, apiKey: KEY, timeoutMs: 1_000 });
     expect(await nf.meter("m").deduct(1)).toEqual({ balance: 7, meter_id: "m" });
     expect(stub.requests).toHaveLength(2);
   });

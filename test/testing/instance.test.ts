@@ -276,8 +276,8 @@ describe("a start that fails", () => {
   test("times out and leaves no process", async () => {
     const pidFile = join(temporary, "pid");
     const command = ["/bin/sh", "-c", `echo $$ > ${pidFile}; exec cat`] as const;
-    expect(await refusal(startNinefold({ command, startTimeoutMs: 300 }))).toBe(
-      "Ninefold did not start: it was not ready within 300 ms. The program was /bin/sh.",
+    expect(await refusal(startNinefold({ command, startTimeoutMs: 2_000 }))).toBe(
+      "Ninefold did not start: it was not ready within 2000 ms. The program was /bin/sh.",
     );
     expect(isRunning(Number(await Bun.file(pidFile).text()))).toBe(false);
   });
@@ -289,8 +289,8 @@ test(
     const pidFile = join(temporary, "hanging");
     // The shell waits for it, and it has the shell's output open.
     const command = ["/bin/sh", "-c", `sleep 600 & echo $! > ${pidFile}; wait`] as const;
-    expect(await refusal(startNinefold({ command, startTimeoutMs: 300 }))).toBe(
-      "Ninefold did not start: it was not ready within 300 ms. The program was /bin/sh.",
+    expect(await refusal(startNinefold({ command, startTimeoutMs: 2_000 }))).toBe(
+      "Ninefold did not start: it was not ready within 2000 ms. The program was /bin/sh.",
     );
     process.kill(Number(await Bun.file(pidFile).text()));
   },
