@@ -1,6 +1,7 @@
 // Servers from source need the built console and the template of a new database too.
 import "../prepare.ts";
 import { join } from "node:path";
+import { SLOW_DISK } from "../../src/kernel/storage/writer.ts";
 import { endsWithUs } from "./children.ts";
 
 /** How to run Ninefold: the program and its first arguments. */
@@ -93,9 +94,10 @@ export class ServerProcess {
     return this.child.log();
   }
 
-  /** The lines of its log that are warnings or errors. */
+  /** The lines of its log that are warnings or errors, without one that only says how busy the machine is. */
   get warnings(): string {
-    const lines = this.log.split("\n").filter((line) => line !== "" && !line.includes('"level":"info"'));
+    const isWarning = (line: string) => line !== "" && !line.includes('"level":"info"');
+    const lines = this.log.split("\n").filter((line) => isWarning(line) && !line.includes(SLOW_DISK));
     return lines.join("\n");
   }
 

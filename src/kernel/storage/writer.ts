@@ -40,6 +40,8 @@ const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 
 /** A commit that takes longer is logged: the disk is slow, or something else uses it. */
 const SLOW_COMMIT_MS = 1_000;
+/** The message. */
+export const SLOW_DISK = "the disk is slow: a commit took more than a second";
 
 type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
@@ -156,7 +158,7 @@ export class Writer {
     private readonly clock: Clock,
     private readonly log: Logger,
   ) {
-    this.slowDisk = new ThrottledWarning(log, "the disk is slow: a commit took more than a second", clock);
+    this.slowDisk = new ThrottledWarning(log, SLOW_DISK, clock);
     this.sync = db.logSync;
     if (this.sync !== null) this.sync.onFailure = (failure) => this.onSyncFailure(failure);
     this.begin = db.control("BEGIN IMMEDIATE");
