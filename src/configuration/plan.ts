@@ -202,8 +202,12 @@ async function addUnlisted(
   }
 }
 
-/** In the order of changes: what another one of its section refers to comes first. */
-function ordered({ kinds }: Planning, { resources }: FileProject): readonly FileResource[] {
+/**
+ * In the order of changes: what another one of its section refers to comes first.
+ *
+ * @throws FileError for one that refers to itself, also through others
+ */
+function ordered({ kinds, path }: Planning, { resources }: FileProject): readonly FileResource[] {
   return kinds.flatMap((kind) => {
     const own = resources.filter((one) => one.kind === kind);
     const byName = new Map(own.map((one) => [one.name, one]));
@@ -215,6 +219,12 @@ function ordered({ kinds }: Planning, { resources }: FileProject): readonly File
       for (let one = open.at(-1); one !== undefined; one = open.at(-1)) {
         const needed = begun.has(one) ? [] : referredIn(kind, one, byName);
         begun.add(one);
+        // What has begun and is not sorted leads to this one.
+        const circular = needed.find((other) => begun.has(other) && !sorted.has(other));
+        if (circular !== undefined) {
+          const message = `${kind.section}.${one.name} refers to ${circular.name}, and so to itself`;
+          throw new FileError(path, one.at, message);
+        }
         const missing = needed.filter((other) => !begun.has(other));
         for (const other of missing.reverse()) open.push(other);
         if (missing.length > 0) continue;
@@ -257,6 +267,11 @@ function changeOf(
   const { kind, name } = wanted;
   if (kind.facts.createOnly === true) return null;
   const digests = (item["secret_digest"] ?? {}) as JsonObject;
+  const fixed = Object.entries(kind.facts.fixed ?? {}).find(([fieldName, omitted]) => {
+    const value = fieldName in wanted.values ? wanted.values[fieldName] : omitted;
+    return value !== undefined && value !== item[fieldName];
+  });
+  if (fixed !== undefined) throw unchangeable(path, wanted, fixed[0]);
   const fields = Object.entries(wanted.values).flatMap(([fieldName, value]): FieldChange[] => {
     const field = kind.fields.get(fieldName) as Field;
     const current = replaced(field.schema, shownValue(kind, field, item), (section, id) =>
@@ -264,10 +279,7 @@ function changeOf(
     );
     const beside = { ...item, ...wanted.values };
     if (isSame(field, value, current, { beside, digests, path: fieldName })) return [];
-    if (!field.inChange) {
-      const message = `${fieldName} of ${kind.section}.${name} cannot be changed: use another name, or delete the resource first`;
-      throw new FileError(path, wanted.at, message);
-    }
+    if (!field.inChange) throw unchangeable(path, wanted, fieldName);
     const isHidden = wanted.sensitive.has(fieldName) || fieldName in digests || fieldName === "headers";
     return [
       isHidden
@@ -277,6 +289,11 @@ function changeOf(
   });
   if (fields.length === 0) return null;
   return { action: "change", kind: kind.section, name, fields, resource: kind, wanted, item };
+}
+
+function unchangeable(path: string, { kind, name, at, places }: FileResource, field: string): FileError {
+  const message = `${field} of ${kind.section}.${name} cannot be changed: use another name, or delete the resource first`;
+  return new FileError(path, places.get(field) ?? at, message);
 }
 
 /** Marked resources that are missing in the file, in reverse order. */

@@ -193,8 +193,42 @@ test("a field that cannot be changed is an error that says so", async () => {
     `ninefold: 1\nchannels:\n  ops: { kind: ${kind}, url: { env: SLACK_URL } }\n`;
   await configured.apply(file("slack"));
   expect(configured.plan(file("discord"))).rejects.toThrow(
-    "f.yaml:3:3: kind of channels.ops cannot be changed: use another name, or delete the resource first",
+    "f.yaml:3:16: kind of channels.ops cannot be changed: use another name, or delete the resource first",
   );
+});
+
+test.each([
+  [
+    "monitors",
+    "nightly: { type: heartbeat }",
+    "nightly: { url: https://example.com, interval: 60000 }",
+    "type",
+  ],
+  [
+    "endpoints",
+    "shop: { url: https://example.com }",
+    "shop: { url: https://example.com, owner_id: a }",
+    "owner_id",
+  ],
+])(
+  "%s: a field that changes accept, but cannot change, is an error of the plan",
+  async (section, before, after, field) => {
+    const file = (line: string) => `ninefold: 1\n${section}:\n  ${line}\n`;
+    await configured.apply(file(before));
+    expect(await configured.lines(file(before))).toEqual([]);
+    expect(configured.plan(file(after))).rejects.toThrow(`${field} of ${section}.`);
+  },
+);
+
+test("monitors that depend on themselves are an error of the plan", async () => {
+  const file = (a: string, b: string) =>
+    `ninefold: 1\nmonitors:\n  a: { type: heartbeat, depends_on: ${a} }\n  b: { type: heartbeat, depends_on: ${b} }\n`;
+  await configured.apply(file("null", "a"));
+  for (const [a, b] of [
+    ["a", "null"],
+    ["b", "a"],
+  ] as const)
+    expect(configured.plan(file(a, b))).rejects.toThrow("and so to itself");
 });
 
 test("200 resources: a plan takes less than a second, an apply less than five", async () => {

@@ -43,5 +43,6 @@ export const MONITOR_FILE: FileFacts = {
     tz: "UTC",
   },
   check: checkNew,
+  fixed: { type: "http" },
   computed: ({ type }) => fieldsOfOtherTypes(type as MonitorType),
 };

@@ -49,6 +49,11 @@ export interface FileFacts {
   readonly isSingle?: boolean;
   /** Values of omitted fields, which an export leaves out. */
   readonly defaults?: Readonly<Record<string, unknown>>;
+  /**
+   * Fields that a change accepts, but cannot change, with the value that an omitted one stands for; undefined where the omitted
+   * one keeps its value.
+   */
+  readonly fixed?: Readonly<Record<string, unknown>>;
   /** An object whose fields stand beside the others in the file. */
   readonly flattened?: string;
   /** Fields of a response that a file cannot have, given the others. */

@@ -28,6 +28,7 @@ const ENDPOINT_FILE: FileFacts = {
   section: "endpoints",
   name: "name",
   defaults: { ...ENDPOINT_DEFAULTS, owner_id: null, metadata: {}, headers: {}, state: "live" },
+  fixed: { owner_id: undefined },
   check(body: RelayEndpointBody): void {
     assertSendable(body.headers);
     checkedSettings(body, ANY_TARGET);
