@@ -75,6 +75,7 @@ async function planOfProject(
     const slug = file.slug ?? "";
     const made = { action: "create", kind: "project", name: slug, fields: [] } as const;
     assertReferences(planning, file, ids);
+    assertUnique(planning, file, new Map());
     const creations = ordered(planning, file).map((wanted) => creationOf(wanted));
     return {
       file,
@@ -94,6 +95,7 @@ async function planOfProject(
     ids.set(kind.section, new Map([...items].map(([name, item]) => [name, String(item[kind.idKey])])));
   }
   assertReferences(planning, file, ids);
+  assertUnique(planning, file, found);
   await addUnlisted(planning, file, api, found);
   for (const wanted of ordered(planning, file)) {
     const item = found.get(wanted.kind.section)?.get(wanted.name);
@@ -272,6 +274,7 @@ function changeOf(
     return value !== undefined && value !== item[fieldName];
   });
   if (fixed !== undefined) throw unchangeable(path, wanted, fixed[0]);
+  assertAlternatives(path, wanted, item);
   const fields = Object.entries(wanted.values).flatMap(([fieldName, value]): FieldChange[] => {
     const field = kind.fields.get(fieldName) as Field;
     const current = replaced(field.schema, shownValue(kind, field, item), (section, id) =>
@@ -289,6 +292,55 @@ function changeOf(
   });
   if (fields.length === 0) return null;
   return { action: "change", kind: kind.section, name, fields, resource: kind, wanted, item };
+}
+
+/** @throws FileError where the file sets one of two fields, and the resource on the server has the other */
+function assertAlternatives(
+  path: string,
+  { kind, name, at, values, places }: FileResource,
+  item: JsonObject,
+) {
+  const { alternatives: [first, second] = [] } = kind.facts;
+  if (first === undefined || second === undefined) return;
+  for (const [set, other] of [
+    [first, second],
+    [second, first],
+  ] as const) {
+    if (isEmpty(values[set]) || other in values || isEmpty(item[other])) continue;
+    const none = Array.isArray(item[other]) ? "[]" : "null";
+    const message = `${set} of ${kind.section}.${name} cannot be combined with its ${other}: set ${other} to ${none}`;
+    throw new FileError(path, places.get(set) ?? at, message);
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return (value ?? null) === null || (Array.isArray(value) && value.length === 0);
+}
+
+/** @throws FileError for a value that another resource has, in the file or on the server */
+function assertUnique(
+  { kinds, path }: Planning,
+  { resources }: FileProject,
+  found: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
+): void {
+  for (const kind of kinds) {
+    const { unique } = kind.facts;
+    const own = resources.filter((one) => one.kind === kind);
+    if (unique === undefined || own.length === 0) continue;
+    const inFile = new Set(own.filter(({ values }) => unique in values).map(({ name }) => name));
+    const owners = new Map<unknown, string>();
+    for (const [name, item] of found.get(kind.section) ?? [])
+      if (!inFile.has(name) && !isEmpty(item[unique])) owners.set(item[unique], name);
+    for (const { name, at, values, places } of own) {
+      if (isEmpty(values[unique])) continue;
+      const owner = owners.get(values[unique]);
+      if (owner !== undefined) {
+        const message = `${unique} of ${kind.section}.${name} is that of ${owner}: choose another one`;
+        throw new FileError(path, places.get(unique) ?? at, message);
+      }
+      owners.set(values[unique], name);
+    }
+  }
 }
 
 function unchangeable(path: string, { kind, name, at, places }: FileResource, field: string): FileError {

@@ -220,6 +220,29 @@ test.each([
   },
 );
 
+test("two monitors with one slug are an error of the plan, in the file and with one on the server", async () => {
+  const file = (...lines: string[]) =>
+    `ninefold: 1\nmonitors:\n${lines.map((line) => `  ${line}\n`).join("")}`;
+  const [a, b] = ["a: { type: heartbeat, slug: nightly }", "b: { type: heartbeat, slug: nightly }"];
+  const problem = "slug of monitors.b is that of a";
+  await expect(configured.plan(file(a, b))).rejects.toThrow(`f.yaml:4:31: ${problem}`);
+  await configured.apply(file(a));
+  await expect(configured.plan(file(b))).rejects.toThrow(problem);
+  // One that gives its slug up in the same file.
+  await configured.apply(file("a: { type: heartbeat, slug: weekly }", b));
+});
+
+test("a bucket cannot have both kinds of targets", async () => {
+  const file = (target: string) =>
+    `ninefold: 1\nendpoints:\n  e: { url: https://example.com/e }\nbuckets:\n  in: { ${target} }\n`;
+  const [url, targets] = ["target_url: https://example.com/in", "targets: [{ endpoint: e }]"];
+  await configured.apply(file(url));
+  await expect(configured.plan(file(targets))).rejects.toThrow("set target_url to null");
+  await configured.apply(file(`${targets}, target_url: null`));
+  await expect(configured.plan(file(url))).rejects.toThrow("set targets to []");
+  await configured.apply(file(`${url}, targets: []`));
+});
+
 test("monitors that depend on themselves are an error of the plan", async () => {
   const file = (a: string, b: string) =>
     `ninefold: 1\nmonitors:\n  a: { type: heartbeat, depends_on: ${a} }\n  b: { type: heartbeat, depends_on: ${b} }\n`;
@@ -228,7 +251,7 @@ test("monitors that depend on themselves are an error of the plan", async () => 
     ["a", "null"],
     ["b", "a"],
   ] as const)
-    expect(configured.plan(file(a, b))).rejects.toThrow("and so to itself");
+    await expect(configured.plan(file(a, b))).rejects.toThrow("and so to itself");
 });
 
 test("200 resources: a plan takes less than a second, an apply less than five", async () => {

@@ -56,6 +56,7 @@ const BUCKET_FILE: FileFacts = {
   section: "buckets",
   name: "name",
   check: checkNew,
+  alternatives: ["target_url", "targets"],
   defaults: {
     delivery: "push",
     state: "paused",

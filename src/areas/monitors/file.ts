@@ -44,5 +44,6 @@ export const MONITOR_FILE: FileFacts = {
   },
   check: checkNew,
   fixed: { type: "http" },
+  unique: "slug",
   computed: ({ type }) => fieldsOfOtherTypes(type as MonitorType),
 };

@@ -54,6 +54,10 @@ export interface FileFacts {
    * one keeps its value.
    */
   readonly fixed?: Readonly<Record<string, unknown>>;
+  /** Fields of which a resource has one: a file that sets one must clear the other. */
+  readonly alternatives?: readonly [string, string];
+  /** A field whose values are unique in the project. */
+  readonly unique?: string;
   /** An object whose fields stand beside the others in the file. */
   readonly flattened?: string;
   /** Fields of a response that a file cannot have, given the others. */
