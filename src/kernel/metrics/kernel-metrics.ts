@@ -68,11 +68,13 @@ type NumberMetric = Parameters<Kernel["metrics"]["number"]>;
 function declareStorage({ metrics, writer, checkpointer, db }: Kernel): void {
   const { stats } = writer;
   const size = (): number | null => statSync(db.path, { throwIfNoEntry: false })?.size ?? null;
+  const unconfirmed = "Age of the oldest batch that is committed and not confirmed; 0 without one.";
   const failing = "1 if the last batch could not be committed, otherwise 0.";
   const numbers: readonly NumberMetric[] = [
     ["ninefold_commits_total", "Batches of changes committed.", () => stats.commits],
     ["ninefold_commit_failures_total", "Batches that could not be committed.", () => stats.failures],
     ["ninefold_commit_failing", failing, () => (stats.failing === null ? 0 : 1)],
+    ["ninefold_commit_unconfirmed_seconds", unconfirmed, () => writer.unconfirmedMs / 1000],
     ["ninefold_writer_queue_units", "Units of work that are queued for a batch.", () => writer.queued],
     ["ninefold_wal_bytes", "Size of the write-ahead log after the last commit.", () => checkpointer.walBytes],
     ["ninefold_database_bytes", "Size of the database file.", size],

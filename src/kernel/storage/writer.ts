@@ -40,8 +40,8 @@ const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 
 /** A commit that takes longer is logged: the disk is slow, or something else uses it. */
 const SLOW_COMMIT_MS = 1_000;
-/** The message. */
-export const SLOW_DISK = "the disk is slow: a commit took more than a second";
+/** The message, also while the disk does not confirm one. */
+export const SLOW_DISK = "the disk is slow: a commit takes more than a second";
 
 type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
@@ -143,6 +143,8 @@ export class Writer {
   /** The log before the first batch that a commit log has rejected; null: it has rejected none. */
   private neverConfirmed: LogPages | null = null;
   private isPaused = false;
+  /** Ends the watch of unconfirmed batches; null: none is watched. */
+  private cancelWatch: Cancel | null = null;
   /** When the last COMMIT began (monotonic). */
   private commitAt = 0;
   /** When the first change in memory was made that no commit has followed (monotonic); null when there is none. */
@@ -285,6 +287,7 @@ export class Writer {
     if (this.inMemorySince !== null) this.writeMemory();
     this.closed = true;
     this.cancelLook?.();
+    this.cancelWatch?.();
     while (this.queued > 0) this.flush();
     const last = this.unconfirmed.at(-1);
     if (last?.byOthers === null && this.sync?.now() === true) this.settleThrough(last);
@@ -404,12 +407,33 @@ export class Writer {
     const { units, hookTx, byOthers } = batch;
     const earlier = this.unconfirmed.at(-1);
     this.unconfirmed.push(batch);
+    if (!this.closed) this.cancelWatch ??= this.watchAfter(SLOW_COMMIT_MS);
     const settle = (): void => this.settleThrough(batch);
     if (byOthers !== null) byOthers.then(settle, (error: unknown) => this.settleThrough(batch, error));
     else if (this.sync !== null && hasWritten(units, hookTx)) this.syncThrough(batch, this.sync);
     else if (earlier === undefined) settle();
     // It has changed nothing, but may show what the earlier ones have.
     else void earlier.settled.promise.then(settle);
+  }
+
+  /** How long the oldest unconfirmed batch has waited, in milliseconds; 0 without one. */
+  get unconfirmedMs(): number {
+    const [oldest] = this.unconfirmed;
+    return oldest === undefined ? 0 : monotonicMs() - oldest.commitAt;
+  }
+
+  /** Logs that the disk confirms nothing, each time that it has taken twice as long. One timer, which batches share. */
+  private watchAfter(delayMs: number): Cancel {
+    return realTimeout(delayMs, () => {
+      this.cancelWatch = null;
+      const [oldest] = this.unconfirmed;
+      if (oldest === undefined) return;
+      const ms = Math.round(this.unconfirmedMs);
+      const isLate = ms >= SLOW_COMMIT_MS;
+      if (isLate && oldest.byOthers === null)
+        this.slowDisk.note("unconfirmed", { unconfirmed_ms: ms, queued: this.queued });
+      this.cancelWatch = this.watchAfter(isLate ? ms : SLOW_COMMIT_MS - ms);
+    });
   }
 
   private syncThrough(batch: Committed, sync: LogSync): void {

@@ -135,6 +135,10 @@ describe.skipIf(missing !== null)("while the disk confirms nothing", () => {
       for (let count = 0; count < 20; count += 1) expect((await other.get("/v1/gate/f")).status).toBe(200);
       expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
       expect(order).toEqual([]);
+      // The operator is told why changes wait.
+      await until(() => server.log.includes('"unconfirmed_ms":'));
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
+      expect(Number(/^ninefold_commit_unconfirmed_seconds (.+)$/m.exec(metrics)?.[1])).toBeGreaterThan(0.9);
       disk.heal("hold-wal");
       await Promise.all([change, read]);
       expect(order.toSorted()).toEqual(["change 200", "read 16"]);
