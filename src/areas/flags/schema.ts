@@ -72,6 +72,7 @@ export const FlagBody = named("FlagBody", {
   if_version: uncheckedOrNull(
     Type.Integer({
       minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
       description:
         "Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`.",
     }),

@@ -77,6 +77,7 @@ export type LockStatus = Static<typeof LockStatus>;
 export const ForceReleaseBody = named("ForceReleaseBody", {
   fencing_token: Type.Integer({
     minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
     errorMessage: "must be the fencing token of the lock's holder, an integer",
     examples: [7],
   }),

@@ -776,6 +776,7 @@ export const BODIES = {
       description:
         "Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`.",
       minimum: 0,
+      maximum: 9007199254740991,
     },
   },
   "keys.create": {
@@ -1052,7 +1053,9 @@ export const BODIES = {
       pattern: /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
     },
   },
-  "latch.force": { fencing_token: { type: "integer", required: true, minimum: 1 } },
+  "latch.force": {
+    fencing_token: { type: "integer", required: true, minimum: 1, maximum: 9007199254740991 },
+  },
   "latch.release": {
     token: { type: "string", required: true, example: "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10" },
   },
@@ -2503,11 +2506,13 @@ export const BODIES = {
       description:
         "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
       minimum: 0,
+      maximum: 253402300799999,
     },
     until: {
       type: "integer",
       description: "Time before which the messages were accepted, in epoch milliseconds. Default: now.",
       minimum: 0,
+      maximum: 253402300799999,
     },
     per_second: { type: "integer", description: "Maximum number sent per second.", minimum: 1, maximum: 100 },
     dry_run: { type: "boolean", description: "If true, returns only the number of matches." },
@@ -2682,11 +2687,13 @@ export const BODIES = {
       description:
         "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
       minimum: 0,
+      maximum: 253402300799999,
     },
     until: {
       type: "integer",
       description: "Time before which the messages were accepted, in epoch milliseconds. Default: now.",
       minimum: 0,
+      maximum: 253402300799999,
     },
     per_second: { type: "integer", description: "Maximum number sent per second.", minimum: 1, maximum: 10 },
     dry_run: { type: "boolean", description: "If true, returns only the number of matches." },

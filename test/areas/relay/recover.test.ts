@@ -69,7 +69,13 @@ test("an endpoint that is created later gets what was sent in a time before", as
   const b = await messaging.endpoint("/b");
   expectError(await recover(b, {}), "validation_error");
   expectError(await recover(b, { since: times[1], until: times[1] }), "validation_error");
+  // Later than every date: digits of such a number may be lost.
+  expectError(await recover(b, { since: 8_640_000_000_000_001, dry_run: true }), "validation_error");
   expectError(await recover("ep_none", { since: 0 }), "not_found");
+  const tooLong = await recover("e".repeat(65), { since: 0 });
+  expect(expectError(tooLong, "validation_error").fields).toEqual({
+    endpoint_id: ["must have at most 64 characters"],
+  });
   const { body } = await recover(b, { since: times[1], until: times[2] });
   expect(body["matched"]).toBe(1);
   await messaging.settle();

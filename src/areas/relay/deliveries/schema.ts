@@ -459,20 +459,11 @@ export type RelayResendStarted = Static<typeof RelayResendStarted>;
 
 /** Body of the recovery of an endpoint. */
 export const RelayRecoverBody = named("RelayRecoverBody", {
-  since: Type.Integer({
-    minimum: 0,
-    errorMessage: "must be a time in epoch milliseconds",
-    description:
-      "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
-    examples: [1_795_232_116_928],
-  }),
+  since: timestamp(
+    "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
+  ),
   until: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      errorMessage: "must be a time in epoch milliseconds",
-      description: "Time before which the messages were accepted, in epoch milliseconds. Default: now.",
-      examples: [],
-    }),
+    timestamp("Time before which the messages were accepted, in epoch milliseconds. Default: now."),
   ),
   ...BULK_TERMS,
 });

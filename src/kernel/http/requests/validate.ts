@@ -165,6 +165,8 @@ function describe(error: ValueError): string {
     return typeof wanted === "string" ? `is required: it ${wanted}` : "is required";
   }
   if (typeof wanted === "string") return wanted;
+  if (error.type === schemaCompiler().ValueErrorType.StringMaxLength)
+    return `must have at most ${error.schema["maxLength"]} characters`;
   const said = error.message.replace(/^Expected /, "must be ");
   return said.charAt(0).toLowerCase() + said.slice(1);
 }
