@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../errors.ts";
+import type { AcrossNetwork } from "../http/operations/perform.ts";
+import { type Reply, reply } from "../http/responses/response.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -147,10 +149,48 @@ export interface BulkKind<Row extends BulkRow> {
   look(row: Row, after: number, limit: number): readonly Candidate[];
   /** Sends one, and charges for it. */
   sendOne(tx: Tx, row: Row, ref: number): "sent" | "skipped" | BulkEnd;
-  /** Updates the row of a run that continues. */
+  insert(tx: Tx, row: Row): void;
   update(tx: Tx, row: Row): void;
-  /** Updates the row when all items are done. */
-  walked(tx: Tx, row: Row): void;
+  /** Removes the oldest finished runs of the owner of a row beyond the newest `storedMax`. */
+  removeExcess(tx: Tx, row: Row, storedMax: number): void;
+  /** Updates the row when all items are done. Default: the run is done as well. */
+  walked?(tx: Tx, row: Row): void;
+}
+
+/** What the API says of the matches. */
+export type Matched = Pick<Matching, "matched" | "more">;
+
+/** A request that starts a run, or counts what it would send. */
+interface BulkRequest<Claim, Found extends Matching, Started extends object> {
+  readonly dry_run: boolean | undefined;
+  /** Checks the request before the count. */
+  readonly claim: (tx: Tx) => Claim;
+  readonly count: (claim: Claim) => Promise<Found>;
+  /** Checks again what may have changed during the count, and starts the run. Returns its id, by the name of its field. */
+  readonly start: (tx: Tx, claim: Claim, found: Found, matched: Matched) => Started;
+}
+
+/** The parts of such a request. The count runs in slices, without holding up other requests. */
+export function bulkRequest<Claim, Found extends Matching, Started extends object>({
+  dry_run,
+  claim,
+  count,
+  start,
+}: BulkRequest<Claim, Found, Started>): AcrossNetwork<
+  Claim,
+  Found,
+  Reply<202, Started & Matched> | Reply<200, Matched>
+> {
+  return {
+    claim,
+    outside: count,
+    settle: (tx, claimed, found) => {
+      const matched = { matched: found.matched, ...(found.more === true ? { more: found.more } : {}) };
+      if (dry_run !== true) return reply(202, { ...start(tx, claimed, found, matched), ...matched });
+      tx.audit(null);
+      return reply(200, matched);
+    },
+  };
 }
 
 /** The work of one job run. */
@@ -193,9 +233,11 @@ export class Bulk<Row extends BulkRow> {
     deps.scheduler.register(kind.job, { concurrency: CONCURRENCY, run: (job) => this.run(job) });
   }
 
-  /** Starts a run whose row was just inserted. */
-  begin(tx: Tx, key: string, payload: object): void {
-    this.deps.scheduler.enqueue(tx, this.kind.job, key, tx.now, payload);
+  /** Stores a run, and starts it unless nothing matches. `key` and `payload` are those of its job. */
+  begin(tx: Tx, row: Row, key: string, payload: object): void {
+    this.kind.insert(tx, row);
+    this.kind.removeExcess(tx, row, RUNS_STORED_MAX);
+    if (isRunning(row)) this.deps.scheduler.enqueue(tx, this.kind.job, key, tx.now, payload);
   }
 
   /** Stops a run; items that were sent stay sent. */
@@ -258,7 +300,8 @@ export class Bulk<Row extends BulkRow> {
       }
     }
     const next = { ...row, resent, after_ref: turn.after };
-    if (turn.isLast) this.kind.walked(tx, next);
-    else this.kind.update(tx, next);
+    if (!turn.isLast) this.kind.update(tx, next);
+    else if (this.kind.walked === undefined) this.complete(tx, next);
+    else this.kind.walked(tx, next);
   }
 }

@@ -1,20 +1,18 @@
 import {
   assertBelowRunLimit,
   Bulk,
+  bulkRequest,
   type Candidate,
   countMatching,
   isRunning,
   type Matching,
   newRun,
   PER_SECOND,
-  RUNS_STORED_MAX,
   runView,
   skippedOf,
 } from "../../../kernel/background/bulk.ts";
 import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
-import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
-import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
@@ -24,7 +22,7 @@ import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../b
 import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
 import type { EventService } from "../events/events.ts";
 import { eventIdOf, sequenceOf } from "../ids.ts";
-import type { CatchReplay, ReplayBody, ReplayMatched, ReplayStarted } from "../pull/schema.ts";
+import type { CatchReplay, ReplayBody } from "../pull/schema.ts";
 import type { EventRow } from "../store.ts";
 import { FORWARDING_BUCKETS_MAX, hostOf, LANES } from "./forwarder.ts";
 import type { ReplayRow, ReplayStore } from "./replay-store.ts";
@@ -49,11 +47,6 @@ interface Filters {
   readonly sequences: readonly number[] | null;
   /** The newest event at the start: later ones are not replayed. */
   readonly last: number;
-}
-
-interface Asked {
-  readonly bucket: BucketActor;
-  readonly filters: Filters;
 }
 
 interface Found extends Matching {
@@ -87,7 +80,9 @@ export class Replays {
       look: (row, after, limit) =>
         this.matching(row.bucket_ref, JSON.parse(row.filters) as Filters, after, limit),
       sendOne: (tx, row, ref) => this.queueEvent(tx, row, ref),
+      insert: (tx, row) => deps.replays.insert(tx, row),
       update: (tx, row) => deps.replays.update(tx, row),
+      removeExcess: (tx, row, storedMax) => deps.replays.removeExcess(tx, row.bucket_ref, storedMax),
       walked: (tx, row) => this.settle(tx, row),
     });
     deps.scheduler.register(REPLAY, {
@@ -105,55 +100,41 @@ export class Replays {
   }
 
   /**
-   * Starts a bulk replay, or counts what it would send. The count runs in slices, without holding up other requests.
+   * Starts a bulk replay, or counts what it would send.
    * @throws ApiError, from its parts: `catch.bucket_not_found`, `validation_error`, `catch.provider_unsupported`,
    * `bucket_paused`, `conflict` without a target or when too many run.
    */
-  start(
-    projectRef: number,
-    bucketId: string,
-    body: ReplayBody,
-  ): AcrossNetwork<Asked, Found, Reply<202, ReplayStarted> | Reply<200, ReplayMatched>> {
-    const isDry = body.dry_run === true;
-    return {
+  start(projectRef: number, bucketId: string, body: ReplayBody) {
+    const { per_second = PER_SECOND, dry_run, ...filter } = body;
+    return bulkRequest({
+      dry_run,
       claim: () => {
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         const filters = this.filtersOf(bucket, body);
-        if (!isDry) this.assertReady(bucket);
+        if (dry_run !== true) this.assertReady(bucket);
         return { bucket, filters };
       },
-      outside: ({ bucket, filters }) => this.countMatching(bucket.ref, filters),
-      settle: (tx, { filters }, found) => {
-        const { through, invalid, ...matched } = found;
-        if (isDry) {
-          tx.audit(null);
-          return reply(200, matched);
-        }
+      count: ({ bucket, filters }) => this.countMatching(bucket.ref, filters),
+      start: (tx, { filters }, found, matched) => {
         // The bucket may have been updated or deleted during the count.
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         this.assertReady(bucket);
-        const { per_second = PER_SECOND } = body;
+        const replay_id = prefixedId("rpl", this.deps.ids.uuidV7());
         const row: ReplayRow = {
           ...newRun(tx.now, filters, per_second, found),
-          replay_id: prefixedId("rpl", this.deps.ids.uuidV7()),
+          replay_id,
           bucket_ref: bucket.ref,
-          invalid,
+          invalid: found.invalid,
           delivered: 0,
           failed: 0,
           queued: 0,
         };
-        this.deps.replays.insert(tx, row);
-        this.deps.replays.removeExcess(tx, bucket.ref, RUNS_STORED_MAX);
-        if (isRunning(row)) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
-        const { dry_run: _, ...filter } = body;
-        tx.audit({
-          ...about(row, bucket, "started"),
-          before: null,
-          after: { ...filter, ...matched, per_second },
-        });
-        return reply(202, { replay_id: row.replay_id, ...matched });
+        this.bulk.begin(tx, row, replay_id, { bucket: bucket.ref });
+        const after = { ...filter, ...matched, per_second };
+        tx.audit({ ...about(row, bucket, "started"), before: null, after });
+        return { replay_id };
       },
-    };
+    });
   }
 
   /** @throws ApiError `catch.bucket_not_found`, `not_found` */

@@ -1,39 +1,28 @@
 import {
   assertBelowRunLimit,
-  Bulk,
+  bulkRequest,
   type Candidate,
   countMatching,
   isRunning,
-  type Matching,
-  newRun,
   PER_SECOND,
-  RUNS_STORED_MAX,
   runView,
   skippedOf,
 } from "../../../kernel/background/bulk.ts";
-import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
+import { isPrefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
-import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
-import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { filtersOf } from "../deliveries/listing.ts";
-import type {
-  RelayResend,
-  RelayResendBody,
-  RelayResendMatched,
-  RelayResendStarted,
-} from "../deliveries/schema.ts";
+import type { RelayResend, RelayResendBody } from "../deliveries/schema.ts";
 import type { MessageRefs, RelayService } from "../deliveries/service.ts";
 import type { RecoveryFilters } from "./recoveries.ts";
+import { BULK_RESEND, CHARGED_AS, RECOVERY, ResendRuns, targetOf } from "./runs.ts";
 import type { ResendFilters, ResendRow, ResendStore } from "./store.ts";
 
 /** The job of a bulk resend, which sends some deliveries in each run. */
 const RESENDS = "relay.resends";
-/** The operation that credits are charged for, per delivery. */
-const CHARGED_AS = "relay.resend";
 
 /** Filters that resends of earlier versions do not have; they named the endpoint `endpoint`. */
 function storedFilters(text: string): ResendFilters {
@@ -41,14 +30,9 @@ function storedFilters(text: string): ResendFilters {
   return { ...filtersOf({}, { endpointRef: endpoint, messageRef: null }), refs: null, ...stored };
 }
 
-interface ResendRequest {
-  readonly filters: ResendFilters;
-  readonly now: number;
-}
-
 /** Resends many failed deliveries. */
 export class BulkResends {
-  private readonly bulk: Bulk<ResendRow>;
+  private readonly runs: ResendRuns;
 
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "changes"> & {
@@ -60,30 +44,23 @@ export class BulkResends {
       readonly accounts: { account(accountRef: number): CallerAccount };
     },
   ) {
-    this.bulk = new Bulk(deps, {
+    this.runs = new ResendRuns(deps, {
       job: RESENDS,
-      find: ({ key, payload }) => {
-        const { projectRef } = payload as { projectRef: number };
-        return deps.stopped.has(projectRef) ? null : deps.resends.find(projectRef, key);
-      },
       look: ({ projectRef, filters }, after, limit) =>
         this.candidates(projectRef, storedFilters(filters), after, limit),
       sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
-      update: (tx, row) => deps.resends.update(tx, row),
-      walked: (tx, row) => this.bulk.complete(tx, row),
     });
   }
 
   /**
-   * Starts a bulk resend, or counts what it would send. The count runs in slices, without holding up other requests.
+   * Starts a bulk resend, or counts what it would send.
    * @throws ApiError, from its parts: `validation_error` without `since`, `conflict` when too many run.
    */
-  start(
-    { account, project }: Caller,
-    body: RelayResendBody,
-  ): AcrossNetwork<ResendRequest, Matching, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
-    const { since, per_second = PER_SECOND, endpoint_id, relay_ids, dry_run: _, status: __, ...given } = body;
-    return {
+  start(caller: Caller, body: RelayResendBody) {
+    const { project } = caller;
+    const { since, per_second = PER_SECOND, endpoint_id, relay_ids, dry_run, status: _, ...given } = body;
+    return bulkRequest({
+      dry_run,
       claim: (tx) => {
         if (
           relay_ids !== undefined &&
@@ -95,41 +72,26 @@ export class BulkResends {
             "since",
             "is required unless endpoint_id or relay_ids is given: the earliest creation time",
           );
-        if (body.dry_run !== true) this.assertBelowLimit(project.ref);
+        if (dry_run !== true) this.assertBelowLimit(project.ref);
         const endpoint = endpoint_id === undefined ? null : this.deps.refs.endpoint(project.ref, endpoint_id);
-        return {
-          filters: {
-            ...filtersOf(body, { endpointRef: endpoint, messageRef: null }),
-            refs: relay_ids === undefined ? null : this.deps.service.refsOf(project.ref, relay_ids),
-            endedBy: tx.now,
-          },
-          now: tx.now,
+        const filters: ResendFilters = {
+          ...filtersOf(body, { endpointRef: endpoint, messageRef: null }),
+          refs: relay_ids === undefined ? null : this.deps.service.refsOf(project.ref, relay_ids),
+          endedBy: tx.now,
         };
+        return filters;
       },
-      outside: ({ filters }) =>
+      count: (filters) =>
         countMatching((after, limit) => this.candidates(project.ref, filters, after, limit)),
-      settle: (tx, { filters }, matching) => {
-        const { through, ...matched } = matching;
-        if (body.dry_run === true) {
-          tx.audit(null);
-          return reply(200, matched);
-        }
+      start: (tx, filters, matching, matched) => {
         this.assertBelowLimit(project.ref);
-        const row: ResendRow = {
-          ...newRun(tx.now, filters, per_second, matching),
-          resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
-          accountRef: account.ref,
-          projectRef: project.ref,
-        };
-        this.deps.resends.insert(tx, row);
-        this.deps.resends.removeExcess(tx, project.ref, RUNS_STORED_MAX);
-        if (isRunning(row)) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
+        const resend_id = this.runs.start(tx, caller, filters, per_second, matching);
         const filter = relay_ids === undefined ? { since, endpoint_id, ...given } : { relay_ids };
         const after = { ...matched, per_second, ...filter };
-        tx.audit({ ...about(row, "started"), before: null, after });
-        return reply(202, { resend_id: row.resend_id, ...matched });
+        tx.audit({ summary: `${BULK_RESEND} started`, target: targetOf(resend_id), before: null, after });
+        return { resend_id };
       },
-    };
+    });
   }
 
   private candidates(
@@ -156,8 +118,10 @@ export class BulkResends {
       return resendView(row);
     }
     const after = { status: "cancelled", resent: row.resent };
-    tx.audit({ ...about(row, "stopped"), before: { status: "running" }, after });
-    return resendView(this.bulk.cancel(tx, row));
+    const kind = recoveryOf(row).recover === undefined ? BULK_RESEND : RECOVERY;
+    const target = targetOf(row.resend_id);
+    tx.audit({ summary: `${kind} stopped`, target, before: { status: "running" }, after });
+    return resendView(this.runs.cancel(tx, row));
   }
 
   private find({ project, portal }: Caller, resendId: string): ResendRow {
@@ -187,12 +151,6 @@ export class BulkResends {
 /** The filters of a recovery; of other runs, none of them. */
 function recoveryOf({ filters }: ResendRow): Partial<RecoveryFilters> {
   return JSON.parse(filters) as Partial<RecoveryFilters>;
-}
-
-function about(row: ResendRow, what: string) {
-  const kind =
-    recoveryOf(row).recover === undefined ? "Resend of failed deliveries" : "Recovery of missed messages";
-  return { summary: `${kind} ${what}`, target: { type: "resend", id: row.resend_id } };
 }
 
 function resendView(row: ResendRow): RelayResend {

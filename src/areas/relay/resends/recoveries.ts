@@ -1,28 +1,16 @@
 import {
   assertBelowRunLimit,
-  Bulk,
+  bulkRequest,
   type Candidate,
   countMatching,
-  isRunning,
-  type Matching,
-  newRun,
   PER_SECOND,
-  RUNS_STORED_MAX,
 } from "../../../kernel/background/bulk.ts";
-import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
-import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
-import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import {
-  RELAY_STATUSES,
-  type RelayRecoverBody,
-  type RelayResendMatched,
-  type RelayResendStarted,
-} from "../deliveries/schema.ts";
+import { RELAY_STATUSES, type RelayRecoverBody } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
@@ -30,12 +18,11 @@ import type { Endpoint, EndpointRegistry } from "../endpoints/registry.ts";
 import { LIVE } from "../endpoints/store.ts";
 import { isEnabled, type Messages, parsedOnce } from "../messages/messages.ts";
 import type { MessageRow, MessageStore } from "../messages/store.ts";
+import { CHARGED_AS, RECOVERY, ResendRuns, targetOf } from "./runs.ts";
 import type { ResendRow, ResendStore } from "./store.ts";
 
 /** The job of a recovery, which sends some messages in each run. */
 const RECOVERIES = "relay.recoveries";
-/** The operation that credits are charged for, per delivery. */
-const CHARGED_AS = "relay.resend";
 /**
  * Running resends of a project with which a portal link starts no recovery: the others are for the account, which its
  * customers must not lock out.
@@ -56,14 +43,9 @@ export interface RecoveryFilters {
   readonly startedBy?: string;
 }
 
-interface RecoverRequest {
-  readonly endpoint: Endpoint;
-  readonly filters: RecoveryFilters;
-}
-
 /** Sends endpoints the messages that they have missed: while they were disabled, before they were created, or by a failure. */
 export class Recoveries {
-  private readonly bulk: Bulk<ResendRow>;
+  private readonly runs: ResendRuns;
 
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids"> & {
@@ -78,73 +60,47 @@ export class Recoveries {
       readonly accounts: { account(accountRef: number): CallerAccount };
     },
   ) {
-    this.bulk = new Bulk(deps, {
+    this.runs = new ResendRuns(deps, {
       job: RECOVERIES,
-      find: ({ key, payload }) => {
-        const { projectRef } = payload as { projectRef: number };
-        return deps.stopped.has(projectRef) ? null : deps.resends.find(projectRef, key);
-      },
       look: ({ projectRef, filters }, after, limit) =>
         this.candidates(projectRef, JSON.parse(filters) as RecoveryFilters, after, limit),
       sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
-      update: (tx, row) => deps.resends.update(tx, row),
-      walked: (tx, row) => this.bulk.complete(tx, row),
     });
   }
 
   /**
-   * Starts a recovery, or counts what it would send. The count runs in slices, without holding up other requests.
-   * A customer with a portal link starts one at a time.
+   * Starts a recovery, or counts what it would send. A customer with a portal link starts one at a time.
    * @throws ApiError, from its parts: `not_found`; `validation_error` for an empty time; `conflict` while the endpoint is paused or
    * disabled, while it is being recovered, and when too many runs are running
    */
-  start(
-    caller: Caller,
-    endpointId: string,
-    body: RelayRecoverBody,
-  ): AcrossNetwork<
-    RecoverRequest,
-    Matching,
-    Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>
-  > {
-    const { account, project, portal } = caller;
-    const { since, per_second = PER_SECOND, dry_run = false } = body;
-    return {
+  start(caller: Caller, endpointId: string, body: RelayRecoverBody) {
+    const { project, portal } = caller;
+    const { since, per_second = PER_SECOND, dry_run } = body;
+    return bulkRequest({
+      dry_run,
       claim: (tx) => {
         // Those of this millisecond are included.
         const { until = tx.now + 1 } = body;
         if (body.until !== undefined && until <= since)
           throw invalidField("until", "must be later than since");
         const endpoint = this.deps.endpoints.find(caller, endpointId);
-        if (!dry_run) this.assertStartable(caller, endpoint);
+        if (dry_run !== true) this.assertStartable(caller, endpoint);
         const startedBy = portal === undefined ? {} : { startedBy: portal.ownerId };
-        return { endpoint, filters: { recover: endpoint.row.ref, since, until, ...startedBy } };
+        const filters: RecoveryFilters = { recover: endpoint.row.ref, since, until, ...startedBy };
+        return filters;
       },
-      outside: ({ filters }) =>
+      count: (filters) =>
         countMatching((after, limit) => this.candidates(project.ref, filters, after, limit)),
-      settle: (tx, { endpoint, filters }, matching) => {
-        const { through, ...matched } = matching;
-        if (dry_run) {
-          tx.audit(null);
-          return reply(200, matched);
-        }
-        this.assertStartable(caller, this.deps.endpoints.find(caller, endpointId));
-        const row: ResendRow = {
-          ...newRun(tx.now, filters, per_second, matching),
-          resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
-          accountRef: account.ref,
-          projectRef: project.ref,
-        };
-        this.deps.resends.insert(tx, row);
-        this.deps.resends.removeExcess(tx, project.ref, RUNS_STORED_MAX);
-        if (isRunning(row)) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
+      start: (tx, filters, matching, matched) => {
+        const endpoint = this.deps.endpoints.find(caller, endpointId);
+        this.assertStartable(caller, endpoint);
+        const resend_id = this.runs.start(tx, caller, filters, per_second, matching);
         const { endpoint_id } = endpoint.row;
         const after = { ...matched, per_second, endpoint_id, since, until: filters.until };
-        const target = { type: "resend", id: row.resend_id };
-        tx.audit({ summary: "Recovery of missed messages started", target, before: null, after });
-        return reply(202, { resend_id: row.resend_id, ...matched });
+        tx.audit({ summary: `${RECOVERY} started`, target: targetOf(resend_id), before: null, after });
+        return { resend_id };
       },
-    };
+    });
   }
 
   /** Messages after a reference, oldest first; none after the end of the time. */
