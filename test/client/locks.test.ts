@@ -14,7 +14,7 @@ import { createRecorder } from "./support.ts";
 /** The shortest that the server takes: a lock that is not renewed is gone soon. */
 const TTL_MS = 1_000;
 /** For locks that are to be kept, on a machine that is busy with other tests. */
-const SAFE_TTL_MS = 2_000;
+const SAFE_TTL_MS = 4_000;
 
 let server: TestServer;
 let key = "";
@@ -90,7 +90,7 @@ describe("withLock", () => {
       { ttlMs: SAFE_TTL_MS },
     );
     const acquires = recorder.requests.filter(({ path }) => path.endsWith("/acquire"));
-    expect(acquires.length).toBeGreaterThanOrEqual(6);
+    expect(acquires.length).toBeGreaterThanOrEqual(5);
     expect(acquires.length).toBeLessThanOrEqual(8);
     expect(new Set(acquires.map(({ body }) => JSON.parse(body ?? "{}").token)).size).toBe(1);
     expect(await isLocked("d")).toBe(false);
