@@ -29,7 +29,11 @@ describe("400: bodies that are not a JSON object", () => {
     ["a text", '"amount"', "body must be a JSON object"],
     ["null", "null", "body must be a JSON object"],
     ["true", "true", "body must be a JSON object"],
-    ["invalid UTF-8", new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), "body must be UTF-8 text"],
+    [
+      "invalid UTF-8",
+      new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+      "body must be UTF-8 text, not compressed",
+    ],
     ["UTF-16", new Uint8Array(Buffer.from('{"amount":1}', "utf16le")), "body is not JSON"],
   ])("%s", async (_, body, message) => {
     const { error, fields } = expectError(await refill(body), "validation_error");

@@ -74,7 +74,9 @@ function badBodies(): Scenario[] {
     invalid("not JSON", "ttl=1000", { body: ["is not JSON: it must be one JSON object"] }),
     invalid("an array", [], { body: ["must be a JSON object"] }),
     invalid("a number", "12", { body: ["must be a JSON object"] }),
-    invalid("bytes that are no text", new Uint8Array([0x7b, 0xff, 0x7d]), { body: ["must be UTF-8 text"] }),
+    invalid("bytes that are no text", new Uint8Array([0x7b, 0xff, 0x7d]), {
+      body: ["must be UTF-8 text, not compressed"],
+    }),
   ];
 }
 

@@ -140,7 +140,7 @@ export function decodeBody(bytes: Uint8Array): string {
   try {
     return UTF8.decode(bytes);
   } catch {
-    throw invalidField("body", "must be UTF-8 text");
+    throw invalidField("body", "must be UTF-8 text, not compressed");
   }
 }
 

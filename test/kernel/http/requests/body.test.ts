@@ -134,7 +134,7 @@ describe("text", () => {
     (bytes) => {
       expect(thrown(() => decodeBody(new Uint8Array(bytes)))).toMatchObject({
         code: "validation_error",
-        details: { fields: { body: ["must be UTF-8 text"] } },
+        details: { fields: { body: ["must be UTF-8 text, not compressed"] } },
       });
     },
   );
