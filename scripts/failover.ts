@@ -7,9 +7,12 @@
 //   scripts/failover --engine-kills N    so many kills of etcd's leader, or of PostgreSQL's primary (5)
 //   scripts/failover --majorities N      so many times two nodes of etcd, or both standbys, are away for two leases (2)
 //   scripts/failover --splits N          so many kills of the leader between its COMMIT and the log (2)
+//   scripts/failover --archive           the leader archives to the object store of the tests; what that restores is compared, too
+//   scripts/failover --uploads N         with it: so many kills of the leader while it uploads (5)
 //   scripts/failover --lease-seconds N   (3)
 //   scripts/failover --binary            the executable dist/ninefold instead of the source
 import { parseArgs } from "node:util";
+import { S3Server } from "../test/support/s3-server.ts";
 import { DISTURBANCES, type Disturbance } from "./failovers/disturbances.ts";
 import { missingFor } from "./failovers/engines.ts";
 import { isClean, runFailovers } from "./failovers/run.ts";
@@ -24,13 +27,15 @@ const { values } = parseArgs({
     "engine-kills": { type: "string", default: "5" },
     majorities: { type: "string", default: "2" },
     splits: { type: "string", default: "2" },
+    archive: { type: "boolean", default: false },
+    uploads: { type: "string" },
     "lease-seconds": { type: "string", default: "3" },
     binary: { type: "boolean", default: false },
   },
 });
 
 function count(name: Disturbance | "lease-seconds"): number {
-  const number = Number(values[name]);
+  const number = Number(values[name] ?? (values.archive ? UPLOADS : 0));
   if (!Number.isSafeInteger(number) || number < 0)
     throw new Error(`--${name} must be a number, not "${values[name]}"`);
   return number;
@@ -40,8 +45,11 @@ function quantiles(times: readonly number[]): string {
   const sorted = [...times].sort((a, b) => a - b);
   const at = (part: number) =>
     Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0);
-  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`;
 }
+
+/** Kills in uploads, unless it is said. */
+const UPLOADS = 5;
 
 const cleanup = new Cleanup();
 try {
@@ -50,8 +58,11 @@ try {
     throw new Error(`--engine must be etcd or postgres, not "${engine}"`);
   const missing = missingFor(engine);
   if (missing !== null) throw new Error(missing);
+  const s3 = values.archive ? await new S3Server().start() : null;
+  cleanup.add(async () => s3?.stop());
   const result = await runFailovers(
     {
+      ...(s3 && { archive: s3.disturbed() }),
       command: values.binary ? BINARY_COMMAND : SOURCE_COMMAND,
       engine,
       leaseSeconds: count("lease-seconds"),
@@ -70,6 +81,7 @@ try {
     `${result.withoutQuorum} responses without a quorum, ${result.unnoticed} nodes with a change of their own`,
   );
   console.log(`${differing} bytes differ between the leader's file and the replay of the log`);
+  for (const what of result.unarchived) console.log(`the archive restores something else: ${what}`);
   for (const [kind, ms] of Object.entries(times))
     if (ms.length > 0) console.log(`${ms.length} ${kind}: ${quantiles(ms)}`);
   process.exitCode = isClean(result) ? 0 : 1;

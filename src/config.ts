@@ -325,10 +325,6 @@ function checked(config: Config, options: Resolved): Config {
   if (config.cluster !== null) {
     engineAddress(config.cluster);
     if (config.ephemeral) throw new StartupError("commit_log cannot be used with --ephemeral.");
-    if (config.archive !== null)
-      throw new StartupError(
-        "archive and commit_log cannot be used together: back up the leader with backup_dir.",
-      );
     const { advertise } = config.cluster;
     if (advertise !== null && !/^https?:$/.test(URL.parse(advertise)?.protocol ?? ""))
       throw new StartupError("advertise must be a URL such as https://n1.internal:9909.");

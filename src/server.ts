@@ -180,14 +180,10 @@ async function startLocked(
   if (kernel.entries !== null) kernel.entries.onFailure = failed.resolve;
   let archive: Archive | null = null;
   try {
-    if (config.archive !== null) {
-      // Loaded on use: a server without an archive starts without it.
-      const { Archive, declareArchiveMetrics } = await import("./archive/archive.ts");
-      archive = new Archive(kernel, config.archive, config.extraCaPath, parts.archive);
-      declareArchiveMetrics(kernel, archive);
-      await archive.start();
-    }
-    const replication = leading?.replicate(kernel) ?? null;
+    const receivers = await receiversOf(kernel, config, parts, leading);
+    const { replication } = receivers;
+    archive = receivers.archive;
+    await archive?.start();
     const app = createApp(kernel, config, {
       testClock: clock instanceof ManualClock ? clock : null,
       ...(parts.outbound && { overrides: parts.outbound }),
@@ -248,6 +244,24 @@ async function startLocked(
     if (leading?.leadership.wasDeposed === true) throw new DeposedAtStart("another node leads");
     throw explained(kernel.db.path, error);
   }
+}
+
+/** What receives each entry: the commit log, and then the archive, which asks whether the log has confirmed it. */
+async function receiversOf(
+  kernel: Kernel,
+  config: Config,
+  parts: ServerParts,
+  leading: LeadingNode | null,
+): Promise<{ readonly replication: Replication | null; readonly archive: Archive | null }> {
+  // Loaded on use: a server without an archive starts without it. Both begin in one turn of the event loop, without a batch between.
+  const loaded = config.archive === null ? null : await import("./archive/archive.ts");
+  const replication = leading?.replicate(kernel) ?? null;
+  if (config.archive === null || loaded === null) return { replication, archive: null };
+  const log = leading?.confirmedLog ?? null;
+  const archive = new loaded.Archive(kernel, config.archive, config.extraCaPath, parts.archive, log);
+  loaded.declareArchiveMetrics(kernel, archive);
+  if (replication !== null) replication.archivedThrough = () => archive.archivedThrough;
+  return { replication, archive };
 }
 
 /**

@@ -55,6 +55,23 @@ const WRITE_PAUSE_MS = 5;
 const MASTER_KEY = "7c".repeat(32);
 const LEDGER = "SELECT sequence, amount, balance_after, at FROM meter_entries ORDER BY sequence";
 
+const PREFIX = "rounds";
+
+/** URL of the archive in an object store. */
+export function archiveUrl({ bucket }: RoundStore): string {
+  return `s3://${bucket}/${PREFIX}`;
+}
+
+/** The archive in an object store. */
+export function archiveIn(
+  s3: RoundStore,
+  client: ConstructorParameters<typeof ArchiveStore>[0],
+): ArchiveStore {
+  const { endpoint, bucket, region, accessKeyId, secretAccessKey } = s3;
+  const place = { account: null, endpoint, bucket, region, accessKeyId, secretAccessKey, allowsHttp: true };
+  return new ArchiveStore(client, { bucket: place, prefix: `${PREFIX}/` });
+}
+
 /** A data folder, the servers that archive it, and what they have acknowledged. */
 export class ArchiveBench {
   readonly acknowledged = new Set<number>();
@@ -74,10 +91,8 @@ export class ArchiveBench {
     private readonly s3: RoundStore,
     private readonly command: Command,
   ) {
-    const { endpoint, bucket, region, accessKeyId, secretAccessKey } = s3;
-    const place = { account: null, endpoint, bucket, region, accessKeyId, secretAccessKey, allowsHttp: true };
-    this.store = new ArchiveStore(this.client, { bucket: place, prefix: "rounds/" });
-    this.url = `s3://${bucket}/rounds`;
+    this.store = archiveIn(s3, this.client);
+    this.url = archiveUrl(s3);
   }
 
   /** What servers and commands need to read the archive. */
@@ -165,9 +180,7 @@ export class ArchiveBench {
 
   /** Tables of a stopped server's file that differ in the restored one. */
   differingTables(): string[] {
-    const theirs = tablesOf(this.restored);
-    const own = [...tablesOf(join(this.data, "ninefold.db"))];
-    return own.filter(([table, rows]) => theirs.get(table) !== rows).map(([table]) => table);
+    return differingTables(join(this.data, "ninefold.db"), this.restored);
   }
 
   remove(): void {
@@ -180,6 +193,12 @@ export class ArchiveBench {
     const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     return fetch(server.url + path, { ...init, headers });
   }
+}
+
+/** Tables of a file that differ in another one. */
+export function differingTables(path: string, other: string): string[] {
+  const theirs = tablesOf(other);
+  return [...tablesOf(path)].filter(([table, rows]) => theirs.get(table) !== rows).map(([table]) => table);
 }
 
 /** The result of `PRAGMA integrity_check`: `ok`, or a problem. */

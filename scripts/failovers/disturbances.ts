@@ -1,12 +1,13 @@
 import { statSync } from "node:fs";
 import { dataFilesOf } from "../../src/kernel/storage/folders.ts";
+import type { RoundStore, StepRequest } from "../archives/bench.ts";
 import type { FailoverClient, Journal } from "./clients.ts";
 import type { EngineNode } from "./engine-node.ts";
 import type { Engine } from "./engines.ts";
 import { leaderOf, type SupervisedNode } from "./supervised-node.ts";
 
 /** What is done to a cluster, by the name of its option and of its times. */
-export const DISTURBANCES = ["kills", "pauses", "engine-kills", "majorities", "splits"] as const;
+export const DISTURBANCES = ["kills", "pauses", "engine-kills", "majorities", "splits", "uploads"] as const;
 export type Disturbance = (typeof DISTURBANCES)[number];
 
 /** A pause lasts so much longer than the lease. */
@@ -26,6 +27,8 @@ export interface Disturbed {
   readonly engine: Engine;
   readonly journal: Journal;
   readonly client: FailoverClient;
+  /** The object store of the archive; null without one. */
+  readonly store: RoundStore | null;
 }
 
 /**
@@ -62,7 +65,21 @@ export async function disturb(
       return majorityAway(cluster);
     case "splits":
       return split(leader, cluster);
+    case "uploads":
+      return killInUpload(leader, cluster);
   }
+}
+
+/** Kills a leader that sends an object to its archive, by turns before and after the store has taken it. */
+async function killInUpload(leader: SupervisedNode, { journal, store }: Disturbed): Promise<number> {
+  if (store === null) throw new Error("the cell has no archive");
+  const { promise: killed, resolve } = Promise.withResolvers<number>();
+  const isUpload = ({ method, path }: StepRequest): boolean => method === "PUT" && /\/[eb]\//.test(path);
+  store.atStep(isUpload, journal.acknowledged % 2 === 0 ? "before" : "after", () => {
+    resolve(journal.nextAcknowledged());
+    void leader.kill();
+  });
+  return killed;
 }
 
 /** Nothing is acknowledged without a quorum, and nothing is read after the lease. */

@@ -2,9 +2,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ninefold } from "../../src/client/index.ts";
 import { dataFilesOf } from "../../src/kernel/storage/folders.ts";
+import type { RoundStore } from "../archives/bench.ts";
 import type { Cleanup } from "../processes/cleanup.ts";
 import { freePorts } from "../processes/ports.ts";
 import type { Command } from "../processes/server-process.ts";
+import { CellArchive } from "./cell-archive.ts";
 import { createAccount, FailoverClient, type Findings, Journal } from "./clients.ts";
 import { DISTURBANCES, type Disturbance, type Disturbed, disturb, LEADER_MS_MAX } from "./disturbances.ts";
 import { type EngineName, startEngine } from "./engines.ts";
@@ -26,6 +28,8 @@ export interface FailoverRun {
   readonly leaseSeconds: number;
   /** How often each is done; none without a number. */
   readonly counts: Partial<Readonly<Record<Disturbance, number>>>;
+  /** Where the leader archives; without one nowhere. */
+  readonly archive?: RoundStore;
   /** Called after each disturbance. */
   readonly report?: (text: string) => void;
 }
@@ -39,6 +43,8 @@ export interface FailoverResult extends Findings {
   readonly times: Times;
   /** Bytes in which the leader's file at the end is not what the log makes of its file at the beginning. */
   readonly differing: number;
+  /** What differs between the leader's file at the end and what its archive restores; empty without an archive. */
+  readonly unarchived: readonly string[];
 }
 
 /** Starts an engine, two nodes and four clients, disturbs the leader again and again, and compares. */
@@ -49,7 +55,9 @@ export async function runFailovers(run: FailoverRun, cleanup: Cleanup): Promise<
   writeFileSync(configPath, CONFIG);
   const masterKey = Buffer.from(crypto.getRandomValues(new Uint8Array(MASTER_KEY_BYTES))).toString("hex");
   const { command, leaseSeconds } = run;
-  const launch = { command, folder, commitLog: engine.url, leaseSeconds, masterKey, configPath };
+  const archive =
+    run.archive === undefined ? null : new CellArchive(run.archive, masterKey, join(folder, "restored.db"));
+  const launch = { command, folder, commitLog: engine.url, leaseSeconds, masterKey, configPath, archive };
   const nodes = freePorts(NODES).map(
     (port, index) => new SupervisedNode(`n${index + 1}`, port, launch, cleanup),
   );
@@ -66,18 +74,33 @@ export async function runFailovers(run: FailoverRun, cleanup: Cleanup): Promise<
   let isOver = false;
   const working = Promise.all(clients.map((client) => client.run(() => !isOver)));
   const [client] = clients as [FailoverClient];
-  const cluster = { leaseMs: leaseSeconds * 1000, nodes, engine, journal, client };
+  const cluster = {
+    leaseMs: leaseSeconds * 1000,
+    nodes,
+    engine,
+    journal,
+    client,
+    store: run.archive ?? null,
+  };
   const disturbed = disturbAll(run, cluster).finally(() => {
     isOver = true;
   });
   const [times] = await Promise.all([Promise.race([disturbed, working.then(() => disturbed)]), working]);
   for (const client of clients) await client.verify();
   const last = await leaderOf(nodes, LEADER_MS_MAX);
-  await last.stop();
-  const differing = await replay.differingBytes(dataFilesOf(last.folder).database);
+  await archive?.settled(last.url, first.key ?? "");
+  await stopAll(nodes, last);
+  const { database } = dataFilesOf(last.folder);
+  const differing = await replay.differingBytes(database);
+  const unarchived = (await archive?.differences(database)) ?? [];
   const { acknowledged, reads, locks, findings } = journal;
   findings.problems.push(...nodes.flatMap(({ failures }) => failures));
-  return { ...findings, acknowledged, reads, locks, times, differing };
+  return { ...findings, acknowledged, reads, locks, times, differing, unarchived };
+}
+
+/** Stops the leader last: another node would lead then, and archive. */
+async function stopAll(nodes: readonly SupervisedNode[], leader: SupervisedNode): Promise<void> {
+  for (const node of [...nodes.filter((one) => one !== leader), leader]) await node.stop();
 }
 
 /** How long each disturbance took until the next change was acknowledged. */
@@ -85,7 +108,7 @@ type Times = Readonly<Record<Disturbance, number[]>>;
 
 async function disturbAll({ counts, report }: FailoverRun, cluster: Disturbed): Promise<Times> {
   const { nodes, journal } = cluster;
-  const times: Times = { kills: [], pauses: [], "engine-kills": [], majorities: [], splits: [] };
+  const times: Times = { kills: [], pauses: [], "engine-kills": [], majorities: [], splits: [], uploads: [] };
   for (const [index, kind] of spread(counts).entries()) {
     await inTime(journal.nextAcknowledged());
     await Bun.sleep(QUIET_MS);
@@ -117,6 +140,6 @@ async function inTime(acknowledged: Promise<number>): Promise<number> {
 }
 
 /** Whether nothing is wrong. */
-export function isClean({ problems, differing }: FailoverResult): boolean {
-  return problems.length + differing === 0;
+export function isClean({ problems, differing, unarchived }: FailoverResult): boolean {
+  return problems.length + differing + unarchived.length === 0;
 }

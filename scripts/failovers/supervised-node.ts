@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Cleanup } from "../processes/cleanup.ts";
 import { type Command, spawnServer } from "../processes/server-process.ts";
+import type { CellArchive } from "./cell-archive.ts";
 
 /** Pause of the supervisor before it starts a server again. */
 const RESTART_MS = 100;
@@ -18,6 +19,8 @@ export interface NodeLaunch {
   readonly leaseSeconds: number;
   readonly masterKey: string;
   readonly configPath: string;
+  /** Where a node archives when it leads; null: nowhere. */
+  readonly archive: Pick<CellArchive, "args" | "environment"> | null;
 }
 
 /** A node of a cluster with its supervisor, which starts it again whenever it ends. */
@@ -100,7 +103,7 @@ export class SupervisedNode {
   }
 
   private start(): void {
-    const { command, commitLog, leaseSeconds, masterKey, configPath } = this.launch;
+    const { command, commitLog, leaseSeconds, masterKey, configPath, archive } = this.launch;
     const cluster = ["--commit-log", commitLog, "--cell", "main", "--advertise", this.url];
     const child = spawnServer({
       command,
@@ -115,9 +118,9 @@ export class SupervisedNode {
           "--log-level",
           "warn",
         ],
-        ...[...cluster, "--lease-seconds", String(leaseSeconds)],
+        ...[...cluster, "--lease-seconds", String(leaseSeconds), ...(archive?.args ?? [])],
       ],
-      environment: { NINEFOLD_MASTER_KEY: masterKey },
+      environment: { NINEFOLD_MASTER_KEY: masterKey, ...archive?.environment },
     });
     this.child = child;
     this.isKilled = false;

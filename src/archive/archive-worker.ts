@@ -9,7 +9,7 @@ import { Uploader, type UploaderOptions } from "./uploader.ts";
 /** A call of a method of the {@link Uploader}. */
 export interface WorkerCall {
   readonly id: number;
-  readonly method: "find" | "uploadSegment" | "uploadBase" | "expire";
+  readonly method: "find" | "claim" | "uploadSegment" | "uploadBase" | "expire";
   readonly args: readonly unknown[];
 }
 

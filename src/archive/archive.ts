@@ -7,9 +7,11 @@ import { errorText, StartupError } from "../kernel/errors.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { ENTRY_KEY_PURPOSE, type Entry } from "../kernel/storage/replication/entry.ts";
 import type { EntrySource } from "../kernel/storage/replication/entry-source.ts";
-import type { StoredPosition } from "../kernel/storage/replication/position.ts";
+import { epochAbove, type StoredPosition } from "../kernel/storage/replication/position.ts";
 import { type Segment, Tail } from "../kernel/storage/replication/tail.ts";
 import { type Cancel, monotonicMs, realDelay, realTimeout } from "../kernel/time/clock.ts";
+import { type ConfirmedLog, readMissing } from "./continuation.ts";
+import type { ArchiveEnd } from "./history.ts";
 import type { NamedPosition } from "./names.ts";
 import { type ArchiveSettings, archivePlace } from "./place.ts";
 import type { FoundArchive, SegmentOutcome } from "./uploader.ts";
@@ -24,6 +26,8 @@ const TAIL_BYTES_MAX = 256 * 1024 * 1024;
 const START_WAIT_MS = 5_000;
 /** How long a stop waits for the last objects. What is left then stays in the tail. */
 const STOP_WAIT_MS = 5_000;
+/** The same of a leader, which must have stopped after ten seconds: the next leader takes what is left from the commit log. */
+const LEADER_STOP_WAIT_MS = 1_000;
 /** Pause before a failed request is repeated; it doubles. */
 const RETRY_MS = 1_000;
 /** Longest pause before a failed upload is repeated. */
@@ -45,7 +49,8 @@ const BASE_COPY = /^ninefold\.base-\d{1,10}$/;
 /** The state of the archive, for the operator. */
 export interface ArchiveStatus {
   readonly url: string;
-  readonly epoch: number;
+  /** Number of the history that is written; null: a leader does not know it yet. */
+  readonly history: number | null;
   /** Age of the oldest change that is not archived; 0 if all are. */
   readonly lagSeconds: number;
   /** Bytes of the changes that are not archived, before they are merged. */
@@ -86,7 +91,16 @@ export class Archive {
   private uploading: Promise<void> | null = null;
   private basing: Promise<void> | null = null;
   private finding: Promise<void> | null = null;
+  private isFinding = false;
   private found = false;
+  /** Number of the history in the names of a leader's objects; null: not known yet. */
+  private continued: number | null = null;
+  /** Whether the tail of a leader lacks entries that the archive lacks, too. */
+  private needsNewHistory = false;
+  /** Settles when the last entry of a leader is confirmed. */
+  private confirmed: Promise<void> = Promise.resolve();
+  /** Whether another node archives now, or a change of this one was rejected: this process archives nothing any more. */
+  private isFenced = false;
   /** After each base, and after a start, since the deletion of an earlier process may have been interrupted. */
   private isExpiryDue = true;
   /** After a failed deletion: when it is repeated at the earliest (monotonic). */
@@ -105,18 +119,19 @@ export class Archive {
   private base: StoredPosition | null = null;
   private rejection: StartupError | null = null;
 
-  /** Before the first batch. @throws StartupError for an invalid URL. */
+  /** Before the first batch. `log`: that of the cluster whose leader this server is. @throws StartupError for an invalid URL. */
   constructor(
     private readonly kernel: Kernel,
     private readonly settings: ArchiveSettings,
     extraCaPath: string | null,
     private readonly parts: ArchiveParts = {},
+    private readonly log: ConfirmedLog | null = null,
   ) {
     if (kernel.entries === null) throw new Error("an archive needs entries");
     this.entries = kernel.entries;
     const place = archivePlace(settings);
     this.folder = dirname(kernel.db.path);
-    const identity = `${place.bucket.endpoint} ${settings.url}`;
+    const identity = `${place.bucket.endpoint} ${settings.url}${log === null ? "" : ` of ${log.id}`}`;
     this.identity = identity.length > IDENTITY_LENGTH_MAX ? hash("sha256", identity, "hex") : identity;
     this.tail = new Tail(join(this.folder, "ninefold.tail"));
     const key = kernel.vault.derive(ENTRY_KEY_PURPOSE);
@@ -135,14 +150,15 @@ export class Archive {
 
   /**
    * Begins to use the object store. Until it is known that the store can be used, a start waits for it, until its first
-   * response or failure. Every later start is independent of it, and {@link status} reports what is wrong with the store.
+   * response or failure. Every later start is independent of it, and {@link status} reports what is wrong with the store. So is
+   * that of a leader, for which others wait.
    *
    * @throws StartupError if the store cannot be used, and never could.
    */
   async start(): Promise<void> {
     this.finding = this.find();
     const silence = realDelay(START_WAIT_MS).then(() => this.noteSilence());
-    if (this.tail.isUsable) return;
+    if (this.tail.isUsable || this.log !== null) return;
     await Promise.race([this.finding, silence]);
     if (this.rejection !== null) throw this.rejection;
   }
@@ -151,13 +167,20 @@ export class Archive {
     const waited = this.waitingSince === null ? 0 : (monotonicMs() - this.waitingSince) / 1000;
     return {
       url: this.settings.url,
-      epoch: this.tail.next.epoch,
+      history: this.history,
       lagSeconds: Math.max(0, waited),
       bytesWaiting: this.tail.bytes,
       archivedAt: this.archivedAt,
       baseAt: this.base?.at ?? null,
       lastError: this.lastError,
     };
+  }
+
+  /** All entries through this one are in the archive, as far as is known. */
+  get archivedThrough(): number {
+    // Nothing is archived any more, so nothing has to be kept for it.
+    if (this.isFenced || this.rejection !== null) return Number.POSITIVE_INFINITY;
+    return this.found ? this.tail.first - 1 : 0;
   }
 
   /** After the last batch: archives what is left, if the object store takes it now, and ends. */
@@ -170,9 +193,10 @@ export class Archive {
       // A server that stops soon after its start archives nothing before the store has responded.
       if (!this.tail.isEmpty) await this.finding;
       await this.uploading;
-      while (this.found && this.failures === 0 && !this.tail.isEmpty) await this.uploadAll();
+      while (this.found && !this.isFenced && this.failures === 0 && !this.tail.isEmpty)
+        await this.uploadAll();
     };
-    await Promise.race([rest(), realDelay(STOP_WAIT_MS)]);
+    await Promise.race([rest(), realDelay(this.log === null ? STOP_WAIT_MS : LEADER_STOP_WAIT_MS)]);
     this.uploader.end();
     this.tail.close();
     rmSync(this.basePath, { force: true });
@@ -183,8 +207,24 @@ export class Archive {
     return join(this.folder, `${BASE_FILE}${process.pid}`);
   }
 
-  /** Continues where the last start ended, if the tail and the file say the same; otherwise begins anew. */
+  /** Number of the history in the names of objects. */
+  private get history(): number | null {
+    return this.log === null ? this.tail.next.epoch : this.continued;
+  }
+
+  private get isOver(): boolean {
+    return this.stopped || this.isFenced;
+  }
+
+  /**
+   * Continues where the last start ended, if the tail and the file say the same; otherwise begins anew. A leader begins with the
+   * first entry of its own: what the archive lacks before it, the commit log has.
+   */
   private takeUp(): void {
+    if (this.log !== null) {
+      this.beginTail(this.log.seal.epoch, this.log.seal.seq + 1);
+      return;
+    }
     const { origin } = this.entries;
     const isOpen = this.tail.open(this.identity);
     const { originEntry } = this.entries;
@@ -204,18 +244,32 @@ export class Archive {
     this.beginAnew();
   }
 
-  /** Begins a new epoch, for which a base will be made. */
+  /** Begins a new history, for which a base will be made. The epoch of a leader's entries is that of its lease. */
   private beginAnew(epoch?: number): void {
-    const begun = this.entries.beginEpoch(epoch === undefined ? {} : { epoch });
     this.base = null;
-    this.isStored = false;
+    const { position } = this.entries;
+    if (this.log === null) {
+      this.isStored = false;
+      this.beginTail(this.entries.beginEpoch(epoch), position.seq + 1);
+      return;
+    }
+    this.needsNewHistory = true;
+    this.continued = null;
+    this.found = false;
+    if (this.beginTail(position.epoch, position.seq + 1)) this.findAgain();
+  }
+
+  /** Whether the disk takes it. */
+  private beginTail(epoch: number, seq: number): boolean {
     try {
-      this.tail.begin(this.identity, { epoch: begun, seq: this.entries.position.seq + 1 });
+      this.tail.begin(this.identity, { epoch, seq });
       this.waitingSince = null;
       this.currentSince = null;
+      return true;
     } catch (error) {
       // The entries are not those that the tail expects, so that the next one begins anew again.
       this.note(`the tail of the archive cannot be written: ${errorText(error)}`);
+      return false;
     }
   }
 
@@ -223,6 +277,11 @@ export class Archive {
   private take(entry: Entry): void {
     // A start's entry from before a new epoch is in its base.
     if (entry.epoch !== this.tail.next.epoch && this.tail.next.seq > entry.seq) return;
+    if (this.isFenced) return;
+    if (this.log !== null && this.entries.confirmation !== null) {
+      const rejected = (): void => this.fence("a change of this node was confirmed to nobody");
+      this.confirmed = this.entries.confirmation.then(() => undefined, rejected);
+    }
     try {
       this.tail.append(entry);
     } catch (error) {
@@ -257,16 +316,92 @@ export class Archive {
 
   /** Examines the archive. Resolves also after a failure; then it is repeated until the store responds. */
   private async find(attempt = 0): Promise<void> {
+    this.isFinding = true;
     try {
-      this.accept(await this.uploader.call<FoundArchive>("find"));
+      const found = await this.uploader.call<FoundArchive>("find", this.log?.id ?? null);
+      if (this.log === null || !found.isConditional) this.accept(found);
+      else await this.join(found, this.log);
+      this.isFinding = false;
     } catch (error) {
-      if (this.stopped) return;
+      if (this.isOver) return;
       this.note(errorText(error));
       this.cancelTimer = realTimeout(Math.min(RETRY_MS_MAX, this.retryMs * 2 ** attempt), () => {
         this.cancelTimer = null;
         void this.find(attempt + 1);
       });
     }
+  }
+
+  /** What a leader has found is not what the archive has any more. */
+  private findAgain(): void {
+    this.found = false;
+    if (this.isFinding || this.isOver) return;
+    this.cancelTimer?.();
+    this.cancelTimer = null;
+    this.finding = this.find();
+  }
+
+  /**
+   * A leader continues the history of its commit log, if it is provably the same one and what is missing can be read from the log.
+   * Otherwise it begins a new one.
+   *
+   * @throws EngineUnavailable
+   */
+  private async join({ end, newest }: FoundArchive, log: ConfirmedLog): Promise<void> {
+    if (end !== null && end.position.epoch > log.seal.epoch) {
+      this.fence("another node leads, and archives");
+      return;
+    }
+    const continues = end !== null && !this.needsNewHistory && (await this.continueFrom(end, log));
+    if (this.isOver) return;
+    if (!continues) {
+      const owner = `${log.id} ${log.seal.epoch} ${crypto.randomUUID()}`;
+      const from = epochAbove(newest, this.kernel.clock.now());
+      this.continued = await this.uploader.call<number>("claim", from, owner);
+      this.base = null;
+      this.needsNewHistory = false;
+    }
+    this.kernel.log.info(
+      continues ? "this leader continues the archive" : "this leader begins a new history of the archive",
+      { history: this.continued, from: this.tail.first },
+    );
+    this.beginUploads();
+  }
+
+  /** Completes the tail with what the archive lacks. False: that is not possible. */
+  private async continueFrom(end: ArchiveEnd, log: ConfirmedLog): Promise<boolean> {
+    const { position, history, base } = end;
+    this.tail.dropThrough(position.seq);
+    // What was read for another end.
+    if (this.tail.first <= position.seq) this.tail.dropThrough(log.seal.seq);
+    const { first } = this.tail;
+    const isOwn = position.epoch === log.seal.epoch;
+    if (first > position.seq + 1) {
+      const segments = await readMissing(log, position, first - 1, this.tail);
+      if (segments === null) return false;
+      if (this.needsNewHistory || this.isOver) {
+        this.tail.discard(segments);
+        return false;
+      }
+      this.tail.prepend(segments);
+    } else if (first <= position.seq && isOwn) {
+      this.fence("another node leads, and has archived changes of this one");
+      return false;
+    } else if (!isOwn) return false;
+    this.continued = history;
+    this.base = base?.position ?? null;
+    this.waitingSince ??= monotonicMs();
+    return true;
+  }
+
+  /** Another node has taken this one's place: nothing of this process gets into the archive any more. */
+  private fence(reason: string): void {
+    if (this.isOver) return;
+    this.isFenced = true;
+    this.cancelTimer?.();
+    this.cancelBaseTimer?.();
+    this.lastError = reason;
+    this.kernel.log.warn("this node archives nothing any more", { reason });
   }
 
   private accept({ isConditional, bases }: FoundArchive): void {
@@ -286,13 +421,17 @@ export class Archive {
       this.beginAnew(newest.from.epoch + 1);
     } else if (newest?.from.epoch === epoch) this.base = newest.position;
     this.tail.noteUsable();
+    this.beginUploads();
+  }
+
+  private beginUploads(): void {
     this.found = true;
     this.recovered();
     if (!this.tail.isEmpty) this.arm();
   }
 
   private arm(): void {
-    if (this.cancelTimer !== null || this.uploading !== null || this.stopped) return;
+    if (!this.found || this.cancelTimer !== null || this.uploading !== null || this.isOver) return;
     const pause =
       this.failures === 0
         ? this.settings.intervalMs
@@ -330,18 +469,25 @@ export class Archive {
   }
 
   private async upload(segment: Segment): Promise<boolean> {
-    const first = { epoch: this.tail.next.epoch, seq: segment.first };
+    const { history } = this;
     // An unconfirmed change may stand in the tail, which is on this disk, too, but in no object.
-    await this.kernel.writer.confirmed();
+    if (history === null || !(await this.isConfirmed())) return false;
+    const first = { epoch: history, seq: segment.first };
     const outcome = await this.uploader.call<SegmentOutcome>("uploadSegment", segment.path, first);
     // Meanwhile a new epoch may have begun.
     if (this.tail.segments[0] !== segment) return false;
     if (outcome.kind === "stored") {
       this.tail.drop(segment);
-      this.archivedAt = outcome.last.at;
+      if (outcome.last.at > 0) this.archivedAt = outcome.last.at;
       this.waitingSince = this.tail.segments.length > 0 ? this.waitingSince : this.currentSince;
       this.recovered();
       return true;
+    }
+    if (outcome.kind === "conflict" && this.log !== null) {
+      // A leader before this one, or after it, has written the next object.
+      this.kernel.log.info("another node has archived meanwhile", { error: outcome.problem });
+      this.findAgain();
+      return false;
     }
     if (outcome.kind === "conflict") {
       this.kernel.log.error("another server writes to this archive: use a prefix for each server", {
@@ -351,6 +497,12 @@ export class Archive {
     }
     this.failed(outcome.problem);
     return false;
+  }
+
+  /** Resolves when everything so far is confirmed; false: something never is. */
+  private async isConfirmed(): Promise<boolean> {
+    await (this.log === null ? this.kernel.writer.confirmed() : this.confirmed);
+    return !this.isFenced;
   }
 
   private failed(problem: string): void {
@@ -380,9 +532,9 @@ export class Archive {
 
   /** Makes a base if this epoch has none, or an old one; deletes what has expired. */
   private considerBase(): void {
-    if (this.stopped || this.basing !== null || this.cancelBaseTimer !== null) return;
+    if (this.isOver || this.basing !== null || this.cancelBaseTimer !== null) return;
     // A copy of the database is not made for a store that does not take it.
-    if (!this.isStored || this.failures > 0) return;
+    if (!this.isStored || !this.found || this.failures > 0) return;
     if (!this.isBaseDue && !this.mayExpire) return;
     this.basing = this.renewBase().finally(() => {
       this.basing = null;
@@ -396,9 +548,9 @@ export class Archive {
     if (this.mayExpire) await this.expire();
   }
 
-  /** Waits until the archive has this position: until then the base does not count. False: it never will. */
-  private async reaches({ epoch, seq }: StoredPosition): Promise<boolean> {
-    while (!this.stopped && this.tail.next.epoch === epoch) {
+  /** Waits until a history has this entry: until then a base that has it does not count. False: it never will. */
+  private async reaches(history: number, seq: number): Promise<boolean> {
+    while (!this.isOver && this.history === history) {
       if (this.tail.first > seq) return true;
       await realDelay(Math.min(this.settings.intervalMs, RETRY_MS));
     }
@@ -408,27 +560,30 @@ export class Archive {
   /** Resolves to whether there is a new base that counts. */
   private async makeBase(): Promise<boolean> {
     const begun = monotonicMs();
+    const { history } = this;
+    if (history === null) return false;
     try {
       await removeLeftovers(this.folder, (name) => BASE_COPY.test(name));
       this.rotate();
-      const from: NamedPosition = { epoch: this.tail.next.epoch, seq: this.tail.next.seq - 1 };
+      const { epoch, seq } = this.tail.next;
+      const from: NamedPosition = { epoch: history, seq: seq - 1 };
       this.making = startBackupProcess(this.basePath, this.folder);
       const failure = await this.making.done;
       this.making = null;
-      if (this.stopped) return false;
+      if (this.isOver) return false;
       if (failure !== null) throw new Error(failure);
-      await this.kernel.writer.confirmed();
-      const position = await this.uploader.call<StoredPosition>("uploadBase", this.basePath, from);
-      if (this.tail.next.epoch !== from.epoch) return false;
+      if (!(await this.isConfirmed()) || this.history !== history) return false;
+      const position = await this.uploader.call<StoredPosition>("uploadBase", this.basePath, from, epoch);
+      if (this.history !== history) return false;
       this.base = position;
       this.isExpiryDue = true;
       const duration_ms = Math.round(monotonicMs() - begun);
       this.kernel.log.info("a base was archived", { seq: position.seq, duration_ms });
       rmSync(this.basePath, { force: true });
-      return await this.reaches(position);
+      return await this.reaches(history, position.seq);
     } catch (error) {
       // The end of the server has interrupted it.
-      if (this.stopped) return false;
+      if (this.isOver) return false;
       this.kernel.log.error("the base of the archive could not be made; it is repeated", {
         error: errorText(error),
       });
@@ -447,7 +602,7 @@ export class Archive {
   private async expire(): Promise<void> {
     const since = this.kernel.clock.now() - (this.parts.keepMs ?? this.settings.keepMs);
     try {
-      const objects = await this.uploader.call<number>("expire", since);
+      const objects = await this.uploader.call<number>("expire", since, this.history ?? 0);
       this.isExpiryDue = false;
       if (objects > 0) this.kernel.log.info("expired objects of the archive were deleted", { objects });
     } catch (error) {

@@ -12,8 +12,16 @@ import {
   splitParts,
 } from "../kernel/storage/replication/entry.ts";
 import type { Position, StoredPosition } from "../kernel/storage/replication/position.ts";
-import { type Base, basesIn } from "./bases.ts";
-import { ENTRIES, entriesOf, entryName, entryNamed, type NamedPosition } from "./names.ts";
+import { type Base, basesIn, newestCounting } from "./bases.ts";
+import {
+  claimNamed,
+  ENTRIES,
+  entriesOf,
+  entryName,
+  entryNamed,
+  lastNameOf,
+  type NamedPosition,
+} from "./names.ts";
 import { type ArchivedObject, type ArchiveStore, RANGE_BYTES, StoreUnavailable } from "./store.ts";
 
 /** Objects that are read ahead. */
@@ -39,17 +47,106 @@ export interface HistoryEnd {
 
 /**
  * The newest base from which a time can be restored, with the objects after it; without a time the newest state. Null if there
- * is none. A base counts only if its own position is in the archive.
+ * is none. A base counts only if its own position is in the archive. Of several histories of one commit log it is that which
+ * reaches furthest: a leader that was replaced may have begun one before it noticed.
  *
  * @throws StoreUnavailable
  */
 export async function findHistory(store: ArchiveStore, at: number | null): Promise<History | null> {
   const bases = (await basesIn(store)).filter(({ position }) => at === null || position.at <= at);
+  let found: History | null = null;
+  let reached: Position | null = null;
+  const seen = new Set<number>();
   for (const base of bases.toReversed()) {
-    const objects = await objectsAfter(store, base);
-    if (objects !== null) return { base, objects };
+    if (seen.has(base.from.epoch)) continue;
+    if (found !== null && (base.position.log === null || base.position.log !== found.base.position.log))
+      continue;
+    const history = await historyFrom(store, base);
+    if (history === null) continue;
+    seen.add(base.from.epoch);
+    if (base.position.log === null) return history;
+    const end = await endOf(store, history);
+    if (reached !== null && !isAfter(end, reached)) continue;
+    found = history;
+    reached = end;
   }
-  return null;
+  return found;
+}
+
+/** The position of a history's last entry. @throws StoreUnavailable */
+async function endOf(store: ArchiveStore, { base, objects }: History): Promise<Position> {
+  const last = objects.at(-1);
+  return last === undefined ? base.position : headerOf(store, last);
+}
+
+/** Whether a position of a commit log comes after another one of it. */
+function isAfter(one: Position, other: Position): boolean {
+  return one.epoch > other.epoch || (one.epoch === other.epoch && one.seq > other.seq);
+}
+
+/** Where an archive ends. */
+export interface ArchiveEnd {
+  /** Number of the history. */
+  readonly history: number;
+  readonly position: StoredPosition;
+  /** The newest base of the history that counts; null: it has none yet. */
+  readonly base: Base | null;
+}
+
+/**
+ * The end of that history of a commit log which reaches furthest, and the number of the newest history of all (0: there is
+ * none). The end is null if the archive has no entry of this log.
+ *
+ * @throws StoreUnavailable
+ */
+export async function findEnd(
+  store: ArchiveStore,
+  bases: readonly Base[],
+  log: string,
+): Promise<{ readonly newest: number; readonly end: ArchiveEnd | null }> {
+  const newestBases = new Map(bases.map((base) => [base.from.epoch, base]));
+  const ofLog = [...newestBases].filter(([, { position }]) => position.log === log);
+  const histories = new Map<number, Base | null>(ofLog);
+  let newest = bases.at(-1)?.from.epoch ?? 0;
+  // Histories that have no base yet.
+  for await (const { name } of store.list(ENTRIES, newest === 0 ? "" : lastNameOf(newest))) {
+    const named = entryNamed(name) ?? claimNamed(name);
+    if (named === null) continue;
+    newest = named.epoch;
+    histories.set(newest, null);
+  }
+  let end: ArchiveEnd | null = null;
+  for (const [history, newestBase] of histories) {
+    const position = await lastPosition(store, history, newestBase);
+    if (position?.log !== log || (end !== null && !isAfter(position, end.position))) continue;
+    end = { history, position, base: null };
+  }
+  if (end === null) return { newest, end };
+  const { history } = end;
+  const base = await newestCounting(
+    store,
+    bases.filter(({ from }) => from.epoch === history),
+  );
+  return { newest, end: { ...end, base } };
+}
+
+/** Where a history ends; null: it has no entry. `base` is its newest one: only what follows that is listed, if there is something. */
+async function lastPosition(
+  store: ArchiveStore,
+  epoch: number,
+  base: Base | null,
+): Promise<StoredPosition | null> {
+  const { objects } = await entriesAfter(store, base?.from ?? { epoch, seq: 0 });
+  const last = objects.at(-1);
+  if (last !== undefined) return headerOf(store, last);
+  if (base === null) return null;
+  return base.position.seq === base.from.seq ? base.position : lastPosition(store, epoch, null);
+}
+
+/** A base with what follows it; null if the archive does not reach the base's own position. */
+async function historyFrom(store: ArchiveStore, base: Base): Promise<History | null> {
+  const objects = await objectsAfter(store, base);
+  return objects && { base, objects };
 }
 
 /** The objects with changes after a base; null if the archive does not reach the base's own position. */
@@ -58,8 +155,7 @@ async function objectsAfter(store: ArchiveStore, { from, position }: Base): Prom
   if (end < position.seq) return null;
   // Those that the base has as a whole would put older pages in the place of newer ones.
   const first = found.findIndex((_, index) => lastOf(found, index, end) > position.seq);
-  const objects = first < 0 ? [] : found.slice(first);
-  return [...objects, ...(await sealedAfter(store, { epoch: from.epoch, seq: end }))];
+  return first < 0 ? [] : found.slice(first);
 }
 
 /** The number of an object's last entry: the one before the first of the next object. */
@@ -92,33 +188,6 @@ async function entriesAfter(
     if (objects.length === listed)
       throw new StoreUnavailable(`the storage's list is not whole: it lacks ${next}`);
   }
-}
-
-/** The objects of later epochs that continue a position: each begins with a seal directly after it. */
-async function sealedAfter(store: ArchiveStore, after: Position): Promise<ArchivedObject[]> {
-  const found: ArchivedObject[] = [];
-  let end: NamedPosition = after;
-  for (;;) {
-    const seal = await sealAfter(store, end);
-    if (seal === null) return found;
-    const { epoch } = seal;
-    const rest = await entriesAfter(store, { epoch, seq: (await headerOf(store, seal.object)).seq });
-    found.push(seal.object, ...rest.objects);
-    end = { epoch, seq: rest.end };
-  }
-}
-
-/** The first object of a later epoch that is the seal directly after a position, with its epoch; null if there is none. */
-async function sealAfter(
-  store: ArchiveStore,
-  { epoch, seq }: NamedPosition,
-): Promise<{ readonly object: ArchivedObject; readonly epoch: number } | null> {
-  for await (const object of store.list(ENTRIES, entriesOf(epoch + 1))) {
-    const named = entryNamed(object.name);
-    if (named?.seq !== seq + 1 || !(await headerOf(store, object)).isSeal) continue;
-    return { object, epoch: named.epoch };
-  }
-  return null;
 }
 
 async function headerOf(store: ArchiveStore, { name }: ArchivedObject) {
@@ -161,7 +230,9 @@ export async function writeHistory(
     read += entry.bytes;
     onRead(read, total);
     const { epoch, seq, log } = entry;
-    end = { position: { epoch, seq, at: entry.at, log }, objects: end.objects + 1 };
+    // The beginning of an epoch in a commit log has no time.
+    const time = entry.at === 0 ? end.position.at : entry.at;
+    end = { position: { epoch, seq, at: time, log }, objects: end.objects + 1 };
   }
   return end;
 }

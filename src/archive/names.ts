@@ -3,7 +3,10 @@ const [EPOCH_DIGITS, SEQ_DIGITS] = [8, 12];
 const BASE = /^b\/([0-9a-f]{8})-([0-9a-f]{12})$/;
 const ENTRY = /^e\/([0-9a-f]{8})\/([0-9a-f]{12})$/;
 
-/** What the name of an object says. */
+/**
+ * What the name of an object says: the number of its history, and of an entry. A server without a cluster gives its history the
+ * epoch of its entries; that of a cell goes on through the epochs of its leaders.
+ */
 export interface NamedPosition {
   readonly epoch: number;
   readonly seq: number;
@@ -35,14 +38,34 @@ export function baseName({ epoch, seq }: NamedPosition): string {
   return `${BASES}${hex(epoch, EPOCH_DIGITS)}-${hex(seq, SEQ_DIGITS)}`;
 }
 
+/**
+ * The name of the object with which a leader of a cluster claims a new history: no other one has the same number. It has no
+ * entries, which are numbered from 1.
+ */
+export function claimName(epoch: number): string {
+  return entryName({ epoch, seq: 0 });
+}
+
+/** The name after those of all entries of an epoch. */
+export function lastNameOf(epoch: number): string {
+  return entryName({ epoch, seq: 16 ** SEQ_DIGITS - 1 });
+}
+
 /** Reads the name of a base; null for any other object. */
 export function baseNamed(name: string): NamedPosition | null {
   return read(BASE, name);
 }
 
-/** Reads the name of an object of entries: the first of them; null for any other object. */
+/** Reads the name of an object of entries: the first of them; null for any other object, and for a claim. */
 export function entryNamed(name: string): NamedPosition | null {
-  return read(ENTRY, name);
+  const named = read(ENTRY, name);
+  return named?.seq === 0 ? null : named;
+}
+
+/** Reads the name of a claim; null for any other object. */
+export function claimNamed(name: string): NamedPosition | null {
+  const named = read(ENTRY, name);
+  return named?.seq === 0 ? named : null;
 }
 
 function read(pattern: RegExp, name: string): NamedPosition | null {

@@ -12,8 +12,17 @@ import {
 import { positionIn, type StoredPosition } from "../kernel/storage/replication/position.ts";
 import { entriesIn } from "../kernel/storage/replication/tail.ts";
 import { type Base, basesIn, newestCounting } from "./bases.ts";
-import { baseName, ENTRIES, entryName, entryNamed, type NamedPosition } from "./names.ts";
-import { type ArchivePlace, ArchiveStore } from "./store.ts";
+import { type ArchiveEnd, findEnd } from "./history.ts";
+import {
+  baseName,
+  claimName,
+  claimNamed,
+  ENTRIES,
+  entryName,
+  entryNamed,
+  type NamedPosition,
+} from "./names.ts";
+import { type ArchivePlace, ArchiveStore, StoreUnavailable } from "./store.ts";
 
 /** Pages of a part of a base: 4 MiB, so that 65,536 parts are enough for 256 GiB. */
 const BASE_PART_PAGES = 1_024;
@@ -37,6 +46,10 @@ export interface FoundArchive {
   readonly isConditional: boolean;
   /** All bases, ascending. */
   readonly bases: readonly Base[];
+  /** Number of the newest history; 0: there is none. */
+  readonly newest: number;
+  /** Where the archive of a commit log ends; null: it has nothing of the log, or the server is not a leader's. */
+  readonly end: ArchiveEnd | null;
 }
 
 /** What became of a segment. */
@@ -54,16 +67,32 @@ export class Uploader {
     this.key = key;
   }
 
-  /** Examines the store and the archive. @throws StoreUnavailable */
-  async find(): Promise<FoundArchive> {
+  /** Examines the store and the archive. `log`: id of the commit log of a leader. @throws StoreUnavailable */
+  async find(log: string | null): Promise<FoundArchive> {
     const isConditional = await this.store.isConditional(PROBE);
-    return { isConditional, bases: isConditional ? await basesIn(this.store) : [] };
+    const bases = isConditional ? await basesIn(this.store) : [];
+    const newest = bases.at(-1)?.from.epoch ?? 0;
+    if (!isConditional || log === null) return { isConditional, bases, newest, end: null };
+    return { isConditional, bases, ...(await findEnd(this.store, bases, log)) };
+  }
+
+  /**
+   * Claims the number of a new history, at least `from`: nobody else gets it. Returns it.
+   *
+   * @throws StoreUnavailable
+   */
+  async claim(from: number, owner: string): Promise<number> {
+    for (let epoch = from; ; epoch += 1) {
+      const outcome = await this.store.put(claimName(epoch), Buffer.from(`${owner}\n`));
+      if (outcome.kind === "stored") return epoch;
+      if (outcome.kind === "unavailable") throw new StoreUnavailable(outcome.problem);
+    }
   }
 
   /** Stores the entries of a segment as one object. The same segment always has the same bytes. */
   async uploadSegment(path: string, first: NamedPosition): Promise<SegmentOutcome> {
     const merged = new MergedEntry();
-    for (const entry of entriesIn(path)) merged.add(entry);
+    for (const entry of entriesIn(path, this.key)) merged.add(entry);
     const entry = merged.entry();
     if (entry === null) throw new Error(`${path} has no entries`);
     const name = entryName(first);
@@ -76,13 +105,13 @@ export class Uploader {
 
   /**
    * Stores a copy of the database, which nothing else uses, as a base. `from` is an entry that it contains, and the last one
-   * of its object.
+   * of its object; `epoch` is that of the copy's position.
    *
    * @throws StoreUnavailable; Error if the copy is of another epoch or has no position.
    */
-  async uploadBase(path: string, from: NamedPosition): Promise<StoredPosition> {
+  async uploadBase(path: string, from: NamedPosition, epoch: number): Promise<StoredPosition> {
     const position = positionOf(path);
-    if (position === null || position.epoch !== from.epoch || position.seq < from.seq)
+    if (position === null || position.epoch !== epoch || position.seq < from.seq)
       throw new Error("the copy has no position of this archive");
     const name = baseName(from);
     await this.store.putLarge(name, baseParts(path, position, this.key, name));
@@ -91,15 +120,15 @@ export class Uploader {
 
   /**
    * Deletes what is not needed to restore any time from `since` on: every base before the newest one that counts and is older
-   * than that, and the entries before it. Returns the number of deleted objects.
+   * than that, and the entries before it. What comes after this history, it does not touch. Returns the number of deleted objects.
    *
    * @throws StoreUnavailable
    */
-  async expire(since: number): Promise<number> {
+  async expire(since: number, history: number): Promise<number> {
     const bases = await basesIn(this.store);
     const kept = await newestCounting(
       this.store,
-      bases.filter(({ position }) => position.at <= since),
+      bases.filter(({ position, from }) => position.at <= since && from.epoch <= history),
     );
     if (kept === null) return 0;
     const expired = bases.slice(0, bases.indexOf(kept)).map(({ name }) => name);
@@ -109,7 +138,7 @@ export class Uploader {
     const end = entryName({ epoch: kept.from.epoch, seq: kept.from.seq + 1 });
     for await (const { name } of this.store.list(ENTRIES)) {
       if (name >= end) break;
-      if (entryNamed(name) !== null) names.push(name);
+      if (entryNamed(name) !== null || claimNamed(name) !== null) names.push(name);
     }
     await this.store.remove(names);
     return expired.length + names.length;

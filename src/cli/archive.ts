@@ -79,6 +79,7 @@ export async function archiveStatus(given: Given): Promise<number> {
   printFields([
     ["archive", archive.url],
     ["epoch", String(base.from.epoch)],
+    ...(base.position.log === null ? [] : [["commit log", base.position.log] as const]),
     ["base", `${isoTime(base.position.at)}, ${formatCount(base.bytes)} bytes`],
     ["after the base", `${formatCount(objects.length)} objects, ${formatCount(bytes)} bytes`],
   ]);

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
+import type { ConfirmedLog } from "../archive/continuation.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { WriteProbe } from "../kernel/health/readiness.ts";
 import type { ListenOptions } from "../kernel/http/http.ts";
@@ -14,7 +15,7 @@ import { ENTRY_KEY_PURPOSE } from "../kernel/storage/replication/entry.ts";
 import { type Clock, monotonicMs, realDelay } from "../kernel/time/clock.ts";
 import { BASE_PATH, BaseServer, fetchBase } from "./base.ts";
 import { ClockComparison, continuedClock } from "./clock-comparison.ts";
-import { type ClusterNode, type CommitLog, EngineUnavailable } from "./commit-log.ts";
+import { type ClusterNode, type CommitLog, EngineUnavailable, LogTrimmed } from "./commit-log.ts";
 import { EtcdLog } from "./engines/etcd.ts";
 import { PostgresLog } from "./engines/postgres.ts";
 import { ENGINE_RETRY_MS, Follower, type Lead } from "./follower.ts";
@@ -94,6 +95,20 @@ export class LeadingNode {
   get listenOptions() {
     const serveBase = (request: Request): Promise<Response> => this.parts.base.respond(request);
     return { gate: this.leadership, nodeRoutes: { [BASE_PATH]: serveBase } };
+  }
+
+  /** From what the archive of this leader continues that of the leader before it. */
+  get confirmedLog(): ConfirmedLog {
+    const { seal } = this.lead;
+    const read: ConfirmedLog["read"] = async (from, max) => {
+      try {
+        return await this.parts.log.read(from, max);
+      } catch (error) {
+        if (error instanceof LogTrimmed) return null;
+        throw error;
+      }
+    };
+    return { id: seal.log, seal, read };
   }
 
   /** Sends every batch to the log from now on. */

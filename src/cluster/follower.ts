@@ -224,7 +224,8 @@ export class Follower {
     if (own === null)
       throw new StartupError(
         `The commit log of the cell ${this.parts.cell} has data of its own, and this folder has others: start with an empty folder, ` +
-          "or name another --cell.",
+          "or name another --cell. To continue with the data of this folder, such as after a restore, stop all nodes and run ninefold " +
+          "cluster reset-log --accept here.",
       );
     if (own.log === null) await this.proveFormer(range);
     else this.assertIsOurs(own.log);

@@ -64,6 +64,8 @@ export interface ReplicationParts {
 export class Replication {
   /** Resolves when an operator asks this node to let another one lead. */
   readonly askedToHandOver: Promise<void>;
+  /** All entries through this one are archived, or need not be. */
+  archivedThrough: () => number = () => Number.POSITIVE_INFINITY;
   private readonly handOverAsked: () => void;
   private cancelLook: Cancel = () => undefined;
   /** Bytes of the entries that this leader has appended since the log was trimmed last. */
@@ -189,14 +191,16 @@ export class Replication {
   }
 
   /**
-   * Deletes the entries that every node has on its disk. Nodes that are too far behind, such as one that is off for long, copy the
-   * database instead: an engine without space would stop the leader.
+   * Deletes the entries that every node has on its disk, and the archive. Nodes that are too far behind, such as one that is off for
+   * long, copy the database instead, and the archive gets a new base: an engine without space would stop the leader.
    */
   private async trim({ first }: LogRange, seq: number): Promise<void> {
     const newest = seq - this.entriesKept;
     // The log is of no use to a node that lacks what was before its beginning.
     const needing = this.reports.filter(({ synced }) => synced >= first - 1);
-    const needed = Math.min(newest, ...needing.map(({ synced }) => synced));
+    // The last archived entry stays: it proves to the next leader that the archive is of this log.
+    const archived = this.archivedThrough() - 1;
+    const needed = Math.min(newest, archived, ...needing.map(({ synced }) => synced));
     const isFull = this.isOverLimit;
     const through = isFull ? newest : needed;
     if (isFull) this.warnOfNodesBehind(through);

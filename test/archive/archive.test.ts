@@ -24,7 +24,7 @@ afterEach(async () => {
   await server.stop();
   await archive.stop();
   scratch.remove();
-});
+}, TIMEOUT_MS);
 
 /** Refills a meter, which appends to its ledger. */
 async function refill(meter: string, amount: number): Promise<void> {
@@ -412,9 +412,9 @@ test(
       name,
       sealPart(position, { part: 0, hasMore: false, payload: new Uint8Array() }, key, name),
     );
-    await expect(uploader.expire(since)).rejects.toThrow("500");
+    await expect(uploader.expire(since, epoch)).rejects.toThrow("500");
     await retained();
-    await uploader.expire(since);
+    await uploader.expire(since, epoch);
     await retained();
     expect(requests).toEqual(["before", "before", "after"]);
     expect(new Set((await archive.names("b/")).map((base) => baseNamed(base)?.epoch))).toEqual(

@@ -45,7 +45,7 @@ test("a base whose file becomes shorter while it is read is not archived", async
     };
     const key = new Uint8Array(32);
     const uploader = new Uploader(archive.client, { place: archive.place, key, uploadPartBytes: 1 });
-    const error = await rejection(uploader.uploadBase(path, { epoch: 1, seq: 1 }));
+    const error = await rejection(uploader.uploadBase(path, { epoch: 1, seq: 1 }, 1));
     expect(String(error)).toContain("is shorter than when its copy began");
     expect(await archive.names(BASES)).toEqual([]);
   } finally {

@@ -5,6 +5,9 @@ type Cut = "request" | "response" | null;
 export class CuttingProxy {
   private cut: Cut = null;
   private isMute = false;
+  private held: Promise<void> | null = null;
+  /** Connections that were made. */
+  connections = 0;
   private readonly listener: Bun.TCPSocketListener<{ other: Promise<Bun.Socket> }>;
 
   constructor(private readonly target: number) {
@@ -13,16 +16,20 @@ export class CuttingProxy {
       port: 0,
       socket: {
         open: (client) => {
+          this.connections += 1;
           client.data = { other: this.connect(client) };
         },
         data: async (client, bytes) => {
           const copy = Buffer.from(bytes);
           const other = await client.data.other;
+          await this.held;
           if (this.isCut("request", client)) other.end();
           else other.write(copy);
         },
         close: async (client) => {
-          (await client.data.other).end();
+          const other = await client.data.other;
+          // A server drops a request whose sender is gone before it has read the request.
+          if (this.held === null) other.end();
         },
       },
     });
@@ -40,6 +47,16 @@ export class CuttingProxy {
   /** From now on requests arrive, and no response comes back. */
   mute(): void {
     this.isMute = true;
+  }
+
+  /** Keeps requests back, as a slow network does, until the returned function is called: they arrive also when their sender is gone. */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.held = promise;
+    return () => {
+      this.held = null;
+      resolve();
+    };
   }
 
   stop(): void {

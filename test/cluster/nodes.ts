@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { freePorts } from "../../scripts/processes/ports.ts";
+import type { ArchiveParts } from "../../src/archive/archive.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
 import { type CommitLog, EngineUnavailable } from "../../src/cluster/commit-log.ts";
 import { loadConfig } from "../../src/config.ts";
@@ -29,6 +30,10 @@ export interface NodeOptions {
   /** Whether others reach it: it needs a port that is known before. */
   readonly advertises?: boolean;
   readonly args?: readonly string[];
+  /** Variables beside the master key. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Replacements of the archive. */
+  readonly archive?: ArchiveParts;
 }
 
 /** A node of a cluster in this process, from the start of its program to its end. */
@@ -45,6 +50,7 @@ export class RunningNode {
 
   constructor(options: NodeOptions) {
     const { commitLog, cell, folder, masterKey = MASTER_KEY, aheadMs = 0, args = [], advertises } = options;
+    const { environment = {}, archive } = options;
     const port = advertises === true ? (freePorts(1)[0] ?? 0) : 0;
     this.folder = folder;
     this.url = `http://127.0.0.1:${port}`;
@@ -54,10 +60,11 @@ export class RunningNode {
         ...["--port", String(port), "--data", folder, "--commit-log", commitLog, "--cell", cell],
         ...["--lease-seconds", String(LEASE_SECONDS), "--allow-private-targets", "loopback", ...args],
       ],
-      { NINEFOLD_MASTER_KEY: masterKey },
+      { NINEFOLD_MASTER_KEY: masterKey, ...environment },
     );
     const clock = aheadMs === 0 ? createSystemClock() : aheadClock(aheadMs);
-    this.leading = startNode(folder, config, this.stopAsked.promise, { log: this.log, clock });
+    const parts = { log: this.log, clock, ...(archive && { archive }) };
+    this.leading = startNode(folder, config, this.stopAsked.promise, parts);
     this.leading.then(
       () => this.end(),
       () => this.end(),

@@ -52,6 +52,7 @@ test(
       leaseSeconds: 3,
       masterKey,
       configPath,
+      archive: null,
     };
     const [one = 0, two = 0, nginx = 0, caddy = 0] = freePorts(4);
     const nodes = [one, two].map((port, index) => new SupervisedNode(`n${index + 1}`, port, launch, cleanup));

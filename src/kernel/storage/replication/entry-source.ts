@@ -18,13 +18,12 @@ type Sink = (entry: Entry) => void;
 export class EntrySource implements BatchFollower {
   private readonly row: PositionRow;
   private readonly capture: Capture;
-  /** What was captured before anything receives it. */
+  /** What was captured before the first batch that somebody receives. */
   private readonly early: Entry[] = [];
-  private sink: Sink | null = null;
+  private readonly sinks: Sink[] = [];
   private current: StoredPosition;
   /** The position that the transaction in progress stores. */
   private next: StoredPosition | null = null;
-  private isSeal = false;
   private failed: StorageFailure | null = null;
   /** Called once with the reason when entries can no longer be made. The server must stop. */
   onFailure: (reason: string) => void = () => undefined;
@@ -54,21 +53,22 @@ export class EntrySource implements BatchFollower {
     return this.current;
   }
 
-  /** Receives every entry, in order and synchronously after its COMMIT, also those that the start has made. */
+  /**
+   * Receives every entry, in order and synchronously after its COMMIT, also those that the start has made. Several receive each
+   * entry in the order of their calls, which all precede the first batch.
+   */
   onEntry(sink: Sink): void {
-    this.sink = sink;
-    for (const entry of this.early.splice(0)) sink(entry);
+    this.sinks.push(sink);
+    for (const entry of this.early) sink(entry);
   }
 
   /**
-   * The next batch begins a new epoch: `epoch`, or one from the time, which is higher than all that this file has had.
-   * With `isSeal` it continues the entries before it; otherwise a new base is needed. Returns the epoch.
+   * The next batch begins a new epoch, for which a new base is needed: `epoch`, or one from the time, which is higher than all
+   * that this file has had. Returns the epoch.
    */
-  beginEpoch({ epoch, isSeal = false }: { epoch?: number; isSeal?: boolean } = {}): number {
-    const begun = epoch ?? epochAbove(this.current.epoch, this.clock.now());
-    this.current = { ...this.current, epoch: begun };
-    this.isSeal = isSeal;
-    return begun;
+  beginEpoch(epoch = epochAbove(this.current.epoch, this.clock.now())): number {
+    this.current = { ...this.current, epoch };
+    return epoch;
   }
 
   /** The next batch follows this position of a commit log, which the file itself does not name yet. */
@@ -105,6 +105,7 @@ export class EntrySource implements BatchFollower {
 
   beforeBatch(): void {
     this.confirmation = null;
+    if (this.sinks.length > 0) this.early.length = 0;
     if (this.failed !== null) throw this.failed;
     try {
       this.capture.assertUnchanged();
@@ -147,12 +148,11 @@ export class EntrySource implements BatchFollower {
 
   private deliver(pages: Pick<Entry, "filePages" | "payload">): void {
     if (this.next === null) return;
-    const entry = { ...this.next, isSeal: this.isSeal, ...pages };
+    const entry = { ...this.next, isSeal: false, ...pages };
     this.current = this.next;
     this.next = null;
-    this.isSeal = false;
-    if (this.sink === null) this.early.push({ ...entry, payload: new Uint8Array(entry.payload) });
-    else this.sink(entry);
+    if (this.sinks.length === 0) this.early.push({ ...entry, payload: new Uint8Array(entry.payload) });
+    for (const sink of this.sinks) sink(entry);
   }
 
   private fail(error: unknown): void {

@@ -222,7 +222,8 @@ export class MergedEntry {
   /** Adds the next entry, whose payload must not be changed afterwards. */
   add(entry: Entry): void {
     if (this.last === null) this.isSeal = entry.isSeal;
-    this.last = entry;
+    // The beginning of an epoch in a commit log has no time.
+    this.last = entry.at === 0 && this.last !== null ? { ...entry, at: this.last.at } : entry;
     forEachPage(entry.payload, (page, content) => this.pages.set(page, content));
   }
 

@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { openFile, writeAll } from "../folders.ts";
@@ -170,6 +171,42 @@ export class Tail {
     rmSync(segment.path, { force: true });
   }
 
+  /** Removes the closed segments that have nothing after this entry. */
+  dropThrough(seq: number): void {
+    for (const segment of [...this.segments]) {
+      if (this.lastOf(segment) > seq) return;
+      this.drop(segment);
+    }
+  }
+
+  /** Number of a segment's last entry. */
+  lastOf(segment: Segment): number {
+    const next = this.segments[this.segments.indexOf(segment) + 1];
+    return (next?.first ?? this.line.first) - 1;
+  }
+
+  /**
+   * Writes a closed segment with entries from before the first one, each in its encoded parts. It is part of the tail once
+   * {@link prepend} was called with it and those between.
+   */
+  writeSegment(first: number, parts: readonly Uint8Array[]): Segment {
+    const path = `${this.path}.${first}`;
+    using file = openFile(path, "w", 0o600);
+    writeAll(file.fd, Buffer.concat([encodedLine({ ...this.line, first }), ...parts]), 0);
+    return { path, first };
+  }
+
+  /** Removes segments that were written and are not part of the tail. */
+  discard(segments: readonly Segment[]): void {
+    for (const { path } of segments) rmSync(path, { force: true });
+  }
+
+  /** Puts segments before the others. The last one ends before {@link first}. */
+  prepend(segments: readonly Segment[]): void {
+    for (const { path } of segments) this.closedBytes += statSync(path).size - LINE_BYTES;
+    this.segments.unshift(...segments);
+  }
+
   close(): void {
     if (this.file !== null) closeSync(this.file);
     this.file = null;
@@ -209,17 +246,25 @@ function encodedLine(line: Line): Uint8Array {
   return Buffer.from(`${JSON.stringify(line).padEnd(LINE_BYTES - 1)}\n`);
 }
 
-/** The entries of a segment, in order. @throws InvalidEntry if one is damaged. */
-export function* entriesIn(path: string): Generator<Entry> {
-  yield* decoded(readFileSync(path));
+/**
+ * The entries of a segment, in order. `key`: for those that were encoded by another process.
+ *
+ * @throws InvalidEntry if one is damaged.
+ */
+export function* entriesIn(path: string, key: Uint8Array): Generator<Entry> {
+  yield* decoded(readFileSync(path), key);
 }
 
-function* decoded(bytes: Uint8Array): Generator<Entry> {
+/** Plain entries need no key. */
+function* decoded(bytes: Uint8Array, key: Uint8Array = new Uint8Array()): Generator<Entry> {
+  let parts: Uint8Array[] = [];
   for (let at = LINE_BYTES; at < bytes.length; ) {
-    const { bytes: length } = readHeader(bytes.subarray(at));
-    // Plain entries need no key.
-    yield decodeEntry([bytes.subarray(at, at + length)], new Uint8Array());
+    const { bytes: length, hasMore } = readHeader(bytes.subarray(at));
+    parts.push(bytes.subarray(at, at + length));
     at += length;
+    if (hasMore) continue;
+    yield decodeEntry(parts, key);
+    parts = [];
   }
 }
 

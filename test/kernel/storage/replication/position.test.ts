@@ -109,17 +109,17 @@ test("migrations are an entry of their own, in one transaction with its position
   expect(readFileSync(copy).equals(readFileSync(scratch.path("ninefold.db")))).toBe(true);
 });
 
-test("a new epoch is higher than the one before, or the given one, and a seal is marked once", async () => {
+test("a new epoch is higher than the one before, or the given one", async () => {
   open(true);
   await write();
   expect(kernel.entries?.beginEpoch()).toBe(FIRST_EPOCH + 1);
   await write();
-  expect(kernel.entries?.beginEpoch({ epoch: FIRST_EPOCH + 9, isSeal: true })).toBe(FIRST_EPOCH + 9);
+  expect(kernel.entries?.beginEpoch(FIRST_EPOCH + 9)).toBe(FIRST_EPOCH + 9);
   await write();
   await write();
-  expect(entries.slice(1).map(({ epoch, seq, isSeal }) => [epoch - FIRST_EPOCH, seq, isSeal])).toEqual([
-    [1, 2, false],
-    [9, 3, true],
-    [9, 4, false],
+  expect(entries.slice(1).map(({ epoch, seq }) => [epoch - FIRST_EPOCH, seq])).toEqual([
+    [1, 2],
+    [9, 3],
+    [9, 4],
   ]);
 });
