@@ -38,6 +38,8 @@ export interface RestoreOrder extends CopyOrder {
   /** Further steps, which remove what the lost master key of the backup has sealed; null where that key is available. */
   readonly forgetSecrets: readonly RestoreStep[] | null;
   readonly onChecked: () => void;
+  /** Called before the database at this path is replaced: what else the folder says of it is not true afterwards. */
+  readonly onReplacing?: (databasePath: string) => void;
 }
 
 /** The result of a restore. */
@@ -98,6 +100,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
     const problem = keyProblem(mark, order);
     const report = prepare(temporary, order, seal, problem);
     const facts = { keyProblem: order.forgetSecrets === null ? problem : null, report };
+    order.onReplacing?.(dataFilesOf(folder).database);
     if (isThere) aside = moveAside(path, now);
     await replaceFile(path, temporary);
     return { seal, aside, ...facts };

@@ -18,6 +18,7 @@ import {
 } from "../areas/relay/backup-check.ts";
 import { removeLeftovers, removeTemporary, temporaryName } from "../backup/files.ts";
 import { type RestoreOrder, type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
+import { leaveLog } from "../cluster/node-folder.ts";
 import { UsageError } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveFolderConfig } from "../config.ts";
@@ -120,6 +121,7 @@ async function restoreFrom(
       now: createSystemClock().now(),
       onCopied: (bytes, total) => progress.show("Copying", "bytes", bytes, total),
       onChecked: () => progress.finish(),
+      onReplacing: leaveLog,
     });
     print(report(source, folder, outcome, given.has("--without-master-key")));
   } finally {

@@ -33,6 +33,19 @@ export function nodeStatePath(databasePath: string): string {
   return join(dirname(databasePath), "follower.json");
 }
 
+/**
+ * Call before the database of a data folder is replaced by other means than the log: the folder, which stays the same node, has
+ * no place in a log any more. Changes nothing in a folder that was never one of a node.
+ */
+export function leaveLog(databasePath: string, disk: Disk = LOCAL_DISK): void {
+  const path = nodeStatePath(databasePath);
+  const text = disk.readText(path);
+  if (text === null) return;
+  const { id } = JSON.parse(text) as NodeState;
+  const state: NodeState = { id, log: null, joined: false, synced: null };
+  disk.writeText(path, `${JSON.stringify(state)}\n`);
+}
+
 /** The data folder of a node that does not lead: its database, to which entries are applied, and its state. */
 export class NodeFolder {
   private state: NodeState;
