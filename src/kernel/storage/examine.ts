@@ -5,10 +5,10 @@ import { errorText, StartupError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { CLOCK_TRUSTED } from "../time/clock-trust.ts";
 import type { Durability } from "./database.ts";
-import { assertAccess } from "./file-access.ts";
+import { assertAccess, InaccessibleFile } from "./file-access.ts";
 import { LOG_HEADER_BYTES, type LogDamage, scanLog } from "./log-scan.ts";
 import { APPLICATION_ID, type Migration } from "./migrate.ts";
-import { plainReason } from "./storage-failures.ts";
+import { isReadFailure, plainReason } from "./storage-failures.ts";
 
 /** How long an examination waits for the lock of another process. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -56,8 +56,19 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
     // A file of another user is not damaged: nothing must take its place.
     for (const file of [path, `${path}-wal`])
       assertAccess("The database cannot be read", file, dirname(path), "read");
-    throw new UnreadableDatabase(`${path} cannot be read as a database (${plainReason(error)}).`);
+    throw unreadable(path, error);
   }
+}
+
+/** Why a database cannot be read: the disk fails, or the file is none. Nothing must take the place of a file that may be whole. */
+export function unreadable(path: string, error: unknown): StartupError {
+  const reason = plainReason(error);
+  if (isReadFailure(error))
+    return new InaccessibleFile(
+      `${path} cannot be read (${reason})`,
+      "Check the disk and the system's log: the file itself may be whole.",
+    );
+  return new UnreadableDatabase(`${path} cannot be read as a database (${reason}).`);
 }
 
 /**

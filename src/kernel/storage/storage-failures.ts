@@ -47,6 +47,12 @@ export function isDamage(error: unknown): boolean {
   return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
 }
 
+/** Whether an error means that the disk fails. A file that ends too early is damaged instead. */
+export function isReadFailure(error: unknown): boolean {
+  const code = errorCode(error);
+  return code.startsWith("SQLITE_IOERR") && code !== "SQLITE_IOERR_SHORT_READ";
+}
+
 /** Whether an error means that the disk is full. */
 export function isDiskFull(error: unknown): boolean {
   return errorCode(error).startsWith("SQLITE_FULL");

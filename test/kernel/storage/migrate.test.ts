@@ -4,7 +4,7 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { StartupError } from "../../../src/kernel/errors.ts";
 import { Database } from "../../../src/kernel/storage/database.ts";
-import { inspectDatabase } from "../../../src/kernel/storage/examine.ts";
+import { inspectDatabase, UnreadableDatabase, unreadable } from "../../../src/kernel/storage/examine.ts";
 import { APPLICATION_ID, type Migration, migrate } from "../../../src/kernel/storage/migrate.ts";
 import { Scratch, thrown } from "../support.ts";
 
@@ -161,6 +161,16 @@ describe("an inspected file", () => {
     expect(String(error)).toContain(path);
     expect(readFileSync(path).equals(before)).toBe(true);
     expect(readdirSync(scratch.folder)).toEqual(["test.db"]);
+  });
+
+  test("that the disk cannot read is not called damaged: no backup must take its place", () => {
+    const failed = (code: string) => unreadable(path, Object.assign(new Error("disk I/O error"), { code }));
+    expect(failed("SQLITE_IOERR_READ").message).toBe(
+      `${path} cannot be read (Error: disk I/O error). Check the disk and the system's log: the file itself may be whole.`,
+    );
+    expect(failed("SQLITE_IOERR_READ")).not.toBeInstanceOf(UnreadableDatabase);
+    expect(failed("SQLITE_IOERR_SHORT_READ")).toBeInstanceOf(UnreadableDatabase);
+    expect(failed("SQLITE_NOTADB")).toBeInstanceOf(UnreadableDatabase);
   });
 
   test("of a newer version after a crash is rejected by its WAL", () => {
