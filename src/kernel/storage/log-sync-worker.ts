@@ -2,7 +2,7 @@
 import { closeSync } from "node:fs";
 import { errorText } from "../errors.ts";
 import { syncLog } from "./log-file.ts";
-import { CLOSE, REQUESTED, type SyncEnd, type SyncThreadParts } from "./log-sync.ts";
+import { CLOSE, IDLE, REQUESTED, SYNC, type SyncEnd, type SyncThreadParts } from "./log-sync.ts";
 import { SyncFailure } from "./storage-failures.ts";
 
 declare const self: {
@@ -12,17 +12,18 @@ declare const self: {
 
 self.onmessage = ({ data }) => {
   const { path, fd, state } = data;
-  let number = 0;
   try {
     for (;;) {
-      Atomics.wait(state, REQUESTED, number);
-      number = Atomics.load(state, REQUESTED);
-      if (number === CLOSE) return;
+      Atomics.wait(state, REQUESTED, IDLE);
+      // A request to end stays. A wake-up can come late, when the request is done: another end would be taken for the next one's.
+      const requested = Atomics.compareExchange(state, REQUESTED, SYNC, IDLE);
+      if (requested === CLOSE) return;
+      if (requested !== SYNC) continue;
       syncLog(fd, path);
-      self.postMessage({ number, failure: null });
+      self.postMessage(null);
     }
   } catch (error) {
-    self.postMessage({ number, failure: error instanceof SyncFailure ? error.reason : errorText(error) });
+    self.postMessage(error instanceof SyncFailure ? error.reason : errorText(error));
   } finally {
     closeSync(fd);
   }
