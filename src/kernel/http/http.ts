@@ -345,7 +345,7 @@ export class Http {
   }
 
   private async fetchOther(request: Request): Promise<Response> {
-    if (isRepeated(request, "Host")) return this.rejectHosts(request);
+    if (isRepeated(request.headers.get("host"))) return this.rejectHosts(request);
     this.otherApp ??= this.appOf(this.otherMounts);
     return (await this.otherApp).fetch(request);
   }
@@ -361,7 +361,7 @@ export class Http {
   ): NativeHandler {
     const parameters = parametersOf(path);
     return (request) => {
-      if (isRepeated(request, "Host")) return this.rejectHosts(request);
+      if (isRepeated(request.headers.get("host"))) return this.rejectHosts(request);
       return isNormalized(request, parameters) ? handler(request) : otherwise(request);
     };
   }

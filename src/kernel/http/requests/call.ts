@@ -146,13 +146,13 @@ export class OpenCall implements Warnings {
   /** Reads the body, and returns the result of `take` for its exact bytes. Once. */
   protected receive<T>(take: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const { request, deps } = this;
-    // Its size would be unknown, and with it whether it is too large.
-    if (isRepeated(request, "Content-Length")) throw repeatedHeader("Content-Length");
-    if (isChunked(request)) assertNoTrailersAnnounced(request);
     const declared = request.headers.get("content-length");
-    const hasBody = Number(declared) > 0 || request.headers.has("transfer-encoding");
+    // Its size would be unknown, and with it whether it is too large.
+    if (isRepeated(declared)) throw repeatedHeader("Content-Length");
+    const inChunks = isChunked(request);
+    if (inChunks) assertNoTrailersAnnounced(request);
     // A request without a socket is complete already.
-    const arrives = hasBody && deps.server() !== null;
+    const arrives = (inChunks || Number(declared) > 0) && deps.server() !== null;
     const progress = arrives ? deps.bodies.begin(this.sender) : null;
     const { bytesMax } = this.operation.bodyLimits;
     return readBody(request, { declared, bytesMax, progress }, take);

@@ -44,9 +44,9 @@ export function isNormalized(
 /** A header that a request has once, or a sender and a server may each read another one (RFC 9112, sections 3.2 and 6.3). */
 type SingleHeader = "Host" | "Content-Length";
 
-/** Whether a request repeats such a header: the server joins both values as `a, b`, which no single one can be. */
-export function isRepeated({ headers }: Pick<Request, "headers">, name: SingleHeader): boolean {
-  return headers.get(name)?.includes(", ") === true;
+/** Whether such a header is repeated, by its value: the server joins both values as `a, b`, which no single one can be. */
+export function isRepeated(value: string | null): boolean {
+  return value?.includes(", ") === true;
 }
 
 /** The error for a header that {@link isRepeated}. */
