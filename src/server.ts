@@ -334,7 +334,7 @@ async function stopLeader(
     return outcome;
   };
   if ((await Promise.race([orderly(), late])) === "late") {
-    replication.close();
+    await replication.close();
     kernel.log.warn(
       "the commit log does not confirm the last changes: the process ends, and their outcome is unknown",
     );

@@ -38,25 +38,37 @@ export class ClockComparison {
       this.now = null;
       this.before = null;
     }
+    const [least, most] = [at - seenAt, at - seenAt + ageMsMax];
+    const known = this.limits;
+    // One of the clocks was set meanwhile: what was known says nothing any more.
+    if (least > known.most || most < known.least) {
+      this.now = null;
+      this.before = null;
+    }
     const since = this.monotonic();
     if (this.now === null || since - this.now.since > PERIOD_MS) {
       this.before = this.now;
       this.now = { since, least: Number.NEGATIVE_INFINITY, most: Number.POSITIVE_INFINITY };
     }
-    this.now.least = Math.max(this.now.least, at - seenAt);
-    this.now.most = Math.min(this.now.most, at - seenAt + ageMsMax);
+    this.now.least = Math.max(this.now.least, least);
+    this.now.most = Math.min(this.now.most, most);
   }
 
   /** Milliseconds by which the leader's clock is ahead of this one's; 0 where that is not known, or too little. */
   get differenceMs(): number {
-    const limits = [this.now, this.before].filter((one) => one !== null);
-    const least = Math.max(...limits.map((one) => one.least));
-    const most = Math.min(...limits.map((one) => one.most));
-    // One of the clocks was set meanwhile.
-    if (limits.length === 0 || least > most || most === Number.POSITIVE_INFINITY) return 0;
+    const { least, most } = this.limits;
+    if (least === Number.NEGATIVE_INFINITY || most === Number.POSITIVE_INFINITY) return 0;
     const difference = (least + most) / 2;
     const isCertain = least > DIFFERENCE_MS_MIN || most < -DIFFERENCE_MS_MIN;
     return isCertain ? Math.round(difference) : 0;
+  }
+
+  private get limits(): Pick<Limits, "least" | "most"> {
+    const limits = [this.now, this.before].filter((one) => one !== null);
+    return {
+      least: Math.max(...limits.map((one) => one.least)),
+      most: Math.min(...limits.map((one) => one.most)),
+    };
   }
 }
 

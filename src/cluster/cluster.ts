@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { ConfirmedLog } from "../archive/continuation.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { WriteProbe } from "../kernel/health/readiness.ts";
@@ -10,7 +11,7 @@ import type { Logger } from "../kernel/log.ts";
 import { extraAuthorities } from "../kernel/outbound/authorities.ts";
 import { findMasterKey, obtainMasterKey } from "../kernel/secrets/master-key.ts";
 import { createVault } from "../kernel/secrets/vault.ts";
-import { dataFilesOf } from "../kernel/storage/folders.ts";
+import { dataFilesOf, syncFolder, syncPath } from "../kernel/storage/folders.ts";
 import { ENTRY_KEY_PURPOSE } from "../kernel/storage/replication/entry.ts";
 import { type Clock, monotonicMs, realDelay } from "../kernel/time/clock.ts";
 import { BASE_PATH, BaseServer, fetchBase } from "./base.ts";
@@ -120,6 +121,11 @@ export class LeadingNode {
   }: Pick<Kernel, "entries" | "db" | "writer" | "metrics">): Replication {
     if (entries === null) throw new Error("the kernel makes no entries");
     const { leadership, parts, lead } = this;
+    // No entry has what a start writes into a new file: a power cut must not undo it.
+    if (entries.origin === null) {
+      for (const path of [db.path, db.logPath]) syncPath(path);
+      syncFolder(dirname(db.path));
+    }
     const probe = new WriteProbe(db, writer);
     const replication = new Replication({
       ...parts,

@@ -18,7 +18,7 @@ import {
 import { Leadership } from "./leadership.ts";
 import { type Membership, type NodeState, REPORT_MS } from "./membership.ts";
 import type { NodeFolder } from "./node-folder.ts";
-import type { NodeTime } from "./node-time.ts";
+import { type NodeTime, sleptMs } from "./node-time.ts";
 
 /** Entries that are read at a time. */
 const PAGE_ENTRIES = 100;
@@ -33,6 +33,8 @@ const SYNC_MS = 1_000;
 const OTHERS_FIRST_LEASES = 2;
 /** Pause after the engine could not be reached. */
 export const ENGINE_RETRY_MS = 500;
+/** A copy that was of no use is not requested again immediately for so long after it. */
+const COPY_PAUSE_MS = 60_000;
 const NOTHING: LogPosition = { log: null, epoch: 0, seq: 0 };
 
 /** What a follower needs. */
@@ -94,6 +96,7 @@ export class Follower {
   private reportsSeenAt = Number.NEGATIVE_INFINITY;
   private leaderReportedAt = 0;
   private lastEpoch = 0;
+  private copiedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly parts: FollowerParts) {
     this.begunAt = parts.time.monotonic();
@@ -148,6 +151,8 @@ export class Follower {
           if (error instanceof LogTrimmed) {
             this.note(`a new copy of the database is needed: ${error.message}`);
             this.applied = null;
+            // The leader offers a copy for a while: when that was of no use, a better one may take some time.
+            if (time.monotonic() - this.copiedAt < COPY_PAUSE_MS) await this.pause(ENGINE_RETRY_MS);
             await this.tryToFetch();
             continue;
           }
@@ -322,13 +327,18 @@ export class Follower {
     return seq <= first || (await this.entryAt(seq - 1))?.epoch === epoch;
   }
 
-  /** The end of a log that this folder has begun, and to which nobody has added a change yet; null: it is another one. */
-  private async positionBegun({ first, last }: LogRange, epoch: number): Promise<LogPosition | null> {
-    if (last - first >= PAGE_ENTRIES) return null;
-    const entries = (await this.parts.log.read(first, PAGE_ENTRIES)).map((logged) => this.decoded(logged));
-    const end = entries.at(-1);
-    if (end === undefined || entries[0]?.epoch !== epoch || !entries.every(({ isSeal }) => isSeal))
-      return null;
+  /**
+   * The place before the first change of a log that this folder has begun, if its file has no change of it: there is none yet, or
+   * a power cut has undone all. Null: it is another log, or the file says where it is.
+   */
+  private async positionBegun({ first }: LogRange, epoch: number): Promise<LogPosition | null> {
+    const { folder, log } = this.parts;
+    const entries = (await log.read(first, PAGE_ENTRIES)).map((logged) => this.decoded(logged));
+    const changedAt = entries.findIndex(({ isSeal }) => !isSeal);
+    const end = changedAt < 0 ? entries.at(-1) : entries[changedAt - 1];
+    if (end === undefined || entries[0]?.epoch !== epoch) return null;
+    const isUnchanged = folder.hasDatabase && !folder.hasFollowed && folder.stored()?.log !== end.log;
+    if (changedAt < 0 ? entries.length === PAGE_ENTRIES : !isUnchanged) return null;
     return { log: end.log, epoch: end.epoch, seq: end.seq };
   }
 
@@ -423,6 +433,7 @@ export class Follower {
       const { epoch, seq } = position;
       folder.replace({ log: position.log, epoch, seq });
       this.applied = { log: position.log, epoch, seq };
+      this.copiedAt = this.parts.time.monotonic();
       logger.info("the database was copied from the leader", { leader: advertise, seq });
       this.note(null);
       return true;
@@ -447,6 +458,8 @@ export class Follower {
     for (const logged of entries) {
       const entry = this.decoded(logged);
       await this.assertContinues(entry);
+      // Nobody but the leader of an epoch writes what follows its entries.
+      if (entry.epoch !== this.applied?.epoch) await this.assertIsInLog(this.applied ?? NOTHING);
       if (!folder.hasDatabase) throw new LogTrimmed("there is no database yet");
       if (entry.filePages === 0) throw new LogTrimmed(`only the leader's database has entry ${entry.seq}`);
       folder.apply(entry, this.applied ?? NOTHING);
@@ -472,6 +485,21 @@ export class Follower {
     );
   }
 
+  /**
+   * An engine that has lost entries, such as one that was promoted or restored, gives their places to others: then the file has what
+   * the log has not, and nothing that follows belongs to it.
+   */
+  private async assertIsInLog(place: LogPosition): Promise<void> {
+    const there = place.seq === 0 ? place : await this.entryAt(place.seq);
+    if (there?.epoch === place.epoch) return;
+    const range = await this.parts.log.range();
+    if (range === null && this.isFirst) return;
+    if (range === null) throw lostLog(this.parts.folder.databasePath);
+    if (place.seq < range.first)
+      throw new LogTrimmed(`the log begins at entry ${range.first}, after this node's ${place.seq}`);
+    throw this.isAhead(place, range);
+  }
+
   /** Whether this node could not serve when it led, and others may be able to. */
   private letsOthersLead(): boolean {
     const { folder, leaseMs, time } = this.parts;
@@ -494,10 +522,12 @@ export class Follower {
 
   private async tryToLead(): Promise<Lead | null> {
     const { folder, log, node, leaseMs, logger, time, now } = this.parts;
-    const since = time.monotonic();
+    const [before, slept] = [time.monotonic(), sleptMs(time)];
     const epoch = await log.tryLead(node, leaseMs, epochAbove(this.applied?.epoch ?? 0, now()));
     if (epoch === null) return null;
     this.electionsSeen += 1;
+    // The lease goes on while this machine sleeps.
+    const since = before - (sleptMs(time) - slept);
     const onGivenUp = (): void => this.noteGivenUp();
     const leadership = new Leadership({ log, node, epoch, leaseMs, logger, since, time, onGivenUp });
     try {
@@ -543,6 +573,7 @@ export class Follower {
       while (await this.applyNew());
       // Paused since it got the lease: its seal would only depose the node that leads now.
       if ((this.applied?.epoch ?? 0) > epoch) throw new EngineUnavailable("another node leads");
+      await this.assertIsInLog(this.applied ?? NOTHING);
       const seq = (this.applied?.seq ?? 0) + 1;
       const position = { log: id, epoch, seq };
       const entry = { ...position, at: 0, isSeal: true, filePages: folder.pages, payload: new Uint8Array() };

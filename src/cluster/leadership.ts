@@ -10,7 +10,7 @@ import {
   type LoggedEntry,
   PlaceTaken,
 } from "./commit-log.ts";
-import { type NodeTime, REAL_TIME } from "./node-time.ts";
+import { type NodeTime, REAL_TIME, sleptMs } from "./node-time.ts";
 
 /** Part of the lease during which this process trusts it: the rest covers clocks that run at different rates. */
 const TRUSTED_PART = 0.8;
@@ -22,8 +22,8 @@ const APPEND_MS_MAX = 2_000;
 const OPEN_RETRY_MS = 200;
 /** Pause before an append is repeated. */
 const APPEND_RETRY_MS = 50;
-/** A machine that slept longer between two looks has lost the lease. */
-const SLEPT_MS_MAX = 1_000;
+/** The wall clock gains more on the monotonic one only when it is set, or when the machine has slept. */
+const GAINED_MS_MAX = 100;
 const LOOK_MS = 1_000;
 /** Longest wait for the entries that are being appended when a node stops in order: nobody gets their responses any more. */
 const FINISH_MS_MAX = 2_000;
@@ -79,7 +79,9 @@ export class Leadership {
   private readonly interruptions = new Set<(error: ApiError) => void>();
   private cancelLook: Cancel = () => undefined;
   private readonly time: NodeTime;
-  private slept: number;
+  private sleptMs: number;
+  /** What the wall clock shows beyond the monotonic one. */
+  private wallLead: number;
 
   constructor(private readonly parts: LeadershipParts) {
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -87,7 +89,8 @@ export class Leadership {
     this.depose = resolve;
     this.epoch = parts.epoch;
     this.time = parts.time ?? REAL_TIME;
-    this.slept = this.sleptMs();
+    this.sleptMs = sleptMs(this.time);
+    this.wallLead = this.time.wall() - this.time.monotonic();
     this.trustedUntil = parts.since + parts.leaseMs * TRUSTED_PART;
     this.keepLease().catch((error: unknown) => this.end(errorText(error)));
     this.look();
@@ -115,7 +118,10 @@ export class Leadership {
 
   /** Whether responses may leave now. */
   get isTrusted(): boolean {
-    return !this.isOver && !this.isUncertain && this.time.monotonic() < this.trustedUntil;
+    if (this.isOver || this.isUncertain) return false;
+    const now = this.time.monotonic();
+    if (Math.abs(this.time.wall() - now - this.wallLead) > GAINED_MS_MAX) this.noteSleep();
+    return now < this.trustedUntil;
   }
 
   /** A request that comes now could not be confirmed. @throws ApiError `not_leader` */
@@ -175,6 +181,11 @@ export class Leadership {
   /** Waits for the entries that are being appended, as long as the engine confirms some, and gives the lease up. */
   async handOver(): Promise<void> {
     await Promise.race([this.appending?.catch(() => undefined), this.time.delay(FINISH_MS_MAX)]);
+    await this.resign();
+  }
+
+  /** Gives the lease up without waiting for the entries that are being appended. */
+  async resign(): Promise<void> {
     this.close();
     if (!this.isDeposed) await this.release();
   }
@@ -272,7 +283,7 @@ export class Leadership {
     while (!this.isOver) {
       await this.time.delay(isFailing ? Math.min(pauseMs, APPEND_RETRY_MS * 4) : pauseMs);
       if (this.isOver) return;
-      const before = this.time.monotonic();
+      const [before, slept] = [this.time.monotonic(), sleptMs(this.time)];
       try {
         if (!(await log.renew(node, this.epoch, leaseMs))) {
           this.end("another node leads");
@@ -280,7 +291,8 @@ export class Leadership {
         }
         // Given up, or suspended, while the request was on its way.
         if (this.isOver) return;
-        this.trustedUntil = before + leaseMs * TRUSTED_PART;
+        this.noteSleep();
+        this.trustedUntil = before + leaseMs * TRUSTED_PART - (this.sleptMs - slept);
         this.renewalsFailSince = null;
         if (isFailing) logger.info("the lease was renewed");
         isFailing = false;
@@ -292,12 +304,9 @@ export class Leadership {
     }
   }
 
-  /** The monotonic clock stands still while a machine is suspended; the time since its boot does not. */
   private look(): void {
     this.cancelLook = this.time.after(LOOK_MS, () => {
-      const slept = this.sleptMs();
-      if (slept - this.slept > SLEPT_MS_MAX) this.trustedUntil = 0;
-      this.slept = slept;
+      this.noteSleep();
       void this.giveUpIfUseless();
       if (!this.isOver) this.look();
     });
@@ -317,9 +326,12 @@ export class Leadership {
     await this.giveUp(`the commit log has not confirmed ${what} for ${Math.round(forMs / 1_000)} s`);
   }
 
-  /** How far the clock that counts sleep is before the other. */
-  private sleptMs(): number {
-    return this.time.sinceBoot() - this.time.monotonic();
+  /** The lease goes on while this machine sleeps. */
+  private noteSleep(): void {
+    const slept = sleptMs(this.time);
+    this.trustedUntil -= Math.max(0, slept - this.sleptMs);
+    this.sleptMs = slept;
+    this.wallLead = this.time.wall() - this.time.monotonic();
   }
 
   /** Another node leads, or another process is this node: nothing may leave this one any more. */

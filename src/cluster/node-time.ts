@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Cancel, monotonicMs, realDelay, realTimeout } from "../kernel/time/clock.ts";
+import { type Cancel, monotonicMs, realDelay, realTimeout, wallMs } from "../kernel/time/clock.ts";
 
 /** Time of a node's machine, which nobody sets. */
 export interface NodeTime {
@@ -7,8 +7,15 @@ export interface NodeTime {
   monotonic(): number;
   after(delayMs: number, run: () => void): Cancel;
   delay(ms: number): Promise<void>;
-  /** Milliseconds since the machine's boot, sleep included. */
+  /** Milliseconds since the machine's boot, sleep included. It is slow to read. */
   sinceBoot(): number;
+  /** Wall clock, epoch milliseconds. */
+  wall(): number;
+}
+
+/** How far the clock that counts sleep is before the monotonic one, which stands still while a machine is suspended. */
+export function sleptMs(time: NodeTime): number {
+  return time.sinceBoot() - time.monotonic();
 }
 
 /** The time of this machine. */
@@ -17,6 +24,7 @@ export const REAL_TIME: NodeTime = {
   after: realTimeout,
   delay: realDelay,
   sinceBoot: bootMs,
+  wall: wallMs,
 };
 
 /** Where the system does not tell, the monotonic clock. */

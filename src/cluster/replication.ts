@@ -9,6 +9,7 @@ import {
   type EngineSpace,
   EngineUnavailable,
   type LogRange,
+  LogTrimmed,
   type NodeReport,
 } from "./commit-log.ts";
 import type { Leadership } from "./leadership.ts";
@@ -19,6 +20,8 @@ import type { NodeTime } from "./node-time.ts";
 const ENTRIES_KEPT_MIN = 1_000;
 /** Bytes of entries that are kept for nodes that do not have them: what an outage of an hour leaves at 70 KB/s. */
 const BYTES_KEPT_MAX = 256 * 1024 * 1024;
+/** Looks at the reports of the others after which it is known whether one of them runs. */
+const LOOKS_MIN = 2;
 /** Part of an engine's quota that entries may take: etcd needs as much again until it has compacted them. */
 const QUOTA_PART_MAX = 0.25;
 
@@ -80,6 +83,12 @@ export class Replication {
   private reports: readonly NodeReport[] = [];
   private space: EngineSpace | null = null;
   private successorsNow = 0;
+  /** How often the reports of the others were read. */
+  private looks = 0;
+  /** An entry that the log had confirmed at the last look; 0: none. */
+  private confirmedSeq = 0;
+  /** The last entry before which the engine was found to have lost some; 0: it has lost none. */
+  private lostThrough = 0;
   /** Since when nothing could be committed (monotonic); null: it can. */
   private failingSince: number | null = null;
 
@@ -102,8 +111,9 @@ export class Replication {
     return this.successorsNow;
   }
 
+  /** The first two reports of a node tell whether it runs: a leader that has seen fewer lets others lead. */
   private get hasSuccessor(): boolean {
-    return this.successorsNow > 0;
+    return this.successorsNow > 0 || this.looks < LOOKS_MIN;
   }
 
   /** Space of the engine, as it was seen last. */
@@ -125,10 +135,10 @@ export class Replication {
     this.parts.log.close();
   }
 
-  /** Ends without waiting for anything: nothing is committed or appended any more. */
-  close(): void {
+  /** Ends without waiting for what is being sent, and lets another node lead: nothing is committed or appended any more. */
+  async close(): Promise<void> {
     this.endLooks();
-    this.parts.leadership.close();
+    await this.parts.leadership.resign();
   }
 
   private endLooks(): void {
@@ -178,16 +188,41 @@ export class Replication {
     const failure = await membership.report({ applied: seq, synced: seq }).catch((error: unknown) => error);
     if (failure instanceof StartupError) throw failure;
     this.reports = await membership.others();
+    this.looks += 1;
     const range = await log.range();
     this.successorsNow = this.reports.filter((node) => membership.couldLead(node, range)).length;
     this.space = await log.space();
+    await this.lookForGap(range, seq);
     if (range !== null) {
-      base.logFirst = range.first;
+      base.logFirst = Math.max(range.first, this.lostThrough + 1);
       await this.trim(range, seq);
     }
     if (failure !== undefined) throw failure;
     if (await log.isAskedToHandOver(leadership.epoch)) this.handOverAsked();
     this.note(null);
+  }
+
+  /** An engine that was restored from a snapshot has lost what it had confirmed. The leader has it, and others copy its database. */
+  private async lookForGap(range: LogRange | null, seq: number): Promise<void> {
+    const { log, leadership, logger } = this.parts;
+    const known = this.confirmedSeq;
+    this.confirmedSeq = Math.max(known, seq - leadership.unconfirmed);
+    if (known === 0 || (range !== null && known < range.first)) return;
+    const isThere = await log.read(known, 1).then(
+      ([entry]) => entry !== undefined,
+      (error: unknown) => {
+        if (!(error instanceof LogTrimmed)) throw error;
+        return false;
+      },
+    );
+    if (isThere || this.lostThrough >= known) return;
+    // A copy that was made before ends where the log does not continue.
+    this.lostThrough = seq;
+    logger.error(
+      "the engine has lost entries of the commit log that it had confirmed, such as after a restore of a snapshot: this node leads and has " +
+        "them, and the other nodes copy its database. Until they have, do not stop it",
+      { entry: known, last: range?.last ?? 0 },
+    );
   }
 
   /**

@@ -62,6 +62,11 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
+/** What the machine's wall clock shows, in milliseconds since the Unix epoch: to notice that it was set, or that the machine has slept. */
+export function wallMs(): number {
+  return Date.now();
+}
+
 /** Runs `run` after `delayMs` of real time, whatever the clock in use. */
 export function realTimeout(delayMs: number, run: () => void): Cancel {
   const timer = setTimeout(run, delayMs);
