@@ -199,7 +199,7 @@ describe("buckets in memory", () => {
           buckets.create(tx, { account: { ref: 1, tier: "unlimited" }, project: { ref: 1 } } as Caller, {
             target_url: `https://e.com/${number}`,
             provider: "stripe",
-            signing_secret: `secret ${number}`,
+            signing_secret: `secret-${number}`,
           }),
         );
         made.push(bucket.id);
@@ -219,7 +219,7 @@ describe("buckets in memory", () => {
       for (const [number, id] of made.entries()) {
         expect(buckets.find(id)).toMatchObject({
           target_url: `https://e.com/${number}`,
-          signing_secret: `secret ${number}`,
+          signing_secret: `secret-${number}`,
           provider: "stripe",
           pending: 3,
           delivered: 0,
