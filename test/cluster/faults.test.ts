@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Engine, startEtcd } from "../../scripts/failovers/engines.ts";
 import { Cleanup } from "../../scripts/processes/cleanup.ts";
-import type { CommitLog, EngineSpace } from "../../src/cluster/commit-log.ts";
+import type { CommitLog } from "../../src/cluster/commit-log.ts";
 import type { Server } from "../../src/server.ts";
 import { ninefold } from "../cli/run.ts";
 import type { Client } from "../support/client.ts";
@@ -17,7 +17,9 @@ import {
   Nodes,
   operatorOf,
   type RunningNode,
+  spaceOf,
   stateOf,
+  writeBytes,
 } from "./nodes.ts";
 
 const TIMEOUT_MS = 120_000;
@@ -29,7 +31,6 @@ const SMALL_DISK_MIB = 24;
 const QUOTA_BYTES = 16 * MIB;
 /** Written between two looks of the leader. */
 const ROUND_BYTES = MIB;
-const VALUE_BYTES = 64 * 1024;
 
 const cleanup = new Cleanup();
 let engine: Engine;
@@ -227,7 +228,7 @@ describe("a node that is off", () => {
         while (((await confirmed(() => log.range()))?.first ?? 0) <= seen) {
           const { used, quota } = spaceOf(server);
           expect(quota ?? QUOTA_BYTES).toBe(QUOTA_BYTES);
-          await write(server, ROUND_BYTES);
+          await writeBytes(server, ROUND_BYTES);
           await until(() => spaceOf(server).used !== used);
         }
         expect(spaceOf(server).used).toBeLessThan(QUOTA_BYTES);
@@ -251,7 +252,7 @@ describe("an engine without space", () => {
       try {
         const leader = own.start(nextCell(), own.folder());
         const server = await leader.server();
-        const filling = write(server, 4 * QUOTA_BYTES).catch(() => undefined);
+        const filling = writeBytes(server, 4 * QUOTA_BYTES).catch(() => undefined);
         await leader.logged("etcdctl alarm disarm");
         expect(JSON.stringify(leader.log.lines)).toContain("database space exceeded");
         await own.stopAll();
@@ -263,27 +264,6 @@ describe("an engine without space", () => {
     TIMEOUT_MS,
   );
 });
-
-/** Commits changes of bytes that cannot be compressed, one after another. */
-async function write({ kernel }: Server, bytes: number): Promise<void> {
-  const change = kernel.db.change<[Uint8Array]>(
-    "INSERT OR REPLACE INTO settings (name, value) VALUES ('filler', ?)",
-  );
-  for (let written = 0; written < bytes; written += VALUE_BYTES)
-    await kernel.writer.submit((tx) => {
-      change(tx, crypto.getRandomValues(Buffer.alloc(VALUE_BYTES)));
-    });
-}
-
-function spaceOf(server: Server): EngineSpace {
-  const families = server.kernel.metrics.families;
-  const numberOf = (name: string) =>
-    [...(families.find((family) => family.name === name)?.samples() ?? [])][0]?.value as number | undefined;
-  return {
-    used: numberOf("ninefold_cluster_log_bytes") ?? 0,
-    quota: numberOf("ninefold_cluster_log_quota_bytes") ?? null,
-  };
-}
 
 /** Longer than a change of the leader takes on a busy machine. */
 const LOCK_TTL_MS = 600_000;

@@ -5,7 +5,7 @@ import type { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { freePorts } from "../../scripts/processes/ports.ts";
 import type { ArchiveParts } from "../../src/archive/archive.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
-import { type CommitLog, EngineUnavailable } from "../../src/cluster/commit-log.ts";
+import { type CommitLog, type EngineSpace, EngineUnavailable } from "../../src/cluster/commit-log.ts";
 import { loadConfig } from "../../src/config.ts";
 import { type Clock, createSystemClock } from "../../src/kernel/time/clock.ts";
 import { type Server, startNode } from "../../src/server.ts";
@@ -15,6 +15,8 @@ import { Client } from "../support/client.ts";
 /** Seconds of the shortest lease. */
 const LEASE_SECONDS = 3;
 const POLL_MS = 20;
+/** Of a change of {@link writeBytes}. */
+const VALUE_BYTES = 64 * 1024;
 
 /** A master key that every node of a test has unless it says otherwise. */
 export const MASTER_KEY = "07".repeat(32);
@@ -198,4 +200,26 @@ export function filesOf(folder: string): Record<string, string> {
 export function stateOf(folder: string): Record<string, unknown> | null {
   const path = join(folder, "follower.json");
   return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>) : null;
+}
+
+/** Commits changes of bytes that cannot be compressed, one after another. */
+export async function writeBytes({ kernel }: Server, bytes: number): Promise<void> {
+  const change = kernel.db.change<[Uint8Array]>(
+    "INSERT OR REPLACE INTO settings (name, value) VALUES ('filler', ?)",
+  );
+  for (let written = 0; written < bytes; written += VALUE_BYTES)
+    await kernel.writer.submit((tx) => {
+      change(tx, crypto.getRandomValues(Buffer.alloc(VALUE_BYTES)));
+    });
+}
+
+/** Space of the engine of a leader, as its last look has found it. */
+export function spaceOf(server: Server): EngineSpace {
+  const families = server.kernel.metrics.families;
+  const numberOf = (name: string) =>
+    [...(families.find((family) => family.name === name)?.samples() ?? [])][0]?.value as number | undefined;
+  return {
+    used: numberOf("ninefold_cluster_log_bytes") ?? 0,
+    quota: numberOf("ninefold_cluster_log_quota_bytes") ?? null,
+  };
 }
