@@ -27,18 +27,19 @@ export class SyncedDisk {
   readonly folder = mkdtempSync(join(tmpdir(), "ninefold-synced-"));
   /** As the system shows it: with what stands in its memory alone. */
   readonly data = join(this.folder, "data");
-  private readonly disk = join(this.folder, "disk");
+  /** What it would hold after a power cut. */
+  readonly synced = join(this.folder, "disk");
   private readonly servers: ServerProcess[] = [];
   private images = 0;
 
   /** `library`: what {@link buildSyncedDisk} has made. */
   constructor(private readonly library: string) {
-    mkdirSync(this.disk);
+    mkdirSync(this.synced);
   }
 
   /** Starts a server on the folder, whose syncs this disk sees. */
   start(...args: string[]): Promise<ServerProcess> {
-    return this.run(["--data", this.data, ...args], { SYNCED_DISK: this.disk, LD_PRELOAD: this.library });
+    return this.run(["--data", this.data, ...args], { SYNCED_DISK: this.synced, LD_PRELOAD: this.library });
   }
 
   /** Starts a server on what the disk would hold after a power cut at this moment. */
@@ -47,17 +48,17 @@ export class SyncedDisk {
     const image = join(this.folder, `image-${this.images}`);
     mkdirSync(image, { mode: 0o700 });
     for (const name of ["ninefold.db", "ninefold.db-wal"])
-      if (existsSync(join(this.disk, name))) copyFileSync(join(this.disk, name), join(image, name));
+      if (existsSync(join(this.synced, name))) copyFileSync(join(this.synced, name), join(image, name));
     copyFileSync(join(this.data, "master.key"), join(image, "master.key"));
     return this.run(["--data", image], {});
   }
 
   fault(name: SyncFault): void {
-    writeFileSync(join(this.disk, name), "");
+    writeFileSync(join(this.synced, name), "");
   }
 
   heal(name: SyncFault): void {
-    rmSync(join(this.disk, name), { force: true });
+    rmSync(join(this.synced, name), { force: true });
   }
 
   async remove(): Promise<void> {

@@ -14,8 +14,8 @@ import { PAGES, readPages } from "./paged-file.ts";
 import type { Operation } from "./server.ts";
 import { Violation, World } from "./world.ts";
 
-/** Time in which somebody must take changes if a node with all data can, and what its looks and its start add. */
-const LIVENESS_MS_MAX = 2 * LEASE_MS + 2_500;
+/** What looks and starts add to the leases within which somebody must take changes. */
+const LOOKS_MS = 2_500;
 /** Between two looks whether that is so. */
 const LOOK_MS = 250;
 /** Time after the last fault in which everything must have recovered. */
@@ -40,6 +40,8 @@ export class History {
   readonly machines: SimulatedMachine[] = [];
   /** Whether the engine may lose what it has confirmed, and whether nobody may take changes then. */
   mayLose = false;
+  /** Time in which somebody must take changes if a node with all data can. */
+  livenessMsMax = 2 * LEASE_MS + LOOKS_MS;
   /** Between two changes, and between two reads, of clients. */
   changeMs = 500;
   readMs = 200;
@@ -269,7 +271,7 @@ export class History {
       );
     const gapMs = Math.min(sinceMs(this.lastAcknowledged), sinceMs(Math.min(...couldSince)));
     this.longestGapMs = Math.max(this.longestGapMs, gapMs);
-    if (gapMs > LIVENESS_MS_MAX)
+    if (gapMs > this.livenessMsMax)
       this.violation ??= new Violation(
         "liveness",
         `at ${world.now} nobody has taken a change for ${gapMs} ms, although a node with all data reached the engine`,

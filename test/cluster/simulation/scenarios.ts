@@ -1,6 +1,6 @@
 import type { EngineKind } from "./engine.ts";
 import { type History, keyOf, type Outcome } from "./history.ts";
-import type { MachineSettings, SimulatedMachine } from "./machine.ts";
+import { LEASE_MS, type MachineSettings, type SimulatedMachine } from "./machine.ts";
 import { PAGES } from "./paged-file.ts";
 import { Violation } from "./world.ts";
 
@@ -77,6 +77,8 @@ function act(history: History): void {
 
 /** Anything may happen at any time. */
 function chaos(history: History): Outcome {
+  // Each fault of a leader may begin when the one before is almost over.
+  history.livenessMsMax += 2 * LEASE_MS;
   history.begin(history.world.random.between(2, 3), rates(history));
   for (let acts = history.world.random.between(3, 8); acts > 0; acts -= 1) {
     act(history);
