@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { uuidToBytes } from "../../../src/kernel/data/uuid.ts";
 import type { Kernel } from "../../../src/kernel/kernel.ts";
 import type { Answer } from "../../support/client.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type AccountClient, NO_NAMES, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 /** A delivery in a response. */
@@ -25,9 +25,6 @@ export interface Attempt {
   readonly remote_address: string | null;
   readonly [field: string]: unknown;
 }
-
-/** A machine's name servers may respond late or never, and the manual clock waits for an attempt in real time. */
-const NO_NAMES = { resolve: () => Promise.reject(new Error("tests know no names")) };
 
 /** A server on a manual clock with an account, and a target that responds as a test defines. */
 export class RelayStage {
