@@ -401,7 +401,10 @@ test("what shares a tick runs in one turn of the event loop, and what a tick add
   const second = onSharedTick(() => ran.push("second"));
   const cancelled = onSharedTick(() => ran.push("cancelled"));
   cancelled.cancel();
-  expect(asked.mock.calls.length).toBeLessThanOrEqual(1);
+  const timers = asked.mock.calls.length;
+  // In this process, other files' tests count timers, too.
+  asked.mockRestore();
+  expect(timers).toBeLessThanOrEqual(1);
   expect(second.dueAt).toBe(first.dueAt);
   expect(first.dueAt).toBeLessThanOrEqual(monotonicMs() + SHARED_TICK_MS);
   while (ran.length === 0) await realDelay(5);
