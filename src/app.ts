@@ -503,7 +503,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.audit, //    /v1/audit, /v1/admin/audit
     serverOf(kernel, config, areas, http), // /v1/admin/backups, /v1/admin/status, /v1/admin/options
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the account balance
-    { parts: [system], routes: () => systemRoutes(http, monitoring) },
+    { parts: [system], routes: (api) => systemRoutes(api, http, monitoring) },
   ];
   const contained = areas.createMcp === null ? null : http.contain();
   for (const area of list) http.use(area);
@@ -520,7 +520,6 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   statusStylePage(http); //              /status/style-….css
   portalPages(http, config.portalOrigins); // /portal/
   if (config.dashboard) dashboardPages(http);
-  http.seal();
   return { http, readiness, performing };
 }
 

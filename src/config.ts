@@ -1,4 +1,4 @@
-import { fstatSync } from "node:fs";
+import { isatty } from "node:tty";
 import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
 import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
 import { readCommandLine } from "./config/command-line.ts";
@@ -27,9 +27,9 @@ const HOUR_MS = 60 * 60 * 1000;
 /** The file descriptor of standard error: `process.stderr` would make a stream of it. */
 const STDERR = 2;
 
-/** Whether a person reads standard error. Its module is loaded for devices alone: a start under a supervisor goes without. */
+/** Whether a person reads standard error. */
 function isTerminal(): boolean {
-  return fstatSync(STDERR).isCharacterDevice() && process.getBuiltinModule("node:tty").isatty(STDERR);
+  return isatty(STDERR);
 }
 
 /** The configuration: flags take precedence over the environment, the file and the defaults, in this order. */

@@ -6,7 +6,6 @@ import type { LeadingNode } from "./cluster/cluster.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
-import { isSureToListen } from "./kernel/http/http.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type LogFields, type Logger } from "./kernel/log.ts";
@@ -58,8 +57,8 @@ export class DeposedAtStart extends Error {}
 export interface ServerParts {
   /** Called when it first has work: its first request, or its {@link UNITS_OF_WORK}th unit of work. */
   readonly onFirstWork?: () => void;
-  /** Prepares what announces the server, which is called with its URL as soon as it listens and is ready. */
-  readonly prepareAnnouncement?: (server: Pick<Server, "app" | "operator">) => Promise<(url: string) => void>;
+  /** Announces the server, which is ready. */
+  readonly announce?: (server: Pick<Server, "app" | "operator" | "url">) => Promise<void>;
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
@@ -203,26 +202,10 @@ async function startLocked(
       ...leading?.listenOptions,
     };
     if (parts.onFirstWork !== undefined) watchForWork(kernel, app, parts.onFirstWork);
-    const listensLast = isSureToListen(listenOptions);
     // Before the first account is created: if the port is in use, the next start is still the first one.
-    const early = listensLast ? null : app.http.listen(listenOptions);
-    // Nobody else is there before it listens.
-    const endStart = listensLast ? kernel.writer.commitAtOnce() : () => undefined;
-    const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
-    await app.start();
-    const announce = await parts.prepareAnnouncement?.({ app, operator });
-    endStart();
-    const url = await listenAndAnnounce(app, () => early ?? app.http.listen(listenOptions), announce);
-    // With the next turn of the event loop: whoever waits for the ready line gets it first.
-    const logged = realDelay(0).then(() =>
-      log.info("server started", {
-        version,
-        url,
-        data: folder,
-        pid: process.pid,
-        ...changedSettings(config),
-      }),
-    );
+    const url = app.http.listen(listenOptions);
+    const operator = await begin(app, config, url, parts);
+    log.info("server started", { version, url, data: folder, pid: process.pid, ...changedSettings(config) });
     return {
       url,
       kernel,
@@ -233,10 +216,7 @@ async function startLocked(
       deposed: leading?.leadership.deposed ?? NEVER,
       askedToHandOver: replication?.askedToHandOver ?? NEVER,
       abandon: () => kernel.writer.abandonUnconfirmed(),
-      stop: async () => {
-        await logged;
-        await stop(kernel, app, archive, replication);
-      },
+      stop: () => stop(kernel, app, archive, replication),
     };
   } catch (error) {
     closeKernel(kernel);
@@ -264,21 +244,18 @@ async function receiversOf(
   return { replication, archive };
 }
 
-/**
- * Listens when everything else is ready, and announces it in the same turn of the event loop: listening starts a garbage
- * collection, for which whatever comes after it would wait.
- *
- * @throws StartupError
- */
-async function listenAndAnnounce(
+/** Starts a server that listens, and announces it. @throws StartupError when its output cannot be written. */
+async function begin(
   app: App,
-  listen: () => string,
-  announce?: (url: string) => void,
-): Promise<string> {
+  config: Config,
+  url: string,
+  { announce }: ServerParts,
+): Promise<Server["operator"]> {
   try {
-    const url = listen();
-    announce?.(url);
-    return url;
+    const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
+    await app.start();
+    await announce?.({ app, operator, url });
+    return operator;
   } catch (error) {
     await app.http.stop(SHUTDOWN_GRACE_MS);
     await app.finish();

@@ -11,8 +11,6 @@ import {
   inZone,
   PACKAGE_RULES,
   PORTABLE,
-  ROUTES,
-  ROUTES_MODULE,
   STANDS_ALONE,
 } from "./zones.ts";
 
@@ -33,7 +31,6 @@ type Finding = readonly [rule: string, message: string];
 function broken(from: string, one: Import): Finding[] {
   const findings = [
     packageZone(from, one),
-    routes(from, one),
     domain(from, one),
     standsAlone(from, one),
     portable(from, one),
@@ -139,15 +136,6 @@ function packageZone(from: string, one: Import): Finding | undefined {
 }
 
 /** The types of that module are free for all, as those of a service's parameters are. */
-function routes(from: string, { target, names }: Import): Finding | undefined {
-  if (target !== ROUTES_MODULE || inZone(from, ROUTES)) return undefined;
-  if (!names.some((name) => name === "Routes" || name === "*")) return undefined;
-  return [
-    "routes-zone",
-    "routes have no place here; move what touches HTTP to the area's routes.ts or to kernel/http",
-  ];
-}
-
 function areaOf(path: string): string | undefined {
   return /^src\/areas\/([^/]+)\//.exec(path)?.[1];
 }

@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ApiError, errorText, StartupError } from "../kernel/errors.ts";
 import type { Kernel } from "../kernel/kernel.ts";
-import { cron, type Recurrence } from "../kernel/scheduler/recurrence.ts";
+import { nextOccurrence } from "../kernel/scheduler/calendar.ts";
 import type { JobOutcome } from "../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../kernel/storage/tx.ts";
 import { monotonicMs } from "../kernel/time/clock.ts";
@@ -54,7 +54,6 @@ export interface BackupTry {
  */
 export class ScheduledBackups {
   readonly plan: BackupPlan;
-  private readonly recurrence: Recurrence;
   /** The last failure since the start of this process, unless a later backup succeeded. */
   failure: (BackupTry & { readonly message: string }) | null = null;
   private asked: BackupTry | null = null;
@@ -70,7 +69,6 @@ export class ScheduledBackups {
     plan: BackupPlan,
   ) {
     this.plan = { ...plan, folder: resolve(plan.folder) };
-    this.recurrence = cron(plan.cron);
     this.startedAt = kernel.clock.now();
     try {
       mkdirSync(this.plan.folder, { recursive: true, mode: 0o700 });
@@ -79,7 +77,7 @@ export class ScheduledBackups {
     } catch (error) {
       throw new StartupError(`backup_dir: ${this.plan.folder} cannot be written (${plainText(error)}).`);
     }
-    kernel.scheduler.recurring(JOB, this.recurrence, () => this.makeScheduled());
+    kernel.scheduler.recurring(JOB, plan.cron, () => this.makeScheduled());
     kernel.scheduler.register(ASKED_JOB, {
       concurrency: 1,
       run: ({ payload }) => this.makeAsked((payload as { readonly at: number }).at),
@@ -98,12 +96,12 @@ export class ScheduledBackups {
 
   /** Time of the next scheduled backup, in epoch milliseconds. */
   get nextAt(): number {
-    return this.recurrence.after(this.kernel.clock.now());
+    return nextOccurrence(this.plan.cron, this.kernel.clock.now());
   }
 
   /** Whether two scheduled times have passed since the newest backup, or without one since the start. */
   get isOverdue(): boolean {
-    const { after } = this.recurrence;
+    const after = (time: number): number => nextOccurrence(this.plan.cron, time);
     return this.kernel.clock.now() > after(after(this.last ?? this.startedAt));
   }
 

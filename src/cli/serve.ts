@@ -29,7 +29,7 @@ export async function serve(given: Given): Promise<number> {
     if (config.cluster !== null) useUsualJitPolicy();
     const parts: ServerParts = {
       onFirstWork: useUsualJitPolicy,
-      prepareAnnouncement: (prepared) => prepareAnnouncement(config, folder, prepared),
+      announce: (ready) => announce(config, folder, ready),
     };
     const server = await startNode(folder, config, signal, parts).catch((error: unknown) => {
       if (error instanceof DeposedAtStart) return "deposed" as const;
@@ -67,27 +67,25 @@ function noteHangup({ logLevel, logFormat }: Config): void {
   );
 }
 
-/** Prepares the output of a server that is about to be ready. The result throws StartupError when it cannot be written. */
-async function prepareAnnouncement(
+/** Prints that the server is ready. @throws StartupError when that cannot be written. */
+async function announce(
   config: Config,
   folder: string,
-  { operator, app }: Pick<Server, "operator" | "app">,
-): Promise<(url: string) => void> {
+  { operator, app, url }: Pick<Server, "operator" | "app" | "url">,
+): Promise<void> {
   const { key, userId } = operator;
   const path = key === null || config.json || !config.dashboard ? null : await app.createSetupLink(key);
-  return (url) => {
-    const link = path && (config.publicUrl ?? url) + path;
-    const text = config.json
-      ? readyLine(url, userId, key)
-      : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });
-    try {
-      writeAll(STDOUT, Buffer.from(text));
-    } catch (error) {
-      throw new StartupError(
-        `Standard output cannot be written (${errorText(error)}), so the key cannot be shown.`,
-      );
-    }
-  };
+  const link = path && (config.publicUrl ?? url) + path;
+  const text = config.json
+    ? readyLine(url, userId, key)
+    : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });
+  try {
+    writeAll(STDOUT, Buffer.from(text));
+  } catch (error) {
+    throw new StartupError(
+      `Standard output cannot be written (${errorText(error)}), so the key cannot be shown.`,
+    );
+  }
 }
 
 function prepareFolder(config: Config): string {

@@ -1,24 +1,9 @@
 import { beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { S3Server } from "../support/s3-server.ts";
 import type { StartReport } from "./start-report.ts";
 
-/** Packages that a server without the features that use them does not load. */
-const ON_USE = ["yaml", "nodemailer", "file-type", "aws4fetch", "croner", "elysia", "ipaddr.js"];
-/** Modules of the runtime that take the longest to load, and that a start does not need. */
-const MODULES_ON_USE = [
-  "node:net",
-  "node:tls",
-  "node:dns",
-  "node:tty",
-  "node:http",
-  "node:http2",
-  "node:zlib",
-];
-/** Files that only servers with an option load. */
-const WITH_OPTIONS = ["/src/areas/mcp/index.ts", "/src/kernel/storage/replication/tail.ts"];
 /** Of archives and clusters, every server loads what reads their options. */
 const OF_OPTIONS = ["archive/place.ts", "cluster/settings.ts"];
 const OF_ARCHIVES_AND_CLUSTERS = /\/src\/((?:archive|cluster)\/.*)/;
@@ -53,29 +38,8 @@ beforeAll(async () => {
   plain = await startReport();
 });
 
-test("a server loads no code that only some servers or requests need", () => {
-  const { modules } = plain;
-  expect(modules.some((path) => path.includes("/node_modules/@sinclair/typebox/"))).toBeTrue();
-  for (const name of ON_USE)
-    expect(modules.filter((path) => path.includes(`/node_modules/${name}/`))).toEqual([]);
-  expect(modules.filter((path) => WITH_OPTIONS.some((file) => path.endsWith(file)))).toEqual([]);
-  expect(ofArchivesAndClusters(plain)).toEqual(OF_OPTIONS);
-});
-
-test("no code of a start imports a slow module of the runtime", () => {
-  const transpiler = new Bun.Transpiler({ loader: "ts" });
-  const own = plain.modules.filter((path) => path.includes("/src/") && path.endsWith(".ts"));
-  const importing = own.flatMap((path) => {
-    const imports = transpiler.scanImports(readFileSync(path, "utf8"));
-    return imports
-      .filter(({ path, kind }) => kind === "import-statement" && MODULES_ON_USE.includes(path))
-      .map((imported) => `${path} imports ${imported.path}`);
-  });
-  expect(own.length).toBeGreaterThan(100);
-  expect(importing).toEqual([]);
-});
-
 test("a server without an archive and a commit log has no thread, timer or file of theirs", () => {
+  expect(ofArchivesAndClusters(plain)).toEqual(OF_OPTIONS);
   expect(plain.files).toEqual(FILES);
   expect(plain.threads.filter((program) => !/\/(checkpoint|log-sync)-worker\.ts$/.test(program))).toEqual([]);
   expect(plain.timers.length).toBeGreaterThan(0);

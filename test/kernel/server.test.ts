@@ -58,9 +58,8 @@ describe("the announcement of a server", () => {
   test("is made with its URL when it listens", async () => {
     const told: (string | null)[] = [];
     const server = await start({
-      prepareAnnouncement: async ({ operator }) => {
-        told.push(operator.key);
-        return (url) => told.push(url);
+      announce: async ({ operator, url }) => {
+        told.push(operator.key, url);
       },
     });
     expect(told).toEqual([server.operator.key, server.url]);
@@ -71,7 +70,7 @@ describe("the announcement of a server", () => {
   test("that fails ends the server, and its folder can be used again", async () => {
     let told = "";
     const failing = start({
-      prepareAnnouncement: async () => (url) => {
+      announce: async ({ url }) => {
         told = url;
         throw new StartupError("Standard output cannot be written.");
       },

@@ -11,7 +11,6 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import type { MailQueue } from "../../kernel/mail/outbox.ts";
 import type { ExportedTable } from "../../kernel/projects/account-export.ts";
-import { MONTHLY } from "../../kernel/scheduler/recurrence.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { PlatformCredentials } from "./credentials.ts";
@@ -169,7 +168,7 @@ const GRANT_SLICE = 200;
 /** Registers the monthly grant: once a month, each balance below its tier's monthly credits is raised to them. */
 function registerMonthlyGrant(scheduler: Scheduler, deps: AccountServiceDeps): void {
   const { writer, store, accounts, ledger, tiers } = deps;
-  scheduler.recurring("accounts.monthly-grant", MONTHLY, async () => {
+  scheduler.recurring("accounts.monthly-grant", "0 0 1 * *", async () => {
     let after = 0;
     const grantSlice = (tx: Tx): number => {
       const month = monthOf(tx.now);

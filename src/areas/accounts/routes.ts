@@ -1,8 +1,9 @@
+import { Elysia } from "elysia";
 import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/data/ledger.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { networkOf } from "../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { textStream } from "../../kernel/http/responses/text-stream.ts";
@@ -40,41 +41,39 @@ export function accountRoutes(
     signupRoute(api, service, settings.signup, settings.clock),
     adminRoutes(api, service),
     balanceRoutes(api, ledger),
-    new Routes({ tags: ["Keys"] })
-      .use(api)
-      .post(
-        "/v1/keys/rotate",
-        ({ call, body }) =>
-          call.perform((tx) => service.rotateKey(tx, call.caller.account.ref, body.grace_hours)),
+    new Elysia({ tags: ["Keys"] }).post(
+      "/v1/keys/rotate",
+      api.endpoint(
         {
-          op: {
-            name: "keys.platform.rotate",
-            audit: "yes",
-            access: "keys:write",
-            cost: 1,
-            accountOnly: true,
-            grantsEverything: true,
-            secret: true,
-            changesProject: false,
-            summary: "Rotate the platform key",
-            description:
-              "Returns a new key, which has all scopes and does not expire: your key must have the scope `*` and must not expire. The old key continues to work during the grace period, but can no longer change keys. Both keys use the same balance. At most once an hour.",
-            errors: ["rate_limit_exceeded"],
-            example: { grace_hours: 24 },
-          },
+          name: "keys.platform.rotate",
+          audit: "yes",
+          access: "keys:write",
+          cost: 1,
+          accountOnly: true,
+          grantsEverything: true,
+          secret: true,
+          changesProject: false,
+          summary: "Rotate the platform key",
+          description:
+            "Returns a new key, which has all scopes and does not expire: your key must have the scope `*` and must not expire. The old key continues to work during the grace period, but can no longer change keys. Both keys use the same balance. At most once an hour.",
+          errors: ["rate_limit_exceeded"],
+          example: { grace_hours: 24 },
           body: PlatformKeyRotateBody,
           response: RotatedPlatformKey,
         },
+        ({ call, body }) =>
+          call.perform((tx) => service.rotateKey(tx, call.caller.account.ref, body.grace_hours)),
       ),
+    ),
   ];
 }
 
 function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock: Clock) {
   const attempts = new AttemptLimiter(clock, SIGNUPS_PER_WINDOW, SIGNUP_WINDOW_MS);
-  return new Routes({ tags: ["Signup"] })
-    .use(api)
-    .post("/v1/signup", async ({ call, body }) => reply(201, await service.signUp(body, call)), {
-      open: {
+  return new Elysia({ tags: ["Signup"] }).post(
+    "/v1/signup",
+    api.open(
+      {
         name: "signup",
         audit: "yes",
         secret: true,
@@ -90,62 +89,79 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
           const message = `Too many signups from this address. Retry in ${waitSeconds} s.`;
           throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: waitSeconds });
         },
+        body: SignupBody,
+        response: { 201: SignedUp },
       },
-      body: SignupBody,
-      response: { 201: SignedUp },
-    });
+      async ({ call, body }) => reply(201, await service.signUp(body, call)),
+    ),
+  );
 }
 
 function balanceRoutes(api: Api, ledger: AccountLedger) {
-  return new Routes({ prefix: "/v1/meter", tags: ["Meter"] })
-    .use(api)
-    .get("/balance", ({ call }) => ledger.balance(call.caller.account), {
-      op: { name: "meter.own.balance", access: "meter:read", summary: "Get the account's credit balance" },
-      response: AccountBalance,
-    })
+  return new Elysia({ prefix: "/v1/meter", tags: ["Meter"] })
+    .get(
+      "/balance",
+      api.endpoint(
+        {
+          name: "meter.own.balance",
+          access: "meter:read",
+          summary: "Get the account's credit balance",
+          response: AccountBalance,
+        },
+        ({ call }) => ledger.balance(call.caller.account),
+      ),
+    )
     .get(
       "/history",
-      ({ call, query: { limit = HISTORY_LIMIT, cursor } }) =>
-        ledger.history(call.caller.account, limit, cursor),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.own.history",
           access: "meter:read",
           summary: "List the ledger entries of the account balance, newest first",
           description: "Charges for requests are summed into one entry per operation and hour.",
+          query: pageQuery(HISTORY_LIMIT),
+          response: LedgerPage,
         },
-        query: pageQuery(HISTORY_LIMIT),
-        response: LedgerPage,
-      },
+        ({ call, query: { limit = HISTORY_LIMIT, cursor } }) =>
+          ledger.history(call.caller.account, limit, cursor),
+      ),
     )
-    .post("/deduct", ({ call, body }) => call.perform((tx) => ledger.deduct(tx, call, body.amount)), {
-      op: {
-        name: "meter.own.deduct",
-        audit: "yes",
-        access: "meter:write",
-        accountOnly: true,
-        changesProject: false,
-        summary: "Deduct credits from the account balance",
-        errors: ["insufficient_balance", "invalid_request"],
-        example: { amount: 5 },
-      },
-      body: AmountBody,
-      response: AccountBalance,
-    })
-    .post("/refill", ({ call, body }) => call.perform((tx) => ledger.refill(tx, call, body.amount)), {
-      op: {
-        name: "meter.own.refill",
-        audit: "yes",
-        access: "meter:write",
-        accountOnly: true,
-        changesProject: false,
-        summary: "Add credits to the account balance",
-        errors: ["invalid_request"],
-        example: { amount: 100 },
-      },
-      body: AmountBody,
-      response: AccountBalance,
-    });
+    .post(
+      "/deduct",
+      api.endpoint(
+        {
+          name: "meter.own.deduct",
+          audit: "yes",
+          access: "meter:write",
+          accountOnly: true,
+          changesProject: false,
+          summary: "Deduct credits from the account balance",
+          errors: ["insufficient_balance", "invalid_request"],
+          example: { amount: 5 },
+          body: AmountBody,
+          response: AccountBalance,
+        },
+        ({ call, body }) => call.perform((tx) => ledger.deduct(tx, call, body.amount)),
+      ),
+    )
+    .post(
+      "/refill",
+      api.endpoint(
+        {
+          name: "meter.own.refill",
+          audit: "yes",
+          access: "meter:write",
+          accountOnly: true,
+          changesProject: false,
+          summary: "Add credits to the account balance",
+          errors: ["invalid_request"],
+          example: { amount: 100 },
+          body: AmountBody,
+          response: AccountBalance,
+        },
+        ({ call, body }) => call.perform((tx) => ledger.refill(tx, call, body.amount)),
+      ),
+    );
 }
 
 /** Media type of an export: JSON lines. */
@@ -154,18 +170,11 @@ const EXPORT_TYPE = "application/x-ndjson";
 const OPERATOR = { access: "operator", audit: "yes" } as const;
 
 function adminRoutes(api: Api, service: AccountService) {
-  return new Routes({ prefix: "/v1/admin/accounts", tags: ["Operator"] })
-    .use(api)
+  return new Elysia({ prefix: "/v1/admin/accounts", tags: ["Operator"] })
     .post(
       "",
-      ({ call, body }) =>
-        call.perform((tx) => {
-          const { account, key } = service.create(tx, body);
-          const { userId, email, tier, balance } = account;
-          return reply(201, { user_id: userId, api_key: key, email, tier, balance });
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "admin.accounts.create",
           ...OPERATOR,
           grantsEverything: true,
@@ -174,45 +183,52 @@ function adminRoutes(api: Api, service: AccountService) {
           summary: "Create an account",
           errors: ["conflict"],
           example: { email: "grace@example.com", tier: "scale", balance: 5000 },
+          body: AccountCreateBody,
+          response: { 201: AccountCreated },
         },
-        body: AccountCreateBody,
-        response: { 201: AccountCreated },
-      },
+        ({ call, body }) =>
+          call.perform((tx) => {
+            const { account, key } = service.create(tx, body);
+            const { userId, email, tier, balance } = account;
+            return reply(201, { user_id: userId, api_key: key, email, tier, balance });
+          }),
+      ),
     )
-    .get("", ({ query }) => service.list(query.limit ?? 50, query.cursor), {
-      op: { name: "admin.accounts.list", access: "operator", summary: "List accounts, newest first" },
-      query: pageQuery(50),
-      response: AccountPage,
-    })
+    .get(
+      "",
+      api.endpoint(
+        {
+          name: "admin.accounts.list",
+          access: "operator",
+          summary: "List accounts, newest first",
+          query: pageQuery(50),
+          response: AccountPage,
+        },
+        ({ query }) => service.list(query.limit ?? 50, query.cursor),
+      ),
+    )
     .patch(
       "/:user_id",
-      ({ call, params, body }) =>
-        call.perform((tx) => service.update(tx, params.user_id, body, call.caller, call.requestId)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "admin.accounts.update",
           ...OPERATOR,
           summary: "Update the e-mail address, tier, balance or suspension of an account",
           description: "Omitted fields keep their value. The update applies from the next request.",
           errors: ["not_found", "conflict", "invalid_request"],
           example: { tier: "pro" },
+          params: AccountParams,
+          body: AccountUpdateBody,
+          response: Account,
         },
-        params: AccountParams,
-        body: AccountUpdateBody,
-        response: Account,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => service.update(tx, params.user_id, body, call.caller, call.requestId)),
+      ),
     )
     .get(
       "/:user_id/export",
-      async ({ call, params }) => {
-        const source = await call.perform((tx) => service.export(tx, params.user_id));
-        return reply(200, textStream(call, source), {
-          "content-type": EXPORT_TYPE,
-          "content-disposition": `attachment; filename="${params.user_id}.jsonl"`,
-        });
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "admin.accounts.export",
           ...OPERATOR,
           responseTypes: [EXPORT_TYPE],
@@ -220,15 +236,21 @@ function adminRoutes(api: Api, service: AccountService) {
           description:
             "JSON lines: a header (`type` `export`), one record per line with its `type`, and a line with the `type` `end` and the number of records. An export without it is incomplete. Changes during the export may be missing.",
           errors: ["not_found"],
+          params: AccountParams,
         },
-        params: AccountParams,
-      },
+        async ({ call, params }) => {
+          const source = await call.perform((tx) => service.export(tx, params.user_id));
+          return reply(200, textStream(call, source), {
+            "content-type": EXPORT_TYPE,
+            "content-disposition": `attachment; filename="${params.user_id}.jsonl"`,
+          });
+        },
+      ),
     )
     .delete(
       "/:user_id",
-      ({ call, params }) => call.perform((tx) => reply(202, service.delete(tx, params.user_id, call.caller))),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "admin.accounts.delete",
           ...OPERATOR,
           changesKeys: true,
@@ -236,16 +258,17 @@ function adminRoutes(api: Api, service: AccountService) {
           description:
             "Keys and sessions of the account, its public pages and everything that runs for it end before the response. A background job then removes its data, which a restart continues. The operator's account and the caller's own cannot be deleted (409).",
           errors: ["not_found", "conflict"],
+          params: AccountParams,
+          response: { 202: AccountDeleted },
         },
-        params: AccountParams,
-        response: { 202: AccountDeleted },
-      },
+        ({ call, params }) =>
+          call.perform((tx) => reply(202, service.delete(tx, params.user_id, call.caller))),
+      ),
     )
     .post(
       "/:user_id/reset-key",
-      ({ call, params }) => call.perform((tx) => service.resetKey(tx, params.user_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "keys.platform.reset",
           ...OPERATOR,
           grantsEverything: true,
@@ -255,51 +278,55 @@ function adminRoutes(api: Api, service: AccountService) {
           description:
             "For a leaked or lost key. Applies from the next request, also to keys in their grace period. Managed keys are not affected. The new key can be rotated immediately.",
           errors: ["not_found"],
+          params: AccountParams,
+          response: ResetPlatformKey,
         },
-        params: AccountParams,
-        response: ResetPlatformKey,
-      },
+        ({ call, params }) => call.perform((tx) => service.resetKey(tx, params.user_id)),
+      ),
     );
 }
 
 function clockRoute(api: Api, clock: ManualClock) {
-  return new Routes({ tags: ["Operator"] })
-    .use(api)
-    .get("/v1/admin/clock", ({ call }) => call.read(() => ({ now: clock.now() })), {
-      op: {
-        name: "admin.clock.read",
-        access: "operator",
-        summary: "Get the time of the test clock",
-        description: "Also while the clock is being advanced, for example in the receiver of a webhook.",
-      },
-      response: ClockAdvanced,
-    })
+  return new Elysia({ tags: ["Operator"] })
+    .get(
+      "/v1/admin/clock",
+      api.endpoint(
+        {
+          name: "admin.clock.read",
+          access: "operator",
+          summary: "Get the time of the test clock",
+          description: "Also while the clock is being advanced, for example in the receiver of a webhook.",
+          response: ClockAdvanced,
+        },
+        ({ call }) => call.read(() => ({ now: clock.now() })),
+      ),
+    )
     .post(
       "/v1/admin/clock",
       // Two units of work, since the due work that it waits for has units too. A repeat under an Idempotency-Key changes nothing.
-      ({ call, body }) =>
-        call.performAcross({
-          claim: (tx) => {
-            const { advance_ms } = body;
-            const target = { type: "clock", id: "test" };
-            const summary = `Test clock advanced by ${advance_ms} ms`;
-            tx.audit({ summary, target, before: null, after: { advance_ms } });
-            return null;
-          },
-          outside: () => clock.advance(body.advance_ms),
-          settle: (_tx, _claim, now) => ({ now }),
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "admin.clock.advance",
           audit: "yes",
           access: "operator",
           summary: "Advance the test clock",
           description: "Returns after all work that became due has run, in the order of its due times.",
           example: { advance_ms: 60_000 },
+          body: ClockBody,
+          response: ClockAdvanced,
         },
-        body: ClockBody,
-        response: ClockAdvanced,
-      },
+        ({ call, body }) =>
+          call.performAcross({
+            claim: (tx) => {
+              const { advance_ms } = body;
+              const target = { type: "clock", id: "test" };
+              const summary = `Test clock advanced by ${advance_ms} ms`;
+              tx.audit({ summary, target, before: null, after: { advance_ms } });
+              return null;
+            },
+            outside: () => clock.advance(body.advance_ms),
+            settle: (_tx, _claim, now) => ({ now }),
+          }),
+      ),
     );
 }

@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { textStream } from "../../kernel/http/responses/text-stream.ts";
@@ -30,68 +31,95 @@ export function auditRoutes(api: Api, audit: AuditService) {
 }
 
 function accountRoutes(api: Api, audit: AuditService) {
-  return new Routes({ prefix: "/v1/audit", tags: ["Audit"] })
-    .use(api)
-    .get("", ({ call, query }) => audit.list(call.caller, query), {
-      op: {
-        ...READ,
-        name: "audit.list",
-        summary: "List audit log entries, newest first",
-        description: `A key of one project lists the changes in that project. ${LIST_NOTE}`,
-      },
-      query: EntryQuery,
-      response: AuditPage,
-    })
-    .get("/export", ({ call, query }) => exported(call, audit, call.caller, query), {
-      op: {
-        ...READ,
-        ...EXPORT,
-        name: "audit.export",
-        summary: "Download the audit log, oldest first",
-        description: EXPORT_NOTE,
-      },
-      query: ExportQuery,
-    })
-    .get("/:sequence", ({ call, params }) => audit.get(call.caller, params.sequence), {
-      op: { ...READ, name: "audit.read", summary: "Get an audit log entry", errors: ["not_found"] },
-      params: EntryParams,
-      response: AuditEntry,
-    });
+  return new Elysia({ prefix: "/v1/audit", tags: ["Audit"] })
+    .get(
+      "",
+      api.endpoint(
+        {
+          ...READ,
+          name: "audit.list",
+          summary: "List audit log entries, newest first",
+          description: `A key of one project lists the changes in that project. ${LIST_NOTE}`,
+          query: EntryQuery,
+          response: AuditPage,
+        },
+        ({ call, query }) => audit.list(call.caller, query),
+      ),
+    )
+    .get(
+      "/export",
+      api.endpoint(
+        {
+          ...READ,
+          ...EXPORT,
+          name: "audit.export",
+          summary: "Download the audit log, oldest first",
+          description: EXPORT_NOTE,
+          query: ExportQuery,
+        },
+        ({ call, query }) => exported(call, audit, call.caller, query),
+      ),
+    )
+    .get(
+      "/:sequence",
+      api.endpoint(
+        {
+          ...READ,
+          name: "audit.read",
+          summary: "Get an audit log entry",
+          errors: ["not_found"],
+          params: EntryParams,
+          response: AuditEntry,
+        },
+        ({ call, params }) => audit.get(call.caller, params.sequence),
+      ),
+    );
 }
 
 function adminRoutes(api: Api, audit: AuditService) {
-  return new Routes({ prefix: "/v1/admin/audit", tags: ["Operator"] })
-    .use(api)
-    .get("", ({ query }) => audit.list("operator", query), {
-      op: {
-        ...ADMIN,
-        name: "admin.audit.list",
-        summary: "List audit log entries of all accounts, newest first",
-        description: `Includes entries of the server itself. ${LIST_NOTE}`,
-      },
-      query: AdminEntryQuery,
-      response: AuditPage,
-    })
-    .get("/export", ({ call, query }) => exported(call, audit, "operator", query), {
-      op: {
-        ...ADMIN,
-        ...EXPORT,
-        name: "admin.audit.export",
-        summary: "Download the audit log of all accounts, oldest first",
-        description: EXPORT_NOTE,
-      },
-      query: AdminExportQuery,
-    })
-    .get("/:sequence", ({ params }) => audit.get("operator", params.sequence), {
-      op: {
-        ...ADMIN,
-        name: "admin.audit.read",
-        summary: "Get an audit log entry of any account",
-        errors: ["not_found"],
-      },
-      params: EntryParams,
-      response: AuditEntry,
-    });
+  return new Elysia({ prefix: "/v1/admin/audit", tags: ["Operator"] })
+    .get(
+      "",
+      api.endpoint(
+        {
+          ...ADMIN,
+          name: "admin.audit.list",
+          summary: "List audit log entries of all accounts, newest first",
+          description: `Includes entries of the server itself. ${LIST_NOTE}`,
+          query: AdminEntryQuery,
+          response: AuditPage,
+        },
+        ({ query }) => audit.list("operator", query),
+      ),
+    )
+    .get(
+      "/export",
+      api.endpoint(
+        {
+          ...ADMIN,
+          ...EXPORT,
+          name: "admin.audit.export",
+          summary: "Download the audit log of all accounts, oldest first",
+          description: EXPORT_NOTE,
+          query: AdminExportQuery,
+        },
+        ({ call, query }) => exported(call, audit, "operator", query),
+      ),
+    )
+    .get(
+      "/:sequence",
+      api.endpoint(
+        {
+          ...ADMIN,
+          name: "admin.audit.read",
+          summary: "Get an audit log entry of any account",
+          errors: ["not_found"],
+          params: EntryParams,
+          response: AuditEntry,
+        },
+        ({ params }) => audit.get("operator", params.sequence),
+      ),
+    );
 }
 
 const TYPES = { jsonl: "application/x-ndjson", csv: "text/csv; charset=utf-8" } as const;

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
@@ -70,14 +71,11 @@ const BUCKET_FILE: FileFacts = {
 };
 
 function bucketRoutes(api: Api, buckets: Buckets) {
-  return new Routes({ tags: ["Catch"] })
-    .use(api)
+  return new Elysia({ tags: ["Catch"] })
     .post(
       "/v1/catch/buckets",
-      ({ call, body }) =>
-        call.perform((tx) => reply(201, buckets.view(buckets.create(tx, call.caller, body), call))),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.buckets.create",
           file: BUCKET_FILE,
           audit: "yes",
@@ -92,49 +90,53 @@ function bucketRoutes(api: Api, buckets: Buckets) {
             signing_secret: "whsec_0123456789",
           },
           bodyLimits: largeBody(),
+          body: BucketCreateBody,
+          response: { 201: Bucket },
         },
-        body: BucketCreateBody,
-        response: { 201: Bucket },
-      },
+        ({ call, body }) =>
+          call.perform((tx) => reply(201, buckets.view(buckets.create(tx, call.caller, body), call))),
+      ),
     )
     .get(
       "/v1/catch/buckets",
-      ({ call, query }) => ({
-        buckets: buckets
-          .listOfProject(call.caller.project.ref, query.name)
-          .map((bucket) => buckets.view(bucket, call)),
-      }),
-      {
-        op: { name: "catch.buckets.list", access: "catch:read", summary: "List buckets, newest first" },
-        query: BucketQuery,
-        response: BucketList,
-      },
+      api.endpoint(
+        {
+          name: "catch.buckets.list",
+          access: "catch:read",
+          summary: "List buckets, newest first",
+          query: BucketQuery,
+          response: BucketList,
+        },
+        ({ call, query }) => ({
+          buckets: buckets
+            .listOfProject(call.caller.project.ref, query.name)
+            .map((bucket) => buckets.view(bucket, call)),
+        }),
+      ),
     )
     .get(
       "/v1/catch/buckets/:bucket_id",
-      ({ call, params }) => buckets.view(buckets.ofProject(call.caller.project.ref, params.bucket_id), call),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.buckets.get",
           access: "catch:read",
           summary: "Get a bucket",
           errors: ["catch.bucket_not_found"],
+          params: BucketParams,
+          response: Bucket,
         },
-        params: BucketParams,
-        response: Bucket,
-      },
+        ({ call, params }) =>
+          buckets.view(buckets.ofProject(call.caller.project.ref, params.bucket_id), call),
+      ),
     );
 }
 
 function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
-  return new Routes({ tags: ["Catch"] })
-    .use(api)
+  return new Elysia({ tags: ["Catch"] })
     .patch(
       "/v1/catch/buckets/:bucket_id",
-      ({ call, params, body }) =>
-        call.perform((tx) => buckets.view(buckets.change(tx, call, params.bucket_id, body), call)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.buckets.update",
           audit: "yes",
           access: "catch:write",
@@ -144,32 +146,34 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
           errors: ["catch.bucket_not_found", "bucket_name_taken", "conflict"],
           example: { state: "live" },
           bodyLimits: largeBody(),
+          params: BucketParams,
+          body: BucketUpdateBody,
+          response: Bucket,
         },
-        params: BucketParams,
-        body: BucketUpdateBody,
-        response: Bucket,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => buckets.view(buckets.change(tx, call, params.bucket_id, body), call)),
+      ),
     )
     .delete(
       "/v1/catch/buckets/:bucket_id",
-      ({ call, params }) =>
-        call.perform((tx) => {
-          const bucket = buckets.ofProject(call.caller.project.ref, params.bucket_id);
-          tx.audit({ ...aboutBucket(bucket, "deleted"), before: termsOf(bucket), after: null });
-          removal.deleteBucket(tx, bucket);
-          return reply(204, {});
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.buckets.delete",
           audit: "yes",
           access: "catch:write",
           summary: "Delete a bucket and all its events",
           errors: ["catch.bucket_not_found"],
+          params: BucketParams,
+          response: { 204: Type.Object({}) },
         },
-        params: BucketParams,
-        response: { 204: Type.Object({}) },
-      },
+        ({ call, params }) =>
+          call.perform((tx) => {
+            const bucket = buckets.ofProject(call.caller.project.ref, params.bucket_id);
+            tx.audit({ ...aboutBucket(bucket, "deleted"), before: termsOf(bucket), after: null });
+            removal.deleteBucket(tx, bucket);
+            return reply(204, {});
+          }),
+      ),
     );
 }
 
@@ -211,79 +215,85 @@ const SETTINGS_RESPONSES = {
 } as const;
 
 function ingestRoutes(api: Api, ingestion: Ingestion) {
-  return new Routes({ tags: ["Catch"] })
-    .use(api)
-    .post("/v1/catch/:bucket_id", ({ call, params }) => ingestion.receive(params.bucket_id, call), {
-      open: {
-        name: "catch.ingest",
-        cost: 1,
-        otherMethodsAt: "/v1/in/{bucket_id}",
-        summary: "Send a webhook to a bucket",
-        description: `Public path for a provider. ${STATUSES} An \`accepted\` event is stored. The bucket's account is charged.`,
-        anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
-        additionalResponses: SETTINGS_RESPONSES,
-        bodyLimits: largeBody(),
-      },
-      params: PublicBucketParams,
-      response: Ingested,
-    })
-    .post("/v1/in/:bucket_id", ({ call, params }) => ingestion.receive(params.bucket_id, call), {
-      open: {
-        name: "catch.in",
-        cost: 1,
-        everyMethod: true,
-        summary: "Send a request of any method to a bucket, or to a path below it",
-        description:
-          `Public path for providers that send a GET challenge, or that append a path. ${STATUSES} ` +
-          "Methods that the bucket does not list are `ignored`.",
-        anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
-        additionalResponses: SETTINGS_RESPONSES,
-        bodyLimits: largeBody(),
-        errors: ["forbidden"],
-      },
-      params: PublicBucketParams,
-      response: Ingested,
-    });
+  return new Elysia({ tags: ["Catch"] })
+    .post(
+      "/v1/catch/:bucket_id",
+      api.open(
+        {
+          name: "catch.ingest",
+          cost: 1,
+          otherMethodsAt: "/v1/in/{bucket_id}",
+          summary: "Send a webhook to a bucket",
+          description: `Public path for a provider. ${STATUSES} An \`accepted\` event is stored. The bucket's account is charged.`,
+          anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
+          additionalResponses: SETTINGS_RESPONSES,
+          bodyLimits: largeBody(),
+          params: PublicBucketParams,
+          response: Ingested,
+        },
+        ({ call, params }) => ingestion.receive(params.bucket_id, call),
+      ),
+    )
+    .post(
+      "/v1/in/:bucket_id",
+      api.open(
+        {
+          name: "catch.in",
+          cost: 1,
+          everyMethod: true,
+          summary: "Send a request of any method to a bucket, or to a path below it",
+          description:
+            `Public path for providers that send a GET challenge, or that append a path. ${STATUSES} ` +
+            "Methods that the bucket does not list are `ignored`.",
+          anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
+          additionalResponses: SETTINGS_RESPONSES,
+          bodyLimits: largeBody(),
+          errors: ["forbidden"],
+          params: PublicBucketParams,
+          response: Ingested,
+        },
+        ({ call, params }) => ingestion.receive(params.bucket_id, call),
+      ),
+    );
 }
 
 function eventReadRoutes(api: Api, events: EventService) {
-  return new Routes({ tags: ["Catch"] })
-    .use(api)
+  return new Elysia({ tags: ["Catch"] })
     .get(
       "/v1/catch/:bucket_id/events",
-      ({ call, params: { bucket_id }, query }) =>
-        query.q === undefined && query.event_type === undefined && query.verification === undefined
-          ? call.read(() => events.list(call.caller.project.ref, bucket_id, query))
-          : searched(call, events, bucket_id, query),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.events.list",
           access: "catch:read",
           cost: 1,
           summary: "List a bucket's events, newest first",
           description: `With \`q\`, \`event_type\` or \`verification\` a page ends after ${SEARCHED_EVENTS_MAX} events or ${SEARCH_MS_MAX} ms, even if it is not full, and has \`partial\`. Continue with its \`cursor\`.`,
           errors: ["catch.bucket_not_found", "catch.provider_unsupported"],
+          params: BucketParams,
+          query: EventQuery,
+          response: EventPage,
         },
-        params: BucketParams,
-        query: EventQuery,
-        response: EventPage,
-      },
+        ({ call, params: { bucket_id }, query }) =>
+          query.q === undefined && query.event_type === undefined && query.verification === undefined
+            ? call.read(() => events.list(call.caller.project.ref, bucket_id, query))
+            : searched(call, events, bucket_id, query),
+      ),
     )
     .get(
       "/v1/catch/:bucket_id/events/:event_id",
-      ({ call, params }) =>
-        call.read(() => events.get(call.caller.project.ref, params.bucket_id, params.event_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.events.get",
           access: "catch:read",
           cost: 1,
           summary: "Get an event with its payload and headers",
           errors: ["catch.bucket_not_found", "catch.event_not_found"],
+          params: EventParams,
+          response: CaughtEvent,
         },
-        params: EventParams,
-        response: CaughtEvent,
-      },
+        ({ call, params }) =>
+          call.read(() => events.get(call.caller.project.ref, params.bucket_id, params.event_id)),
+      ),
     );
 }
 
@@ -307,29 +317,27 @@ const RAW = {
 const NDJSON = "application/x-ndjson";
 
 function exportRoutes(api: Api, events: EventService) {
-  return new Routes({ tags: ["Catch"] })
-    .use(api)
+  return new Elysia({ tags: ["Catch"] })
     .get(
       "/v1/catch/:bucket_id/events/:event_id/raw",
-      ({ call, params: { bucket_id, event_id } }) =>
-        call.read(() => reply(200, events.raw(call.caller.project.ref, bucket_id, event_id), RAW)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.events.raw",
           access: "catch:read",
           cost: 1,
           summary: "Get the exact bytes of an event's body",
           responseTypes: ["application/octet-stream"],
           errors: ["catch.bucket_not_found", "catch.event_not_found"],
+          params: EventParams,
         },
-        params: EventParams,
-      },
+        ({ call, params: { bucket_id, event_id } }) =>
+          call.read(() => reply(200, events.raw(call.caller.project.ref, bucket_id, event_id), RAW)),
+      ),
     )
     .get(
       "/v1/catch/:bucket_id/events/export",
-      ({ call, params: { bucket_id }, query }) => exported(call, events, bucket_id, query),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.events.export",
           access: "catch:read",
           cost: 1,
@@ -339,10 +347,11 @@ function exportRoutes(api: Api, events: EventService) {
             "A page has at most 8 MiB and 10,000 events. `X-Next-Cursor` is the cursor of the next page; the last page has none.",
           responseTypes: [NDJSON],
           errors: ["catch.bucket_not_found"],
+          params: BucketParams,
+          query: EventExportQuery,
         },
-        params: BucketParams,
-        query: EventExportQuery,
-      },
+        ({ call, params: { bucket_id }, query }) => exported(call, events, bucket_id, query),
+      ),
     );
 }
 
@@ -355,16 +364,11 @@ async function exported(call: Call, events: EventService, bucketId: string, quer
 }
 
 function eventChangeRoutes(api: Api, events: EventService) {
-  return new Routes({ tags: ["Catch"] })
-    .use(api)
+  return new Elysia({ tags: ["Catch"] })
     .post(
       "/v1/catch/:bucket_id/events/:event_id/replay",
-      ({ call, params: { bucket_id, event_id } }) => {
-        assertNoLoop(call.request.headers);
-        return call.performAcross(events.replay(call.caller.project.ref, bucket_id, event_id));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.events.replay",
           audit: "yes",
           access: "catch:write",
@@ -381,26 +385,30 @@ function eventChangeRoutes(api: Api, events: EventService) {
             "catch.replay_failed",
             "catch.loop_detected",
           ],
+          params: EventParams,
+          response: { 200: EventReplayed, 202: EventReplayQueued },
         },
-        params: EventParams,
-        response: { 200: EventReplayed, 202: EventReplayQueued },
-      },
+        ({ call, params: { bucket_id, event_id } }) => {
+          assertNoLoop(call.request.headers);
+          return call.performAcross(events.replay(call.caller.project.ref, bucket_id, event_id));
+        },
+      ),
     )
     .delete(
       "/v1/catch/:bucket_id/events",
-      ({ call, params, query }) =>
-        call.performAcross(events.deleteBefore(call.caller.project.ref, params.bucket_id, query.before)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "catch.events.delete",
           audit: "yes",
           access: "catch:write",
           summary: "Delete the events received before a time",
           errors: ["catch.bucket_not_found"],
+          params: BucketParams,
+          query: EventsDeleteQuery,
+          response: EventsDeleted,
         },
-        params: BucketParams,
-        query: EventsDeleteQuery,
-        response: EventsDeleted,
-      },
+        ({ call, params, query }) =>
+          call.performAcross(events.deleteBefore(call.caller.project.ref, params.bucket_id, query.before)),
+      ),
     );
 }

@@ -1,14 +1,15 @@
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
 import { EVENT_STREAM_HEADERS } from "../../kernel/http/responses/event-stream.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import type { ChangeStreams } from "./streams.ts";
 
 /** Declares the stream of changes. */
 export function changeRoutes(api: Api, streams: ChangeStreams) {
-  return new Routes({ tags: ["Changes"] })
-    .use(api)
-    .get("/v1/changes", ({ call }) => reply(200, streams.begin(call), EVENT_STREAM_HEADERS), {
-      op: {
+  return new Elysia({ tags: ["Changes"] }).get(
+    "/v1/changes",
+    api.endpoint(
+      {
         name: "changes.stream",
         access: "any",
         summary: "Stream changes",
@@ -17,5 +18,7 @@ export function changeRoutes(api: Api, streams: ChangeStreams) {
         responseTypes: ["text/event-stream"],
         errors: ["service_unavailable"],
       },
-    });
+      ({ call }) => reply(200, streams.begin(call), EVENT_STREAM_HEADERS),
+    ),
+  );
 }

@@ -1,5 +1,6 @@
+import { Elysia } from "elysia";
 import { invalidField } from "../../kernel/errors.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { exactMember } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
@@ -29,23 +30,10 @@ function callRoute<KeyRequest>(
   service: CheckService<KeyRequest>,
   response: ReturnType<typeof checkResult>,
 ) {
-  return new Routes({ tags: ["Check"] }).use(api).post(
+  return new Elysia({ tags: ["Check"] }).post(
     "/v1/check",
-    ({ call, body }) => {
-      const context = exactMember("context", body, call.bodyText);
-      const request = {
-        key: ports.keys.requestOf(body),
-        charge: chargeOf(body),
-        flags: body.flags ?? [],
-        context: context ?? {},
-      };
-      return runCheck(call, service, request, (result) =>
-        // A stored denial would be returned for a day after its cause is gone.
-        result.allowed ? result : unstored(result),
-      );
-    },
-    {
-      op: {
+    api.endpoint(
+      {
         ...CHECK,
         name: "check",
         bodyLimits: ports.flags.contextBody,
@@ -59,10 +47,23 @@ function callRoute<KeyRequest>(
           deduct: { amount: 5 },
           flags: ["new-checkout"],
         },
+        body: checkBody(ports),
+        response,
       },
-      body: checkBody(ports),
-      response,
-    },
+      ({ call, body }) => {
+        const context = exactMember("context", body, call.bodyText);
+        const request = {
+          key: ports.keys.requestOf(body),
+          charge: chargeOf(body),
+          flags: body.flags ?? [],
+          context: context ?? {},
+        };
+        return runCheck(call, service, request, (result) =>
+          // A stored denial would be returned for a day after its cause is gone.
+          result.allowed ? result : unstored(result),
+        );
+      },
+    ),
   );
 }
 
@@ -90,16 +91,10 @@ function proxyRoute<KeyRequest>(
   service: CheckService<KeyRequest>,
   response: ReturnType<typeof checkResult>,
 ) {
-  return new Routes({ tags: ["Check"] }).use(api).get(
+  return new Elysia({ tags: ["Check"] }).get(
     "/v1/check/http",
-    async ({ call, query }) => {
-      const request = checkRequestOf(ports, call, query);
-      const result = await runCheck(call, service, request, (value) => value);
-      if (!result.allowed) throw clientRejection(result, query.deny, call.requestId);
-      return reply(200, result, headersOf(result));
-    },
-    {
-      op: {
+    api.endpoint(
+      {
         ...CHECK,
         name: "check.http",
         forProxies: true,
@@ -107,9 +102,15 @@ function proxyRoute<KeyRequest>(
         description:
           "The proxy sends its own key in `X-Ninefold-Key` and the client's key unchanged. The response is 200, or the rejection for the client. An error that the client did not cause is logged and returned as 503, which denies the request. All responses except 503 have the headers `X-Check-Code`, `X-Check-Status`, `X-Key-Id`, `X-Key-Owner`, `X-Key-Environment`, `X-Key-Scopes`, `X-Meter-Available` and `X-Flags`; an empty value is `-`. An `Idempotency-Key` has no effect, because the client can choose it.",
         errors: DENIALS,
+        query: proxyQuery(ports),
+        response,
       },
-      query: proxyQuery(ports),
-      response,
-    },
+      async ({ call, query }) => {
+        const request = checkRequestOf(ports, call, query);
+        const result = await runCheck(call, service, request, (value) => value);
+        if (!result.allowed) throw clientRejection(result, query.deny, call.requestId);
+        return reply(200, result, headersOf(result));
+      },
+    ),
   );
 }

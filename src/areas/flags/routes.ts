@@ -1,5 +1,6 @@
+import { Elysia } from "elysia";
 import type { Charger } from "../../kernel/http/access/caller.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
@@ -66,22 +67,11 @@ export function flagRoutes(api: Api, flags: FlagService, charger: Charger) {
 }
 
 function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
-  return new Routes({ tags: ["Flags"] })
-    .use(api)
+  return new Elysia({ tags: ["Flags"] })
     .post(
       "/v1/gate",
-      ({ call, body }) => {
-        assertKeyAllowed(body.flag_key);
-        assertBoolean(body.enabled);
-        assertDefinitionHeld(call.bodyText);
-        const { account, project } = call.caller;
-        return call.perform((tx) => {
-          const charge = (credits: number) => charger.charge(tx, account, SAVE, credits);
-          return reply(201, flags.save(tx, project.ref, body, charge));
-        });
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: SAVE,
           audit: "yes",
           access: "gate:write",
@@ -92,82 +82,99 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
           example: EXAMPLE,
           file: FLAG_FILE,
           bodyLimits: largeBody(),
+          body: FlagBody,
+          response: { 201: FlagSaved },
         },
-        body: FlagBody,
-        response: { 201: FlagSaved },
-      },
+        ({ call, body }) => {
+          assertKeyAllowed(body.flag_key);
+          assertBoolean(body.enabled);
+          assertDefinitionHeld(call.bodyText);
+          const { account, project } = call.caller;
+          return call.perform((tx) => {
+            const charge = (credits: number) => charger.charge(tx, account, SAVE, credits);
+            return reply(201, flags.save(tx, project.ref, body, charge));
+          });
+        },
+      ),
     )
     .delete(
       "/v1/gate/:flagKey",
-      ({ call, params }) => call.perform((tx) => flags.delete(tx, call.caller.project.ref, params.flagKey)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "gate.delete",
           audit: "yes",
           access: "gate:write",
           summary: "Delete a flag",
           errors: ["flag_not_found"],
+          params: FlagParams,
+          response: FlagDeleted,
         },
-        params: FlagParams,
-        response: FlagDeleted,
-      },
+        ({ call, params }) => call.perform((tx) => flags.delete(tx, call.caller.project.ref, params.flagKey)),
+      ),
     );
 }
 
 function readRoutes(api: Api, flags: FlagService) {
-  return new Routes({ tags: ["Flags"] })
-    .use(api)
-    .get("/v1/gate", ({ call }) => listReply(call, "flags", flags.keys(call.caller.project.ref)), {
-      op: { name: "gate.list", access: "gate:read", summary: "List the keys of all flags, newest first" },
-      response: { 200: FlagKeys },
-    })
+  return new Elysia({ tags: ["Flags"] })
+    .get(
+      "/v1/gate",
+      api.endpoint(
+        {
+          name: "gate.list",
+          access: "gate:read",
+          summary: "List the keys of all flags, newest first",
+          response: { 200: FlagKeys },
+        },
+        ({ call }) => listReply(call, "flags", flags.keys(call.caller.project.ref)),
+      ),
+    )
     .get(
       "/v1/gate/config",
-      async ({ call, query }) => {
-        await call.read(() => PAID);
-        return listReply(call, "flags", flags.config(call.caller.project.ref, query, call.receivedAt));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "gate.config",
           access: "gate:read",
           cost: 1,
           summary: "List all flags, newest first",
           description: "Archived flags are omitted by default.",
+          query: FlagConfigQuery,
+          response: { 200: FlagConfig },
         },
-        query: FlagConfigQuery,
-        response: { 200: FlagConfig },
-      },
+        async ({ call, query }) => {
+          await call.read(() => PAID);
+          return listReply(call, "flags", flags.config(call.caller.project.ref, query, call.receivedAt));
+        },
+      ),
     )
     .get(
       "/v1/gate/:flagKey",
-      ({ call, params }) =>
-        call.read((tx) => flags.evaluate(call.caller.project.ref, params.flagKey, tx.now)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "gate.evaluate",
           access: "gate:read",
           cost: 1,
           summary: "Get a flag's switch",
           description: "Served from memory. Use OFREP to evaluate the flag's rules.",
           errors: ["gate.feature_not_found", "gate.evaluation_failed"],
+          params: FlagParams,
+          response: FlagEvaluation,
         },
-        params: FlagParams,
-        response: FlagEvaluation,
-      },
+        ({ call, params }) =>
+          call.read((tx) => flags.evaluate(call.caller.project.ref, params.flagKey, tx.now)),
+      ),
     )
     .get(
       "/v1/gate/:flagKey/definition",
-      ({ call, params }) => flags.definition(call.caller.project.ref, params.flagKey, call.receivedAt),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "gate.definition",
           access: "gate:read",
           summary: "Get a flag's definition",
           errors: ["gate.feature_not_found"],
+          params: FlagParams,
+          response: FlagDefinition,
         },
-        params: FlagParams,
-        response: FlagDefinition,
-      },
+        ({ call, params }) => flags.definition(call.caller.project.ref, params.flagKey, call.receivedAt),
+      ),
     );
 }

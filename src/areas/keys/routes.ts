@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { FileFacts } from "../../kernel/resources/managed.ts";
@@ -62,94 +63,106 @@ function createRoutes(api: Api, keys: KeyService) {
     const terms = keys.parseCreation(body, call.receivedAt);
     return call.perform((tx) => reply(201, keys.create(tx, call.caller, terms, projectId)));
   };
-  return new Routes({ tags: ["Keys"] })
-    .use(api)
-    .post("/v1/keys", ({ call, body }) => create(call, body), {
-      op: {
-        ...CREATE,
-        name: "keys.create",
-        audit: "yes",
-        summary: "Create a managed key",
-        description: `${CREATE_DESCRIPTION} A key of one project creates keys of that project.`,
-        errors: ["key_limit_exceeded"],
-      },
-      body: KeyCreateBody,
-      response: { 201: KeyCreated },
-    })
-    .post("/v1/projects/:id/keys", ({ call, params, body }) => create(call, body, params.id), {
-      op: {
-        ...CREATE,
-        name: "projects.keys.create",
-        audit: "yes",
-        summary: "Create a managed key for one project",
-        // What is in the past is left to the server.
-        file: { ...KEY_FILE, check: (body: KeyCreateBody) => void keys.parseCreation(body, 0) },
-        description: `${CREATE_DESCRIPTION} It works in this project only. For a project other than your key's own, the scope \`*\` is required.`,
-        errors: ["not_found", "key_limit_exceeded"],
-      },
-      params: KeyProjectParams,
-      body: KeyCreateBody,
-      response: { 201: KeyCreated },
-    });
+  return new Elysia({ tags: ["Keys"] })
+    .post(
+      "/v1/keys",
+      api.endpoint(
+        {
+          ...CREATE,
+          name: "keys.create",
+          audit: "yes",
+          summary: "Create a managed key",
+          description: `${CREATE_DESCRIPTION} A key of one project creates keys of that project.`,
+          errors: ["key_limit_exceeded"],
+          body: KeyCreateBody,
+          response: { 201: KeyCreated },
+        },
+        ({ call, body }) => create(call, body),
+      ),
+    )
+    .post(
+      "/v1/projects/:id/keys",
+      api.endpoint(
+        {
+          ...CREATE,
+          name: "projects.keys.create",
+          audit: "yes",
+          summary: "Create a managed key for one project",
+          // What is in the past is left to the server.
+          file: { ...KEY_FILE, check: (body: KeyCreateBody) => void keys.parseCreation(body, 0) },
+          description: `${CREATE_DESCRIPTION} It works in this project only. For a project other than your key's own, the scope \`*\` is required.`,
+          errors: ["not_found", "key_limit_exceeded"],
+          params: KeyProjectParams,
+          body: KeyCreateBody,
+          response: { 201: KeyCreated },
+        },
+        ({ call, params, body }) => create(call, body, params.id),
+      ),
+    );
 }
 
 function readRoutes(api: Api, keys: KeyService) {
-  return new Routes({ tags: ["Keys"] })
-    .use(api)
+  return new Elysia({ tags: ["Keys"] })
     .get(
       "/v1/keys",
-      ({ call, query: { limit = KEYS_LIMIT, cursor, ...filter } }) => {
-        const message = "must be the next_cursor of the previous page, a date-time";
-        const before =
-          cursor === undefined ? Number.MAX_SAFE_INTEGER : timestampOf("cursor", cursor, message);
-        return call.read((tx) => keys.list(call.caller, tx.now, limit, before, filter));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           ...READ,
           name: "keys.list",
           summary: "List managed keys, newest first",
           description:
             "A key of one project lists the keys of that project. With `environment`, and if keys are large, a page can have fewer keys than `limit`, or none, although `has_more` is true.",
           openCursor: true,
+          query: KeysQuery,
+          response: KeyPage,
         },
-        query: KeysQuery,
-        response: KeyPage,
-      },
+        ({ call, query: { limit = KEYS_LIMIT, cursor, ...filter } }) => {
+          const message = "must be the next_cursor of the previous page, a date-time";
+          const before =
+            cursor === undefined ? Number.MAX_SAFE_INTEGER : timestampOf("cursor", cursor, message);
+          return call.read((tx) => keys.list(call.caller, tx.now, limit, before, filter));
+        },
+      ),
     )
-    .get("/v1/keys/:id", ({ call, params }) => call.read((tx) => keys.get(call.caller, params.id, tx.now)), {
-      op: { ...READ, name: "keys.get", summary: "Get a managed key", errors: ["not_found"] },
-      params: KeyParams,
-      response: Key,
-    })
+    .get(
+      "/v1/keys/:id",
+      api.endpoint(
+        {
+          ...READ,
+          name: "keys.get",
+          summary: "Get a managed key",
+          errors: ["not_found"],
+          params: KeyParams,
+          response: Key,
+        },
+        ({ call, params }) => call.read((tx) => keys.get(call.caller, params.id, tx.now)),
+      ),
+    )
     .get(
       "/v1/keys/:id/usage",
-      ({ call, params, query }) => call.read((tx) => keys.usage(call.caller, params.id, tx.now, query)),
-      {
-        op: {
+      api.endpoint(
+        {
           ...READ,
           name: "keys.usage",
           summary: "Get the usage of a managed key",
           description:
             "Counts verifications by outcome, and for a key with the prefix `sm` its requests. Usage is stored for 90 days. After a crash, the last few seconds can be missing.",
           errors: ["not_found"],
+          params: KeyParams,
+          query: KeyUsageQuery,
+          response: KeyUsage,
         },
-        params: KeyParams,
-        query: KeyUsageQuery,
-        response: KeyUsage,
-      },
+        ({ call, params, query }) => call.read((tx) => keys.usage(call.caller, params.id, tx.now, query)),
+      ),
     );
 }
 
 function updateRoutes(api: Api, keys: KeyService) {
-  return new Routes({ tags: ["Keys"] })
-    .use(api)
+  return new Elysia({ tags: ["Keys"] })
     .post(
       "/v1/keys/:id/rotate",
-      ({ call, params, body: { grace_hours = GRACE_HOURS_DEFAULT } }) =>
-        call.perform((tx) => keys.rotate(tx, call.caller, params.id, grace_hours)),
-      {
-        op: {
+      api.endpoint(
+        {
           ...CHANGE,
           name: "keys.rotate",
           audit: "yes",
@@ -159,17 +172,18 @@ function updateRoutes(api: Api, keys: KeyService) {
             "Creates a copy of the key with a new id and secret. The old key works until the grace period has passed, or until its own `expires_at` if that is earlier. Your key must have the scopes of the key and must not expire before it. For a key of a project other than your key's own, the scope `*` is required.",
           errors: ["not_found", "conflict", "key_limit_exceeded"],
           example: { grace_hours: 48 },
+          params: KeyParams,
+          body: KeyRotateBody,
+          response: KeyRotated,
         },
-        params: KeyParams,
-        body: KeyRotateBody,
-        response: KeyRotated,
-      },
+        ({ call, params, body: { grace_hours = GRACE_HOURS_DEFAULT } }) =>
+          call.perform((tx) => keys.rotate(tx, call.caller, params.id, grace_hours)),
+      ),
     )
     .patch(
       "/v1/keys/:id",
-      ({ call, params, body }) => call.perform((tx) => keys.update(tx, call.caller, params.id, body)),
-      {
-        op: {
+      api.endpoint(
+        {
           ...CHANGE,
           name: "keys.patch",
           audit: "yes",
@@ -178,22 +192,21 @@ function updateRoutes(api: Api, keys: KeyService) {
             "Omitted fields keep their value; null clears a field. The update applies from the next request. The secret does not change. Your key must have the scopes of the key before and after the update, and must not expire before it.",
           errors: ["not_found", "conflict"],
           example: { name: "Warehouse 2", enabled: true },
+          params: KeyParams,
+          body: KeyPatchBody,
+          response: Key,
         },
-        params: KeyParams,
-        body: KeyPatchBody,
-        response: Key,
-      },
+        ({ call, params, body }) => call.perform((tx) => keys.update(tx, call.caller, params.id, body)),
+      ),
     );
 }
 
 function revokeRoutes(api: Api, keys: KeyService) {
-  return new Routes({ tags: ["Keys"] })
-    .use(api)
+  return new Elysia({ tags: ["Keys"] })
     .delete(
       "/v1/keys/:id",
-      ({ call, params }) => call.perform((tx) => keys.revoke(tx, call.caller, params.id)),
-      {
-        op: {
+      api.endpoint(
+        {
           ...CHANGE,
           name: "keys.revoke",
           audit: "yes",
@@ -201,52 +214,53 @@ function revokeRoutes(api: Api, keys: KeyService) {
           description:
             "Applies from the next request. The record is stored for 30 days. Your key must have the scopes of the revoked key.",
           errors: ["not_found"],
+          params: KeyParams,
+          response: KeyRevoked,
         },
-        params: KeyParams,
-        response: KeyRevoked,
-      },
+        ({ call, params }) => call.perform((tx) => keys.revoke(tx, call.caller, params.id)),
+      ),
     )
     .post(
       "/v1/keys/revoke",
-      ({ call, body }) => call.performAcross(keys.revokeByOwner(call.caller, body.owner_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           ...CHANGE,
           name: "keys.revoke_owned",
           audit: "yes",
           summary: "Revoke all keys of an owner",
           description: `Revokes the keys of the owner that your key can see, at most ${REVOKED_PER_REQUEST_MAX}. If \`more\` is true, send the request again. If your key lacks a scope of one of them, none is revoked.`,
           example: { owner_id: "acme" },
+          body: KeysRevokeBody,
+          response: KeysRevoked,
         },
-        body: KeysRevokeBody,
-        response: KeysRevoked,
-      },
+        ({ call, body }) => call.performAcross(keys.revokeByOwner(call.caller, body.owner_id)),
+      ),
     );
 }
 
 function verifyRoutes(api: Api, admission: Admission) {
-  return new Routes({ tags: ["Keys"] }).use(api).post(
+  return new Elysia({ tags: ["Keys"] }).post(
     "/v1/keys/verify",
-    ({ call, body }) => {
-      const request = admissionRequestOf(body);
-      const evaluate = (tx: Tx) => {
-        const verdict = admission.verify(tx, call.caller, request);
-        // If it were stored, a rejection would be repeated for a day after its cause is gone.
-        return verdict.valid ? verdict : unstored(verdict);
-      };
-      return admission.consumesUses(call.caller, request) ? call.perform(evaluate) : call.read(evaluate);
-    },
-    {
-      op: {
+    api.endpoint(
+      {
         ...READ,
         name: "keys.verify",
         summary: "Verify the secret of a managed key",
         description:
           "Returns 200 for every valid request, whether the key is valid or not. A secret that is not a key of your account is `invalid_key`; a key of one project knows only the keys of that project. Tokens and uses are taken only if every check passes. A rejection is not stored under an `Idempotency-Key`.",
         example: { secret: "acme_live_zyxw", meta: { ip: "203.0.113.7", user_agent: "curl/8.5" } },
+        body: KeyVerifyBody,
+        response: KeyVerdict,
       },
-      body: KeyVerifyBody,
-      response: KeyVerdict,
-    },
+      ({ call, body }) => {
+        const request = admissionRequestOf(body);
+        const evaluate = (tx: Tx) => {
+          const verdict = admission.verify(tx, call.caller, request);
+          // If it were stored, a rejection would be repeated for a day after its cause is gone.
+          return verdict.valid ? verdict : unstored(verdict);
+        };
+        return admission.consumesUses(call.caller, request) ? call.perform(evaluate) : call.read(evaluate);
+      },
+    ),
   );
 }

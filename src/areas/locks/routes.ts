@@ -1,5 +1,6 @@
+import { Elysia } from "elysia";
 import { assertStillValid } from "../../kernel/http/access/caller.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
@@ -26,27 +27,25 @@ export function lockRoutes(api: Api, locks: LockService) {
 }
 
 function readRoutes(api: Api, locks: LockService) {
-  return new Routes({ tags: ["Locks"] })
-    .use(api)
+  return new Elysia({ tags: ["Locks"] })
     .get(
       "/v1/latch",
-      ({ call, query: { limit = LOCKS_LIMIT, cursor } }) =>
-        locks.list(call.caller.project.ref, limit, cursor),
-      {
-        op: { name: "latch.list", access: "latch:read", summary: "List the held locks, by key" },
-        query: pageQuery(LOCKS_LIMIT),
-        response: LockPage,
-      },
+      api.endpoint(
+        {
+          name: "latch.list",
+          access: "latch:read",
+          summary: "List the held locks, by key",
+          query: pageQuery(LOCKS_LIMIT),
+          response: LockPage,
+        },
+        ({ call, query: { limit = LOCKS_LIMIT, cursor } }) =>
+          locks.list(call.caller.project.ref, limit, cursor),
+      ),
     )
     .post(
       "/v1/latch/:key/force-release",
-      ({ call, params, body }) =>
-        call.perform((tx) => {
-          locks.forceRelease(tx, call.caller.project.ref, params.key, body.fencing_token);
-          return { status: "released" as const };
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "latch.force",
           access: "latch:write",
           audit: "yes",
@@ -55,42 +54,45 @@ function readRoutes(api: Api, locks: LockService) {
             "Releases the lock of a holder that hangs, without notifying the holder. The lock passes to the next waiter. Resources that check fencing tokens stay protected from late writes of the old holder. 409 if the lock has another holder.",
           errors: ["not_found", "conflict"],
           example: { fencing_token: 7 },
+          params: LockParams,
+          body: ForceReleaseBody,
+          response: ReleasedLock,
         },
-        params: LockParams,
-        body: ForceReleaseBody,
-        response: ReleasedLock,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => {
+            locks.forceRelease(tx, call.caller.project.ref, params.key, body.fencing_token);
+            return { status: "released" as const };
+          }),
+      ),
     );
 }
 
 function holderRoutes(api: Api, locks: LockService) {
-  return new Routes({ tags: ["Locks"] })
-    .use(api)
-    .post("/v1/latch/:key/acquire", ({ call, params, body }) => acquire(locks, call, params.key, body), {
-      op: {
-        name: "latch.acquire",
-        access: "latch:write",
-        idempotent: false,
-        summary: "Acquire a lock, waiting until it is free",
-        description:
-          "Waiters get the lock in the order of their requests. A request leaves the queue as soon as its connection closes. " +
-          "A request with a `token` can be repeated: the holder's token gets the same lock again, with `reentrant: true`.",
-        errors: ["timeout", "service_unavailable"],
-        example: { ttl: 30_000, timeout: 5_000, token: EXAMPLE_TOKEN },
-      },
-      params: LockParams,
-      body: AcquireBody,
-      response: AcquiredLock,
-    })
+  return new Elysia({ tags: ["Locks"] })
+    .post(
+      "/v1/latch/:key/acquire",
+      api.endpoint(
+        {
+          name: "latch.acquire",
+          access: "latch:write",
+          idempotent: false,
+          summary: "Acquire a lock, waiting until it is free",
+          description:
+            "Waiters get the lock in the order of their requests. A request leaves the queue as soon as its connection closes. " +
+            "A request with a `token` can be repeated: the holder's token gets the same lock again, with `reentrant: true`.",
+          errors: ["timeout", "service_unavailable"],
+          example: { ttl: 30_000, timeout: 5_000, token: EXAMPLE_TOKEN },
+          params: LockParams,
+          body: AcquireBody,
+          response: AcquiredLock,
+        },
+        ({ call, params, body }) => acquire(locks, call, params.key, body),
+      ),
+    )
     .post(
       "/v1/latch/:key/release",
-      ({ call, params, body }) =>
-        call.perform((tx) => {
-          locks.release(tx, call.caller.project.ref, params.key, body.token);
-          return { status: "released" as const };
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "latch.release",
           access: "latch:write",
           summary: "Release a lock",
@@ -98,17 +100,30 @@ function holderRoutes(api: Api, locks: LockService) {
             "The lock passes to the next waiter. 404 if the lock is free, 403 if another token holds it.",
           errors: ["not_found"],
           example: { token: EXAMPLE_TOKEN },
+          params: LockParams,
+          body: ReleaseBody,
+          response: ReleasedLock,
         },
-        params: LockParams,
-        body: ReleaseBody,
-        response: ReleasedLock,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => {
+            locks.release(tx, call.caller.project.ref, params.key, body.token);
+            return { status: "released" as const };
+          }),
+      ),
     )
-    .get("/v1/latch/:key", ({ call, params }) => locks.status(call.caller.project.ref, params.key), {
-      op: { name: "latch.status", access: "latch:read", summary: "Get a lock's state" },
-      params: LockParams,
-      response: LockStatus,
-    });
+    .get(
+      "/v1/latch/:key",
+      api.endpoint(
+        {
+          name: "latch.status",
+          access: "latch:read",
+          summary: "Get a lock's state",
+          params: LockParams,
+          response: LockStatus,
+        },
+        ({ call, params }) => locks.status(call.caller.project.ref, params.key),
+      ),
+    );
 }
 
 async function acquire(

@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { named } from "../../kernel/data/schema.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import { additionalReply } from "../../kernel/http/responses/response.ts";
 import type { McpServer } from "./server.ts";
@@ -30,15 +31,10 @@ const McpMessage = named("McpMessage", {
 
 /** Declares the endpoint of agents. */
 export function mcpRoutes(api: Api, server: McpServer) {
-  return new Routes({ tags: ["MCP"] }).use(api).post(
+  return new Elysia({ tags: ["MCP"] }).post(
     "/v1/mcp",
-    async ({ call }) => {
-      const { status, text } = await server.respond(call);
-      // The text goes out as it is.
-      return additionalReply(status, text);
-    },
-    {
-      op: {
+    api.endpoint(
+      {
         name: "mcp",
         access: "any",
         idempotent: false,
@@ -52,13 +48,18 @@ export function mcpRoutes(api: Api, server: McpServer) {
           new ApiError("method_not_allowed", "This path takes POST: there are no sessions and no streams.", {
             headers: { allow: "POST" },
           }),
+        response: {
+          200: McpMessage,
+          202: McpMessage,
+          400: McpMessage,
+          404: McpMessage,
+        },
       },
-      response: {
-        200: McpMessage,
-        202: McpMessage,
-        400: McpMessage,
-        404: McpMessage,
+      async ({ call }) => {
+        const { status, text } = await server.respond(call);
+        // The text goes out as it is.
+        return additionalReply(status, text);
       },
-    },
+    ),
   );
 }

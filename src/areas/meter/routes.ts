@@ -1,6 +1,7 @@
+import { Elysia } from "elysia";
 import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/data/ledger.ts";
 import type { Charger } from "../../kernel/http/access/caller.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import type { MeterChange } from "./book.ts";
@@ -41,95 +42,96 @@ export function meterRoutes(api: Api, { meters, holds, plans, usage, charger }: 
 }
 
 function projectRoutes(api: Api, meters: MeterService, usage: UsageService) {
-  return new Routes({ tags: ["Meter"] })
-    .use(api)
+  return new Elysia({ tags: ["Meter"] })
     .get(
       "/v1/meter",
-      ({ call, query: { prefix = "", limit = METERS_LIMIT, cursor } }) =>
-        meters.list(call.caller.project.ref, prefix, limit, cursor),
-      {
-        op: { name: "meter.list", access: "meter:read", summary: "List tenant meters by id" },
-        query: MeterQuery,
-        response: MeterPage,
-      },
+      api.endpoint(
+        {
+          name: "meter.list",
+          access: "meter:read",
+          summary: "List tenant meters by id",
+          query: MeterQuery,
+          response: MeterPage,
+        },
+        ({ call, query: { prefix = "", limit = METERS_LIMIT, cursor } }) =>
+          meters.list(call.caller.project.ref, prefix, limit, cursor),
+      ),
     )
-    .get("/v1/meter/usage", ({ call, query }) => usage.ofProject(call.caller.project.ref, query), {
-      op: {
-        name: "meter.usage.project",
-        access: "meter:read",
-        summary: "Get the usage of all tenant meters by hour, day or month",
-      },
-      query: UsageQuery,
-      response: ProjectUsage,
-    });
+    .get(
+      "/v1/meter/usage",
+      api.endpoint(
+        {
+          name: "meter.usage.project",
+          access: "meter:read",
+          summary: "Get the usage of all tenant meters by hour, day or month",
+          query: UsageQuery,
+          response: ProjectUsage,
+        },
+        ({ call, query }) => usage.ofProject(call.caller.project.ref, query),
+      ),
+    );
 }
 
 function readRoutes(api: Api, meters: MeterService, usage: UsageService) {
-  return new Routes({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
-    .use(api)
+  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .get(
       "/balance",
-      ({ call, params: { meterId } }) => meters.readBalance(call.caller.project.ref, meterId),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.balance",
           access: "meter:read",
           summary: "Get a tenant meter's balance",
           description: "A meter that does not exist has the balance 0; reading creates nothing.",
+          params: MeterParams,
+          response: MeterState,
         },
-        params: MeterParams,
-        response: MeterState,
-      },
+        ({ call, params: { meterId } }) => meters.readBalance(call.caller.project.ref, meterId),
+      ),
     )
     .get(
       "/history",
-      ({ call, params: { meterId }, query: { limit = HISTORY_LIMIT, cursor } }) => {
-        const { ref } = call.caller.project;
-        return meters.readSettled(ref, [meterId], () => meters.history(ref, meterId, limit, cursor));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.history",
           access: "meter:read",
           summary: "List a tenant meter's ledger entries, newest first",
+          params: MeterParams,
+          query: pageQuery(HISTORY_LIMIT),
+          response: LedgerPage,
         },
-        params: MeterParams,
-        query: pageQuery(HISTORY_LIMIT),
-        response: LedgerPage,
-      },
+        ({ call, params: { meterId }, query: { limit = HISTORY_LIMIT, cursor } }) => {
+          const { ref } = call.caller.project;
+          return meters.readSettled(ref, [meterId], () => meters.history(ref, meterId, limit, cursor));
+        },
+      ),
     )
     .get(
       "/usage",
-      ({ call, params: { meterId }, query }) => {
-        const { ref } = call.caller.project;
-        return meters.readSettled(ref, [meterId], () => usage.ofMeter(ref, meterId, query));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.usage",
           access: "meter:read",
           summary: "Get a tenant meter's usage by hour, day or month",
           description:
             "Buckets are in UTC. Empty buckets are omitted. Default: the last 30 days, by day; maximum: 1,000 buckets.",
+          params: MeterParams,
+          query: UsageQuery,
+          response: MeterUsage,
         },
-        params: MeterParams,
-        query: UsageQuery,
-        response: MeterUsage,
-      },
+        ({ call, params: { meterId }, query }) => {
+          const { ref } = call.caller.project;
+          return meters.readSettled(ref, [meterId], () => usage.ofMeter(ref, meterId, query));
+        },
+      ),
     );
 }
 
 function balanceRoutes(api: Api, meters: MeterService) {
-  return new Routes({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
-    .use(api)
+  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .post(
       "/deduct",
-      ({ call, params, body: { amount } }) => {
-        assertPositive(amount);
-        return call.perform((tx) => meters.deduct(tx, changeOf(call, params.meterId), amount));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.deduct",
           access: "meter:write",
           cost: 1,
@@ -138,20 +140,20 @@ function balanceRoutes(api: Api, meters: MeterService) {
             "Atomic. A deduction above the available credits changes nothing and returns 402 with the balance.",
           errors: ["insufficient_balance", "invalid_request"],
           example: { amount: 1 },
+          params: MeterParams,
+          body: AmountBody,
+          response: MeterBalance,
         },
-        params: MeterParams,
-        body: AmountBody,
-        response: MeterBalance,
-      },
+        ({ call, params, body: { amount } }) => {
+          assertPositive(amount);
+          return call.perform((tx) => meters.deduct(tx, changeOf(call, params.meterId), amount));
+        },
+      ),
     )
     .post(
       "/refill",
-      ({ call, params, body: { amount } }) => {
-        assertPositive(amount);
-        return call.perform((tx) => meters.refill(tx, changeOf(call, params.meterId), amount));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.refill",
           access: "meter:write",
           cost: 1,
@@ -159,18 +161,20 @@ function balanceRoutes(api: Api, meters: MeterService) {
           description: "The first refill or reset creates the meter.",
           errors: ["invalid_request"],
           example: { amount: 1000 },
+          params: MeterParams,
+          body: AmountBody,
+          response: MeterBalance,
         },
-        params: MeterParams,
-        body: AmountBody,
-        response: MeterBalance,
-      },
+        ({ call, params, body: { amount } }) => {
+          assertPositive(amount);
+          return call.perform((tx) => meters.refill(tx, changeOf(call, params.meterId), amount));
+        },
+      ),
     )
     .post(
       "/reset",
-      ({ call, params, body }) =>
-        call.perform((tx) => meters.reset(tx, changeOf(call, params.meterId), body.balance)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.reset",
           audit: "yes",
           access: "meter:write",
@@ -179,11 +183,13 @@ function balanceRoutes(api: Api, meters: MeterService) {
           description: "The balance cannot be less than the held credits.",
           errors: ["conflict"],
           example: { balance: 500 },
+          params: MeterParams,
+          body: ResetBody,
+          response: MeterBalance,
         },
-        params: MeterParams,
-        body: ResetBody,
-        response: MeterBalance,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => meters.reset(tx, changeOf(call, params.meterId), body.balance)),
+      ),
     );
 }
 

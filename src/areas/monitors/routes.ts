@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { resourceRoutes } from "../../kernel/resources/routes.ts";
 import { MONITOR_FILE } from "./file.ts";
@@ -32,62 +33,59 @@ export function monitorRoutes(api: Api, monitors: MonitorService) {
 }
 
 function readRoutes(api: Api, monitors: MonitorService) {
-  return new Routes({ tags: ["Monitors"] })
-    .use(api)
-    .get("/v1/pulse", ({ call, query }) => call.read(() => monitors.list(call, query)), {
-      op: {
-        name: "monitors.list",
-        ...READ,
-        summary: "List monitors with their current status, newest first",
-      },
-      query: MonitorQuery,
-      response: MonitorPage,
-    })
+  return new Elysia({ tags: ["Monitors"] })
+    .get(
+      "/v1/pulse",
+      api.endpoint(
+        {
+          name: "monitors.list",
+          ...READ,
+          summary: "List monitors with their current status, newest first",
+          query: MonitorQuery,
+          response: MonitorPage,
+        },
+        ({ call, query }) => call.read(() => monitors.list(call, query)),
+      ),
+    )
     .get(
       "/v1/pulse/:monitorId",
-      ({ call, params }) => call.read(() => monitors.status(call, params.monitorId)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "monitors.read",
           ...READ,
           summary: "Get a monitor with its current status",
           errors: ["not_found"],
+          params: MonitorParams,
+          response: MonitorStatus,
         },
-        params: MonitorParams,
-        response: MonitorStatus,
-      },
+        ({ call, params }) => call.read(() => monitors.status(call, params.monitorId)),
+      ),
     )
     .get(
       "/v1/pulse/:monitorId/history",
-      ({ call, params, query }) =>
-        call.read((tx) => monitors.history(call.caller.project.ref, params.monitorId, tx.now, query)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "monitors.history",
           ...READ,
           summary: "List a monitor's checks, newest first, with its uptime and outages",
           description: "Checks are stored for 30 days, daily counts for 400 days.",
           errors: ["not_found"],
+          params: MonitorParams,
+          query: MonitorHistoryQuery,
+          response: MonitorHistory,
         },
-        params: MonitorParams,
-        query: MonitorHistoryQuery,
-        response: MonitorHistory,
-      },
+        ({ call, params, query }) =>
+          call.read((tx) => monitors.history(call.caller.project.ref, params.monitorId, tx.now, query)),
+      ),
     );
 }
 
 function changeRoutes(api: Api, monitors: MonitorService) {
-  return new Routes({ tags: ["Monitors"] })
-    .use(api)
+  return new Elysia({ tags: ["Monitors"] })
     .post(
       "/v1/pulse",
-      ({ call, body }) => {
-        assertAssertionHeld(call.bodyText);
-        monitors.assertTerms(call.caller, body);
-        return call.perform((tx) => reply(201, monitors.create(tx, call, body)));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "monitors.create",
           ...CHANGE,
           summary: "Create a monitor",
@@ -95,20 +93,20 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           errors: ["monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken"],
           example: { url: "https://example.com/health", interval: 60_000 },
           file: MONITOR_FILE,
+          body: MonitorCreateBody,
+          response: { 201: Monitor },
         },
-        body: MonitorCreateBody,
-        response: { 201: Monitor },
-      },
+        ({ call, body }) => {
+          assertAssertionHeld(call.bodyText);
+          monitors.assertTerms(call.caller, body);
+          return call.perform((tx) => reply(201, monitors.create(tx, call, body)));
+        },
+      ),
     )
     .put(
       "/v1/pulse/:monitorId",
-      ({ call, params, body }) => {
-        assertAssertionHeld(call.bodyText);
-        monitors.assertSettings(call.caller, body);
-        return call.perform((tx) => monitors.update(tx, call, params.monitorId, body));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "monitors.update",
           ...CHANGE,
           summary: "Update a monitor",
@@ -116,36 +114,45 @@ function changeRoutes(api: Api, monitors: MonitorService) {
             "Omitted fields stay unchanged. `active: false` stops the checks; the status stays. Without the scope `*`, a `url` of another origin requires the `headers` again (else 409), and the response covers the values of headers that the request does not set.",
           errors: ["not_found", "monitor_name_taken", "monitor_slug_taken", "conflict"],
           example: { interval: 30_000 },
+          params: MonitorParams,
+          body: MonitorUpdateBody,
+          response: Monitor,
         },
-        params: MonitorParams,
-        body: MonitorUpdateBody,
-        response: Monitor,
-      },
+        ({ call, params, body }) => {
+          assertAssertionHeld(call.bodyText);
+          monitors.assertSettings(call.caller, body);
+          return call.perform((tx) => monitors.update(tx, call, params.monitorId, body));
+        },
+      ),
     )
     .delete(
       "/v1/pulse/:monitorId",
-      ({ call, params }) =>
-        call.perform((tx) => monitors.delete(tx, call.caller.project.ref, params.monitorId)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "monitors.delete",
           ...CHANGE,
           summary: "Delete a monitor and its history",
           errors: ["not_found"],
+          params: MonitorParams,
+          response: MonitorDeleted,
         },
-        params: MonitorParams,
-        response: MonitorDeleted,
-      },
+        ({ call, params }) =>
+          call.perform((tx) => monitors.delete(tx, call.caller.project.ref, params.monitorId)),
+      ),
     )
-    .post("/v1/pulse/:monitorId/check", ({ call, params }) => monitors.checkNow(call, params.monitorId), {
-      op: {
-        name: "monitors.check",
-        ...WRITE,
-        summary: "Check a monitor immediately",
-        description: "The check counts like a scheduled one, but causes no alerts. Not for heartbeats.",
-        errors: ["not_found", "invalid_request"],
-      },
-      params: MonitorParams,
-      response: MonitorStatus,
-    });
+    .post(
+      "/v1/pulse/:monitorId/check",
+      api.endpoint(
+        {
+          name: "monitors.check",
+          ...WRITE,
+          summary: "Check a monitor immediately",
+          description: "The check counts like a scheduled one, but causes no alerts. Not for heartbeats.",
+          errors: ["not_found", "invalid_request"],
+          params: MonitorParams,
+          response: MonitorStatus,
+        },
+        ({ call, params }) => monitors.checkNow(call, params.monitorId),
+      ),
+    );
 }

@@ -1,7 +1,8 @@
 import type { Static } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { ApiError } from "../../kernel/errors.ts";
 import { isOperator } from "../../kernel/http/access/caller.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { type Reply, reply, withJson } from "../../kernel/http/responses/response.ts";
@@ -91,18 +92,11 @@ export function notaryRoutes(api: Api, services: NotaryServices) {
 }
 
 function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
+  return new Elysia({ tags: ["Notary"] })
     .post(
       "/v1/witness/sys/init",
-      ({ call, body }) =>
-        call.perform((tx) => {
-          const { account, project } = call.caller;
-          const chain = notary.init(tx, account.userId, project, body.origin ?? null);
-          return chain.success ? reply(201, chain) : chain;
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.init",
           audit: "yes",
           access: "witness:write",
@@ -110,26 +104,36 @@ function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
           summary: "Create the project's chain and its key pair",
           description:
             "A project has one chain. If it exists, nothing changes and the response is 200 with `success: false`.",
+          body: InitBody,
+          response: { 200: ChainExists, 201: ChainCreated },
         },
-        body: InitBody,
-        response: { 200: ChainExists, 201: ChainCreated },
-      },
+        ({ call, body }) =>
+          call.perform((tx) => {
+            const { account, project } = call.caller;
+            const chain = notary.init(tx, account.userId, project, body.origin ?? null);
+            return chain.success ? reply(201, chain) : chain;
+          }),
+      ),
     )
-    .post("/v1/witness/log", ({ call, body }) => log(call, body, notary, uploads), {
-      op: {
-        name: "witness.log",
-        access: "witness:write",
-        cost: 1,
-        summary: "Log an entry and append its signed receipt to the chain",
-        description:
-          "The content hash is computed over `JSON.stringify(log)`, the text that the response contains as `log`. With `content_hash` instead of `log`, the server never receives the text. A number that JSON parsers cannot represent exactly and a duplicate name in an object are rejected with 400. With a storage configured, 200 means that the copy has been delivered; 202 with the header `X-Witness-Status: buffered` means that its delivery is pending.",
-        errors: ["conflict", "notary.fork_detected"],
-        example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
-        bodyLimits: largeBody(1),
-      },
-      body: LogBody,
-      response: { 200: Receipt, 202: Receipt },
-    });
+    .post(
+      "/v1/witness/log",
+      api.endpoint(
+        {
+          name: "witness.log",
+          access: "witness:write",
+          cost: 1,
+          summary: "Log an entry and append its signed receipt to the chain",
+          description:
+            "The content hash is computed over `JSON.stringify(log)`, the text that the response contains as `log`. With `content_hash` instead of `log`, the server never receives the text. A number that JSON parsers cannot represent exactly and a duplicate name in an object are rejected with 400. With a storage configured, 200 means that the copy has been delivered; 202 with the header `X-Witness-Status: buffered` means that its delivery is pending.",
+          errors: ["conflict", "notary.fork_detected"],
+          example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
+          bodyLimits: largeBody(1),
+          body: LogBody,
+          response: { 200: Receipt, 202: Receipt },
+        },
+        ({ call, body }) => log(call, body, notary, uploads),
+      ),
+    );
 }
 
 /** Length of a body up to which it is read in one step, about a millisecond. */
@@ -177,21 +181,10 @@ function receiptReply(
 }
 
 function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
-  return new Routes({ tags: ["Notary"] }).use(api).post(
+  return new Elysia({ tags: ["Notary"] }).post(
     "/v1/witness/accept-fork",
-    ({ call, body: { chain_id } }) =>
-      call.perform((tx) => {
-        const { caller } = call;
-        const { project_ref } = notary.chainById(chain_id);
-        const isOwn = caller.projectBound
-          ? project_ref === caller.project.ref
-          : projects.accountOf(project_ref) === caller.account.ref;
-        if (!isOwn && !isOperator(caller)) throw new ApiError("not_found", "No chain has this id.");
-        const { chainId, sequence } = restores.accept(tx, project_ref);
-        return { chain_id: chainId, sequence_id: String(sequence) };
-      }),
-    {
-      op: {
+    api.endpoint(
+      {
         name: "witness.accept_fork",
         audit: "yes",
         access: "*",
@@ -200,22 +193,29 @@ function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
           "When the storage or a witness has more receipts than the server, as after a restore, nothing is signed. This accepts that their positions are used again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do it for any chain.",
         errors: ["not_found", "conflict"],
         example: { chain_id: "wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf" },
+        body: AcceptForkBody,
+        response: ForkAccepted,
       },
-      body: AcceptForkBody,
-      response: ForkAccepted,
-    },
+      ({ call, body: { chain_id } }) =>
+        call.perform((tx) => {
+          const { caller } = call;
+          const { project_ref } = notary.chainById(chain_id);
+          const isOwn = caller.projectBound
+            ? project_ref === caller.project.ref
+            : projects.accountOf(project_ref) === caller.account.ref;
+          if (!isOwn && !isOperator(caller)) throw new ApiError("not_found", "No chain has this id.");
+          const { chainId, sequence } = restores.accept(tx, project_ref);
+          return { chain_id: chainId, sequence_id: String(sequence) };
+        }),
+    ),
   );
 }
 
 function verifyRoute(api: Api, notary: NotaryService) {
-  return new Routes({ tags: ["Notary"] }).use(api).post(
+  return new Elysia({ tags: ["Notary"] }).post(
     "/v1/witness/verify",
-    ({ call, body }) => {
-      const verify = call.bodyText.length <= SMALL_BODY_LENGTH_MAX ? verifyAgainst : verifyLargeAgainst;
-      return verify(notary, call.caller.project.ref, body, call.bodyText);
-    },
-    {
-      op: {
+    api.endpoint(
+      {
         name: "witness.verify",
         access: "witness:read",
         summary: "Verify a receipt against the project's chain",
@@ -236,94 +236,102 @@ function verifyRoute(api: Api, notary: NotaryService) {
           },
         },
         bodyLimits: largeBody(2),
+        body: ReceiptVerifyBody,
+        response: ReceiptVerdict,
       },
-      body: ReceiptVerifyBody,
-      response: ReceiptVerdict,
-    },
+      ({ call, body }) => {
+        const verify = call.bodyText.length <= SMALL_BODY_LENGTH_MAX ? verifyAgainst : verifyLargeAgainst;
+        return verify(notary, call.caller.project.ref, body, call.bodyText);
+      },
+    ),
   );
 }
 
 function receiptRoutes(api: Api, { notary, uploads, shownChain }: NotaryServices) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
+  return new Elysia({ tags: ["Notary"] })
     .get(
       "/v1/witness/receipts",
-      ({ call, query: { limit = RECEIPTS_LIMIT, cursor, ...search } }) => {
-        const { ref } = call.caller.project;
-        const page = notary.receipts(ref, limit, cursor, search);
-        return {
-          ...page,
-          receipts: page.receipts.map((receipt) => uploads.withStatus(ref, receipt)),
-        };
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.receipts.list",
           access: "witness:read",
           summary: "List the project's receipts, newest first",
           description:
             "With `field` and `value`, only receipts whose log has this value: the field must have been indexed when they were logged. A page also ends when its logs exceed 256 KiB.",
+          query: ReceiptsQuery,
+          response: ReceiptPage,
         },
-        query: ReceiptsQuery,
-        response: ReceiptPage,
-      },
+        ({ call, query: { limit = RECEIPTS_LIMIT, cursor, ...search } }) => {
+          const { ref } = call.caller.project;
+          const page = notary.receipts(ref, limit, cursor, search);
+          return {
+            ...page,
+            receipts: page.receipts.map((receipt) => uploads.withStatus(ref, receipt)),
+          };
+        },
+      ),
     )
     .get(
       "/v1/witness/receipts/:sequence_id",
-      ({ call, params: { sequence_id } }) => {
-        const { ref } = call.caller.project;
-        const receipt = notary.receipt(ref, Number(sequence_id));
-        if (receipt !== null) return uploads.withStatus(ref, receipt);
-        throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.receipts.read",
           exactResponse: true,
           access: "witness:read",
           summary: "Get a receipt",
           errors: ["not_found"],
+          params: ReceiptParams,
+          response: Receipt,
         },
-        params: ReceiptParams,
-        response: Receipt,
-      },
+        ({ call, params: { sequence_id } }) => {
+          const { ref } = call.caller.project;
+          const receipt = notary.receipt(ref, Number(sequence_id));
+          if (receipt !== null) return uploads.withStatus(ref, receipt);
+          throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
+        },
+      ),
     )
     .get(
       "/v1/witness/export",
-      async ({ call, query: { from = 1, limit = EXPORT_RECEIPTS_MAX } }) => {
-        const { ref } = call.caller.project;
-        const { text, next } = await exportPage(notary, ref, from, limit, call);
-        const more = next === null ? {} : { "x-next-cursor": String(next) };
-        return reply(200, text, { "content-type": NDJSON, ...more });
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.export",
           access: "witness:read",
           summary: "Export the project's receipts, oldest first, one JSON object per line",
           description:
             "A page has at most 8 MiB. `X-Next-Cursor` is the `from` of the next page; the last page has none.",
           responseTypes: [NDJSON],
+          query: ExportQuery,
         },
-        query: ExportQuery,
-      },
+        async ({ call, query: { from = 1, limit = EXPORT_RECEIPTS_MAX } }) => {
+          const { ref } = call.caller.project;
+          const { text, next } = await exportPage(notary, ref, from, limit, call);
+          const more = next === null ? {} : { "x-next-cursor": String(next) };
+          return reply(200, text, { "content-type": NDJSON, ...more });
+        },
+      ),
     )
-    .get("/v1/witness/pubkey/:chainId", ({ params }) => jwkOf(shownChain(params.chainId).public_key), {
-      open: { name: "witness.pubkey", summary: "Get a chain's public key", errors: ["not_found"] },
-      params: ChainParams,
-      response: PublicKey,
-    });
+    .get(
+      "/v1/witness/pubkey/:chainId",
+      api.open(
+        {
+          name: "witness.pubkey",
+          summary: "Get a chain's public key",
+          errors: ["not_found"],
+          params: ChainParams,
+          response: PublicKey,
+        },
+        ({ params }) => jwkOf(shownChain(params.chainId).public_key),
+      ),
+    );
 }
 
 function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
+  return new Elysia({ tags: ["Notary"] })
     .post(
       "/v1/witness/receipts/:sequence_id/redact",
-      ({ call, params: { sequence_id }, body: { reason } }) =>
-        call.perform((tx) => redactions.redact(tx, call.caller.project.ref, Number(sequence_id), reason)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.receipts.redact",
           audit: "yes",
           access: "witness:write",
@@ -333,20 +341,18 @@ function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
             'Deletes the log, or the note of a receipt with only a hash, and its indexed values. Hashes, signature and checkpoints stay, and the chain is verified as before. A receipt `{"ninefold":"redacted","sequence_id":…,"reason":…}` logs it. The copy in the configured storage is replaced; backups keep the text.',
           errors: ["not_found", "conflict", "notary.fork_detected"],
           example: { reason: "erasure request 2026-117" },
+          params: ReceiptParams,
+          body: RedactBody,
+          response: Redacted,
         },
-        params: ReceiptParams,
-        body: RedactBody,
-        response: Redacted,
-      },
+        ({ call, params: { sequence_id }, body: { reason } }) =>
+          call.perform((tx) => redactions.redact(tx, call.caller.project.ref, Number(sequence_id), reason)),
+      ),
     )
     .put(
       "/v1/witness/index",
-      ({ call, body }) =>
-        call.perform((tx) =>
-          notary.search.configure(tx, notary.chainToUse(call.caller.project.ref, tx), body),
-        ),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.index.set",
           audit: "yes",
           access: "witness:write",
@@ -355,32 +361,35 @@ function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
             "Fields that are omitted stay as they are. An index covers receipts that are logged from then on. `retain_days` deletes the texts of older logs, like a redaction, but without a receipt for each.",
           errors: ["conflict"],
           example: { fields: ["/invoice", "/customer/id"], retain_days: 0 },
+          body: IndexBody,
+          response: IndexSettings,
         },
-        body: IndexBody,
-        response: IndexSettings,
-      },
+        ({ call, body }) =>
+          call.perform((tx) =>
+            notary.search.configure(tx, notary.chainToUse(call.caller.project.ref, tx), body),
+          ),
+      ),
     )
-    .get("/v1/witness/index", ({ call }) => notary.search.settings(notary.chain(call.caller.project.ref)), {
-      op: {
-        name: "witness.index.read",
-        access: "witness:read",
-        summary: "Get the indexed fields and the retention of logs",
-      },
-      response: IndexSettings,
-    });
+    .get(
+      "/v1/witness/index",
+      api.endpoint(
+        {
+          name: "witness.index.read",
+          access: "witness:read",
+          summary: "Get the indexed fields and the retention of logs",
+          response: IndexSettings,
+        },
+        ({ call }) => notary.search.settings(notary.chain(call.caller.project.ref)),
+      ),
+    );
 }
 
 function storageRoutes(api: Api, uploads: Uploads) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
+  return new Elysia({ tags: ["Notary"] })
     .post(
       "/v1/witness/config",
-      ({ call, body }) => {
-        uploads.assertUsable(body);
-        return call.perform((tx) => uploads.configure(tx, call.caller.project, body));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.config.set",
           audit: "yes",
           access: "witness:write",
@@ -395,18 +404,26 @@ function storageRoutes(api: Api, uploads: Uploads) {
           },
           bodyLimits: largeBody(),
           file: STORAGE_FILE,
+          body: StorageBody,
+          response: StorageConfigured,
         },
-        body: StorageBody,
-        response: StorageConfigured,
-      },
+        ({ call, body }) => {
+          uploads.assertUsable(body);
+          return call.perform((tx) => uploads.configure(tx, call.caller.project, body));
+        },
+      ),
     )
-    .get("/v1/witness/config", ({ call }) => uploads.view(call.caller), {
-      op: {
-        name: "witness.config.read",
-        access: "witness:read",
-        summary: "Get the storage configuration with masked credentials",
-        errors: ["not_found"],
-      },
-      response: ReceiptStorage,
-    });
+    .get(
+      "/v1/witness/config",
+      api.endpoint(
+        {
+          name: "witness.config.read",
+          access: "witness:read",
+          summary: "Get the storage configuration with masked credentials",
+          errors: ["not_found"],
+          response: ReceiptStorage,
+        },
+        ({ call }) => uploads.view(call.caller),
+      ),
+    );
 }

@@ -1,7 +1,8 @@
 import { type TObject, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { named } from "../../kernel/data/schema.ts";
 import { type Caller, hasScope } from "../../kernel/http/access/caller.ts";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { COUNTED_MAX, type OverviewCard, type RecentList } from "../../kernel/projects/overview-card.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 
@@ -18,22 +19,20 @@ export interface OverviewParts {
 
 /** Declares the overview. */
 export function overviewRoutes(api: Api, parts: OverviewParts, clock: Clock) {
-  return new Routes({ tags: ["Overview"] })
-    .use(api)
-    .get(
-      "/v1/overview",
-      ({ call, query }) => overviewOf(parts, call.caller, clock.now(), query.details === true),
+  return new Elysia({ tags: ["Overview"] }).get(
+    "/v1/overview",
+    api.endpoint(
       {
-        op: {
-          name: "overview.read",
-          access: "any",
-          summary: "Get a summary of all areas",
-          description: `One object per area that the key can read. Counts end at ${COUNTED_MAX}.`,
-        },
+        name: "overview.read",
+        access: "any",
+        summary: "Get a summary of all areas",
+        description: `One object per area that the key can read. Counts end at ${COUNTED_MAX}.`,
         query: OverviewQuery,
         response: overviewSchema(parts),
       },
-    );
+      ({ call, query }) => overviewOf(parts, call.caller, clock.now(), query.details === true),
+    ),
+  );
 }
 
 const OverviewQuery = Type.Object(

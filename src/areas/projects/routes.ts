@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import {
@@ -21,60 +22,78 @@ export function projectRoutes(api: Api, projects: ProjectService, kinds: readonl
 }
 
 function createAndReadRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
-  return new Routes({ prefix: "/v1/projects", tags: ["Projects"] })
-    .use(api)
-    .post("", ({ call, body }) => call.perform((tx) => reply(201, projects.create(tx, call.caller, body))), {
-      op: {
-        name: "projects.create",
-        audit: "yes",
-        access: "projects:write",
-        accountOnly: true,
-        changesProject: false,
-        summary: "Create a project",
-        description:
-          "The slug is derived from the name; if it is taken, a number is appended. Not for keys of one project.",
-        errors: ["project_limit_exceeded"],
-        example: { name: "Shop", description: "Everything about the shop" },
-      },
-      body: ProjectCreateBody,
-      response: { 201: Project },
-    })
-    .get("", ({ call, query }) => projects.list(call.caller, query.limit ?? PROJECTS_LIMIT, query.cursor), {
-      op: {
-        name: "projects.list",
-        access: "projects:read",
-        summary: "List projects, newest first",
-        description: "A key of one project lists only that project.",
-      },
-      query: pageQuery(PROJECTS_LIMIT),
-      response: ProjectPage,
-    })
-    .get("/:id", ({ call, params }) => projects.get(call.caller, params.id), {
-      op: { name: "projects.get", access: "projects:read", summary: "Get a project", errors: ["not_found"] },
-      params: ProjectParams,
-      response: Project,
-    })
-    .get("/:id/overview", ({ call, params }) => projects.overview(call.caller, params.id), {
-      op: {
-        name: "projects.overview",
-        access: "projects:read",
-        summary: "Get the number of resources in a project",
-        description: "The numbers are at most five minutes old.",
-        errors: ["not_found"],
-      },
-      params: ProjectParams,
-      response: overviewSchema(kinds),
-    });
+  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
+    .post(
+      "",
+      api.endpoint(
+        {
+          name: "projects.create",
+          audit: "yes",
+          access: "projects:write",
+          accountOnly: true,
+          changesProject: false,
+          summary: "Create a project",
+          description:
+            "The slug is derived from the name; if it is taken, a number is appended. Not for keys of one project.",
+          errors: ["project_limit_exceeded"],
+          example: { name: "Shop", description: "Everything about the shop" },
+          body: ProjectCreateBody,
+          response: { 201: Project },
+        },
+        ({ call, body }) => call.perform((tx) => reply(201, projects.create(tx, call.caller, body))),
+      ),
+    )
+    .get(
+      "",
+      api.endpoint(
+        {
+          name: "projects.list",
+          access: "projects:read",
+          summary: "List projects, newest first",
+          description: "A key of one project lists only that project.",
+          query: pageQuery(PROJECTS_LIMIT),
+          response: ProjectPage,
+        },
+        ({ call, query }) => projects.list(call.caller, query.limit ?? PROJECTS_LIMIT, query.cursor),
+      ),
+    )
+    .get(
+      "/:id",
+      api.endpoint(
+        {
+          name: "projects.get",
+          access: "projects:read",
+          summary: "Get a project",
+          errors: ["not_found"],
+          params: ProjectParams,
+          response: Project,
+        },
+        ({ call, params }) => projects.get(call.caller, params.id),
+      ),
+    )
+    .get(
+      "/:id/overview",
+      api.endpoint(
+        {
+          name: "projects.overview",
+          access: "projects:read",
+          summary: "Get the number of resources in a project",
+          description: "The numbers are at most five minutes old.",
+          errors: ["not_found"],
+          params: ProjectParams,
+          response: overviewSchema(kinds),
+        },
+        ({ call, params }) => projects.overview(call.caller, params.id),
+      ),
+    );
 }
 
 function updateAndDeleteRoutes(api: Api, projects: ProjectService) {
-  return new Routes({ prefix: "/v1/projects", tags: ["Projects"] })
-    .use(api)
+  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
     .patch(
       "/:id",
-      ({ call, params, body }) => call.perform((tx) => projects.update(tx, call.caller, params.id, body)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "projects.update",
           audit: "yes",
           access: "projects:write",
@@ -84,24 +103,29 @@ function updateAndDeleteRoutes(api: Api, projects: ProjectService) {
             "Omitted fields keep their value; `null` clears the description. The slug never changes.",
           errors: ["not_found"],
           example: { name: "Shop, new", description: null },
+          params: ProjectParams,
+          body: ProjectUpdateBody,
+          response: Project,
         },
-        params: ProjectParams,
-        body: ProjectUpdateBody,
-        response: Project,
-      },
+        ({ call, params, body }) => call.perform((tx) => projects.update(tx, call.caller, params.id, body)),
+      ),
     )
-    .delete("/:id", ({ call, params }) => call.perform((tx) => projects.delete(tx, call.caller, params.id)), {
-      op: {
-        name: "projects.delete",
-        audit: "yes",
-        access: "projects:write",
-        changesProject: false,
-        summary: "Delete a project and everything in it",
-        description:
-          "Applies immediately, also to the project's keys. The data is removed in the background and cannot be restored. The default project can be deleted only if there is another one, which becomes the default; a key of the account needs the scope `*` for this.",
-        errors: ["not_found"],
-      },
-      params: ProjectParams,
-      response: ProjectDeleted,
-    });
+    .delete(
+      "/:id",
+      api.endpoint(
+        {
+          name: "projects.delete",
+          audit: "yes",
+          access: "projects:write",
+          changesProject: false,
+          summary: "Delete a project and everything in it",
+          description:
+            "Applies immediately, also to the project's keys. The data is removed in the background and cannot be restored. The default project can be deleted only if there is another one, which becomes the default; a key of the account needs the scope `*` for this.",
+          errors: ["not_found"],
+          params: ProjectParams,
+          response: ProjectDeleted,
+        },
+        ({ call, params }) => call.perform((tx) => projects.delete(tx, call.caller, params.id)),
+      ),
+    );
 }

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type Api, Routes } from "../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { LINK_MINUTES } from "./domain.ts";
@@ -15,18 +16,11 @@ export function sessionRoutes(api: Api, service: SessionService, sessions: Sessi
 }
 
 function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
-  return new Routes(TAGS)
-    .use(api)
+  return new Elysia(TAGS)
     .post(
       "/v1/session",
-      async ({ call, body }) => {
-        const { request, origin, requestId, requestOrigin, clientAddress } = call;
-        sessions.assertSameOrigin(call);
-        const opened = await service.open(body, { request, origin, requestId, requestOrigin, clientAddress });
-        return reply(201, opened.session, { "set-cookie": opened.cookie });
-      },
-      {
-        open: {
+      api.open(
+        {
           name: "session.create",
           audit: "failure",
           secret: true,
@@ -37,37 +31,45 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
           example: { key: EXAMPLE_KEY },
           admit: (clientAddress: string) => service.assertMayAttempt(clientAddress),
+          body: SessionBody,
+          response: { 201: Session },
         },
-        body: SessionBody,
-        response: { 201: Session },
-      },
+        async ({ call, body }) => {
+          const { request, origin, requestId, requestOrigin, clientAddress } = call;
+          sessions.assertSameOrigin(call);
+          const opened = await service.open(body, {
+            request,
+            origin,
+            requestId,
+            requestOrigin,
+            clientAddress,
+          });
+          return reply(201, opened.session, { "set-cookie": opened.cookie });
+        },
+      ),
     )
-    .get("/v1/session", ({ call }) => ({ session: service.current(call) }), {
-      open: {
-        name: "session.read",
-        fromOwnPage: true,
-        summary: "Get the browser's session",
-        description: "`session` is null if the browser has none. Only for pages of this server.",
-        errors: ["forbidden", "not_found"],
-      },
-      response: CurrentSession,
-    });
+    .get(
+      "/v1/session",
+      api.open(
+        {
+          name: "session.read",
+          fromOwnPage: true,
+          summary: "Get the browser's session",
+          description: "`session` is null if the browser has none. Only for pages of this server.",
+          errors: ["forbidden", "not_found"],
+          response: CurrentSession,
+        },
+        ({ call }) => ({ session: service.current(call) }),
+      ),
+    );
 }
 
 function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
-  return new Routes(TAGS)
-    .use(api)
+  return new Elysia(TAGS)
     .delete(
       "/v1/session",
-      ({ call }) => {
-        sessions.assertSameOrigin(call);
-        return call.perform((tx) => {
-          const cookie = service.end(tx, call.caller, call);
-          return reply(204, {}, { "set-cookie": cookie, "clear-site-data": '"cache"' });
-        });
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "session.end",
           fromOwnPage: true,
           access: "any",
@@ -75,35 +77,38 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
           idempotent: false,
           summary: "Log a browser out",
           description: "Deletes the cookie and the browser's cache of this server.",
+          response: { 204: Type.Object({}) },
         },
-        response: { 204: Type.Object({}) },
-      },
+        ({ call }) => {
+          sessions.assertSameOrigin(call);
+          return call.perform((tx) => {
+            const cookie = service.end(tx, call.caller, call);
+            return reply(204, {}, { "set-cookie": cookie, "clear-site-data": '"cache"' });
+          });
+        },
+      ),
     )
     .delete(
       "/v1/sessions",
-      ({ call }) => call.perform((tx) => ({ ended: service.endAll(tx, call.caller) })),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "sessions.end",
           access: "*",
           accountOnly: true,
           audit: "yes",
           summary: "End all browser sessions of the account",
+          response: SessionsEnded,
         },
-        response: SessionsEnded,
-      },
+        ({ call }) => call.perform((tx) => ({ ended: service.endAll(tx, call.caller) })),
+      ),
     );
 }
 
 function linkRoute(api: Api, service: SessionService) {
-  return new Routes({ tags: ["Operator"] }).use(api).post(
+  return new Elysia({ tags: ["Operator"] }).post(
     "/v1/admin/login-links",
-    ({ call, body: { minutes = LINK_MINUTES } }) => {
-      const digest = Buffer.from(call.keyDigest, "hex");
-      return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, call.baseUrl)));
-    },
-    {
-      op: {
+    api.endpoint(
+      {
         name: "admin.login_links.create",
         access: "operator",
         audit: "yes",
@@ -111,9 +116,13 @@ function linkRoute(api: Api, service: SessionService) {
         summary: "Create a login link",
         description: "The link opens one session of the calling key, once.",
         example: { minutes: 10 },
+        body: LoginLinkBody,
+        response: { 201: LoginLink },
       },
-      body: LoginLinkBody,
-      response: { 201: LoginLink },
-    },
+      ({ call, body: { minutes = LINK_MINUTES } }) => {
+        const digest = Buffer.from(call.keyDigest, "hex");
+        return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, call.baseUrl)));
+      },
+    ),
   );
 }

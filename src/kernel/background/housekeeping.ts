@@ -1,6 +1,5 @@
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import { hourly } from "../scheduler/recurrence.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
 import { isStorageFailure } from "../storage/storage-failures.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -18,7 +17,7 @@ export interface Purge {
 }
 
 /** Hourly, off the full hour, when most other work begins. */
-const SCHEDULE = hourly(37);
+const SCHEDULE = "37 * * * *";
 
 /**
  * The one recurring job that removes what has expired, of every area. All purges share units of work, as many steps in

@@ -76,7 +76,7 @@ TypeRegistry.Set<CharactersSchema>(KIND, ({ minLength, maxLength, pattern }, val
   return value.length <= 2 * maxLength && [...value].length <= maxLength;
 });
 
-/** The formats that texts of requests can have. Elysia registers more, but not before it is loaded. */
+/** The formats that texts of requests can have. Elysia, which has some of the same names, keeps those that exist. */
 export const INPUT_FORMATS = {
   "date-time": (text: string) => parseDateTime(text) !== null,
 } as const;

@@ -1,18 +1,14 @@
-import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
-import type { AnyElysia, Elysia } from "elysia";
+import { Kind, type Static, type TObject, type TSchema } from "@sinclair/typebox";
+import type { AnyElysia } from "elysia";
+import type { ApiError } from "../errors.ts";
+import type { OperationRequests } from "../metrics/request-metrics.ts";
 import { type Operation, type OperationSpec, operationOf } from "./access/caller.ts";
 import type { Endpoint, HttpDeps } from "./endpoint.ts";
-import { Call, type Context, OpenCall } from "./requests/call.ts";
+import { gated, type ResponseGate } from "./gate.ts";
+import { Call, type CallInput, OpenCall } from "./requests/call.ts";
 import { cursorsOf } from "./requests/pagination.ts";
 import { type InputSchemas, inputChecks } from "./requests/validate.ts";
-import type { Api } from "./typed-api.ts";
-
-export type { Api } from "./typed-api.ts";
-
-/** The schemas of a route; those of its responses by status. */
-export interface RouteSchemas extends InputSchemas {
-  readonly responses: Readonly<Record<number, TSchema>>;
-}
+import type { Reply } from "./responses/response.ts";
 
 /** A part of the API, in the order of the API document. */
 export interface ApiPart {
@@ -26,173 +22,233 @@ export interface ApiArea {
   readonly parts: readonly ApiPart[];
   /** Other names of path segments, by segment: errors for an unknown path with such a name suggest the right path. */
   readonly alsoCalled?: Readonly<Record<string, readonly string[]>>;
-  /** Its routes, built on the plugin that runs the gates. */
+  /** Its plugins, whose handlers are endpoints of `api`. */
   readonly routes: (api: Api) => AnyElysia | readonly AnyElysia[];
 }
 
 /** Methods that a route can have. */
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** An endpoint as it was declared, for the OpenAPI document and the tests that go over all of them. */
-export interface DeclaredRoute extends RouteSchemas {
+/** The schema of the response with status 200, or the schemas by status. */
+export type ResponseSchemas = TSchema | Readonly<Record<number, TSchema>>;
+
+/** What an area says of an endpoint: its operation, and the schemas of its input and of its responses. */
+export interface EndpointSpec<
+  Params extends TObject = TObject,
+  Query extends TObject = TObject,
+  Body extends TObject = TObject,
+  Responses extends ResponseSchemas = ResponseSchemas,
+> extends OperationSpec {
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly response?: Responses;
+}
+
+/** The checked input of a request, as a handler gets it. */
+export interface Input<C, Params extends TSchema, Query extends TSchema, Body extends TSchema> {
+  readonly call: C;
+  readonly params: Static<Params>;
+  readonly query: Static<Query>;
+  readonly body: Static<Body>;
+}
+
+/** What a handler may return: the value of a 200, or a reply with one of the declared statuses. */
+type Result<Responses> = Responses extends TSchema
+  ? Static<Responses> | Reply<200, Static<Responses>>
+  : {
+      [Status in keyof Responses & number]:
+        | Reply<Status, Static<Responses[Status] & TSchema>>
+        | (Status extends 200 ? Static<Responses[Status] & TSchema> : never);
+    }[keyof Responses & number];
+
+/** A handler of an endpoint. The compiler and the tests check its result against the schemas; nothing does at run time. */
+type Handler<
+  C,
+  Params extends TObject,
+  Query extends TObject,
+  Body extends TObject,
+  Responses extends ResponseSchemas,
+> = (input: Input<C, Params, Query, Body>) => Result<Responses> | Promise<Result<Responses>>;
+
+const NOTHING: Readonly<Record<string, never>> = {};
+
+type NoMembers = TObject<Record<never, never>>;
+
+/** The part of a framework's context that an endpoint uses. */
+export interface RoutedRequest {
+  readonly request: Request;
+  readonly params?: Readonly<Record<string, string>>;
+}
+
+/** A handler of a route: gates, input, the area's handler, response. */
+export interface EndpointHandler {
+  (routed: RoutedRequest): Response | Promise<Response>;
+  readonly declared: Declared;
+  /** The same for a request whose path is not that of the route, such as one below it. */
+  readonly anywhere: (routed: RoutedRequest) => Response | Promise<Response>;
+}
+
+/** An endpoint with its route, for the OpenAPI document and whatever else goes over all of them. */
+export interface DeclaredRoute extends InputSchemas {
   readonly operation: Operation;
   readonly method: Method;
   /** With parameters in Elysia's form, `/v1/meter/:meterId/deduct`. */
   readonly path: string;
   /** The part of the API that it belongs to. */
   readonly tag: string;
+  /** The schemas of its responses, by status. */
+  readonly responses: Readonly<Record<number, TSchema>>;
+  readonly serve: EndpointHandler;
 }
 
-type CallClass = new (endpoint: Endpoint, request: Request) => OpenCall;
-
-/** What an area says of a route: its schemas, and which of the two macros declares its operation. */
-interface RouteHooks {
-  readonly params?: TObject;
-  readonly query?: TObject;
-  readonly body?: TObject;
-  readonly response?: TSchema | Readonly<Record<number, TSchema>>;
-  readonly op?: OperationSpec;
-  readonly open?: Omit<OperationSpec, "access">;
+/** What stands before every endpoint. */
+export interface Front {
+  readonly deps: HttpDeps;
+  /** Every response waits for it; null without a cluster. */
+  readonly gate: ResponseGate | null;
+  /** Why a request cannot have this route, whatever its endpoint is; null if it can. */
+  refusalOf(routed: RoutedRequest): ApiError | null;
+  /** The response to a request that reaches no endpoint. */
+  reject(request: Request, error: unknown): Response | Promise<Response>;
 }
 
-/** A route as an area adds it to its plugin. */
-interface AddedRoute extends Pick<DeclaredRoute, "method" | "path" | "tag"> {
-  readonly handler: unknown;
-  readonly hooks: RouteHooks;
-}
-
-/** What `new Routes()` takes of Elysia's options. */
-interface RoutesOptions {
-  readonly prefix?: string;
-  /** The part of the API. */
-  readonly tags?: readonly string[];
-}
-
-/** Collects routes, with the methods by which Elysia takes them. */
-class CollectedRoutes {
-  readonly all: AddedRoute[] = [];
-  private readonly prefix: string;
-  private readonly tag: string;
-
-  constructor({ prefix = "", tags: [tag = "System"] = [] }: RoutesOptions = {}) {
-    this.prefix = prefix;
-    this.tag = tag;
-  }
-
-  route(method: Method, path: string, handler: unknown, hooks: RouteHooks = {}): this {
-    this.all.push({ method, path: this.prefix + path, tag: this.tag, handler, hooks });
-    return this;
-  }
-
-  get(path: string, handler: unknown, hooks?: RouteHooks): this {
-    return this.route("GET", path, handler, hooks);
-  }
-
-  post(path: string, handler: unknown, hooks?: RouteHooks): this {
-    return this.route("POST", path, handler, hooks);
-  }
-
-  put(path: string, handler: unknown, hooks?: RouteHooks): this {
-    return this.route("PUT", path, handler, hooks);
-  }
-
-  patch(path: string, handler: unknown, hooks?: RouteHooks): this {
-    return this.route("PATCH", path, handler, hooks);
-  }
-
-  delete(path: string, handler: unknown, hooks?: RouteHooks): this {
-    return this.route("DELETE", path, handler, hooks);
-  }
-
-  /** Takes over the routes of another plugin. */
-  use(other: CollectedRoutes): this {
-    for (const { path, ...more } of other.all) this.all.push({ path: this.prefix + path, ...more });
-    return this;
-  }
+/** An endpoint as it was declared, before it has a route. */
+interface Declared {
+  readonly operation: Operation;
+  readonly input: InputSchemas;
+  readonly responses: Readonly<Record<number, TSchema>>;
+  readonly handler: (input: never) => unknown;
+  readonly Called: new (endpoint: Endpoint, request: Request) => OpenCall;
+  readonly front: Front;
+  readonly requests: OperationRequests;
+  /** The path of its route, from when it has one. */
+  path: string | null;
+  /** With what reads its input. Made by the first request: a start would make it for every endpoint. */
+  endpoint: Endpoint | null;
 }
 
 /**
- * A plugin of Elysia as areas need it: its routes type their handlers by their schemas, and are only collected. Elysia would
- * prepare each for its own router, which serves no endpoint; it is loaded when a request is for none (see `http.ts`).
+ * Makes handlers of endpoints for the routes of Elysia's plugins.
  *
- * The schemas of a route type its handler. Elysia does not get to see them: the key is checked before the body is read,
- * nothing is coerced, and errors have one shape. Responses are checked by the compiler and by the tests, not at run time.
- * A handler runs behind its gates, where {@link mounted} puts it.
+ * Elysia routes the request; the schemas are not among its own, since the key is checked before the body is read, nothing is
+ * coerced, and errors have one shape.
  */
-export const Routes = CollectedRoutes as unknown as typeof Elysia;
+export class Api {
+  constructor(private readonly front: Front) {}
 
-/** What every plugin uses, for the types of its routes. */
-export const api = new CollectedRoutes() as unknown as Api;
+  /** An endpoint that requires a key, whose handler gets a {@link Call}. */
+  endpoint<
+    Params extends TObject = NoMembers,
+    Query extends TObject = NoMembers,
+    Body extends TObject = NoMembers,
+    Responses extends ResponseSchemas = TSchema,
+  >(
+    spec: EndpointSpec<Params, Query, Body, Responses>,
+    handler: Handler<Call, Params, Query, Body, Responses>,
+  ): EndpointHandler {
+    return this.handlerOf(Call, spec, handler);
+  }
 
-/** @throws Error for a plugin that is no {@link Routes}. */
-function routesOf(plugin: unknown): readonly AddedRoute[] {
-  if (plugin instanceof CollectedRoutes) return plugin.all;
-  throw new Error("an area's routes are collected by Routes");
-}
+  /** An endpoint that anyone may call, whose handler gets an {@link OpenCall}. */
+  open<
+    Params extends TObject = NoMembers,
+    Query extends TObject = NoMembers,
+    Body extends TObject = NoMembers,
+    Responses extends ResponseSchemas = TSchema,
+  >(
+    spec: Omit<EndpointSpec<Params, Query, Body, Responses>, "access">,
+    handler: Handler<OpenCall, Params, Query, Body, Responses>,
+  ): EndpointHandler {
+    return this.handlerOf(OpenCall, { ...spec, access: "public" }, handler);
+  }
 
-/** A route of a plugin, to be mounted. */
-export interface MountedRoute extends DeclaredRoute {
-  readonly serve: (context: Context) => Response | Promise<Response>;
+  private handlerOf(
+    Called: Declared["Called"],
+    { params, query, body, response = {}, ...operation }: EndpointSpec,
+    handler: Declared["handler"],
+  ): EndpointHandler {
+    const declared: Declared = {
+      operation: operationOf(operation),
+      input: { params, query, body },
+      responses: Kind in response ? { 200: response } : response,
+      handler,
+      Called,
+      front: this.front,
+      requests: this.front.deps.requests.of(operation.name),
+      path: null,
+      endpoint: null,
+    };
+    // Elysia reads the source of a function to see which parts of its context to make. Of a bound one it makes the fewest.
+    const atRoute: (routed: RoutedRequest) => Response | Promise<Response> = respond.bind(null, declared);
+    return Object.assign(atRoute, { declared, anywhere: respondAnywhere.bind(null, declared) });
+  }
 }
 
 /**
- * The routes of a plugin, each with the function that serves its requests: gates, handler, response. Where these are mounted in
- * Elysia, it reads the source of a function to see which parts of its context to build and whether to wait for it; it cannot
- * read a bound one, and takes it for what these are.
+ * The endpoints of a plugin, in their order.
+ * @throws Error for a route whose handler is none of {@link Api}.
  */
-export function mounted(plugin: AnyElysia, deps: HttpDeps): MountedRoute[] {
-  return routesOf(plugin).map(({ method, path, tag, handler, hooks }) => {
-    const { op, open, params, query, body, response = {} } = hooks;
-    const spec = open === undefined ? op : ({ ...open, access: "public" } as const);
-    if (spec === undefined) throw new Error(`${method} ${path} does not say what operation it is`);
-    const operation = operationOf(spec);
-    const responses = Kind in response ? { 200: response } : response;
-    const served: Served = {
-      Called: open === undefined ? Call : OpenCall,
-      handler: handler as Handler,
-      input: { params, query, body },
-      endpoint: {
-        route: path,
-        deps,
-        operation,
-        honoursKey: operation.idempotent && method !== "GET",
-        requests: deps.requests.of(operation.name),
-      },
-      complete: null,
-    };
-    const serve = respond.bind(null, served);
-    return { method, path, tag, operation, params, query, body, responses, serve };
+export function routesOf(plugin: AnyElysia): DeclaredRoute[] {
+  return plugin.routes.map(({ method, path, handler, hooks }) => {
+    if (!isEndpoint(handler)) throw new Error(`${method} ${path} is not an endpoint of the API`);
+    handler.declared.path = path;
+    const { operation, input, responses } = handler.declared;
+    const [tag = "System"] = hooks.detail?.tags ?? [];
+    return { method: method as Method, path, tag, operation, ...input, responses, serve: handler };
   });
 }
 
-/** A route as its requests are served. */
-interface Served {
-  readonly Called: CallClass;
-  readonly handler: Handler;
-  readonly input: InputSchemas;
-  readonly endpoint: Omit<Endpoint, "checks" | "cursors">;
-  /** The endpoint with what reads its input. Made by the first request: a start would make it for every endpoint. */
-  complete: Endpoint | null;
+function isEndpoint(handler: unknown): handler is EndpointHandler {
+  return typeof handler === "function" && "declared" in handler;
 }
 
-function completed({ endpoint, input }: Served): Endpoint {
-  const { operation, deps } = endpoint;
+function endpointOf({ operation, input, path, requests, front: { deps } }: Declared): Endpoint {
   deps.requests.onArrival();
-  return { ...endpoint, checks: inputChecks(input), cursors: cursorsOf(operation, input.query, deps.vault) };
+  return {
+    route: path,
+    operation,
+    deps,
+    requests,
+    checks: inputChecks(input),
+    cursors: cursorsOf(operation, input.query, deps.vault),
+  };
 }
 
-type Handler = (context: Context) => unknown;
+/** Serves a request at the route of an endpoint. Returns a promise only if it must wait. */
+function respond(declared: Declared, routed: RoutedRequest): Response | Promise<Response> {
+  const { front } = declared;
+  const refusal = front.refusalOf(routed);
+  return refusal === null ? respondAnywhere(declared, routed) : front.reject(routed.request, refusal);
+}
 
-/** Serves a request. Returns a promise only if it must wait. */
-function respond(served: Served, context: Context) {
-  const { Called, handler } = served;
-  served.complete ??= completed(served);
-  const call = new Called(served.complete, context.request);
-  context.call = call;
+/** The same below the path of its route. */
+function respondAnywhere(
+  declared: Declared,
+  { request, params = NOTHING }: RoutedRequest,
+): Response | Promise<Response> {
+  const { gate } = declared.front;
+  if (gate === null || declared.operation.ofProcess) return serve(declared, request, params);
+  return gated(
+    gate,
+    () => serve(declared, request, params),
+    (error) => declared.front.reject(request, error),
+  );
+}
+
+function serve(
+  declared: Declared,
+  request: Request,
+  params: RoutedRequest["params"] & object,
+): Response | Promise<Response> {
+  const { Called, handler } = declared;
+  declared.endpoint ??= endpointOf(declared);
+  const call = new Called(declared.endpoint, request);
+  const input: CallInput = { call, params, query: NOTHING, body: NOTHING };
   try {
-    const entering = call.enter(context);
-    if (entering !== undefined) return respondAfterBody(call, entering, handler, context);
-    const result = handler(context);
+    const entering = call.enter(input);
+    if (entering !== undefined) return respondAfterBody(call, entering, handler, input);
+    const result = handler(input as never);
     return result instanceof Promise ? respondLater(call, result) : call.respond(result);
   } catch (error) {
     return call.reject(error);
@@ -200,10 +256,15 @@ function respond(served: Served, context: Context) {
 }
 
 /** The same after a body has been read. One async function, since chained promises cost several turns of the event loop. */
-async function respondAfterBody(call: OpenCall, entering: Promise<void>, handler: Handler, context: Context) {
+async function respondAfterBody(
+  call: OpenCall,
+  entering: Promise<void>,
+  handler: Declared["handler"],
+  input: CallInput,
+): Promise<Response> {
   try {
     await entering;
-    const result = handler(context);
+    const result = handler(input as never);
     const response = call.respond(result instanceof Promise ? await result : result);
     return response instanceof Promise ? await response : response;
   } catch (error) {

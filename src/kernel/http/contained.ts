@@ -1,5 +1,5 @@
 import { PROJECT_HEADER } from "./access/project-choice.ts";
-import type { DeclaredRoute, MountedRoute } from "./api.ts";
+import type { DeclaredRoute } from "./api.ts";
 import type { ListeningServer } from "./endpoint.ts";
 
 /** The input of a request that another one contains. */
@@ -30,11 +30,11 @@ const SHARED_HEADERS = [
  */
 export class ContainedRequests {
   /** The routes by the names of their operations. */
-  private readonly routes = new Map<string, MountedRoute>();
+  private readonly routes = new Map<string, DeclaredRoute>();
   private readonly carriers = new WeakMap<Request, Request>();
 
   /** Adds a route. */
-  add(route: MountedRoute): void {
+  add(route: DeclaredRoute): void {
     this.routes.set(route.operation.name, route);
   }
 
@@ -62,12 +62,7 @@ export class ContainedRequests {
     if (route === undefined) throw new Error(`there is no operation ${operation}`);
     const request = requestOf(carrier, route, input);
     this.carriers.set(request, carrier);
-    return route.serve({
-      request,
-      params: { ...input.params },
-      query: {},
-      body: {},
-    });
+    return route.serve.anywhere({ request, params: input.params });
   }
 }
 

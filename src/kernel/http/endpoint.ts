@@ -54,8 +54,6 @@ export interface Endpoint {
   /** The path with its parameters by name, for the log; null where no route matches. */
   readonly route: string | null;
   readonly operation: Operation;
-  /** Whether `Idempotency-Key` is honoured: not for GET. */
-  readonly honoursKey: boolean;
   readonly checks: InputChecks;
   /** Seals the cursors of a list; null without cursors, or with open ones. */
   readonly cursors: SealedCursors | null;

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { ApiError, rejectionBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -6,7 +7,7 @@ import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./access/addresses.ts";
 import { operationOf } from "./access/caller.ts";
 import type { Guard } from "./access/guard.ts";
-import { api, Routes } from "./api.ts";
+import type { Api } from "./api.ts";
 import { openApiDocument } from "./document/openapi.ts";
 import type { Http } from "./http.ts";
 import type { OpenCall } from "./requests/call.ts";
@@ -36,7 +37,11 @@ const OpenApiDocument = Type.Object(
 const Status = Type.Object({ status: Type.String() });
 
 /** What belongs to no area: the ping, the description of the API, health and metrics. */
-export function systemRoutes(http: Http, { gate, readsDetails, readiness, metrics, publicUrl }: Monitoring) {
+export function systemRoutes(
+  api: Api,
+  http: Http,
+  { gate, readsDetails, readiness, metrics, publicUrl }: Monitoring,
+) {
   let text: Promise<Uint8Array<ArrayBuffer>> | undefined;
   const document = asset({
     contentType: "application/json",
@@ -48,69 +53,73 @@ export function systemRoutes(http: Http, { gate, readsDetails, readiness, metric
       return text;
     },
   });
-  return new Routes({ tags: ["System"] })
-    .use(api)
-    .get("/v1/ping", () => ({ pong: true as const }), {
-      open: { name: "ping", showsNothing: true, summary: "Check that the server responds" },
-      response: Pong,
-    })
+  return new Elysia({ tags: ["System"] })
+    .get(
+      "/v1/ping",
+      api.open(
+        { name: "ping", showsNothing: true, summary: "Check that the server responds", response: Pong },
+        () => ({ pong: true as const }),
+      ),
+    )
     .get(
       "/openapi.json",
-      async ({ call }) => {
-        const { status, bytes, headers } = await document(call);
-        return additionalReply(status, bytes ?? "", headers);
-      },
-      {
-        open: {
+      api.open(
+        {
           name: "openapi.read",
           showsNothing: true,
           summary: "Read this API's OpenAPI document",
           tagged: true,
+          response: OpenApiDocument,
         },
-        response: OpenApiDocument,
-      },
+        async ({ call }) => {
+          const { status, bytes, headers } = await document(call);
+          return additionalReply(status, bytes ?? "", headers);
+        },
+      ),
     )
     .get(
       "/healthz",
-      ({ call }) => {
-        gate(call);
-        return { status: "ok" };
-      },
-      {
-        open: {
+      api.open(
+        {
           name: "health.live",
           monitoring: true,
           showsNothing: true,
           summary: "Check that the process serves",
+          response: Status,
         },
-        response: Status,
-      },
+        ({ call }) => {
+          gate(call);
+          return { status: "ok" };
+        },
+      ),
     )
     .get(
       "/readyz",
-      async ({ call }) => {
-        if (readsDetails(call)) await readiness.assertReady();
-        else if (!(await isReady(readiness)))
-          throw new ApiError("service_unavailable", "The server is not ready.", { retryAfterSeconds: 1 });
-        return { status: "ready" };
-      },
-      {
-        open: {
+      api.open(
+        {
           name: "health.ready",
           monitoring: true,
           showsNothing: true,
           summary: "Check that changes can be made",
+          response: Status,
         },
-        response: Status,
-      },
+        async ({ call }) => {
+          if (readsDetails(call)) await readiness.assertReady();
+          else if (!(await isReady(readiness)))
+            throw new ApiError("service_unavailable", "The server is not ready.", { retryAfterSeconds: 1 });
+          return { status: "ready" };
+        },
+      ),
     )
     .get(
       "/metrics",
-      ({ call }) => {
-        gate(call);
-        return reply(200, renderMetrics(metrics.families), { "content-type": EXPOSITION_CONTENT_TYPE });
-      },
-      { open: { name: "metrics.read", monitoring: true, showsNothing: true, summary: "Read the metrics" } },
+      api.open(
+        { name: "metrics.read", monitoring: true, showsNothing: true, summary: "Read the metrics" },
+        ({ call }) => {
+          gate(call);
+          return reply(200, renderMetrics(metrics.families), { "content-type": EXPOSITION_CONTENT_TYPE });
+        },
+      ),
     );
 }
 

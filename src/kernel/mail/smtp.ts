@@ -1,6 +1,6 @@
+import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
 import type { Transporter } from "nodemailer";
-import { node } from "../outbound/node.ts";
 
 /** An e-mail in plain text. */
 export interface MailMessage {
@@ -89,7 +89,7 @@ async function openTransport(settings: SmtpSettings, timeoutMs: number): Promise
  */
 export function ehloName({ publicUrl, from }: Pick<SmtpSettings, "publicUrl" | "from">): string {
   const host = URL.parse(publicUrl ?? "")?.hostname ?? "";
-  if (host.includes(".") && node.net.isIP(host) === 0) return host;
+  if (host.includes(".") && isIP(host) === 0) return host;
   const domain = from
     .slice(from.lastIndexOf("@") + 1)
     .replaceAll(">", "")

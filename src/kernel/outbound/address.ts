@@ -1,6 +1,6 @@
-import type ipaddr from "ipaddr.js";
-import { addressLibrary, isWithin, parseRange, type Range } from "../http/access/addresses.ts";
-import { node } from "./node.ts";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+import { isWithin, parseRange, type Range } from "../http/access/addresses.ts";
 
 /** Addresses that the operator permits in addition to public ones. */
 export interface AllowedAddresses {
@@ -84,7 +84,7 @@ const HOST_AGENT = "168.63.129.16";
 export function isPublicAddress(address: string): boolean {
   const parsed = parseAddress(address);
   if (parsed === null) return false;
-  const { IPv4 } = addressLibrary();
+  const { IPv4 } = ipaddr;
   if (parsed instanceof IPv4) return isPublicIPv4(parsed);
   special ??= { unicast: [parseRange(GLOBAL_UNICAST)], nat64: [parseRange(NAT64)] };
   if (isWithin(parsed, special.nat64)) return isPublicIPv4(new IPv4(parsed.toByteArray().slice(12)));
@@ -101,8 +101,8 @@ const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
 /** Reads an address, IPv4-mapped IPv6 as the IPv4 address that it stands for. Null for any other text. */
 function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   // A zone index names an interface of this machine; ipaddr.js alone would also accept the old short forms.
-  if (node.net.isIP(text) === 0 || text.includes("%")) return null;
+  if (isIP(text) === 0 || text.includes("%")) return null;
   // IPv4-compatible addresses are dead (RFC 4291, section 2.5.5.1); ipaddr.js would read this spelling as IPv4-mapped.
   if (COMPATIBLE.test(text)) return null;
-  return addressLibrary().process(text);
+  return ipaddr.process(text);
 }

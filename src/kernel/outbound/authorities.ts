@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import tls from "node:tls";
 import { errorText, StartupError } from "../errors.ts";
-import { node } from "./node.ts";
 
 const BLOCK = "-----BEGIN CERTIFICATE-----";
 
@@ -17,7 +17,7 @@ export function extraAuthorities(path: string | null): { certificateAuthorities?
     const more = blocks.map((block) => `${BLOCK}${block}`);
     // It throws for what is none.
     for (const certificate of more) new X509Certificate(certificate);
-    return { certificateAuthorities: [...node.tls.rootCertificates, ...more] };
+    return { certificateAuthorities: [...tls.rootCertificates, ...more] };
   } catch (error) {
     throw new StartupError(`extra_ca: "${path}" cannot be used (${errorText(error)}).`);
   }

@@ -1,7 +1,7 @@
-import type { X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import type { DetailedPeerCertificate } from "node:tls";
-import { node } from "./node.ts";
+import tls from "node:tls";
 
 /** What a certificate says of itself. */
 export interface Certificate {
@@ -33,15 +33,14 @@ export class TrustAnchors {
   }
 
   private read(): X509Certificate[] {
-    const texts = [this.authorities ?? node.tls.rootCertificates].flat();
-    const { X509Certificate } = node.crypto;
+    const texts = [this.authorities ?? tls.rootCertificates].flat();
     return texts.map((text) => new X509Certificate(text));
   }
 }
 
 /** The certificate of a connection's other end; null without TLS. */
 export function certificateOf(socket: Socket, anchors: TrustAnchors): Certificate | null {
-  if (!(socket instanceof node.tls.TLSSocket)) return null;
+  if (!(socket instanceof tls.TLSSocket)) return null;
   const own = socket.getPeerCertificate(true);
   const notAfter = Date.parse(own.valid_to);
   if (Number.isNaN(notAfter)) return null;
@@ -73,7 +72,6 @@ function earlierOnPath(
   presented: readonly DetailedPeerCertificate[],
   anchors: TrustAnchors,
 ): Certificate | null {
-  const { X509Certificate } = node.crypto;
   const [own, ...others] = presented.map((one) => ({ read: new X509Certificate(one.raw), ...one }));
   if (own === undefined) return null;
   let earliest: Certificate | null = null;

@@ -1,6 +1,6 @@
+import { isIPv6 } from "node:net";
 import { type Cancel, realTimeout } from "../time/clock.ts";
 import type { Connection, Opening } from "./connection.ts";
-import { node } from "./node.ts";
 import { OutboundFailure } from "./outcome.ts";
 
 /** How long an address is waited for until the next one is tried as well (RFC 8305, section 5). */
@@ -11,7 +11,6 @@ const ATTEMPT_DELAY_MS = 250;
  * second address is of the other (RFC 8305, section 4).
  */
 export function inTurns(addresses: readonly string[]): string[] {
-  const { isIPv6 } = node.net;
   const [first = "", ...rest] = addresses;
   const same = [first, ...rest.filter((address) => isIPv6(address) === isIPv6(first))];
   const other = rest.filter((address) => isIPv6(address) !== isIPv6(first));

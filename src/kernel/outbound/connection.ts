@@ -1,12 +1,13 @@
 import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
+import net from "node:net";
 import { devNull } from "node:os";
 import type { PeerCertificate, SecureContext } from "node:tls";
+import tls from "node:tls";
 import { errorCode } from "../errors.ts";
 import { isLoopback } from "../http/access/addresses.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import { type Certificate, certificateOf, TrustAnchors } from "./certificate.ts";
-import { node } from "./node.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
 import { type BodyOptions, HeadTooLarge, ResponseReader } from "./response-reader.ts";
 import type { Target } from "./target.ts";
@@ -104,9 +105,7 @@ export class Connector {
   ) {
     this.anchors = new TrustAnchors(certificateAuthorities);
     this.secureContext =
-      certificateAuthorities === undefined
-        ? null
-        : node.tls.createSecureContext({ ca: certificateAuthorities });
+      certificateAuthorities === undefined ? null : tls.createSecureContext({ ca: certificateAuthorities });
   }
 
   /**
@@ -143,7 +142,7 @@ export class Connector {
   }
 
   private openTls(target: Target, address: string, protocol: string): Socket {
-    return node.tls.connect({
+    return tls.connect({
       host: address,
       port: target.port,
       // An address has no server name (RFC 6066); the certificate is then checked against the address.
@@ -158,11 +157,11 @@ export class Connector {
 
 /** Only the alternative names of a certificate count, not its common name (RFC 9525, section 6.3). */
 function provesName(name: string, certificate: PeerCertificate): Error | undefined {
-  return node.tls.checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
+  return tls.checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
 }
 
 function openTcp(target: Target, address: string): Socket {
-  return node.net.connect({ host: address, port: target.port });
+  return net.connect({ host: address, port: target.port });
 }
 
 /** Which requests a connection can carry. */

@@ -16,7 +16,7 @@ export const LOOP_DETECTED = 508;
 export function hopsOf(value: string | null | undefined): number {
   if (value === null || value === undefined) return 0;
   const named = value.split(",").map((part) => part.trim());
-  return Math.max(0, ...named.filter((part) => /^[0-9]+$/.test(part)).map(Number));
+  return Math.max(0, ...named.filter((part) => /^[0-9]{1,9}$/.test(part)).map(Number));
 }
 
 /** The header of a delivery. `received`: stored headers, by lower-case name, of the request that it passes on, if any. */

@@ -1,3 +1,4 @@
+import dns from "node:dns";
 import { LruMap } from "../limits/lru-map.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import {
@@ -9,7 +10,6 @@ import {
 } from "./dns/message.ts";
 import { describeErrors, LookupFailure, NameServers, type ServerErrors } from "./dns/name-servers.ts";
 import { SystemNames } from "./dns/system-names.ts";
-import { node } from "./node.ts";
 import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
 
@@ -202,7 +202,7 @@ const REMEMBERED_SECONDS_MAX = 300;
  * of a response, 100 ms for one of 64 KiB.
  */
 export function createSystemResolver(
-  systemServers = () => new node.dns.Resolver().getServers(),
+  systemServers = () => new dns.Resolver().getServers(),
   names = new SystemNames(),
 ): Resolver {
   const nameServers = new NameServers();
@@ -275,7 +275,7 @@ export function createSystemResolver(
   return {
     async resolve(host, type, errors = new Map()) {
       listed ??= systemServers();
-      inUse ??= node.dns.getServers();
+      inUse ??= dns.getServers();
       const find = () => (type === undefined ? addressesOf(host, errors) : recordsOf(host, type, errors));
       try {
         return await find();

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { AwsV4Signer } from "aws4fetch";
 import { withoutTrailing } from "../log.ts";
 import { monotonicMs } from "../time/clock.ts";
 import { attempt } from "./attempt.ts";
@@ -144,8 +145,6 @@ export async function sendToBucket(
   const url = `${objectUrl(bucket, key)}${search === "" ? "" : `?${search}`}`;
   // Stores with retention locks demand a checksum of every upload; all understand this one.
   const checksum = body === undefined ? {} : { "content-md5": hash("md5", body, "base64") };
-  // Loaded on use: most servers upload nothing.
-  const { AwsV4Signer } = await import("aws4fetch");
   // The signature has the machine's date, even in tests: the storage compares it with its own clock.
   const signed = await new AwsV4Signer({
     method,

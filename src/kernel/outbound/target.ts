@@ -1,7 +1,7 @@
+import { isIPv6 } from "node:net";
 import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
 import { type AllowedAddresses, isPublicAddress, wordFor } from "./address.ts";
-import { node } from "./node.ts";
 
 /** Longest URL that is taken: what servers and proxies accept everywhere. */
 export const URL_LENGTH_MAX = 2_048;
@@ -79,7 +79,7 @@ export class TargetPolicy {
 
   /** The same for a port of a host, which is a name or an address. */
   examineHost(host: string, port: number): Target | Refusal {
-    const isLiteral = node.net.isIPv6(host);
+    const isLiteral = isIPv6(host);
     if (!isLiteral && (host.length > HOST_LENGTH_MAX || !HOST.test(host))) return malformed(NO_HOST);
     const target = this.examine(`http://${isLiteral ? `[${host}]` : host}:${port}`);
     return "refused" in target && !target.isBlocked ? malformed(NO_HOST) : target;

@@ -1,4 +1,11 @@
-import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import {
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TString,
+  Type,
+} from "@sinclair/typebox";
 import { type AuditChange, changed, type Fields } from "../audit/change.ts";
 import { named } from "../data/schema.ts";
 import { prefixedId } from "../data/uuid.ts";
@@ -32,7 +39,7 @@ export interface ResourceOperation {
   readonly path: string;
   readonly op: OperationSpec;
   readonly schemas: {
-    readonly params?: TObject;
+    readonly params?: TObject<Record<string, TString>>;
     readonly query?: TObject;
     readonly body?: TObject;
     readonly response: TSchema | Readonly<Record<number, TSchema>>;

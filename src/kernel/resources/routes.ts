@@ -1,5 +1,5 @@
-import type { AnyElysia } from "elysia";
-import { type Api, Routes } from "../http/api.ts";
+import { type AnyElysia, Elysia } from "elysia";
+import type { Api } from "../http/api.ts";
 import type { ResourceFacts } from "./facts.ts";
 import type { ResourceOperation } from "./resource.ts";
 
@@ -8,9 +8,8 @@ export function resourceRoutes(
   api: Api,
   resource: { readonly facts: ResourceFacts; readonly operations: readonly ResourceOperation[] },
 ): AnyElysia {
-  const plugin = new Routes({ tags: [resource.facts.tag] }).use(api);
-  // The handlers are typed by the declaration, in place of the schemas.
+  const plugin = new Elysia({ tags: [resource.facts.tag] });
   for (const { method, path, op, schemas, handler } of resource.operations)
-    plugin.route(method, path, handler as never, { op, ...schemas } as never);
+    plugin.route(method, path, api.endpoint({ ...op, ...schemas }, handler));
   return plugin;
 }

@@ -1,16 +1,15 @@
-import type { Cron } from "croner";
+import { Cron } from "croner";
 import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
 
 /**
  * Reads a cron expression of five fields, or six with seconds first, on clocks that show UTC: changes of clocks are for
  * {@link CronTimes}. As in every crontab, both day fields must match where one begins with `*`, and otherwise either is
- * enough; `5/15` means every 15 from 5 on. The library is loaded at its first use: a start needs none.
+ * enough; `5/15` means every 15 from 5 on.
  *
  * @throws Error when it is malformed.
  */
 function readCron(fields: string, years = "*"): Cron {
-  const { Cron } = require("croner") as typeof import("croner");
   const parts = fields.split(/\s+/);
   if (parts.length < FIELDS || parts.length > FIELDS + 1) throw new RangeError("it has not five fields");
   const isNarrowed = [parts.at(-3), parts.at(-1)].some((days) => days?.startsWith("*"));

@@ -8,12 +8,12 @@ import { ANYONE, type Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type Cancel, type Clock, monotonicMs, realDelay } from "../time/clock.ts";
 import { ClockTrust } from "../time/clock-trust.ts";
+import { nextOccurrence } from "./calendar.ts";
 import { ClockSetBack } from "./clock-set-back.ts";
 import { lanesOf, ownerOfLane, type Placed } from "./dispatcher.ts";
 import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
 import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
 import type { LaneLimits } from "./lane-groups.ts";
-import type { Recurrence } from "./recurrence.ts";
 
 /** A job that fell due. */
 export interface Job extends Omit<JobRow, "id" | "payload"> {
@@ -109,7 +109,7 @@ export class Scheduler {
   private readonly store: JobStore;
   private readonly kinds = new Map<string, Kind>();
   private readonly work = new Set<Promise<void>>();
-  private readonly calendar = new Map<string, Recurrence>();
+  private readonly calendar = new Map<string, string>();
   private readonly setBack: ClockSetBack;
   private readonly slices = new TimeSlices(START_MS_MAX);
   /** Accounts whose jobs wait. */
@@ -156,19 +156,18 @@ export class Scheduler {
   }
 
   /**
-   * Registers work that recurs. What fell due while the server was down runs once, at the start. Work that resolves to
+   * Registers work that recurs at the times of a cron expression, in UTC. What fell due while the server was down runs once, at the start. Work that resolves to
    * `cut-off` was interrupted by the end of the process, and runs again at the next start.
    */
-  recurring(name: string, recurrence: Recurrence, run: (job: Job) => Promise<unknown>): void {
+  recurring(name: string, expression: string, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
       concurrency: 1,
       run: async (job) => {
         if ((await run(job)) === "cut-off") return { retryAt: job.dueAt, attempt: 0 };
-        const { expression, after } = recurrence;
-        return { retryAt: after(this.clock.now()), payload: { expression }, attempt: 0 };
+        return { retryAt: nextOccurrence(expression, this.clock.now()), payload: { expression }, attempt: 0 };
       },
     });
-    this.calendar.set(name, recurrence);
+    this.calendar.set(name, expression);
   }
 
   /** Enqueues a job; it replaces one of the same kind and key. `lane`: a {@link laneName}, for {@link JobKind.lanes}. */
@@ -265,7 +264,7 @@ export class Scheduler {
 
   private planCalendar(): Promise<void> {
     return this.writer.submit((tx) => {
-      for (const [name, recurrence] of this.calendar) this.plan(tx, name, recurrence);
+      for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
     });
   }
 
@@ -288,9 +287,10 @@ export class Scheduler {
     this.clock.track(this.setBack.begin());
   }
 
-  private plan(tx: Tx, name: string, { expression, after }: Recurrence): void {
+  /** The expression is stored with the job, whose next time is calculated anew when it changes. */
+  private plan(tx: Tx, name: string, expression: string): void {
     const known = this.store.find(name, "");
-    const next = after(tx.now);
+    const next = nextOccurrence(expression, tx.now);
     // A later one was planned while the machine's clock was ahead.
     if (known !== null && known.payload === JSON.stringify({ expression }) && known.dueAt <= next) return;
     this.enqueue(tx, name, "", next, { expression });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Elysia } from "elysia";
-import { api, mounted, Routes } from "../../../src/kernel/http/api.ts";
+import { Api, routesOf } from "../../../src/kernel/http/api.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 let server: TestServer;
@@ -9,18 +9,16 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const op = { name: "test.any", access: "any", summary: "Anything" } as const;
-
-test("routes are collected in their order, with prefix and part, also those of another plugin", () => {
-  const inner = new Routes({ prefix: "/in", tags: ["Inner"] }).use(api).put("/a", () => ({}), { op });
-  const outer = new Routes({ prefix: "/v1/out", tags: ["Outer"] })
-    .use(api)
-    .get("/b", () => ({}), { op })
+test("endpoints are listed in their order, with prefix and part, also those of a plugin within a plugin", () => {
+  const api = new Api(server.server.app.http);
+  const any = api.endpoint({ name: "test.any", access: "any", summary: "Anything" }, () => ({}));
+  const inner = new Elysia({ prefix: "/in", tags: ["Inner"] }).put("/a", any);
+  const outer = new Elysia({ prefix: "/v1/out", tags: ["Outer"] })
+    .get("/b", any)
     .use(inner)
-    .patch("/c", () => ({}), { op })
-    .delete("", () => ({}), { op });
-  const routes = mounted(outer, server.server.app.http.deps);
-  expect(routes.map(({ method, path, tag }) => [method, path, tag])).toEqual([
+    .patch("/c", any)
+    .delete("", any);
+  expect(routesOf(outer).map(({ method, path, tag }) => [method, path, tag])).toEqual([
     ["GET", "/v1/out/b", "Outer"],
     ["PUT", "/v1/out/in/a", "Inner"],
     ["PATCH", "/v1/out/c", "Outer"],
@@ -28,11 +26,6 @@ test("routes are collected in their order, with prefix and part, also those of a
   ]);
 });
 
-test("a plugin of Elysia itself, and a route without an operation, are no routes", () => {
-  const { deps } = server.server.app.http;
-  expect(() => mounted(new Elysia().get("/a", "a"), deps)).toThrow(
-    "an area's routes are collected by Routes",
-  );
-  const nameless = new Routes().use(api).get("/a", () => ({}), {});
-  expect(() => mounted(nameless, deps)).toThrow("GET /a does not say what operation it is");
+test("a route whose handler is no endpoint is rejected", () => {
+  expect(() => routesOf(new Elysia().get("/a", () => "a"))).toThrow("GET /a is not an endpoint of the API");
 });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { cron } from "../../../src/kernel/scheduler/recurrence.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { DAY, HOUR, SchedulerBench, SECOND } from "./bench.ts";
@@ -175,7 +174,7 @@ describe("concurrency", () => {
 
 describe("recurring work", () => {
   test("planned while the clock was years ahead is planned again at the start", async () => {
-    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     const ahead = TEST_START_MS + 12 * 365 * DAY;
     await bench.storage.writer.submit((tx) => {
       bench.scheduler.enqueue(tx, "hourly", "", ahead, { expression: EVERY_HOUR });
@@ -187,7 +186,7 @@ describe("recurring work", () => {
   const EVERY_HOUR = "0 * * * *";
 
   test("runs at the times of its expression, without overlapping attempts", async () => {
-    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.advance(3 * HOUR);
     expect(bench.ran).toEqual([1, 2, 3].map((hour) => `hourly/#0 at ${hour * HOUR}`));
@@ -195,12 +194,12 @@ describe("recurring work", () => {
   });
 
   test("runs once for all missed times after a downtime, then by the calendar", async () => {
-    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.scheduler.stop();
     await bench.advance(5 * HOUR + 1);
     bench.renew(true);
-    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => bench.note(job));
+    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.advance(0);
     expect(bench.ran).toEqual([`hourly/#0 at ${5 * HOUR + 1}`]);
@@ -209,11 +208,11 @@ describe("recurring work", () => {
   });
 
   test("an expression that changed takes effect at the next start", async () => {
-    bench.scheduler.recurring("job", cron("0 0 1 * *"), async (job) => bench.note(job));
+    bench.scheduler.recurring("job", "0 0 1 * *", async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.scheduler.stop();
     bench.renew();
-    bench.scheduler.recurring("job", cron(EVERY_HOUR), async (job) => bench.note(job));
+    bench.scheduler.recurring("job", EVERY_HOUR, async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.advance(HOUR);
     expect(bench.ran).toEqual([`job/#0 at ${HOUR}`]);
@@ -221,7 +220,7 @@ describe("recurring work", () => {
 
   test("that fails is retried soon, regardless of earlier successes", async () => {
     let broken = false;
-    bench.scheduler.recurring("hourly", cron(EVERY_HOUR), async (job) => {
+    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => {
       bench.note(job);
       if (broken) throw new Error("broken");
     });

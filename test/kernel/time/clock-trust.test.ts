@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { Housekeeping } from "../../../src/kernel/background/housekeeping.ts";
-import { cron } from "../../../src/kernel/scheduler/recurrence.ts";
 import { JUMP_MS_MAX, STEADY_MS } from "../../../src/kernel/time/clock-trust.ts";
 import { DAY, HOUR, SchedulerBench } from "../scheduler/bench.ts";
 
@@ -25,7 +24,7 @@ async function start(): Promise<void> {
     purged += 1;
     return 0;
   };
-  const housekeeping = new Housekeeping(scheduler, writer, bench.storage.log, cron("*/10 * * * *"));
+  const housekeeping = new Housekeeping(scheduler, writer, bench.storage.log, "*/10 * * * *");
   housekeeping.addPurge({ name: "purge", rowsMax: 1, remove });
   await scheduler.start();
 }

@@ -1,5 +1,6 @@
+import { Elysia } from "elysia";
 import { assertPositive } from "../../../kernel/data/ledger.ts";
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import type { Api } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { assertCapture } from "../domain.ts";
@@ -14,21 +15,11 @@ export function holdRoutes(api: Api, meters: MeterService, holds: HoldService) {
 }
 
 function createRoutes(api: Api, meters: MeterService, holds: HoldService) {
-  return new Routes({ prefix: "/v1/meter/:meterId/holds", tags: ["Meter"] })
-    .use(api)
+  return new Elysia({ prefix: "/v1/meter/:meterId/holds", tags: ["Meter"] })
     .post(
       "",
-      ({ call, params, body }) => {
-        assertPositive(body.amount);
-        assertMetadata(body);
-        return call.perform((tx) => {
-          const change = { ...contextOf(call), meterId: params.meterId };
-          const { isNew, hold } = holds.create(tx, change, body);
-          return isNew ? reply(201, hold) : reply(200, hold);
-        });
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.holds.create",
           access: "meter:write",
           cost: 1,
@@ -37,50 +28,63 @@ function createRoutes(api: Api, meters: MeterService, holds: HoldService) {
             "A hold reduces the available credits, not the balance. Repeating the request with the same `hold_id` and terms returns 200 with the current hold.",
           errors: ["insufficient_balance", "conflict", "invalid_request"],
           example: { amount: 60, ttl_seconds: 300 },
+          params: MeterParams,
+          body: HoldBody,
+          response: { 201: MeterHold, 200: MeterHold },
         },
-        params: MeterParams,
-        body: HoldBody,
-        response: { 201: MeterHold, 200: MeterHold },
-      },
+        ({ call, params, body }) => {
+          assertPositive(body.amount);
+          assertMetadata(body);
+          return call.perform((tx) => {
+            const change = { ...contextOf(call), meterId: params.meterId };
+            const { isNew, hold } = holds.create(tx, change, body);
+            return isNew ? reply(201, hold) : reply(200, hold);
+          });
+        },
+      ),
     )
     .get(
       "",
-      ({ call, params: { meterId }, query }) => {
-        const { ref } = call.caller.project;
-        return meters.readSettled(ref, [meterId], () => holds.list(ref, meterId, query));
-      },
-      {
-        op: { name: "meter.holds.list", access: "meter:read", summary: "List a meter's holds, newest first" },
-        params: MeterParams,
-        query: HoldQuery,
-        response: HoldsPage,
-      },
+      api.endpoint(
+        {
+          name: "meter.holds.list",
+          access: "meter:read",
+          summary: "List a meter's holds, newest first",
+          params: MeterParams,
+          query: HoldQuery,
+          response: HoldsPage,
+        },
+        ({ call, params: { meterId }, query }) => {
+          const { ref } = call.caller.project;
+          return meters.readSettled(ref, [meterId], () => holds.list(ref, meterId, query));
+        },
+      ),
     )
     .get(
       "/:hold_id",
-      ({ call, params: { meterId, hold_id } }) => {
-        const { ref } = call.caller.project;
-        return meters.readSettled(ref, [meterId], () => holds.read(ref, meterId, hold_id));
-      },
-      {
-        op: { name: "meter.holds.read", access: "meter:read", summary: "Get a hold", errors: ["not_found"] },
-        params: HoldParams,
-        response: MeterHold,
-      },
+      api.endpoint(
+        {
+          name: "meter.holds.read",
+          access: "meter:read",
+          summary: "Get a hold",
+          errors: ["not_found"],
+          params: HoldParams,
+          response: MeterHold,
+        },
+        ({ call, params: { meterId, hold_id } }) => {
+          const { ref } = call.caller.project;
+          return meters.readSettled(ref, [meterId], () => holds.read(ref, meterId, hold_id));
+        },
+      ),
     );
 }
 
 function changeRoutes(api: Api, holds: HoldService) {
-  return new Routes({ prefix: "/v1/meter/:meterId/holds/:hold_id", tags: ["Meter"] })
-    .use(api)
+  return new Elysia({ prefix: "/v1/meter/:meterId/holds/:hold_id", tags: ["Meter"] })
     .post(
       "/capture",
-      ({ call, params, body }) => {
-        assertCapture(body);
-        return call.perform((tx) => holds.capture(tx, holdOf(call, params), body));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.holds.capture",
           access: "meter:write",
           summary: "Capture a hold",
@@ -88,38 +92,46 @@ function changeRoutes(api: Api, holds: HoldService) {
             "Deducts the amount as one ledger entry. The rest is released, unless `final` is false.",
           errors: ["not_found", "conflict", "invalid_request"],
           example: { amount: 45 },
+          params: HoldParams,
+          body: CaptureBody,
+          response: MeterHold,
         },
-        params: HoldParams,
-        body: CaptureBody,
-        response: MeterHold,
-      },
+        ({ call, params, body }) => {
+          assertCapture(body);
+          return call.perform((tx) => holds.capture(tx, holdOf(call, params), body));
+        },
+      ),
     )
-    .post("/release", ({ call, params }) => call.perform((tx) => holds.release(tx, holdOf(call, params))), {
-      op: {
-        name: "meter.holds.release",
-        access: "meter:write",
-        summary: "Release a hold",
-        errors: ["not_found", "conflict"],
-      },
-      params: HoldParams,
-      response: MeterHold,
-    })
+    .post(
+      "/release",
+      api.endpoint(
+        {
+          name: "meter.holds.release",
+          access: "meter:write",
+          summary: "Release a hold",
+          errors: ["not_found", "conflict"],
+          params: HoldParams,
+          response: MeterHold,
+        },
+        ({ call, params }) => call.perform((tx) => holds.release(tx, holdOf(call, params))),
+      ),
+    )
     .post(
       "/extend",
-      ({ call, params, body }) =>
-        call.perform((tx) => holds.extend(tx, holdOf(call, params), body.ttl_seconds)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.holds.extend",
           access: "meter:write",
           summary: "Extend a hold",
           errors: ["not_found", "conflict"],
           example: { ttl_seconds: 300 },
+          params: HoldParams,
+          body: ExtendBody,
+          response: MeterHold,
         },
-        params: HoldParams,
-        body: ExtendBody,
-        response: MeterHold,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => holds.extend(tx, holdOf(call, params), body.ttl_seconds)),
+      ),
     );
 }
 

@@ -1,6 +1,7 @@
+import { Elysia } from "elysia";
 import { assertPositive } from "../../../kernel/data/ledger.ts";
 import type { Charger } from "../../../kernel/http/access/caller.ts";
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import type { Api } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { MeterParams } from "../schema.ts";
@@ -37,35 +38,28 @@ export function planAndAlertRoutes(api: Api, meters: MeterService, plans: PlanSe
 }
 
 function planRoutes(api: Api, meters: MeterService, plans: PlanService, charger: Charger) {
-  return new Routes({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
-    .use(api)
+  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .get(
       "/plan",
-      ({ call, params: { meterId } }) => {
-        const { ref } = call.caller.project;
-        return meters.readSettled(ref, [meterId], () => plans.plan(ref, meterId));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.plan.read",
           access: "meter:read",
           summary: "Get a meter's refill plan",
           errors: ["not_found"],
+          params: MeterParams,
+          response: MeterPlan,
         },
-        params: MeterParams,
-        response: MeterPlan,
-      },
+        ({ call, params: { meterId } }) => {
+          const { ref } = call.caller.project;
+          return meters.readSettled(ref, [meterId], () => plans.plan(ref, meterId));
+        },
+      ),
     )
     .put(
       "/plan",
-      ({ call, params, body }) => {
-        assertPositive(body.amount);
-        return call.perform((tx) =>
-          plans.setPlan(tx, { ...contextOf(call), ...params }, body, payment(tx, call, charger)),
-        );
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.plan.set",
           audit: "yes",
           access: "meter:write",
@@ -74,29 +68,35 @@ function planRoutes(api: Api, meters: MeterService, plans: PlanService, charger:
             "Refills at 00:00 UTC. Refills missed during a downtime are applied later: once with the mode `raise`, each of them with `add`. A meter that does not exist is created with a balance of 0, which costs 1 credit.",
           errors: ["invalid_request", "insufficient_balance"],
           example: { amount: 1000, every: "month" },
+          params: MeterParams,
+          body: PlanBody,
+          response: MeterPlan,
         },
-        params: MeterParams,
-        body: PlanBody,
-        response: MeterPlan,
-      },
+        ({ call, params, body }) => {
+          assertPositive(body.amount);
+          return call.perform((tx) =>
+            plans.setPlan(tx, { ...contextOf(call), ...params }, body, payment(tx, call, charger)),
+          );
+        },
+      ),
     )
     .delete(
       "/plan",
-      ({ call, params }) =>
-        call.perform((tx) => {
-          plans.removePlan(tx, { ...contextOf(call), ...params });
-          return REMOVED;
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "meter.plan.delete",
           audit: "yes",
           access: "meter:write",
           summary: "Delete a meter's refill plan",
+          params: MeterParams,
+          response: TermRemoved,
         },
-        params: MeterParams,
-        response: TermRemoved,
-      },
+        ({ call, params }) =>
+          call.perform((tx) => {
+            plans.removePlan(tx, { ...contextOf(call), ...params });
+            return REMOVED;
+          }),
+      ),
     );
 }
 
@@ -115,31 +115,28 @@ function alertRoutes(
 ) {
   const input = params === undefined ? {} : { params };
   const costs = params === undefined ? FREE : CREATES_METER;
-  return new Routes({ tags: ["Meter"] })
-    .use(api)
+  return new Elysia({ tags: ["Meter"] })
     .get(
       path,
-      ({ call, params }) => {
-        const { projectRef, meterId } = alertOf(call, params);
-        return plans.alert(projectRef, meterId);
-      },
-      {
-        op: { name: `${name}.read`, access: "meter:read", summary: `Get ${what}`, errors: ["not_found"] },
-        ...input,
-        response: MeterAlert,
-      },
+      api.endpoint(
+        {
+          name: `${name}.read`,
+          access: "meter:read",
+          summary: `Get ${what}`,
+          errors: ["not_found"],
+          ...input,
+          response: MeterAlert,
+        },
+        ({ call, params }) => {
+          const { projectRef, meterId } = alertOf(call, params);
+          return plans.alert(projectRef, meterId);
+        },
+      ),
     )
     .put(
       path,
-      ({ call, params, body }) => {
-        plans.assertAlert(body);
-        const { ref } = call.caller.account;
-        return call.perform((tx) =>
-          plans.setAlert(tx, alertOf(call, params), ref, body, payment(tx, call, charger)),
-        );
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: `${name}.set`,
           audit: "yes",
           access: "meter:write",
@@ -147,24 +144,36 @@ function alertRoutes(
           description: `Sends a webhook when the available credits fall below the threshold, signed and retried like a monitor's alert.${costs.note}`,
           errors: costs.errors,
           example: { threshold: 100, webhook_url: "https://example.com/low" },
+          ...input,
+          body: AlertBody,
+          response: MeterAlert,
         },
-        ...input,
-        body: AlertBody,
-        response: MeterAlert,
-      },
+        ({ call, params, body }) => {
+          plans.assertAlert(body);
+          const { ref } = call.caller.account;
+          return call.perform((tx) =>
+            plans.setAlert(tx, alertOf(call, params), ref, body, payment(tx, call, charger)),
+          );
+        },
+      ),
     )
     .delete(
       path,
-      ({ call, params }) =>
-        call.perform((tx) => {
-          plans.removeAlert(tx, alertOf(call, params));
-          return REMOVED;
-        }),
-      {
-        op: { name: `${name}.delete`, audit: "yes", access: "meter:write", summary: `Delete ${what}` },
-        ...input,
-        response: TermRemoved,
-      },
+      api.endpoint(
+        {
+          name: `${name}.delete`,
+          audit: "yes",
+          access: "meter:write",
+          summary: `Delete ${what}`,
+          ...input,
+          response: TermRemoved,
+        },
+        ({ call, params }) =>
+          call.perform((tx) => {
+            plans.removeAlert(tx, alertOf(call, params));
+            return REMOVED;
+          }),
+      ),
     );
 }
 

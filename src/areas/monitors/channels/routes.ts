@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
 import type { Channels } from "./channels.ts";
@@ -10,23 +11,21 @@ export function channelRoutes(api: Api, channels: Channels) {
 }
 
 function testRoute(api: Api, channels: Channels) {
-  return new Routes({ tags: ["Monitors"] })
-    .use(api)
-    .post(
-      "/v1/pulse/channels/:channel_id/test",
-      ({ call, params }) => channels.test(call, params.channel_id),
+  return new Elysia({ tags: ["Monitors"] }).post(
+    "/v1/pulse/channels/:channel_id/test",
+    api.endpoint(
       {
-        op: {
-          name: "monitors.channels.test",
-          access: "pulse:write",
-          cost: 1,
-          limit: "monitor",
-          summary: "Send a test message to a channel",
-          description: "The message is sent immediately, without retries.",
-          errors: ["not_found"],
-        },
+        name: "monitors.channels.test",
+        access: "pulse:write",
+        cost: 1,
+        limit: "monitor",
+        summary: "Send a test message to a channel",
+        description: "The message is sent immediately, without retries.",
+        errors: ["not_found"],
         params: idParams("channel"),
         response: ChannelTested,
       },
-    );
+      ({ call, params }) => channels.test(call, params.channel_id),
+    ),
+  );
 }

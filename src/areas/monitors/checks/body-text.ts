@@ -1,4 +1,5 @@
 import type { Transform } from "node:stream";
+import zlib from "node:zlib";
 import type { ResponseHeaders } from "../../../kernel/outbound/response-reader.ts";
 
 /** The response that assertions check. */
@@ -7,13 +8,6 @@ export interface CheckedResponse {
   readonly headers: ResponseHeaders;
   readonly body: Uint8Array;
   readonly truncated: boolean;
-}
-
-type Zlib = typeof import("node:zlib");
-
-/** Loaded on use: most targets send what was requested. */
-function zlib(): Zlib {
-  return process.getBuiltinModule("node:zlib");
 }
 
 /** Codings of one body that are undone, as many as a server and a proxy in front of it may apply. */
@@ -60,16 +54,15 @@ export async function withoutCoding(response: CheckedResponse, bytesMax: number)
 
 /** The stream that undoes a coding; null for an unknown one. What has been cut off is decoded as far as it goes. */
 function decoderOf(name: string, body: Uint8Array): Transform | null {
-  const { constants, ...library } = zlib();
-  const options = { finishFlush: constants.Z_SYNC_FLUSH };
+  const options = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
   switch (name) {
     case "gzip":
     case "x-gzip":
-      return library.createGunzip(options);
+      return zlib.createGunzip(options);
     case "deflate":
-      return isZlib(body) ? library.createInflate(options) : library.createInflateRaw(options);
+      return isZlib(body) ? zlib.createInflate(options) : zlib.createInflateRaw(options);
     case "br":
-      return library.createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH });
+      return zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH });
     default:
       return null;
   }

@@ -1,4 +1,4 @@
-import { addressLibrary } from "../../../kernel/http/access/addresses.ts";
+import ipaddr from "ipaddr.js";
 import type { RecordType } from "../../../kernel/outbound/dns/message.ts";
 import type { MonitorRow } from "../store.ts";
 import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
@@ -47,6 +47,5 @@ function hasText(parts: readonly string[], expected: string): boolean {
 function comparable(type: RecordType, value: string): string {
   const name = value.toLowerCase().replace(/\.$/, "");
   if (type !== "AAAA") return name;
-  const library = addressLibrary();
-  return library.isValid(name) ? library.parse(name).toString() : name;
+  return ipaddr.isValid(name) ? ipaddr.parse(name).toString() : name;
 }

@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { MonitorParams } from "../schema.ts";
 import type { MonitorService } from "../service.ts";
@@ -9,14 +10,11 @@ import { PING_BODY_BYTES_MAX, PINGS_STORED, PingKey, PingList, PingParams } from
 export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings) {
   const { heartbeats } = monitors;
   return [
-    new Routes({ tags: ["Monitors"] })
-      .use(api)
+    new Elysia({ tags: ["Monitors"] })
       .get(
         "/v1/pulse/:monitorId/pings",
-        ({ call, params }) =>
-          call.read(() => heartbeats.pings(monitors.find(call.caller.project.ref, params.monitorId))),
-        {
-          op: {
+        api.endpoint(
+          {
             name: "monitors.pings",
             access: "pulse:read",
             cost: 1,
@@ -24,54 +22,64 @@ export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings
             summary: "List the last pings of a heartbeat",
             description: `Newest first. The last ${PINGS_STORED} pings are stored.`,
             errors: ["not_found"],
+            params: MonitorParams,
+            response: PingList,
           },
-          params: MonitorParams,
-          response: PingList,
-        },
+          ({ call, params }) =>
+            call.read(() => heartbeats.pings(monitors.find(call.caller.project.ref, params.monitorId))),
+        ),
       )
-      .post("/v1/pulse/ping-key", ({ call }) => call.perform((tx) => heartbeats.renewKey(tx, call.caller)), {
-        op: {
-          name: "monitors.ping_key",
-          access: "pulse:write",
-          cost: 1,
-          limit: "monitor",
-          audit: "yes",
-          secret: true,
-          summary: "Create or replace the project's ping key",
-          description:
-            "A heartbeat with a slug is pinged at `/ping/<ping key>/<slug>`. The previous key stops working.",
-        },
-        response: PingKey,
-      }),
+      .post(
+        "/v1/pulse/ping-key",
+        api.endpoint(
+          {
+            name: "monitors.ping_key",
+            access: "pulse:write",
+            cost: 1,
+            limit: "monitor",
+            audit: "yes",
+            secret: true,
+            summary: "Create or replace the project's ping key",
+            description:
+              "A heartbeat with a slug is pinged at `/ping/<ping key>/<slug>`. The previous key stops working.",
+            response: PingKey,
+          },
+          ({ call }) => call.perform((tx) => heartbeats.renewKey(tx, call.caller)),
+        ),
+      ),
     pingRoute(api, pings),
   ];
 }
 
 function pingRoute(api: Api, pings: Pings) {
-  return new Routes({ tags: ["Monitors"] }).use(api).post("/ping/:check", ({ call }) => pings.receive(call), {
-    open: {
-      name: "monitors.ping",
-      everyMethod: true,
-      summary: "Ping a heartbeat",
-      description:
-        "The ping API of Healthchecks, by GET, HEAD or POST and without an API key: `/ping/<uuid>` or `/ping/<ping key>/<slug>`, " +
-        "optionally followed by `/start`, `/fail`, `/log` or an exit status from 0 to 255. `?rid=<uuid>` pairs the start and the end of a run. " +
-        "`?create=1` creates a heartbeat for an unknown slug. The response is plain text.",
-      anyBody: `Output of the run. The first ${PING_BODY_BYTES_MAX} bytes are stored.`,
-      bodyLimits: largeBody(),
-      textResponses: {
-        "200": "`OK`: the ping is durable.",
-        "201": "`Created`: the ping and the heartbeat that it created are durable.",
-        "400": "`invalid url format`",
-        "403": "The account has reached the monitor limit of its tier.",
-        "404": "`not found`",
-        "429":
-          "`rate limited`: more than 60 pings a minute of one heartbeat. `Retry-After` gives the seconds to wait.",
-        "405": "`method not allowed`",
-        "503":
-          "`try again`: the ping could not be stored. `Retry-After` gives the seconds to wait before a retry.",
+  return new Elysia({ tags: ["Monitors"] }).post(
+    "/ping/:check",
+    api.open(
+      {
+        name: "monitors.ping",
+        everyMethod: true,
+        summary: "Ping a heartbeat",
+        description:
+          "The ping API of Healthchecks, by GET, HEAD or POST and without an API key: `/ping/<uuid>` or `/ping/<ping key>/<slug>`, " +
+          "optionally followed by `/start`, `/fail`, `/log` or an exit status from 0 to 255. `?rid=<uuid>` pairs the start and the end of a run. " +
+          "`?create=1` creates a heartbeat for an unknown slug. The response is plain text.",
+        anyBody: `Output of the run. The first ${PING_BODY_BYTES_MAX} bytes are stored.`,
+        bodyLimits: largeBody(),
+        textResponses: {
+          "200": "`OK`: the ping is durable.",
+          "201": "`Created`: the ping and the heartbeat that it created are durable.",
+          "400": "`invalid url format`",
+          "403": "The account has reached the monitor limit of its tier.",
+          "404": "`not found`",
+          "429":
+            "`rate limited`: more than 60 pings a minute of one heartbeat. `Retry-After` gives the seconds to wait.",
+          "405": "`method not allowed`",
+          "503":
+            "`try again`: the ping could not be stored. `Retry-After` gives the seconds to wait before a retry.",
+        },
+        params: PingParams,
       },
-    },
-    params: PingParams,
-  });
+      ({ call }) => pings.receive(call),
+    ),
+  );
 }

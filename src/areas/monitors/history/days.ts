@@ -1,6 +1,5 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { daily } from "../../../kernel/scheduler/recurrence.ts";
 import { NO_CHECKS, sumOf } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
 import type { DayCount, DayRow, DayStore } from "./day-store.ts";
@@ -12,7 +11,7 @@ export const DAY_MS = 24 * 60 * 60 * 1000;
 /** Retention of daily counts: a year, and the rest of its first month. */
 export const RETENTION_DAYS = 400;
 /** When the previous days are aggregated, UTC: after the last slow check of the day has ended. */
-const SCHEDULE = daily(0, 11);
+const SCHEDULE = "11 0 * * *";
 /** Monitors that are aggregated in one unit of work: 30 days of each take some milliseconds. */
 export const MONITORS_PER_UNIT = 50;
 

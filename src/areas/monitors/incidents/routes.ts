@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
@@ -14,32 +15,28 @@ export function incidentRoutes(api: Api, incidents: Incidents) {
 }
 
 function progressRoutes(api: Api, incidents: Incidents) {
-  return new Routes({ tags: ["Monitors"] })
-    .use(api)
+  return new Elysia({ tags: ["Monitors"] })
     .post(
       "/v1/pulse/incidents/:incident_id/acknowledge",
-      ({ call, params }) => call.perform((tx) => incidents.acknowledge(tx, call.caller, params.incident_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "monitors.incidents.acknowledge",
           ...CHANGE,
           summary: "Acknowledge an incident",
           description:
             "Stops the repeated alerts of the incident and notifies channels once. Acknowledging it again changes nothing.",
           errors: ["not_found", "conflict"],
+          params: PARAMS,
+          response: Incident,
         },
-        params: PARAMS,
-        response: Incident,
-      },
+        ({ call, params }) =>
+          call.perform((tx) => incidents.acknowledge(tx, call.caller, params.incident_id)),
+      ),
     )
     .post(
       "/v1/pulse/incidents/:incident_id/updates",
-      ({ call, params, body }) =>
-        call.perform((tx) =>
-          reply(201, incidents.addUpdate(tx, call.caller.project.ref, params.incident_id, body)),
-        ),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "monitors.incidents.update",
           ...CHANGE,
           summary: "Post an incident update",
@@ -47,10 +44,14 @@ function progressRoutes(api: Api, incidents: Incidents) {
             "`resolved` resolves a manual incident. An automatic incident is resolved by the check that finds its target up.",
           errors: ["not_found", "conflict", "incident_update_limit_exceeded"],
           example: { status: "identified", message: "A certificate has expired." },
+          params: PARAMS,
+          body: IncidentUpdateBody,
+          response: { 201: Incident },
         },
-        params: PARAMS,
-        body: IncidentUpdateBody,
-        response: { 201: Incident },
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) =>
+            reply(201, incidents.addUpdate(tx, call.caller.project.ref, params.incident_id, body)),
+          ),
+      ),
     );
 }

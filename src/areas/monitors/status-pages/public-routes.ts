@@ -1,7 +1,8 @@
+import { Elysia } from "elysia";
 import { ApiError } from "../../../kernel/errors.ts";
 import { networkOf } from "../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import type { Api } from "../../../kernel/http/api.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
@@ -65,16 +66,11 @@ export function publicRoutes(
     call.shows = pages.accountOf(slug);
     return call.request;
   };
-  return new Routes({ tags: ["Status pages"] })
-    .use(api)
+  return new Elysia({ tags: ["Status pages"] })
     .get(
       "/status/:page",
-      ({ call, params: { page } }) =>
-        respondWithPage(page, ofPage(call, withoutSuffix(page)), style, (slug, format) =>
-          pages[format](slug),
-        ),
-      {
-        open: {
+      api.open(
+        {
           name: "status.page",
           summary: "Get a status page",
           description: "HTML without scripts. Append `.json` to the slug for the same data as JSON.",
@@ -92,31 +88,33 @@ export function publicRoutes(
           },
           admit,
           ...ERRORS,
+          params: PublicPageParams,
         },
-        params: PublicPageParams,
-      },
+        ({ call, params: { page } }) =>
+          respondWithPage(page, ofPage(call, withoutSuffix(page)), style, (slug, format) =>
+            pages[format](slug),
+          ),
+      ),
     )
     .get(
       "/status/:page/feed.atom",
-      ({ call, params: { page } }) => respond(pages.feed(page, call.baseUrl), ofPage(call, page), ATOM),
-      {
-        open: {
+      api.open(
+        {
           name: "status.feed",
           summary: "Get a status page's incidents and maintenance as an Atom feed",
           responseTypes: [ATOM],
           tagged: "by-handler",
           admit,
           ...ERRORS,
+          params: PublicPageParams,
         },
-        params: PublicPageParams,
-      },
+        ({ call, params: { page } }) => respond(pages.feed(page, call.baseUrl), ofPage(call, page), ATOM),
+      ),
     )
     .get(
       "/status/:page/maintenance.ics",
-      ({ call, params: { page } }) =>
-        respond(pages.calendar(page, call.baseUrl), ofPage(call, page), CALENDAR),
-      {
-        open: {
+      api.open(
+        {
           name: "status.calendar",
           summary: "Get a status page's maintenance windows as a calendar",
           description: "An iCalendar object (RFC 5545), which calendar applications can subscribe to.",
@@ -124,37 +122,35 @@ export function publicRoutes(
           tagged: "by-handler",
           admit,
           ...ERRORS,
+          params: PublicPageParams,
         },
-        params: PublicPageParams,
-      },
+        ({ call, params: { page } }) =>
+          respond(pages.calendar(page, call.baseUrl), ofPage(call, page), CALENDAR),
+      ),
     )
     .get(
       "/status/:page/icon",
-      ({ call, params: { page } }) => {
-        ofPage(call, page);
-        const { type, bytes } = pages.icon(page);
-        return reply(200, bytes, { "content-type": type, ...ICON_HEADERS });
-      },
-      {
-        open: {
+      api.open(
+        {
           name: "status.icon",
           summary: "Get a status page's icon",
           description: "Its logo, or the first letter of its title on its color.",
           responseTypes: ["image/svg+xml", "image/png", "image/jpeg", "image/webp"],
           admit,
           ...ERRORS,
+          params: PublicPageParams,
         },
-        params: PublicPageParams,
-      },
+        ({ call, params: { page } }) => {
+          ofPage(call, page);
+          const { type, bytes } = pages.icon(page);
+          return reply(200, bytes, { "content-type": type, ...ICON_HEADERS });
+        },
+      ),
     )
     .get(
       "/status/:page/incidents/:incident",
-      ({ call, params: { page, incident } }) =>
-        respondWithPage(incident, ofPage(call, page), `../../${style}`, (id, format) =>
-          pages.incident(page, id, format),
-        ),
-      {
-        open: {
+      api.open(
+        {
           name: "status.incident",
           summary: "Get an incident of a status page",
           description:
@@ -173,18 +169,18 @@ export function publicRoutes(
           },
           admit,
           ...ERRORS,
+          params: PublicIncidentParams,
         },
-        params: PublicIncidentParams,
-      },
+        ({ call, params: { page, incident } }) =>
+          respondWithPage(incident, ofPage(call, page), `../../${style}`, (id, format) =>
+            pages.incident(page, id, format),
+          ),
+      ),
     )
     .get(
       "/status/:page/badge/:badge",
-      async ({ call, params, query }) => {
-        const { text, isSvg } = await pages.badge(params.page, params.badge, query);
-        return respond(Promise.resolve(text), ofPage(call, params.page), isSvg ? SVG : JSON_TYPE);
-      },
-      {
-        open: {
+      api.open(
+        {
           name: "status.badge",
           summary: "Get a badge of a monitor on a status page",
           description: "An image with `.svg`; JSON for the endpoint badge of shields.io with `.json`.",
@@ -195,10 +191,14 @@ export function publicRoutes(
           },
           admit,
           ...ERRORS,
+          params: BadgeParams,
+          query: BadgeQuery,
         },
-        params: BadgeParams,
-        query: BadgeQuery,
-      },
+        async ({ call, params, query }) => {
+          const { text, isSvg } = await pages.badge(params.page, params.badge, query);
+          return respond(Promise.resolve(text), ofPage(call, params.page), isSvg ? SVG : JSON_TYPE);
+        },
+      ),
     );
 }
 

@@ -1,4 +1,4 @@
-import { addressLibrary } from "../../../kernel/http/access/addresses.ts";
+import ipaddr from "ipaddr.js";
 import { isPublicAddress } from "../../../kernel/outbound/address.ts";
 import type { Failed, FailureKind } from "../../../kernel/outbound/outcome.ts";
 import { targetOf } from "../checks/targets.ts";
@@ -105,9 +105,8 @@ function signOf(outcome: ReachOutcome): ConnectivitySign {
 }
 
 function networkOf(address: string | undefined): string | null {
-  const library = addressLibrary();
-  if (address === undefined || !library.isValid(address)) return null;
-  const parsed = library.process(address);
+  if (address === undefined || !ipaddr.isValid(address)) return null;
+  const parsed = ipaddr.process(address);
   const kind = parsed.kind();
   const bytes = parsed.toByteArray().slice(0, NETWORK_BITS[kind] / 8);
   return `${kind} ${bytes.join(".")}`;

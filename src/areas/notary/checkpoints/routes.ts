@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { additionalReply } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -26,17 +27,11 @@ const READ = {
 
 /** Routes of checkpoints and proofs. */
 export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
+  return new Elysia({ tags: ["Notary"] })
     .get(
       "/v1/witness/checkpoint",
-      async ({ call, query: { format } }) => {
-        const size = checkpoints.size(call.caller.project.ref);
-        const found = await signed(call, checkpoints, size, (ref, tx) => checkpoints.current(ref, tx));
-        return format === "json" ? found : additionalReply(200, found.note, TEXT);
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           ...READ,
           name: "witness.checkpoint",
           exactResponse: true,
@@ -44,59 +39,55 @@ export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
           description:
             "A checkpoint commits the server to the number of receipts and to each of them. A new one is signed if the chain has grown, at most once per second. Store it: `ninefold verify --checkpoint` then proves that nothing was removed, changed or reordered.",
           additionalResponses: { "200": { description: "Success.", content: TEXT_CONTENT } },
+          query: CheckpointQuery,
+          response: SignedCheckpoint,
         },
-        query: CheckpointQuery,
-        response: SignedCheckpoint,
-      },
+        async ({ call, query: { format } }) => {
+          const size = checkpoints.size(call.caller.project.ref);
+          const found = await signed(call, checkpoints, size, (ref, tx) => checkpoints.current(ref, tx));
+          return format === "json" ? found : additionalReply(200, found.note, TEXT);
+        },
+      ),
     )
     .get(
       "/v1/witness/proofs/inclusion",
-      ({ call, query: { sequence_id, size = null } }) => {
-        const sequence = Number(sequence_id);
-        return signed(call, checkpoints, size ?? sequence, (ref, tx) =>
-          checkpoints.inclusion(ref, sequence, size, tx),
-        );
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           ...READ,
           name: "witness.proofs.inclusion",
           summary: "Prove that a receipt is in the chain",
           errors: [...READ.errors, "not_found"],
+          query: InclusionQuery,
+          response: InclusionProof,
         },
-        query: InclusionQuery,
-        response: InclusionProof,
-      },
+        ({ call, query: { sequence_id, size = null } }) => {
+          const sequence = Number(sequence_id);
+          return signed(call, checkpoints, size ?? sequence, (ref, tx) =>
+            checkpoints.inclusion(ref, sequence, size, tx),
+          );
+        },
+      ),
     )
     .get(
       "/v1/witness/proofs/consistency",
-      ({ call, query: { from, to = null } }) => {
-        const size = to ?? checkpoints.size(call.caller.project.ref);
-        return signed(call, checkpoints, size, (ref, tx) => checkpoints.consistency(ref, from, to, tx));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           ...READ,
           name: "witness.proofs.consistency",
           summary: "Prove that the chain only grew between two sizes",
+          query: ConsistencyQuery,
+          response: ConsistencyProof,
         },
-        query: ConsistencyQuery,
-        response: ConsistencyProof,
-      },
+        ({ call, query: { from, to = null } }) => {
+          const size = to ?? checkpoints.size(call.caller.project.ref);
+          return signed(call, checkpoints, size, (ref, tx) => checkpoints.consistency(ref, from, to, tx));
+        },
+      ),
     )
     .get(
       "/v1/witness/receipts/:sequence_id/bundle",
-      ({ call, params: { sequence_id }, query: { format } }) => {
-        const sequence = Number(sequence_id);
-        checkpoints.assertReceipt(call.caller.project.ref, sequence);
-        return signed(call, checkpoints, sequence, (ref, tx) =>
-          format === "tlog-proof"
-            ? additionalReply(200, checkpoints.tlogProof(ref, sequence, tx), TEXT)
-            : checkpoints.bundle(ref, sequence, tx),
-        );
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           ...READ,
           name: "witness.bundle",
           exactResponse: true,
@@ -105,11 +96,20 @@ export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
             "The bundle can be verified without the server: by `ninefold verify --bundle`, or in a browser by `verifyBundle` of `ninefold/verify`.",
           errors: [...READ.errors, "not_found"],
           additionalResponses: { "200": { description: "Success.", content: TEXT_CONTENT } },
+          params: ReceiptParams,
+          query: BundleQuery,
+          response: Bundle,
         },
-        params: ReceiptParams,
-        query: BundleQuery,
-        response: Bundle,
-      },
+        ({ call, params: { sequence_id }, query: { format } }) => {
+          const sequence = Number(sequence_id);
+          checkpoints.assertReceipt(call.caller.project.ref, sequence);
+          return signed(call, checkpoints, sequence, (ref, tx) =>
+            format === "tlog-proof"
+              ? additionalReply(200, checkpoints.tlogProof(ref, sequence, tx), TEXT)
+              : checkpoints.bundle(ref, sequence, tx),
+          );
+        },
+      ),
     );
 }
 

@@ -1,5 +1,6 @@
+import { Elysia } from "elysia";
 import { ApiError } from "../../../kernel/errors.ts";
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import type { Api } from "../../../kernel/http/api.ts";
 import { pathOf } from "../../../kernel/http/requests/request-target.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { leafOf } from "../../../verify/tree.ts";
@@ -33,16 +34,10 @@ export function tlogRoutes(
     return row.project_ref;
   };
   return [
-    new Routes({ tags: ["Notary"] }).use(api).put(
+    new Elysia({ tags: ["Notary"] }).put(
       TLOG,
-      ({ call, body }): Promise<Tlog> =>
-        call.perform((tx) => {
-          const { ref } = call.caller.project;
-          notary.setPublic(tx, ref, body.public);
-          return { public: body.public, path: `${TLOG}/${notary.chainToUse(ref, tx).chainId}` };
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.tlog.set",
           audit: "yes",
           access: "witness:write",
@@ -51,43 +46,40 @@ export function tlogRoutes(
             "Anyone can then read the newest checkpoint, and the hashes and timestamps of all receipts, but no logs. A log with few possible values can be guessed from its hash.",
           errors: ["conflict"],
           example: { public: true },
+          body: TlogBody,
+          response: Tlog,
         },
-        body: TlogBody,
-        response: Tlog,
-      },
+        ({ call, body }): Promise<Tlog> =>
+          call.perform((tx) => {
+            const { ref } = call.caller.project;
+            notary.setPublic(tx, ref, body.public);
+            return { public: body.public, path: `${TLOG}/${notary.chainToUse(ref, tx).chainId}` };
+          }),
+      ),
     ),
-    new Routes({ tags: ["Notary"] })
-      .use(api)
+    new Elysia({ tags: ["Notary"] })
       .get(
         `${TLOG}/:chainId/checkpoint`,
-        ({ params: { chainId } }) => {
-          const newest = checkpoints.newestOf(published(chainId));
-          if (newest === null) throw new ApiError("not_found", "This chain has no checkpoint yet.");
-          return reply(200, newest.note, { ...TEXT, "cache-control": "public, max-age=1" });
-        },
-        {
-          open: {
+        api.open(
+          {
             name: "witness.tlog.checkpoint",
             summary: "Get the newest checkpoint of a published chain",
             responseTypes: ["text/plain"],
             errors: ["not_found", "rate_limit_exceeded"],
             admit,
+            params: ChainParams,
           },
-          params: ChainParams,
-        },
+          ({ params: { chainId } }) => {
+            const newest = checkpoints.newestOf(published(chainId));
+            if (newest === null) throw new ApiError("not_found", "This chain has no checkpoint yet.");
+            return reply(200, newest.note, { ...TEXT, "cache-control": "public, max-age=1" });
+          },
+        ),
       )
       .get(
         `${TLOG}/:chainId/tile/:tile`,
-        async ({ call, params: { chainId } }) => {
-          const ref = published(chainId);
-          const path = pathOf(call.request.url);
-          const base = `${TLOG}/${chainId}/tile/`;
-          const tile = path.startsWith(base) ? parseTilePath(path.slice(base.length)) : null;
-          const bytes = await tileBytes({ notary, checkpoints, bundles }, ref, tile);
-          return reply(200, bytes, IMMUTABLE);
-        },
-        {
-          open: {
+        api.open(
+          {
             name: "witness.tlog.tile",
             belowPath: true,
             summary: "Get a tile or an entry bundle of a published chain",
@@ -96,9 +88,17 @@ export function tlogRoutes(
             responseTypes: [BYTES],
             errors: ["not_found", "rate_limit_exceeded"],
             admit,
+            params: TileParams,
           },
-          params: TileParams,
-        },
+          async ({ call, params: { chainId } }) => {
+            const ref = published(chainId);
+            const path = pathOf(call.request.url);
+            const base = `${TLOG}/${chainId}/tile/`;
+            const tile = path.startsWith(base) ? parseTilePath(path.slice(base.length)) : null;
+            const bytes = await tileBytes({ notary, checkpoints, bundles }, ref, tile);
+            return reply(200, bytes, IMMUTABLE);
+          },
+        ),
       ),
   ];
 }

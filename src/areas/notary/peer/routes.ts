@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { decodeBody } from "../../../kernel/http/requests/body.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { TEXT } from "../checkpoints/routes.ts";
@@ -11,27 +12,24 @@ const PEER = "/v1/witness/peer";
 
 /** Routes of this server as a witness for others (c2sp.org/tlog-witness). `PEER` is the submission prefix. */
 export function peerRoutes(api: Api, peer: PeerWitness, admit: AdmitAddress) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
-    .get(PEER, () => peer.identity, {
-      open: {
-        name: "witness.peer.read",
-        summary: "Get the verifier key of this server as a witness",
-        errors: ["not_found", "rate_limit_exceeded"],
-        admit,
-      },
-      response: PeerIdentity,
-    })
+  return new Elysia({ tags: ["Notary"] })
+    .get(
+      PEER,
+      api.open(
+        {
+          name: "witness.peer.read",
+          summary: "Get the verifier key of this server as a witness",
+          errors: ["not_found", "rate_limit_exceeded"],
+          admit,
+          response: PeerIdentity,
+        },
+        () => peer.identity,
+      ),
+    )
     .post(
       `${PEER}/add-checkpoint`,
-      async ({ call }) => {
-        const cosigned = await peer.add(decodeBody(await call.readBytes()));
-        return "line" in cosigned
-          ? reply(200, cosigned.line, TEXT)
-          : reply(409, `${cosigned.size}\n`, { "content-type": SIZE_TYPE });
-      },
-      {
-        open: {
+      api.open(
+        {
           name: "witness.peer.add",
           summary: "Cosign a checkpoint of a log that this server witnesses",
           description:
@@ -56,21 +54,27 @@ export function peerRoutes(api: Api, peer: PeerWitness, admit: AdmitAddress) {
           ],
           admit,
         },
-      },
+        async ({ call }) => {
+          const cosigned = await peer.add(decodeBody(await call.readBytes()));
+          return "line" in cosigned
+            ? reply(200, cosigned.line, TEXT)
+            : reply(409, `${cosigned.size}\n`, { "content-type": SIZE_TYPE });
+        },
+      ),
     )
     .get(
       `${PEER}/:origin/checkpoint`,
-      ({ params: { origin } }) =>
-        reply(200, peer.checkpoint(origin), { ...TEXT, "cache-control": "public, max-age=1" }),
-      {
-        open: {
+      api.open(
+        {
           name: "witness.peer.checkpoint",
           summary: "Get the newest checkpoint that this server has cosigned as a witness",
           responseTypes: ["text/plain"],
           errors: ["not_found", "rate_limit_exceeded"],
           admit,
+          params: PeerParams,
         },
-        params: PeerParams,
-      },
+        ({ params: { origin } }) =>
+          reply(200, peer.checkpoint(origin), { ...TEXT, "cache-control": "public, max-age=1" }),
+      ),
     );
 }

@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { WitnessesBody, WitnessList } from "../schema.ts";
 import type { Witnesses } from "./witnesses.ts";
 
@@ -6,25 +7,24 @@ const PATH = "/v1/witness/witnesses";
 
 /** Routes of the witnesses of a project's chain. */
 export function witnessRoutes(api: Api, witnesses: Witnesses) {
-  return new Routes({ tags: ["Notary"] })
-    .use(api)
-    .get(PATH, ({ call }) => ({ witnesses: witnesses.list(call.caller.project.ref) }), {
-      op: {
-        name: "witness.witnesses.read",
-        access: "witness:read",
-        summary: "List the witnesses of the chain with what they have cosigned",
-        errors: ["conflict"],
-      },
-      response: WitnessList,
-    })
+  return new Elysia({ tags: ["Notary"] })
+    .get(
+      PATH,
+      api.endpoint(
+        {
+          name: "witness.witnesses.read",
+          access: "witness:read",
+          summary: "List the witnesses of the chain with what they have cosigned",
+          errors: ["conflict"],
+          response: WitnessList,
+        },
+        ({ call }) => ({ witnesses: witnesses.list(call.caller.project.ref) }),
+      ),
+    )
     .put(
       PATH,
-      ({ call, body }) => {
-        witnesses.assertUsable(body);
-        return call.perform((tx) => ({ witnesses: witnesses.set(tx, call.caller.project.ref, body) }));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "witness.witnesses.set",
           audit: "yes",
           access: "witness:write",
@@ -41,9 +41,13 @@ export function witnessRoutes(api: Api, witnesses: Witnesses) {
               },
             ],
           },
+          body: WitnessesBody,
+          response: WitnessList,
         },
-        body: WitnessesBody,
-        response: WitnessList,
-      },
+        ({ call, body }) => {
+          witnesses.assertUsable(body);
+          return call.perform((tx) => ({ witnesses: witnesses.set(tx, call.caller.project.ref, body) }));
+        },
+      ),
     );
 }

@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { ProjectSecrets } from "../endpoints/secrets.ts";
@@ -34,21 +35,11 @@ import { STATS_ROWS_MAX } from "./stats.ts";
 
 /** Routes that schedule, list, read and cancel deliveries. */
 export function relayRoutes(api: Api, relays: RelayService) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
+  return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay",
-      ({ call, body }) => {
-        const schedule = (ready: PreparedRelay): Promise<ScheduleResult> =>
-          call.perform((tx, waiveCharge) => relays.schedule(tx, call.caller, ready, waiveCharge));
-        const prepared = relays.prepare(body, call.bodyText);
-        call.addWarnings(reservedHeaderWarnings(body.headers));
-        const scheduled: Promise<ScheduleResult> =
-          prepared instanceof Promise ? prepared.then(schedule) : schedule(prepared);
-        return scheduled;
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.schedule",
           access: "relay:write",
           cost: 1,
@@ -63,86 +54,105 @@ export function relayRoutes(api: Api, relays: RelayService) {
             headers: { "X-Source": "billing" },
           },
           bodyLimits: largeBody(1),
+          body: RelayBody,
+          response: { 201: RelayScheduled, 200: RelayDeduplicated },
         },
-        body: RelayBody,
-        response: { 201: RelayScheduled, 200: RelayDeduplicated },
-      },
+        ({ call, body }) => {
+          const schedule = (ready: PreparedRelay): Promise<ScheduleResult> =>
+            call.perform((tx, waiveCharge) => relays.schedule(tx, call.caller, ready, waiveCharge));
+          const prepared = relays.prepare(body, call.bodyText);
+          call.addWarnings(reservedHeaderWarnings(body.headers));
+          const scheduled: Promise<ScheduleResult> =
+            prepared instanceof Promise ? prepared.then(schedule) : schedule(prepared);
+          return scheduled;
+        },
+      ),
     )
     .get(
       "/v1/relay",
-      ({ call, query: { q, ...query } }) =>
-        q === undefined
-          ? relays.list(call.caller.project.ref, query)
-          : relays.search(call.caller.project.ref, { ...query, q }),
-      {
-        op: { name: "relay.list", access: "relay:read", summary: "List deliveries, newest first" },
-        query: RelayQuery,
-        response: RelayPage,
-      },
+      api.endpoint(
+        {
+          name: "relay.list",
+          access: "relay:read",
+          summary: "List deliveries, newest first",
+          query: RelayQuery,
+          response: RelayPage,
+        },
+        ({ call, query: { q, ...query } }) =>
+          q === undefined
+            ? relays.list(call.caller.project.ref, query)
+            : relays.search(call.caller.project.ref, { ...query, q }),
+      ),
     )
-    .get("/v1/relay/stats", ({ call, query }) => relays.stats(call.caller.project.ref, query), {
-      op: {
-        name: "relay.stats",
-        access: "relay:read",
-        summary: "Count deliveries by status and over time",
-        description: `Counts the newest ${STATS_ROWS_MAX / 1_000},000 deliveries of each status.`,
-      },
-      query: RelayStatsQuery,
-      response: RelayStats,
-    })
-    .get("/v1/relay/:relay_id", ({ call, params }) => relays.read(call.caller.project.ref, params.relay_id), {
-      op: {
-        name: "relay.read",
-        access: "relay:read",
-        summary: "Get a delivery with its attempts",
-        errors: ["not_found"],
-      },
-      params: RelayParams,
-      response: Relay,
-    })
+    .get(
+      "/v1/relay/stats",
+      api.endpoint(
+        {
+          name: "relay.stats",
+          access: "relay:read",
+          summary: "Count deliveries by status and over time",
+          description: `Counts the newest ${STATS_ROWS_MAX / 1_000},000 deliveries of each status.`,
+          query: RelayStatsQuery,
+          response: RelayStats,
+        },
+        ({ call, query }) => relays.stats(call.caller.project.ref, query),
+      ),
+    )
+    .get(
+      "/v1/relay/:relay_id",
+      api.endpoint(
+        {
+          name: "relay.read",
+          access: "relay:read",
+          summary: "Get a delivery with its attempts",
+          errors: ["not_found"],
+          params: RelayParams,
+          response: Relay,
+        },
+        ({ call, params }) => relays.read(call.caller.project.ref, params.relay_id),
+      ),
+    )
     .get(
       "/v1/relay/:relay_id/body",
-      ({ call, params }) => relays.sentBody(call.caller.project.ref, params.relay_id),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.body",
           access: "relay:read",
           summary: "Get the body that a delivery sends",
           description:
             "Stored until the delivery succeeds or is cancelled; of failed deliveries for 7 days. To endpoints, as long as the message or event. Bodies of notifications to chat and on-call services are not returned, since they may contain secrets.",
           errors: ["not_found"],
+          params: RelayParams,
+          response: RelaySentBody,
         },
-        params: RelayParams,
-        response: RelaySentBody,
-      },
+        ({ call, params }) => relays.sentBody(call.caller.project.ref, params.relay_id),
+      ),
     )
     .delete(
       "/v1/relay/:relay_id",
-      ({ call, params }) => call.perform((tx) => relays.cancel(tx, call.caller.project.ref, params.relay_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.cancel",
           audit: "yes",
           access: "relay:write",
           summary: "Cancel a delivery before its first attempt",
           errors: ["not_found", "conflict"],
+          params: RelayParams,
+          response: RelayCancelled,
         },
-        params: RelayParams,
-        response: RelayCancelled,
-      },
+        ({ call, params }) =>
+          call.perform((tx) => relays.cancel(tx, call.caller.project.ref, params.relay_id)),
+      ),
     );
 }
 
 /** Routes that resend failed deliveries. */
 export function resendRoutes(api: Api, relays: RelayService, resends: BulkResends) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
+  return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/:relay_id/resend",
-      ({ call, params }) =>
-        call.perform((tx) => reply(202, relays.resend(tx, call.caller.project.ref, params.relay_id))),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.resend",
           audit: "yes",
           access: "relay:write",
@@ -151,98 +161,108 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
           description:
             "Sends the delivery immediately, under the same ids and with all its retries. The numbers of its attempts continue.",
           errors: ["not_found", "conflict"],
+          params: RelayParams,
+          response: { 202: RelayResent },
         },
-        params: RelayParams,
-        response: { 202: RelayResent },
-      },
+        ({ call, params }) =>
+          call.perform((tx) => reply(202, relays.resend(tx, call.caller.project.ref, params.relay_id))),
+      ),
     )
-    .post("/v1/relay/resend", ({ call, body }) => call.performAcross(resends.start(call.caller, body)), {
-      op: {
-        name: "relay.resends.start",
-        audit: "yes",
-        access: "relay:write",
-        summary: "Resend many failed deliveries",
-        description:
-          "Requires `since`, `endpoint_id` or `relay_ids`. Each delivery costs 1 credit when it is sent.",
-        example: { since: 1_795_232_116_928 },
-        errors: ["conflict"],
-      },
-      body: RelayResendBody,
-      response: { 202: RelayResendStarted, 200: RelayResendMatched },
-    })
-    .get("/v1/relay/resends/:resend_id", ({ call, params }) => resends.read(call.caller, params.resend_id), {
-      op: {
-        name: "relay.resends.read",
-        access: "relay:read",
-        summary: "Get the progress of a bulk resend",
-        errors: ["not_found"],
-      },
-      params: RelayResendParams,
-      response: RelayResend,
-    })
+    .post(
+      "/v1/relay/resend",
+      api.endpoint(
+        {
+          name: "relay.resends.start",
+          audit: "yes",
+          access: "relay:write",
+          summary: "Resend many failed deliveries",
+          description:
+            "Requires `since`, `endpoint_id` or `relay_ids`. Each delivery costs 1 credit when it is sent.",
+          example: { since: 1_795_232_116_928 },
+          errors: ["conflict"],
+          body: RelayResendBody,
+          response: { 202: RelayResendStarted, 200: RelayResendMatched },
+        },
+        ({ call, body }) => call.performAcross(resends.start(call.caller, body)),
+      ),
+    )
+    .get(
+      "/v1/relay/resends/:resend_id",
+      api.endpoint(
+        {
+          name: "relay.resends.read",
+          access: "relay:read",
+          summary: "Get the progress of a bulk resend",
+          errors: ["not_found"],
+          params: RelayResendParams,
+          response: RelayResend,
+        },
+        ({ call, params }) => resends.read(call.caller, params.resend_id),
+      ),
+    )
     .delete(
       "/v1/relay/resends/:resend_id",
-      ({ call, params }) => call.perform((tx) => resends.stop(tx, call.caller, params.resend_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.resends.stop",
           audit: "yes",
           access: "relay:write",
           summary: "Stop a bulk resend",
           errors: ["not_found"],
+          params: RelayResendParams,
+          response: RelayResend,
         },
-        params: RelayResendParams,
-        response: RelayResend,
-      },
+        ({ call, params }) => call.perform((tx) => resends.stop(tx, call.caller, params.resend_id)),
+      ),
     );
 }
 
 /** The route that sends an endpoint what it missed. */
 export function recoverRoute(api: Api, recoveries: Recoveries) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
-    .post(
-      "/v1/relay/endpoints/:endpoint_id/recover",
-      ({ call, params, body }) => call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
+  return new Elysia({ tags: ["Relay"] }).post(
+    "/v1/relay/endpoints/:endpoint_id/recover",
+    api.endpoint(
       {
-        op: {
-          name: "relay.endpoints.recover",
-          audit: "yes",
-          access: "relay:write",
-          summary: "Send an endpoint the messages that it missed",
-          description:
-            "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.",
-          example: { since: 1_795_232_116_928, dry_run: true },
-          errors: ["not_found", "conflict"],
-        },
+        name: "relay.endpoints.recover",
+        audit: "yes",
+        access: "relay:write",
+        summary: "Send an endpoint the messages that it missed",
+        description:
+          "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.",
+        example: { since: 1_795_232_116_928, dry_run: true },
+        errors: ["not_found", "conflict"],
         params: RelayRecoverParams,
         body: RelayRecoverBody,
         response: { 202: RelayResendStarted, 200: RelayResendMatched },
       },
-    );
+      ({ call, params, body }) => call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
+    ),
+  );
 }
 
 /** Routes of a project's signing secret. */
 export function secretRoutes(api: Api, secrets: ProjectSecrets) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
-    .post("/v1/relay/secret", ({ call }) => call.perform((tx) => secrets.reveal(tx, call.caller.project)), {
-      op: {
-        name: "relay.secret.reveal",
-        audit: "yes",
-        access: "relay:write",
-        secret: true,
-        summary: "Reveal the project's signing secret",
-        description:
-          "Returns the secret that receivers verify deliveries with, by any Standard Webhooks library. It is created on first use.",
-      },
-      response: RelaySecret,
-    })
+  return new Elysia({ tags: ["Relay"] })
+    .post(
+      "/v1/relay/secret",
+      api.endpoint(
+        {
+          name: "relay.secret.reveal",
+          audit: "yes",
+          access: "relay:write",
+          secret: true,
+          summary: "Reveal the project's signing secret",
+          description:
+            "Returns the secret that receivers verify deliveries with, by any Standard Webhooks library. It is created on first use.",
+          response: RelaySecret,
+        },
+        ({ call }) => call.perform((tx) => secrets.reveal(tx, call.caller.project)),
+      ),
+    )
     .post(
       "/v1/relay/secret/rotate",
-      ({ call, body }) => call.perform((tx) => secrets.rotate(tx, call.caller.project, body)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.secret.rotate",
           audit: "yes",
           access: "relay:write",
@@ -251,9 +271,10 @@ export function secretRoutes(api: Api, secrets: ProjectSecrets) {
           summary: "Rotate the project's signing secret",
           description:
             "For `grace_hours`, deliveries are also signed with the old secret. At most three secrets are valid.",
+          body: RelaySecretRotateBody,
+          response: RelaySecretRotated,
         },
-        body: RelaySecretRotateBody,
-        response: RelaySecretRotated,
-      },
+        ({ call, body }) => call.perform((tx) => secrets.rotate(tx, call.caller.project, body)),
+      ),
     );
 }

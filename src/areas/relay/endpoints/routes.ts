@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import type { FileFacts } from "../../../kernel/resources/managed.ts";
@@ -37,17 +38,11 @@ const ENDPOINT_FILE: FileFacts = {
 
 /** Routes of endpoints. */
 export function endpointRoutes(api: Api, endpoints: Endpoints) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
+  return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/endpoints",
-      ({ call, body }) => {
-        const input = endpoints.prepare(body);
-        call.addWarnings(reservedHeaderWarnings(body.headers));
-        return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, input)));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.endpoints.create",
           ...CHANGE,
           secret: true,
@@ -56,48 +51,53 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
           example: { url: "https://example.com/hooks", event_types: ["invoice.*"] },
           file: ENDPOINT_FILE,
           errors: ["endpoint_limit_exceeded", "endpoint_name_taken"],
+          body: RelayEndpointBody,
+          response: { 201: RelayEndpointCreated },
         },
-        body: RelayEndpointBody,
-        response: { 201: RelayEndpointCreated },
-      },
+        ({ call, body }) => {
+          const input = endpoints.prepare(body);
+          call.addWarnings(reservedHeaderWarnings(body.headers));
+          return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, input)));
+        },
+      ),
     )
-    .get("/v1/relay/endpoints", ({ call, query }) => endpoints.list(call.caller, query), {
-      op: { name: "relay.endpoints.list", ...READ, summary: "List endpoints, newest first" },
-      query: RelayEndpointQuery,
-      response: RelayEndpointPage,
-    })
+    .get(
+      "/v1/relay/endpoints",
+      api.endpoint(
+        {
+          name: "relay.endpoints.list",
+          ...READ,
+          summary: "List endpoints, newest first",
+          query: RelayEndpointQuery,
+          response: RelayEndpointPage,
+        },
+        ({ call, query }) => endpoints.list(call.caller, query),
+      ),
+    )
     .get(
       "/v1/relay/endpoints/:endpoint_id",
-      ({ call, params }) => endpoints.read(call.caller, params.endpoint_id, call.receivedAt),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.endpoints.read",
           ...READ,
           summary: "Get an endpoint with its health and counts",
           errors: ["not_found"],
+          params: RelayEndpointParams,
+          response: RelayEndpoint,
         },
-        params: RelayEndpointParams,
-        response: RelayEndpoint,
-      },
+        ({ call, params }) => endpoints.read(call.caller, params.endpoint_id, call.receivedAt),
+      ),
     )
     .use(changeRoutes(api, endpoints))
     .use(useRoutes(api, endpoints));
 }
 
 function changeRoutes(api: Api, endpoints: Endpoints) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
+  return new Elysia({ tags: ["Relay"] })
     .patch(
       "/v1/relay/endpoints/:endpoint_id",
-      ({ call, params, body }) => {
-        const input = endpoints.prepare(body);
-        call.addWarnings(reservedHeaderWarnings(body.headers));
-        return call.perform((tx) =>
-          endpoints.change(tx, call.caller, params.endpoint_id, input, call.ownUrls),
-        );
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.endpoints.change",
           ...CHANGE,
           summary: "Update an endpoint",
@@ -105,43 +105,47 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
             "Omitted fields keep their values. `state: live` also enables a disabled endpoint and closes its breaker. Without the scope `*`, a `url` of another origin requires the `headers` again (else 409).",
           example: { description: "Bookkeeping" },
           errors: ["not_found", "endpoint_name_taken", "conflict"],
+          params: RelayEndpointParams,
+          body: RelayEndpointPatch,
+          response: RelayEndpointItem,
         },
-        params: RelayEndpointParams,
-        body: RelayEndpointPatch,
-        response: RelayEndpointItem,
-      },
+        ({ call, params, body }) => {
+          const input = endpoints.prepare(body);
+          call.addWarnings(reservedHeaderWarnings(body.headers));
+          return call.perform((tx) =>
+            endpoints.change(tx, call.caller, params.endpoint_id, input, call.ownUrls),
+          );
+        },
+      ),
     )
     .delete(
       "/v1/relay/endpoints/:endpoint_id",
-      ({ call, params }) =>
-        call.perform((tx) => {
-          endpoints.remove(tx, call.caller, params.endpoint_id);
-          return reply(204, {});
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.endpoints.delete",
           ...CHANGE,
           summary: "Delete an endpoint",
           description:
             "Cancels its pending deliveries. An endpoint that is a target of a bucket cannot be deleted: change the bucket first.",
           errors: ["not_found", "endpoint_in_use"],
+          params: RelayEndpointParams,
+          response: { 204: Type.Object({}) },
         },
-        params: RelayEndpointParams,
-        response: { 204: Type.Object({}) },
-      },
+        ({ call, params }) =>
+          call.perform((tx) => {
+            endpoints.remove(tx, call.caller, params.endpoint_id);
+            return reply(204, {});
+          }),
+      ),
     );
 }
 
 function useRoutes(api: Api, endpoints: Endpoints) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
+  return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/endpoints/:endpoint_id/secret/rotate",
-      ({ call, params, body }) =>
-        call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.endpoints.secret.rotate",
           ...CHANGE,
           cost: 1,
@@ -149,33 +153,35 @@ function useRoutes(api: Api, endpoints: Endpoints) {
           summary: "Rotate an endpoint's signing secret",
           description: "For `grace_hours`, messages are also signed with the old secret.",
           errors: ["not_found"],
+          params: RelayEndpointParams,
+          body: RelaySecretRotateBody,
+          response: RelaySecretRotated,
         },
-        params: RelayEndpointParams,
-        body: RelaySecretRotateBody,
-        response: RelaySecretRotated,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
+      ),
     )
     .post(
       "/v1/relay/endpoints/:endpoint_id/test",
-      async ({ call, params, body }) => {
-        const { payload } = body;
-        const text = payload && (await payloadText(call.bodyText, payload));
-        return call.perform((tx) =>
-          reply(201, endpoints.test(tx, call.caller, params.endpoint_id, body, text)),
-        );
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.endpoints.test",
           access: "relay:write",
           cost: 1,
           summary: "Send a test event to an endpoint",
           description: "Sends the event regardless of the endpoint's types and filter.",
           errors: ["not_found", "conflict"],
+          params: RelayEndpointParams,
+          body: RelayEndpointTestBody,
+          response: { 201: RelayEndpointTested },
         },
-        params: RelayEndpointParams,
-        body: RelayEndpointTestBody,
-        response: { 201: RelayEndpointTested },
-      },
+        async ({ call, params, body }) => {
+          const { payload } = body;
+          const text = payload && (await payloadText(call.bodyText, payload));
+          return call.perform((tx) =>
+            reply(201, endpoints.test(tx, call.caller, params.endpoint_id, body, text)),
+          );
+        },
+      ),
     );
 }

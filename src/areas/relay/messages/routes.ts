@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import type { MessageResends } from "./message-resends.ts";
 import type { Messages } from "./messages.ts";
@@ -26,20 +27,11 @@ export function messageRoutes(
   requests: MessageRequests,
   resends: MessageResends,
 ) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
+  return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/messages",
-      async ({ call, body }) => {
-        const ready = await requests.prepare(call.caller, body, call.bodyText);
-        const sent = await call.perform((tx, waiveCharge) =>
-          requests.sendOne(tx, call.caller, ready, waiveCharge),
-        );
-        await requests.completed(ready);
-        return sent;
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.messages.send",
           access: "relay:write",
           cost: 1,
@@ -48,23 +40,23 @@ export function messageRoutes(
             "Costs 1 credit, and 1 for each delivery. Either all deliveries are scheduled, or none.",
           example: EXAMPLE,
           bodyLimits: largeBody(1),
+          body: RelayMessageBody,
+          response: { 201: RelayMessageSent, 200: RelayMessageDeduplicated },
         },
-        body: RelayMessageBody,
-        response: { 201: RelayMessageSent, 200: RelayMessageDeduplicated },
-      },
+        async ({ call, body }) => {
+          const ready = await requests.prepare(call.caller, body, call.bodyText);
+          const sent = await call.perform((tx, waiveCharge) =>
+            requests.sendOne(tx, call.caller, ready, waiveCharge),
+          );
+          await requests.completed(ready);
+          return sent;
+        },
+      ),
     )
     .post(
       "/v1/relay/messages/batch",
-      async ({ call, body }) => {
-        const ready = await requests.prepareMany(call.caller, body, call.bodyText);
-        const sent = await call.perform((tx, waiveCharge) =>
-          requests.sendMany(tx, call.caller, ready, waiveCharge),
-        );
-        await requests.completed(ready);
-        return sent;
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.messages.batch",
           access: "relay:write",
           cost: 1,
@@ -73,42 +65,56 @@ export function messageRoutes(
             "Equivalent to single requests, but either all messages are sent, or none. Costs their sum.",
           example: { messages: [EXAMPLE] },
           bodyLimits: largeBody(3),
+          body: RelayMessagesBody,
+          response: { 201: RelayMessagesSent },
         },
-        body: RelayMessagesBody,
-        response: { 201: RelayMessagesSent },
-      },
+        async ({ call, body }) => {
+          const ready = await requests.prepareMany(call.caller, body, call.bodyText);
+          const sent = await call.perform((tx, waiveCharge) =>
+            requests.sendMany(tx, call.caller, ready, waiveCharge),
+          );
+          await requests.completed(ready);
+          return sent;
+        },
+      ),
     )
     .use(sentRoutes(api, messages, resends));
 }
 
 /** Routes that list, read and resend messages. */
 function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
-    .get("/v1/relay/messages", ({ call, query }) => messages.list(call.caller.project.ref, query), {
-      op: { name: "relay.messages.list", access: "relay:read", summary: "List messages, newest first" },
-      query: RelayMessageQuery,
-      response: RelayMessagePage,
-    })
+  return new Elysia({ tags: ["Relay"] })
+    .get(
+      "/v1/relay/messages",
+      api.endpoint(
+        {
+          name: "relay.messages.list",
+          access: "relay:read",
+          summary: "List messages, newest first",
+          query: RelayMessageQuery,
+          response: RelayMessagePage,
+        },
+        ({ call, query }) => messages.list(call.caller.project.ref, query),
+      ),
+    )
     .get(
       "/v1/relay/messages/:message_id",
-      ({ call, params }) => messages.read(call.caller.project.ref, params.message_id),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.messages.read",
           access: "relay:read",
           summary: "Get a message with its deliveries",
           errors: ["not_found"],
+          params: RelayMessageParams,
+          response: RelayMessage,
         },
-        params: RelayMessageParams,
-        response: RelayMessage,
-      },
+        ({ call, params }) => messages.read(call.caller.project.ref, params.message_id),
+      ),
     )
     .post(
       "/v1/relay/messages/:message_id/resend",
-      ({ call, params, body }) => call.performAcross(resends.start(call.caller, params.message_id, body)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.messages.resend",
           access: "relay:write",
           audit: "yes",
@@ -117,10 +123,11 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
           description:
             "Costs 1 credit for each delivery. With `endpoint_id`, sends to that endpoint, whether the delivery failed or not, and also if it has none because the endpoint was disabled, did not match, or was created later.",
           errors: ["not_found", "conflict"],
+          params: RelayMessageParams,
+          body: RelayMessageResendBody,
+          response: { 202: RelayMessageResent },
         },
-        params: RelayMessageParams,
-        body: RelayMessageResendBody,
-        response: { 202: RelayMessageResent },
-      },
+        ({ call, params, body }) => call.performAcross(resends.start(call.caller, params.message_id, body)),
+      ),
     );
 }

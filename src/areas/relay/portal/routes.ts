@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import {
   RelayParams,
@@ -45,16 +46,11 @@ const CHANGE = { access: "relay:write", byPortal: true, audit: "yes" } as const;
 
 /** Routes by which an account creates and revokes portal links. */
 export function portalLinkRoutes(api: Api, links: PortalLinks) {
-  return new Routes(TAGS)
-    .use(api)
+  return new Elysia(TAGS)
     .post(
       "/v1/relay/portal",
-      ({ call, body }) => {
-        const { caller, keyDigest, baseUrl } = call;
-        return call.perform((tx) => reply(201, links.create(tx, { caller, keyDigest, baseUrl }, body)));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.create",
           access: "relay:write",
           audit: "yes",
@@ -63,93 +59,103 @@ export function portalLinkRoutes(api: Api, links: PortalLinks) {
           summary: "Create a portal link for a customer",
           description: `With the link, a customer manages the endpoints with its \`owner_id\`: it adds up to ${PORTAL_ENDPOINTS_MAX}, tests them, and sees their secrets and deliveries. Your key must have the scopes \`relay:read\` and \`relay:write\`. The link gives no other rights, and works as long as your key does. A customer has at most ${LINKS_PER_OWNER_MAX} links: a new one revokes the oldest.`,
           example: { owner_id: "acme", expires_in: "2h" },
+          body: PortalLinkBody,
+          response: { 201: PortalLinkCreated },
         },
-        body: PortalLinkBody,
-        response: { 201: PortalLinkCreated },
-      },
+        ({ call, body }) => {
+          const { caller, keyDigest, baseUrl } = call;
+          return call.perform((tx) => reply(201, links.create(tx, { caller, keyDigest, baseUrl }, body)));
+        },
+      ),
     )
     .post(
       "/v1/relay/portal/revoke",
-      ({ call, body }) => call.perform((tx) => links.revoke(tx, call.caller, body.owner_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.revoke",
           access: "relay:write",
           audit: "yes",
           summary: "Revoke the portal links of a customer",
           description: "Applies from the next request of the page.",
           example: { owner_id: "acme" },
+          body: PortalLinksRevokeBody,
+          response: PortalLinksRevoked,
         },
-        body: PortalLinksRevokeBody,
-        response: PortalLinksRevoked,
-      },
+        ({ call, body }) => call.perform((tx) => links.revoke(tx, call.caller, body.owner_id)),
+      ),
     );
 }
 
 /** Routes of the customer's endpoints, for the page of the portal. */
 export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Portal) {
-  return new Routes(TAGS)
-    .use(api)
-    .get("/v1/relay/portal", ({ call }) => links.read(call.caller), {
-      op: { name: "relay.portal.read", ...READ, summary: "Get the portal link of this request" },
-      response: PortalLink,
-    })
-    .get("/v1/relay/portal/endpoints", ({ call, query }) => portal.list(call.caller, query), {
-      op: {
-        name: "relay.portal.endpoints.list",
-        ...READ,
-        summary: "List the customer's endpoints, newest first",
-      },
-      query: PortalEndpointQuery,
-      response: PortalEndpointPage,
-    })
+  return new Elysia(TAGS)
+    .get(
+      "/v1/relay/portal",
+      api.endpoint(
+        {
+          name: "relay.portal.read",
+          ...READ,
+          summary: "Get the portal link of this request",
+          response: PortalLink,
+        },
+        ({ call }) => links.read(call.caller),
+      ),
+    )
+    .get(
+      "/v1/relay/portal/endpoints",
+      api.endpoint(
+        {
+          name: "relay.portal.endpoints.list",
+          ...READ,
+          summary: "List the customer's endpoints, newest first",
+          query: PortalEndpointQuery,
+          response: PortalEndpointPage,
+        },
+        ({ call, query }) => portal.list(call.caller, query),
+      ),
+    )
     .post(
       "/v1/relay/portal/endpoints",
-      ({ call, body }) => {
-        const input = portal.prepare(body);
-        return call.perform((tx) => reply(201, portal.create(tx, call.caller, body, input)));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.create",
           ...CHANGE,
           secret: true,
           summary: "Add an endpoint of the customer",
           example: { url: "https://example.com/hooks", event_types: ["order.paid"] },
           errors: ["endpoint_limit_exceeded"],
+          body: PortalEndpointBody,
+          response: { 201: PortalEndpointCreated },
         },
-        body: PortalEndpointBody,
-        response: { 201: PortalEndpointCreated },
-      },
+        ({ call, body }) => {
+          const input = portal.prepare(body);
+          return call.perform((tx) => reply(201, portal.create(tx, call.caller, body, input)));
+        },
+      ),
     )
     .get(
       "/v1/relay/portal/endpoints/:endpoint_id",
-      ({ call, params }) => portal.read(call.caller, params.endpoint_id, call.receivedAt),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.read",
           ...READ,
           summary: "Get an endpoint of the customer with its health and counts",
           errors: ["not_found"],
+          params: RelayEndpointParams,
+          response: PortalEndpointRead,
         },
-        params: RelayEndpointParams,
-        response: PortalEndpointRead,
-      },
+        ({ call, params }) => portal.read(call.caller, params.endpoint_id, call.receivedAt),
+      ),
     );
 }
 
 /** Routes that change one endpoint of the customer. */
 export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Portal) {
-  return new Routes(TAGS)
-    .use(api)
+  return new Elysia(TAGS)
     .patch(
       "/v1/relay/portal/endpoints/:endpoint_id",
-      ({ call, params, body }) => {
-        const input = portal.prepare(body);
-        return call.perform((tx) => portal.change(tx, call.caller, params.endpoint_id, input));
-      },
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.change",
           ...CHANGE,
           summary: "Update an endpoint of the customer",
@@ -157,58 +163,59 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
             "Omitted fields keep their values. `state: live` also enables a disabled endpoint. The URL of an endpoint with headers of the account can only be changed within its origin (else 409).",
           example: { description: "Bookkeeping" },
           errors: ["not_found", "conflict"],
+          params: RelayEndpointParams,
+          body: PortalEndpointPatch,
+          response: PortalEndpoint,
         },
-        params: RelayEndpointParams,
-        body: PortalEndpointPatch,
-        response: PortalEndpoint,
-      },
+        ({ call, params, body }) => {
+          const input = portal.prepare(body);
+          return call.perform((tx) => portal.change(tx, call.caller, params.endpoint_id, input));
+        },
+      ),
     )
     .delete(
       "/v1/relay/portal/endpoints/:endpoint_id",
-      ({ call, params }) =>
-        call.perform((tx) => {
-          endpoints.remove(tx, call.caller, params.endpoint_id);
-          return reply(204, {});
-        }),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.delete",
           ...CHANGE,
           summary: "Delete an endpoint of the customer",
           description: "Cancels its pending deliveries.",
           errors: ["not_found"],
+          params: RelayEndpointParams,
+          response: { 204: Type.Object({}) },
         },
-        params: RelayEndpointParams,
-        response: { 204: Type.Object({}) },
-      },
+        ({ call, params }) =>
+          call.perform((tx) => {
+            endpoints.remove(tx, call.caller, params.endpoint_id);
+            return reply(204, {});
+          }),
+      ),
     )
     .post(
       "/v1/relay/portal/endpoints/:endpoint_id/secret",
-      ({ call, params }) => call.perform((tx) => endpoints.reveal(tx, call.caller, params.endpoint_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.secret.reveal",
           ...CHANGE,
           secret: true,
           summary: "Reveal the signing secret of an endpoint",
           errors: ["not_found"],
+          params: RelayEndpointParams,
+          response: RelaySecret,
         },
-        params: RelayEndpointParams,
-        response: RelaySecret,
-      },
+        ({ call, params }) => call.perform((tx) => endpoints.reveal(tx, call.caller, params.endpoint_id)),
+      ),
     );
 }
 
 /** Routes that use an endpoint of the customer, for which the account is charged. */
 export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) {
-  return new Routes(TAGS)
-    .use(api)
+  return new Elysia(TAGS)
     .post(
       "/v1/relay/portal/endpoints/:endpoint_id/secret/rotate",
-      ({ call, params, body }) =>
-        call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.secret.rotate",
           ...CHANGE,
           cost: 1,
@@ -216,40 +223,40 @@ export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) 
           summary: "Rotate the signing secret of an endpoint",
           description: "For `grace_hours`, messages are also signed with the old secret.",
           errors: ["not_found"],
+          params: RelayEndpointParams,
+          body: PortalRotateBody,
+          response: RelaySecretRotated,
         },
-        params: RelayEndpointParams,
-        body: PortalRotateBody,
-        response: RelaySecretRotated,
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
+      ),
     )
     .post(
       "/v1/relay/portal/endpoints/:endpoint_id/test",
-      ({ call, params, body }) =>
-        call.perform((tx) => reply(201, portal.test(tx, call.caller, params.endpoint_id, body))),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.test",
           ...CHANGE,
           cost: 1,
           summary: "Send a test event to an endpoint of the customer",
           errors: ["not_found", "conflict"],
+          params: RelayEndpointParams,
+          body: PortalTestBody,
+          response: { 201: RelayEndpointTested },
         },
-        params: RelayEndpointParams,
-        body: PortalTestBody,
-        response: { 201: RelayEndpointTested },
-      },
+        ({ call, params, body }) =>
+          call.perform((tx) => reply(201, portal.test(tx, call.caller, params.endpoint_id, body))),
+      ),
     );
 }
 
 /** Routes that send an endpoint of the customer what it missed. */
 export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Portal) {
-  return new Routes(TAGS)
-    .use(api)
+  return new Elysia(TAGS)
     .post(
       "/v1/relay/portal/endpoints/:endpoint_id/recover",
-      ({ call, params, body }) => call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.endpoints.recover",
           ...CHANGE,
           chargesLater: true,
@@ -258,90 +265,94 @@ export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Po
             "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit of the account when it is sent. A customer has one recovery at a time. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.",
           example: { since: 1_795_232_116_928, dry_run: true },
           errors: ["not_found", "conflict"],
+          params: RelayEndpointParams,
+          body: PortalRecoverBody,
+          response: { 202: RelayResendStarted, 200: RelayResendMatched },
         },
-        params: RelayEndpointParams,
-        body: PortalRecoverBody,
-        response: { 202: RelayResendStarted, 200: RelayResendMatched },
-      },
+        ({ call, params, body }) =>
+          call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
+      ),
     )
     .get(
       "/v1/relay/portal/resends/:resend_id",
-      ({ call, params }) => portal.recovery(call.caller, params.resend_id),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.resends.read",
           ...READ,
           summary: "Get the progress of a recovery that the customer started",
           errors: ["not_found"],
+          params: RelayResendParams,
+          response: PortalResend,
         },
-        params: RelayResendParams,
-        response: PortalResend,
-      },
+        ({ call, params }) => portal.recovery(call.caller, params.resend_id),
+      ),
     )
     .delete(
       "/v1/relay/portal/resends/:resend_id",
-      ({ call, params }) => call.perform((tx) => portal.stopRecovery(tx, call.caller, params.resend_id)),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.resends.stop",
           ...CHANGE,
           summary: "Stop a recovery that the customer started",
           errors: ["not_found"],
+          params: RelayResendParams,
+          response: PortalResend,
         },
-        params: RelayResendParams,
-        response: PortalResend,
-      },
+        ({ call, params }) => call.perform((tx) => portal.stopRecovery(tx, call.caller, params.resend_id)),
+      ),
     );
 }
 
 /** Routes of the deliveries of messages to the customer. */
 export function portalDeliveryRoutes(api: Api, portal: Portal) {
-  return new Routes(TAGS)
-    .use(api)
-    .get("/v1/relay/portal/deliveries", ({ call, query }) => portal.deliveries(call.caller, query), {
-      op: {
-        name: "relay.portal.deliveries.list",
-        ...READ,
-        summary: "List the customer's deliveries, newest first",
-      },
-      query: PortalDeliveryQuery,
-      response: PortalDeliveryPage,
-    })
+  return new Elysia(TAGS)
+    .get(
+      "/v1/relay/portal/deliveries",
+      api.endpoint(
+        {
+          name: "relay.portal.deliveries.list",
+          ...READ,
+          summary: "List the customer's deliveries, newest first",
+          query: PortalDeliveryQuery,
+          response: PortalDeliveryPage,
+        },
+        ({ call, query }) => portal.deliveries(call.caller, query),
+      ),
+    )
     .get(
       "/v1/relay/portal/deliveries/:relay_id",
-      ({ call, params }) => portal.delivery(call.caller, params.relay_id),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.deliveries.read",
           ...READ,
           summary: "Get a delivery of the customer with its payload and attempts",
           errors: ["not_found"],
+          params: RelayParams,
+          response: PortalDelivery,
         },
-        params: RelayParams,
-        response: PortalDelivery,
-      },
+        ({ call, params }) => portal.delivery(call.caller, params.relay_id),
+      ),
     )
     .get(
       "/v1/relay/portal/deliveries/:relay_id/body",
-      ({ call, params }) => portal.body(call.caller, params.relay_id),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.deliveries.body",
           ...READ,
           summary: "Get the body that a delivery of the customer sends",
           description:
             "The signature covers exactly these bytes. Stored as long as the payload and the endpoint of the delivery.",
           errors: ["not_found"],
+          params: RelayParams,
+          response: RelaySentBody,
         },
-        params: RelayParams,
-        response: RelaySentBody,
-      },
+        ({ call, params }) => portal.body(call.caller, params.relay_id),
+      ),
     )
     .post(
       "/v1/relay/portal/deliveries/:relay_id/resend",
-      ({ call, params }) => call.perform((tx) => reply(202, portal.resend(tx, call.caller, params.relay_id))),
-      {
-        op: {
+      api.endpoint(
+        {
           name: "relay.portal.deliveries.resend",
           ...CHANGE,
           cost: 1,
@@ -349,9 +360,11 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
           description:
             "Sends a delivered or failed delivery immediately, under the same ids and with all its retries.",
           errors: ["not_found", "conflict"],
+          params: RelayParams,
+          response: { 202: RelayResent },
         },
-        params: RelayParams,
-        response: { 202: RelayResent },
-      },
+        ({ call, params }) =>
+          call.perform((tx) => reply(202, portal.resend(tx, call.caller, params.relay_id))),
+      ),
     );
 }

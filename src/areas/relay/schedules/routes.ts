@@ -1,4 +1,5 @@
-import { type Api, Routes } from "../../../kernel/http/api.ts";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
@@ -11,23 +12,21 @@ export function scheduleRoutes(api: Api, schedules: Schedules) {
 }
 
 function runRoute(api: Api, schedules: Schedules) {
-  return new Routes({ tags: ["Relay"] })
-    .use(api)
-    .post(
-      "/v1/relay/schedules/:schedule_id/run",
-      ({ call, params }) =>
-        call.perform((tx) => reply(201, schedules.run(tx, call.caller.project.ref, params.schedule_id))),
+  return new Elysia({ tags: ["Relay"] }).post(
+    "/v1/relay/schedules/:schedule_id/run",
+    api.endpoint(
       {
-        op: {
-          name: "relay.schedules.run",
-          access: "relay:write",
-          audit: "yes",
-          cost: 1,
-          summary: "Run a schedule now, in addition to its times",
-          errors: ["not_found"],
-        },
+        name: "relay.schedules.run",
+        access: "relay:write",
+        audit: "yes",
+        cost: 1,
+        summary: "Run a schedule now, in addition to its times",
+        errors: ["not_found"],
         params: idParams("schedule"),
         response: { 201: ScheduleRun },
       },
-    );
+      ({ call, params }) =>
+        call.perform((tx) => reply(201, schedules.run(tx, call.caller.project.ref, params.schedule_id))),
+    ),
+  );
 }

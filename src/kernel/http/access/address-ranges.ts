@@ -1,6 +1,6 @@
-import type ipaddr from "ipaddr.js";
+import ipaddr from "ipaddr.js";
 import { StartupError } from "../../errors.ts";
-import { addressLibrary, isAddress, parseRange } from "./addresses.ts";
+import { isAddress, parseRange } from "./addresses.ts";
 
 /** Bytes of a packed range: its kind, its bits, and the sixteen of its address, of which IPv4 fills four. */
 const PACKED = 18;
@@ -36,7 +36,7 @@ export class AddressRanges {
       const kind = entry[0] ?? 0;
       const width = WIDTHS[kind] ?? 0;
       const bytes = [...entry.subarray(ADDRESS_AT, ADDRESS_AT + width / 8)];
-      const address = addressLibrary().fromByteArray(bytes).toString();
+      const address = ipaddr.fromByteArray(bytes).toString();
       const bits = entry[BITS_AT] ?? 0;
       return bits === width ? address : `${address}/${bits}`;
     });
@@ -45,7 +45,7 @@ export class AddressRanges {
   /** Whether an address lies in one of them; false for a text that is no address. IPv4-mapped IPv6 counts as IPv4. */
   includes(address: string): boolean {
     if (!isAddress(address)) return false;
-    const parsed = addressLibrary().process(address);
+    const parsed = ipaddr.process(address);
     const wanted = new Uint8Array(PACKED);
     pack(wanted, parsed, WIDTHS[parsed.kind() === "ipv4" ? 4 : 6] ?? 0);
     return this.entries().some((entry) => covers(entry, wanted));

@@ -1,13 +1,5 @@
-import type ipaddr from "ipaddr.js";
+import ipaddr from "ipaddr.js";
 import { StartupError } from "../../errors.ts";
-
-/**
- * The library that parses addresses. Loaded at its first use: its tables take a twentieth of the time of a start, and the
- * addresses of IPv4 clients are not parsed.
- */
-export function addressLibrary(): typeof ipaddr {
-  return require("ipaddr.js");
-}
 
 /** A network: its first address, and the bits that are its own. */
 export type Range = ReturnType<typeof ipaddr.parseCIDR>;
@@ -22,12 +14,11 @@ export function parseRange(text: string, wanted = "an address or a range such as
   const [address = "", prefix, ...rest] = text.split("/");
   const wrong = (): StartupError => new StartupError(`"${text}" is not ${wanted}.`);
   if (!isAddress(address) || rest.length > 0) throw wrong();
-  const library = addressLibrary();
-  const base = library.parse(address);
+  const base = ipaddr.parse(address);
   const width = base.kind() === "ipv4" ? 32 : 128;
   const bits = prefix === undefined ? width : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN;
   if (!(bits <= width)) throw wrong();
-  if (base instanceof library.IPv6 && base.isIPv4MappedAddress() && bits >= MAPPED_PREFIX_BITS) {
+  if (base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= MAPPED_PREFIX_BITS) {
     return [base.toIPv4Address(), bits - MAPPED_PREFIX_BITS];
   }
   return [base, bits];
@@ -48,7 +39,7 @@ let loopback: readonly Range[] | undefined;
 export function isLoopback(address: string): boolean {
   const normal = normalize(address);
   loopback ??= LOOPBACK.map((range) => parseRange(range));
-  return normal !== null && isWithin(addressLibrary().parse(normal), loopback);
+  return normal !== null && isWithin(ipaddr.parse(normal), loopback);
 }
 
 /** Names of this machine in addition to its addresses; the last two are those that a server listens on for all others. */
@@ -82,20 +73,19 @@ const NETWORK_GROUPS = 4;
 export function networkOf(address: string): string {
   // Not IPv6, as nearly none is: parsing one takes microseconds, and each body is counted.
   if (!address.includes(":") || !isAddress(address)) return address;
-  const library = addressLibrary();
-  const parsed = library.process(address);
-  if (!(parsed instanceof library.IPv6)) return parsed.toString();
+  const parsed = ipaddr.process(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
   const groups = parsed.parts.slice(0, NETWORK_GROUPS).map((part) => part.toString(16));
   return `${groups.join(":")}::/64`;
 }
 
 /** One spelling per address; IPv4-mapped IPv6 becomes IPv4. Null for what is none. */
 export function normalize(text: string): string | null {
-  return isAddress(text) ? addressLibrary().process(text).toString() : null;
+  return isAddress(text) ? ipaddr.process(text).toString() : null;
 }
 
 /** Four decimal numbers, or IPv6: not the shortened and octal forms of old, in which `10` is 0.0.0.10. */
 export function isAddress(text: string): boolean {
-  const { IPv4, IPv6 } = addressLibrary();
+  const { IPv4, IPv6 } = ipaddr;
   return IPv4.isValidFourPartDecimal(text) || IPv6.isValid(text);
 }

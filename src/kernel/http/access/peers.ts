@@ -1,5 +1,6 @@
+import ipaddr from "ipaddr.js";
 import type { Logger } from "../../log.ts";
-import { addressLibrary, isWithin, normalize, parseRange, type Range } from "./addresses.ts";
+import { isWithin, normalize, parseRange, type Range } from "./addresses.ts";
 
 /** Which proxies are trusted, and the server's public URL. */
 export interface PeerSettings {
@@ -173,6 +174,6 @@ export class Peers {
   }
 
   private isProxy(address: string): boolean {
-    return isWithin(addressLibrary().parse(address), this.proxies);
+    return isWithin(ipaddr.parse(address), this.proxies);
   }
 }

@@ -33,13 +33,12 @@ import { assertNoTrailers, assertNoTrailersAnnounced, isChunked } from "./traile
 import { unknownParameterWarnings, WARNINGS_MAX } from "./unknown-names.ts";
 import { type InputChecks, queryOf, type Warnings } from "./validate.ts";
 
-/** The part of Elysia's context that a call uses. */
-export interface Context {
-  readonly request: Request;
-  readonly params: Record<string, string>;
-  call?: OpenCall;
-  query: Record<string, unknown>;
-  body: Record<string, unknown>;
+/** The input of a request: its query and its body once they have been read. */
+export interface CallInput {
+  readonly call: OpenCall;
+  readonly params: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, unknown>>;
+  body: Readonly<Record<string, unknown>>;
 }
 
 /** Methods that change nothing. */
@@ -189,19 +188,19 @@ export class OpenCall implements Warnings {
    * Passes the gates, checks the request, and sets its input; returns a promise only if a body has to be read.
    * @throws ApiError
    */
-  enter(context: Context): void | Promise<void> {
+  enter(input: CallInput): void | Promise<void> {
     // Checked for every request, malformed ones included, before the body is read.
     this.operation.admit?.(this.clientAddress);
-    if (this.endpoint.checks.body === null) return this.enterWithoutBody(context);
-    return this.receive((bytes) => this.takeBody(context, bytes));
+    if (this.endpoint.checks.body === null) return this.enterWithoutBody(input);
+    return this.receive((bytes) => this.takeBody(input, bytes));
   }
 
   /** Of an endpoint that takes no body, or reads it itself. A request can have one anyway. */
-  protected enterWithoutBody(context: Context): void | Promise<void> {
+  protected enterWithoutBody(input: CallInput): void | Promise<void> {
     const { request } = this;
-    if (!isChunked(request)) return this.takeInput(context);
+    if (!isChunked(request)) return this.takeInput(input);
     assertNoTrailersAnnounced(request);
-    return assertNoTrailers(request).then(() => this.takeInput(context));
+    return assertNoTrailers(request).then(() => this.takeInput(input));
   }
 
   /** Adds warnings to the response, if it is a successful JSON object. */
@@ -221,31 +220,31 @@ export class OpenCall implements Warnings {
   }
 
   /** Parses a body; returns a promise for a large one, whose steps take a few milliseconds each. */
-  protected takeBody(context: Context, bytes: Uint8Array): void | Promise<void> {
+  protected takeBody(input: CallInput, bytes: Uint8Array): void | Promise<void> {
     this.bodyText = decodeBody(bytes);
-    this.takeInput(context);
+    this.takeInput(input);
     const { body } = this.endpoint.checks;
     if (body === null) return;
-    if (bytes.length > SMALL_BODY_BYTES_MAX) return this.takeLargeBody(context, body);
+    if (bytes.length > SMALL_BODY_BYTES_MAX) return this.takeLargeBody(input, body);
     assertWithinLimits(this.bodyText, this.operation.bodyLimits);
-    context.body = body(parseObject(this.bodyText), this);
+    input.body = body(parseObject(this.bodyText), this);
   }
 
-  private async takeLargeBody(context: Context, check: NonNullable<InputChecks["body"]>): Promise<void> {
+  private async takeLargeBody(input: CallInput, check: NonNullable<InputChecks["body"]>): Promise<void> {
     assertWithinLimits(this.bodyText, this.operation.bodyLimits);
     if (slices.isOver) await slices.next();
     const parsed = parseObject(this.bodyText);
     if (slices.isOver) await slices.next();
-    context.body = check(parsed, this);
+    input.body = check(parsed, this);
     if (slices.isOver) await slices.next();
   }
 
   /** Checks the path parameters, and parses the query. */
-  protected takeInput(context: Context): void {
+  protected takeInput(input: CallInput): void {
     const { checks } = this.endpoint;
-    checks.params?.(context.params);
-    context.query = checks.query?.(this.request.url, this) ?? NOTHING;
-    context.body = NOTHING;
+    checks.params?.(input.params);
+    input.query = checks.query?.(this.request.url, this) ?? NOTHING;
+    input.body = NOTHING;
   }
 
   /** Sends a response once it shows nothing that is unconfirmed. Until then, its bytes are counted as well. */
@@ -441,24 +440,25 @@ export class Call extends OpenCall implements Performer {
     return this.deps.performing.performAcross(this, phases);
   }
 
-  override enter(context: Context): void | Promise<void> {
-    const { honoursKey, checks } = this.endpoint;
+  override enter(input: CallInput): void | Promise<void> {
+    const { operation, checks } = this.endpoint;
+    const honoursKey = operation.idempotent && !READS.has(this.request.method);
     const key = honoursKey ? this.request.headers.get("idempotency-key") : null;
-    if (key !== null) return this.enterOnce(context, key);
+    if (key !== null) return this.enterOnce(input, key);
     this.pass();
-    if (checks.body === null) return this.enterWithoutBody(context);
+    if (checks.body === null) return this.enterWithoutBody(input);
     const startedAt = this.deps.clock.now();
     return this.receive((bytes) => {
       this.reauthorize(startedAt);
-      return this.takeBody(context, bytes);
+      return this.takeBody(input, bytes);
     });
   }
 
-  protected override takeInput(context: Context): void {
-    super.takeInput(context);
+  protected override takeInput(input: CallInput): void {
+    super.takeInput(input);
     const { cursors, checks } = this.endpoint;
     if (checks.query === null) this.warnOfParameters();
-    if (cursors !== null) context.query = cursors.open(context.query, this.caller);
+    if (cursors !== null) input.query = cursors.open(input.query, this.caller);
   }
 
   override respond(result: unknown): Response | Promise<Response> {
@@ -494,7 +494,7 @@ export class Call extends OpenCall implements Performer {
   }
 
   /** The same with an `Idempotency-Key`: rejections are stored as well, so that a repeat gets the same response. */
-  private async enterOnce(context: Context, key: string): Promise<void> {
+  private async enterOnce(input: CallInput, key: string): Promise<void> {
     const { guard, clock } = this.deps;
     const { request, operation } = this;
     const caller = this.identify();
@@ -509,7 +509,7 @@ export class Call extends OpenCall implements Performer {
     const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
     this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
-    await this.takeBody(context, bytes);
+    await this.takeBody(input, bytes);
   }
 
   /** For an endpoint without query parameters. */

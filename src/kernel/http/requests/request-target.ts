@@ -16,29 +16,23 @@ export function targetOf(url: string): string {
   return slash < 0 ? "/" : url.slice(slash);
 }
 
-/** The names of a route's parameters, which are segments written as `:name`. */
-export function parametersOf(path: string): string[] {
-  if (!path.includes(":")) return [];
-  return path.split("/").flatMap((segment) => (segment.startsWith(":") ? segment.slice(1) : []));
-}
-
 /**
  * Whether the parameters of a route are those of the request's URL. Routes match the target as it was sent, whereas the
  * URL is normalized: its `.` and `..` segments are resolved, and each `\` is a `/`. A handler must not read a parameter
  * such as `..`, nor a URL of another endpoint.
  */
 export function isNormalized(
-  request: { readonly url: string; readonly params: Readonly<Record<string, string | undefined>> },
-  parameters: readonly string[],
+  { url }: Pick<Request, "url">,
+  params: Readonly<Record<string, string | undefined>>,
 ): boolean {
   let backslashes = 0;
-  for (const name of parameters) {
-    const value = request.params[name] ?? "";
+  for (const name in params) {
+    const value = params[name] ?? "";
     if (value === "." || value === "..") return false;
     if (value.includes("\\")) backslashes += value.split("\\").length - 1;
   }
   // Percent-encoded backslashes are part of a value.
-  return backslashes === 0 || backslashes === pathOf(request.url).split(/%5c/i).length - 1;
+  return backslashes === 0 || backslashes === pathOf(url).split(/%5c/i).length - 1;
 }
 
 /** A header that a request has once, or a sender and a server may each read another one (RFC 9112, sections 3.2 and 6.3). */

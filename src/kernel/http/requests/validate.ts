@@ -1,9 +1,10 @@
 import { Kind, type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import type { TypeCheck, ValueError } from "@sinclair/typebox/compiler";
+import { Errors, ValueErrorType } from "@sinclair/typebox/errors";
 import { durationUnitOf, readDuration } from "../../data/duration.ts";
 import { ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../../errors.ts";
 import { aliasReader } from "./aliases.ts";
-import { compiledCheck, schemaCompiler } from "./compiled-check.ts";
+import { compiledCheck } from "./compiled-check.ts";
 import { declaredFields } from "./declared-fields.ts";
 import { unknownFieldWarnings, unknownParameterWarnings } from "./unknown-names.ts";
 
@@ -145,8 +146,7 @@ function* errorsInRecord(schema: TSchema, path: string, members: Members): Gener
 
 /** What the library's own search finds, with the path of the value before it. */
 function* libraryErrors(schema: TSchema, path: string, value: unknown): Generator<ValueError> {
-  for (const error of schemaCompiler().Errors(schema, [], value))
-    yield { ...error, path: `${path}${error.path}` };
+  for (const error of Errors(schema, [], value)) yield { ...error, path: `${path}${error.path}` };
 }
 
 /** The first of them: for a container with a wrong number of members that is this number. */
@@ -161,11 +161,11 @@ function pointerPart(name: string): string {
 
 function describe(error: ValueError): string {
   const wanted: unknown = error.schema.errorMessage;
-  if (error.type === schemaCompiler().ValueErrorType.ObjectRequiredProperty) {
+  if (error.type === ValueErrorType.ObjectRequiredProperty) {
     return typeof wanted === "string" ? `is required: it ${wanted}` : "is required";
   }
   if (typeof wanted === "string") return wanted;
-  if (error.type === schemaCompiler().ValueErrorType.StringMaxLength)
+  if (error.type === ValueErrorType.StringMaxLength)
     return `must have at most ${error.schema["maxLength"]} characters`;
   const said = error.message.replace(/^Expected /, "must be ");
   return said.charAt(0).toLowerCase() + said.slice(1);

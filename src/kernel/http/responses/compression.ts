@@ -1,4 +1,5 @@
 import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import type { RenderedResponse } from "./response.ts";
 
 /** Smaller bodies are sent as they are: compressed, they would not arrive sooner. */
@@ -17,8 +18,6 @@ export function gzipped(
 }
 
 async function gzippedOnThread(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  // Loaded on use: at a start it would take a millisecond.
-  const { gzip } = await import("node:zlib");
   return new Uint8Array(await promisify(gzip)(bytes, { level: LEVEL }));
 }
 

@@ -1,4 +1,4 @@
-import { addressLibrary } from "../../http/access/addresses.ts";
+import ipaddr from "ipaddr.js";
 import { OutboundFailure } from "../outcome.ts";
 
 /**
@@ -187,11 +187,7 @@ function valuesOf(message: Buffer, from: number, to: number, type: RecordType): 
 
 function addressIn(bytes: Buffer, type: "A" | "AAAA"): string {
   if (bytes.length !== (type === "A" ? 4 : 16)) throw new RangeError("no address has this length");
-  return type === "A"
-    ? bytes.join(".")
-    : addressLibrary()
-        .fromByteArray([...bytes])
-        .toString();
+  return type === "A" ? bytes.join(".") : ipaddr.fromByteArray([...bytes]).toString();
 }
 
 function partsOf(message: Buffer, from: number, to: number): string[] {

@@ -1,6 +1,7 @@
 import type { Socket as UdpSocket } from "node:dgram";
+import dgram from "node:dgram";
+import net from "node:net";
 import { realTimeout } from "../../time/clock.ts";
-import { node } from "../node.ts";
 import {
   assertFewRecords,
   codeName,
@@ -152,7 +153,7 @@ class QuestionSocket {
     private readonly onClose: () => void,
   ) {
     const { address, port } = placeOf(server);
-    this.socket = node.dgram.createSocket(node.net.isIPv6(address) ? "udp6" : "udp4");
+    this.socket = dgram.createSocket(net.isIPv6(address) ? "udp6" : "udp4");
     this.socket.on("error", () => this.close());
     this.socket.on("message", (message) => this.receive(Buffer.from(message)));
     this.socket.connect(port, address, (error?: Error) => {
@@ -233,7 +234,7 @@ function overTcp(
 ): Promise<Response | null> {
   const { promise, resolve, reject } = Promise.withResolvers<Response | null>();
   const { address, port } = placeOf(server);
-  const socket = node.net.connect({ host: address, port });
+  const socket = net.connect({ host: address, port });
   let parts: Buffer[] = [];
   let size = 0;
   /** Bytes of the whole message, once its start is there. */

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
+import { isIP } from "node:net";
 import { monotonicMs } from "../../time/clock.ts";
-import { node } from "../node.ts";
 import { DEFAULT_PATIENCE, type Patience } from "./name-servers.ts";
 
 /** Bytes of either file that are read: lists that block advertisements have a few mebibytes. */
@@ -95,7 +95,7 @@ function linesOf(text: string): string[][] {
 function readHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const hosts = new Map<string, string[]>();
   for (const [address = "", ...names] of linesOf(text)) {
-    if (node.net.isIP(address) === 0) continue;
+    if (isIP(address) === 0) continue;
     for (const name of names) {
       const key = name.toLowerCase();
       hosts.set(key, [...(hosts.get(key) ?? []), address]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { api, mounted, Routes } from "../../../../src/kernel/http/api.ts";
+import { Api } from "../../../../src/kernel/http/api.ts";
 import { startTestServer, type TestServer } from "../../../support/server.ts";
 
 let server: TestServer;
@@ -17,18 +17,19 @@ test.each([
   "text/plain",
 ])("a handler gets the bytes of any body, also if it declares the body: %s", async (contentType) => {
   const { http } = server.server.app;
-  const operation = { name: "test.any", summary: "Count bytes", anyBody: "Anything." };
-  const routes = new Routes().use(api).post(
-    "/counted",
+  const counted = new Api(http).open(
+    {
+      name: "test.any",
+      summary: "Count bytes",
+      anyBody: "Anything.",
+      response: Type.Object({ bytes: Type.Integer(), parsed: Type.Boolean() }),
+    },
     async ({ call, body }) => ({
       bytes: (await call.readBytes()).length,
-      parsed: Object.keys(body ?? {}).length > 0,
+      parsed: Object.keys(body).length > 0,
     }),
-    { open: operation, response: Type.Object({ bytes: Type.Integer(), parsed: Type.Boolean() }) },
   );
-  const [route] = mounted(routes, http.deps);
-  if (route === undefined) throw new Error("the route was not added");
-  const alone = new Elysia().route(route.method, route.path, route.serve as never);
+  const alone = new Elysia().post("/counted", counted.anywhere);
   const headers = { "content-type": contentType, "content-length": "5" };
   const request = new Request("http://localhost/counted", { method: "POST", headers, body: '{"a":' });
   const response = await alone.handle(request);

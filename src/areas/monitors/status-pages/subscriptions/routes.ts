@@ -1,5 +1,6 @@
+import { Elysia } from "elysia";
 import { ApiError } from "../../../../kernel/errors.ts";
-import { type Api, Routes } from "../../../../kernel/http/api.ts";
+import type { Api } from "../../../../kernel/http/api.ts";
 import type { OpenCall } from "../../../../kernel/http/requests/call.ts";
 import { type Reply, reply } from "../../../../kernel/http/responses/response.ts";
 import type { PublicStatusPages } from "../public-pages.ts";
@@ -66,76 +67,79 @@ export function subscriptionRoutes(
     errors: ["not_found", "rate_limit_exceeded"] as const,
   });
   const form = { anyBody: "A form, `application/x-www-form-urlencoded`." };
-  return new Routes({ tags: ["Status pages"] })
-    .use(api)
+  return new Elysia({ tags: ["Status pages"] })
     .get(
       "/status/:page/subscribe",
-      ({ params: { page } }) => shown(200, subscribeHtml(pageOf(page), style)),
-      {
-        open: spec("subscribe_form", "Get the form for e-mails about a status page", []),
-        params: PublicPageParams,
-      },
+      api.open(
+        {
+          ...spec("subscribe_form", "Get the form for e-mails about a status page", []),
+          params: PublicPageParams,
+        },
+        ({ params: { page } }) => shown(200, subscribeHtml(pageOf(page), style)),
+      ),
     )
     .post(
       "/status/:page/subscribe",
-      async ({ call, params }): Promise<Reply<number, string>> => {
-        const page = pageOf(params.page);
-        const email = (await formOf(call)).get("email")?.trim() ?? "";
-        try {
-          await subscriptions.request(page, email, call.clientAddress);
-        } catch (error) {
-          if (!(error instanceof ApiError)) throw error;
-          const text = subscribeHtml(page, style, error.message);
-          if (error.code === "validation_error") return shown(400, text);
-          if (error.code !== "rate_limit_exceeded") throw error;
-          return shown(429, text, { "retry-after": String(error.details.retryAfterSeconds ?? 1) });
-        }
-        return shown(202, requestedHtml(page, style));
-      },
-      {
-        open: {
+      api.open(
+        {
           ...spec("subscribe", "Request e-mails about the incidents of a status page", [400, 429]),
           ...form,
           description:
             "The field `email` is the address. It gets a link with which its owner confirms the subscription.",
+          params: PublicPageParams,
         },
-        params: PublicPageParams,
-      },
+        async ({ call, params }): Promise<Reply<number, string>> => {
+          const page = pageOf(params.page);
+          const email = (await formOf(call)).get("email")?.trim() ?? "";
+          try {
+            await subscriptions.request(page, email, call.clientAddress);
+          } catch (error) {
+            if (!(error instanceof ApiError)) throw error;
+            const text = subscribeHtml(page, style, error.message);
+            if (error.code === "validation_error") return shown(400, text);
+            if (error.code !== "rate_limit_exceeded") throw error;
+            return shown(429, text, { "retry-after": String(error.details.retryAfterSeconds ?? 1) });
+          }
+          return shown(202, requestedHtml(page, style));
+        },
+      ),
     )
     .get(
       "/status/:page/subscription",
-      ({ query: { token = "" } }) => {
-        const found = linked(token);
-        if (found === null) return shown(404, invalidLinkHtml(style));
-        return shown(200, subscriptionHtml(found.page, style, found.subscriber, token));
-      },
-      {
-        open: spec("subscription", "Get the page of a subscription's link", [404]),
-        params: PublicPageParams,
-        query: SubscriptionQuery,
-      },
+      api.open(
+        {
+          ...spec("subscription", "Get the page of a subscription's link", [404]),
+          params: PublicPageParams,
+          query: SubscriptionQuery,
+        },
+        ({ query: { token = "" } }) => {
+          const found = linked(token);
+          if (found === null) return shown(404, invalidLinkHtml(style));
+          return shown(200, subscriptionHtml(found.page, style, found.subscriber, token));
+        },
+      ),
     )
     .post(
       "/status/:page/subscription",
-      async ({ call, query: { token = "" } }) => {
-        const fields = await formOf(call);
-        const found = linked(token);
-        if (found === null) return shown(404, invalidLinkHtml(style));
-        const action = fields.get("action") === "confirm" ? "confirm" : "unsubscribe";
-        const isDone = await subscriptions.act(found.subscriber, action);
-        return shown(200, subscriptionChangedHtml(found.page, style, isDone ? action : "full"));
-      },
-      {
-        open: {
+      api.open(
+        {
           ...spec("subscription_change", "Confirm or end a subscription", [404]),
           ...form,
           errors: ["not_found", "rate_limit_exceeded", "validation_error"],
           description:
             "The field `action` is `confirm` or `unsubscribe`. Without it the subscription ends, as mail clients request it (RFC 8058).",
+          params: PublicPageParams,
+          query: SubscriptionQuery,
         },
-        params: PublicPageParams,
-        query: SubscriptionQuery,
-      },
+        async ({ call, query: { token = "" } }) => {
+          const fields = await formOf(call);
+          const found = linked(token);
+          if (found === null) return shown(404, invalidLinkHtml(style));
+          const action = fields.get("action") === "confirm" ? "confirm" : "unsubscribe";
+          const isDone = await subscriptions.act(found.subscriber, action);
+          return shown(200, subscriptionChangedHtml(found.page, style, isDone ? action : "full"));
+        },
+      ),
     );
 }
 
