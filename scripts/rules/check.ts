@@ -1,3 +1,4 @@
+import { checkCircles } from "./circles.ts";
 import { checkExpressions, checkPatterns } from "./expressions.ts";
 import { checkGlobals } from "./globals.ts";
 import { checkUnusedExports, type Linked } from "./graph.ts";
@@ -23,6 +24,7 @@ export function checkTree(files: readonly SourceText[]): Violation[] {
     ...files.filter(isCode).flatMap(checkCitations),
     ...tree.flatMap(({ violations }) => violations),
     ...checkUnusedExports(tree),
+    ...checkCircles(tree),
   ];
   return found.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line);
 }

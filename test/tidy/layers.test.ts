@@ -98,18 +98,46 @@ describe("packages", () => {
   });
 });
 
-test("routes are collected in routes files alone, whose types are free for all", () => {
-  const api = { "src/kernel/http/api.ts": "export class Routes {}\nexport type Api = Routes;\n" };
-  const importing = (names: string, path: string): string[] =>
-    violationsIn({ ...api, [path]: `import ${names} from "../../kernel/http/api.ts";\n` });
-  for (const names of ["{ type Api, Routes }", "{ Routes as R }", "* as all"]) {
-    expect(importing(names, "src/areas/keys/service.ts")).toEqual([
-      "routes-zone src/areas/keys/service.ts:1",
-    ]);
-    expect(importing(names, "src/areas/keys/routes.ts")).toEqual([]);
-    expect(importing(names, "src/areas/keys/proxy-routes.ts")).toEqual([]);
-  }
-  expect(importing("type { Api }", "src/areas/keys/index.ts")).toEqual([]);
+test("only routes files declare routes", () => {
+  const text = 'import { Elysia } from "elysia";\nnew Elysia();\n';
+  const wrong = "src/areas/keys/service.ts";
+  expect(violationsIn({ [wrong]: text })).toEqual([`elysia-zone ${wrong}:1`]);
+  for (const right of ["src/areas/keys/routes.ts", "src/areas/keys/proxy-routes.ts"])
+    expect(violationsIn({ [right]: text })).toEqual([]);
+});
+
+describe("folders have no circles", () => {
+  const importing = (...paths: string[]): string =>
+    paths.map((path, index) => `import type { X${index} } from "${path}";\n`).join("");
+  test("types count, and so do files beside folders", () => {
+    const found = violationsIn({
+      "src/kernel/time/clock.ts": importing("../log.ts"),
+      "src/kernel/time/timer.ts": "",
+      "src/kernel/log.ts": importing("./time/clock.ts", "./time/timer.ts"),
+    });
+    expect(found).toEqual(["folder-circle src/kernel/time/clock.ts:1"]);
+  });
+
+  test("also by way of a third one; the fewest imports are reported", () => {
+    const found = violationsIn({
+      "src/kernel/a/x.ts": importing("../b/x.ts", "../b/y.ts"),
+      "src/kernel/b/x.ts": importing("../c/x.ts", "../c/y.ts"),
+      "src/kernel/b/y.ts": "",
+      "src/kernel/c/x.ts": importing("../a/x.ts"),
+      "src/kernel/c/y.ts": "",
+    });
+    expect(found).toEqual(["folder-circle src/kernel/c/x.ts:1"]);
+  });
+
+  test("imports that go down alone make none, also into a folder of one's own", () => {
+    const found = violationsIn({
+      "src/kernel/a/x.ts": importing("../b/x.ts", "./y.ts"),
+      "src/kernel/a/y.ts": importing("../b/deep/x.ts"),
+      "src/kernel/b/x.ts": importing("./deep/x.ts"),
+      "src/kernel/b/deep/x.ts": "",
+    });
+    expect(found).toEqual([]);
+  });
 });
 
 test("the receipt verifier imports nothing of the server", () => {
