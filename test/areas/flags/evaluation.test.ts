@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Condition, StoredDefinition } from "../../../src/areas/flags/definitions/schema.ts";
-import { EFFORT_MAX } from "../../../src/areas/flags/evaluation/context.ts";
-import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation/evaluation.ts";
 import {
   compareVersions,
   parseVersion,
   SEMVER_LENGTH_MAX,
-} from "../../../src/areas/flags/evaluation/semver.ts";
+} from "../../../src/areas/flags/definitions/semver.ts";
+import { EFFORT_MAX } from "../../../src/areas/flags/evaluation/context.ts";
+import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation/evaluation.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { processorMs } from "../../support/processor-time.ts";
 import { TEST_START_MS } from "../../support/server.ts";

@@ -4,7 +4,7 @@ import { exactNumberIn } from "../../../kernel/http/requests/body.ts";
 import { compiledCheck } from "../../../kernel/http/requests/compiled-check.ts";
 import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/requests/validate.ts";
 import { invalidRuleError } from "../domain.ts";
-import { timestampOf, versionOf } from "../evaluation/conditions.ts";
+import { timestampOf, versionOf } from "./condition-values.ts";
 import {
   type CompleteDefinition,
   type Condition,

@@ -1,6 +1,7 @@
 import { compareNumbers, type ExactNumber, isExactNumber } from "../../../json-text.ts";
-import { parseDateTime } from "../../../kernel/time/date-time.ts";
+import { TIMESTAMP_LENGTH_MAX, timestampOf, versionOf } from "../definitions/condition-values.ts";
 import type { Condition, ConditionOp } from "../definitions/schema.ts";
+import { compareVersions, SEMVER_LENGTH_MAX, type Version } from "../definitions/semver.ts";
 import {
   type Attribute,
   attributeNamed,
@@ -9,7 +10,6 @@ import {
   type EvaluationContext,
   textOf,
 } from "./context.ts";
-import { compareVersions, parseVersion, SEMVER_LENGTH_MAX, type Version } from "./semver.ts";
 
 /** A condition compiled for repeated evaluation. All have the same shape, which keeps evaluation fast. */
 export interface CompiledCondition {
@@ -29,8 +29,6 @@ export interface CompiledCondition {
 
 /** Name of the attribute with the server's time. */
 const NOW = "$now";
-/** Maximum characters of a timestamp. RFC 3339 with nanoseconds has 35. */
-const TIMESTAMP_LENGTH_MAX = 64;
 /** Work of reading an exact number, in times of processing its text. */
 const EXACT_NUMBER_PASSES = 4;
 /** Number of values up to which comparing them one by one is faster than a set. */
@@ -154,16 +152,4 @@ function matchesVersion({ op, version }: CompiledCondition, value: unknown, effo
 
 function numberOf(value: unknown): number | null {
   return typeof value === "number" ? value : null;
-}
-
-/** Converts RFC 3339 text or a number to epoch milliseconds. Returns null for any other value. */
-export function timestampOf(value: unknown): number | null {
-  if (typeof value === "number") return value;
-  if (isExactNumber(value)) return Number(value.rawJSON);
-  return typeof value === "string" && value.length <= TIMESTAMP_LENGTH_MAX ? parseDateTime(value) : null;
-}
-
-/** Parses a version; a number such as 1.2 is one. Returns null for any other value. */
-export function versionOf(value: unknown): Version | null {
-  return typeof value === "string" || typeof value === "number" ? parseVersion(String(value)) : null;
 }
