@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { bodies } from "./bodies.ts";
 import type { Document } from "./document.ts";
-import { GENERATED_FOLDER, generate } from "./generate.ts";
+import { GENERATED_FILES, generate } from "./generate.ts";
 import { generateMethods } from "./method-text.ts";
 
 /** The formatted generated files by their paths. @throws Error if the formatter rejects one */
@@ -16,11 +16,12 @@ export function generatedFiles(root: string): Record<string, string> {
     const { formatter, javascript } = config;
     writeFileSync(join(folder, "biome.json"), JSON.stringify({ root: true, formatter, javascript }));
     const texts = {
-      "api.ts": generate(document),
-      "methods.ts": generateMethods(document),
-      "bodies.ts": bodies(document),
+      [GENERATED_FILES.types]: generate(document),
+      [GENERATED_FILES.methods]: generateMethods(document),
+      [GENERATED_FILES.bodies]: bodies(document),
     };
-    for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder, "out", name), text);
+    const staged = (path: string): string => join(folder, "out", basename(path));
+    for (const [path, text] of Object.entries(texts)) writeFileSync(staged(path), text);
     const command = [
       process.execPath,
       join(root, "node_modules/@biomejs/biome/bin/biome"),
@@ -31,12 +32,7 @@ export function generatedFiles(root: string): Record<string, string> {
     ];
     const { success, stderr } = Bun.spawnSync(command, { cwd: folder, stdout: "ignore" });
     if (!success) throw new Error(stderr.toString());
-    return Object.fromEntries(
-      Object.keys(texts).map((name) => [
-        `${GENERATED_FOLDER}/${name}`,
-        readFileSync(join(folder, "out", name), "utf8"),
-      ]),
-    );
+    return Object.fromEntries(Object.keys(texts).map((path) => [path, readFileSync(staged(path), "utf8")]));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

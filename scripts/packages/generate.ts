@@ -1,8 +1,12 @@
 import { type ApiOperation, type Document, operationsOf, type Schema } from "./document.ts";
 import { type Direction, membersOf, referenceOf, typeOf, written } from "./types.ts";
 
-/** Folder of the generated files: the types with the table of operations, and the methods. */
-export const GENERATED_FOLDER = "src/client/generated";
+/** The generated files: the types with the table of operations, the fields of bodies, and the methods. */
+export const GENERATED_FILES = {
+  types: "src/client/generated/api.ts",
+  bodies: "src/client/generated/bodies.ts",
+  methods: "src/client/areas/methods.ts",
+} as const;
 /** Generates them, from the repository's root. */
 export const GENERATE_COMMAND = "bun scripts/package-types.ts";
 

@@ -18,8 +18,8 @@ export function generateMethods(document: Document): string {
   );
   return `${HEADER}
 import { Methods, ${fromApi.map((name) => `type ${name}`).join(", ")} } from "../api.ts";
+import type { ${[...bodies].sort().join(", ")} } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { ${[...bodies].sort().join(", ")} } from "./api.ts";
 
 ${text}`;
 }

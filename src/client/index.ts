@@ -4,6 +4,7 @@ export type { Buckets, Catch, Events } from "./areas/catch.ts";
 export type { EvaluationContext, FlagConfigOptions, Flags, IsEnabledOptions } from "./areas/flags.ts";
 export type { KeyAsk, KeyClient, Keys } from "./areas/keys.ts";
 export type { AcquireOptions, Locks } from "./areas/locks.ts";
+export type * from "./areas/methods.ts";
 export type { Monitors, PingOptions } from "./areas/monitors.ts";
 export {
   type Delivery,
@@ -18,7 +19,6 @@ export {
   NinefoldError,
 } from "./errors.ts";
 export type { ErrorCode, Operations } from "./generated/api.ts";
-export type * from "./generated/methods.ts";
 export type { HeldLock, WithLockOptions } from "./hold.ts";
 export { Ninefold } from "./ninefold.ts";
 export type { ChangeOptions, FetchLike, NinefoldOptions, RequestOptions } from "./options.ts";

@@ -1,7 +1,7 @@
 import type { AnswerOf } from "./api.ts";
+import type { Meter } from "./areas/methods.ts";
 import { isWithoutAnswer, NinefoldError } from "./errors.ts";
 import type { HoldBody } from "./generated/api.ts";
-import type { Meter } from "./generated/methods.ts";
 import { randomUuid } from "./uuid.ts";
 
 /** Result of a function that ran on a reservation: the amount used, and the value to return. */

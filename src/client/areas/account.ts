@@ -1,6 +1,6 @@
 import type { Answers } from "../api.ts";
-import { AccountMethods } from "../generated/methods.ts";
 import type { ChangeOptions } from "../options.ts";
+import { AccountMethods } from "./methods.ts";
 
 /** The key's account: its credits and its platform key. */
 export class Account extends AccountMethods {

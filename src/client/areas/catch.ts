@@ -1,7 +1,7 @@
 import type { AnswerOf, Answers, ListOf, QueryOf } from "../api.ts";
 import type { CaughtEvent } from "../generated/api.ts";
-import { BucketsMethods, CatchMethods, EventsMethods } from "../generated/methods.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
+import { BucketsMethods, CatchMethods, EventsMethods } from "./methods.ts";
 
 /** Buckets that receive webhooks. */
 export class Catch extends CatchMethods {

@@ -1,8 +1,8 @@
 import type { Answers, ListOf } from "../api.ts";
 import { NinefoldError } from "../errors.ts";
 import type { Flag, FlagConfig, FlagDefinition } from "../generated/api.ts";
-import { FlagsMethods } from "../generated/methods.ts";
 import type { RequestOptions } from "../options.ts";
+import { FlagsMethods } from "./methods.ts";
 
 /** Options of {@link Flags.isEnabled}. */
 export interface IsEnabledOptions extends RequestOptions {

@@ -1,7 +1,7 @@
 import type { Answers } from "../api.ts";
 import type { KeyVerifyBody } from "../generated/api.ts";
-import { KeysMethods } from "../generated/methods.ts";
 import type { ChangeOptions } from "../options.ts";
+import { KeysMethods } from "./methods.ts";
 
 /** Client of the request that showed the key: stored as `last_used_ip` and `last_used_ua`. */
 export interface KeyClient {

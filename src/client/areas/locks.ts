@@ -1,10 +1,10 @@
 import { delay } from "../abort.ts";
 import type { AnswerOf, Answers } from "../api.ts";
 import { isWithoutAnswer } from "../errors.ts";
-import { LocksMethods } from "../generated/methods.ts";
 import { type RequestOptions, readRetries, readTimeout, TIMEOUT_MS_MAX } from "../options.ts";
 import { mayRepeat, waitBefore } from "../transport.ts";
 import { randomUuid } from "../uuid.ts";
+import { LocksMethods } from "./methods.ts";
 
 /** Options of {@link Locks.acquire}. */
 export interface AcquireOptions extends RequestOptions {

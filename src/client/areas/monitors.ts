@@ -1,5 +1,5 @@
-import { MonitorsMethods } from "../generated/methods.ts";
 import type { RequestOptions } from "../options.ts";
+import { MonitorsMethods } from "./methods.ts";
 
 /**
  * Scheduled checks of URLs, and heartbeats that expect pings. Each request costs 1 credit; checks and pings are

@@ -1,7 +1,7 @@
 import type { Answers, QueryOf } from "../api.ts";
 import type { Receipt } from "../generated/api.ts";
-import { NotaryMethods, ReceiptsMethods } from "../generated/methods.ts";
 import type { RequestOptions } from "../options.ts";
+import { NotaryMethods, ReceiptsMethods } from "./methods.ts";
 
 /** A chain of signed receipts. */
 export class Notary extends NotaryMethods {

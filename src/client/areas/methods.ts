@@ -1,7 +1,6 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
 
 import { type Answers, type Api, type ListOf, Methods, type PageQuery, type QueryOf } from "../api.ts";
-import type { ChangeOptions, RequestOptions } from "../options.ts";
 import type {
   AccountCreateBody,
   AccountUpdateBody,
@@ -69,7 +68,8 @@ import type {
   StorageBody,
   TlogBody,
   WitnessesBody,
-} from "./api.ts";
+} from "../generated/api.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Methods of {@link Ninefold} that send one request. */
 export class NinefoldMethods extends Methods {
