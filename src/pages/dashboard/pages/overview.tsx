@@ -9,9 +9,9 @@ import { Empty, Loaded } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
 import { filterValue } from "../ui/list.tsx";
 import { Page, Panel } from "../ui/page.tsx";
+import { AuditList } from "./audit-list.tsx";
 import { Attention } from "./overview-attention.tsx";
 import { Tiles } from "./overview-tiles.tsx";
-import { AuditList } from "./server/audit-list.tsx";
 
 const NEW = { new: "1" };
 const PERIOD = {

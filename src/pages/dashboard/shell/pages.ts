@@ -1,6 +1,6 @@
 import type { ComponentType } from "preact";
 import { may, session } from "../core/session.ts";
-import { lazy } from "./lazy.tsx";
+import { lazy } from "../ui/lazy.tsx";
 import { type PageFacts, type PagePath, SITEMAP } from "./sitemap.ts";
 
 /** The component of each page. */

@@ -1,4 +1,4 @@
-import { lazy } from "../shell/lazy.tsx";
+import { lazy } from "./lazy.tsx";
 
 /** A form that is derived from the schema of an operation. Its code and the schemas are loaded when it is first shown. */
 export const DataForm = lazy(

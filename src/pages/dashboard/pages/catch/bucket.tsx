@@ -8,7 +8,7 @@ import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { History } from "../server/audit-list.tsx";
+import { History } from "../audit-list.tsx";
 import { BucketEvents } from "./bucket-events.tsx";
 import { BucketForm } from "./bucket-form.tsx";
 import { BucketSettings } from "./bucket-settings.tsx";

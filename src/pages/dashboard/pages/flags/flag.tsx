@@ -10,7 +10,7 @@ import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Ago } from "../../ui/time.tsx";
-import { History } from "../server/audit-list.tsx";
+import { History } from "../audit-list.tsx";
 import { FlagEditor } from "./flag-editor.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
 import { FlagTest } from "./flag-test.tsx";

@@ -7,7 +7,7 @@ import { may } from "../../core/session.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { filterValue, ListPage } from "../../ui/list.tsx";
 import { Ago } from "../../ui/time.tsx";
-import { actorOf } from "../server/audit-list.tsx";
+import { actorOf } from "../audit-list.tsx";
 import { FlagPage } from "./flag.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
 

@@ -11,7 +11,7 @@ import { DataForm } from "../../ui/form.tsx";
 import { HOURS } from "../../ui/kinds.ts";
 import { Facts, longFact, Page, Panel } from "../../ui/page.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
-import { History } from "../server/audit-list.tsx";
+import { History } from "../audit-list.tsx";
 import { EditKey, setEnabled } from "./key-edit.tsx";
 import { BEARER_PREFIX } from "./key-limits.tsx";
 import { KeyState } from "./key-state.tsx";

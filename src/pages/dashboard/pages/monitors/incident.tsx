@@ -16,7 +16,7 @@ import { Page, Panel } from "../../ui/page.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
-import { History } from "../server/audit-list.tsx";
+import { History } from "../audit-list.tsx";
 import { monitorBoxes } from "./monitor-boxes.tsx";
 
 /** An update that is being written. */

@@ -11,7 +11,7 @@ import { ListPage } from "../../ui/list.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
-import { History } from "../server/audit-list.tsx";
+import { History } from "../audit-list.tsx";
 import { StatusPageEditor } from "./status-page-editor.tsx";
 
 const EXAMPLE = { slug: "acme", title: "Acme" };

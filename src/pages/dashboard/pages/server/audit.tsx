@@ -12,9 +12,9 @@ import { type Filter, filterValue, ListPage } from "../../ui/list.tsx";
 import { Facts, longFact, Panel } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
+import { actorOf } from "../audit-list.tsx";
 import { MonitorLink } from "../monitors/monitor-link.tsx";
 import { changedFields, type FieldChange } from "./audit-diff.ts";
-import { actorOf } from "./audit-list.tsx";
 
 const FILTERS: readonly Filter[] = [
   { name: "action", label: "Action, for example keys.*" },

@@ -1,6 +1,6 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Loading } from "../ui/feedback.tsx";
+import { Loading } from "./feedback.tsx";
 
 /** A page or form whose code is loaded when it is first shown, so that the console starts faster. */
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {

@@ -1,10 +1,10 @@
-import type { AuditEntry } from "../../../../client/generated/api.ts";
-import { useList } from "../../core/lists.ts";
-import { href } from "../../core/route.ts";
-import { may, session } from "../../core/session.ts";
-import { Pager } from "../../ui/feedback.tsx";
-import { Panel } from "../../ui/page.tsx";
-import { Ago } from "../../ui/time.tsx";
+import type { AuditEntry } from "../../../client/generated/api.ts";
+import { useList } from "../core/lists.ts";
+import { href } from "../core/route.ts";
+import { may, session } from "../core/session.ts";
+import { Pager } from "../ui/feedback.tsx";
+import { Panel } from "../ui/page.tsx";
+import { Ago } from "../ui/time.tsx";
 
 /** The actor's name. */
 export function actorOf({ actor }: AuditEntry): string {
