@@ -1,9 +1,9 @@
 import { startBackupProcess } from "../backup/process.ts";
 import { readSeal, type Seal } from "../backup/seal.ts";
 import { errorText } from "../kernel/errors.ts";
+import { hmacSha256 } from "../kernel/hmac.ts";
 import { extraAuthorities } from "../kernel/outbound/authorities.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
-import { hmacSha256 } from "../kernel/secrets/hmac.ts";
 import { equalInConstantTime } from "../kernel/secrets/key-format.ts";
 import {
   forEachPage,

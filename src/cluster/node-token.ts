@@ -1,4 +1,4 @@
-import { hmacSha256 } from "../kernel/secrets/hmac.ts";
+import { hmacSha256 } from "../kernel/hmac.ts";
 import { equalInConstantTime } from "../kernel/secrets/key-format.ts";
 import { CLOCK_DIFFERENCE_MS_MAX, clocksDiffer } from "./clock-difference.ts";
 import type { ClusterNode } from "./commit-log.ts";

@@ -1,5 +1,5 @@
+import { isAddress, isLoopbackName } from "../kernel/data/addresses.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { isAddress, isLoopbackName } from "../kernel/http/access/addresses.ts";
 import { isPublicAddress } from "../kernel/outbound/address.ts";
 
 /** The cluster of a node, as it is configured. */

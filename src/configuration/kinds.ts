@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { DeclaredRoute } from "../kernel/http/api.ts";
 import { aliasesOf } from "../kernel/http/requests/aliases.ts";
-import type { FileFacts } from "../kernel/resources/managed.ts";
+import type { FileFacts } from "../kernel/http/resource-facts.ts";
 
 /** A field of a resource in a file. */
 export interface Field {

@@ -4,7 +4,7 @@
  * Anything else that is thrown is a defect: the response is `internal_error`, the details are logged.
  */
 import type { TSchema } from "@sinclair/typebox";
-import { onOneLine } from "./data/one-line.ts";
+import { onOneLine } from "./one-line.ts";
 
 /** The HTTP status of an error code, and its meaning. */
 export type ErrorMeaning = readonly [status: number, meaning: string];

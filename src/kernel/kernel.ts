@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
-import { Housekeeping } from "./background/housekeeping.ts";
 import { openCLibrary } from "./c-library.ts";
 import { StartupError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import type { Logger } from "./log.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { Changes } from "./projects/changes.ts";
+import { Housekeeping } from "./scheduler/housekeeping.ts";
 import { Scheduler, type WorkGate } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";

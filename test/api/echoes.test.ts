@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../../src/kernel/errors.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
+import { BODY_BYTES_MAX } from "../../src/kernel/http/operation.ts";
 import { REJECTION_BYTES_MAX } from "../../src/kernel/http/operations/idempotency.ts";
-import { BODY_BYTES_MAX } from "../../src/kernel/http/requests/body.ts";
 import type { Answer } from "../support/client.ts";
 import { bodyOf } from "../support/matrix.ts";
 import { sendRaw } from "../support/raw-http.ts";

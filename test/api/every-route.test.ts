@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FormatRegistry } from "@sinclair/typebox";
 import { INPUT_FORMATS } from "../../src/kernel/data/schema.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
-import { BODY_BYTES_MAX } from "../../src/kernel/http/requests/body.ts";
+import { BODY_BYTES_MAX } from "../../src/kernel/http/operation.ts";
 import { expectError } from "../support/errors.ts";
 import { isForKeys } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BODY_BYTES_MAX } from "../../src/kernel/http/requests/body.ts";
+import { BODY_BYTES_MAX } from "../../src/kernel/http/operation.ts";
 import { checksum } from "../../src/kernel/secrets/key-format.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";

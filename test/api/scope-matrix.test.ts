@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Scope } from "../../src/kernel/http/access/caller.ts";
+import type { Scope } from "../../src/kernel/callers/caller.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";

@@ -1,5 +1,6 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Authenticator, Caller, CallerProject } from "../../kernel/http/access/caller.ts";
+import type { Caller, CallerProject } from "../../kernel/callers/caller.ts";
+import type { Authenticator } from "../../kernel/http/access/guard.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { LruMap } from "../../kernel/limits/lru-map.ts";
 import { keyDigest, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";

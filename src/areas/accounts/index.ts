@@ -1,11 +1,7 @@
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
+import type { CallerAccount, CallerProject, Charger } from "../../kernel/callers/caller.ts";
 import { ApiError, StartupError } from "../../kernel/errors.ts";
-import type {
-  Authenticator,
-  CallerAccount,
-  CallerProject,
-  Charger,
-} from "../../kernel/http/access/caller.ts";
+import type { Authenticator } from "../../kernel/http/access/guard.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";

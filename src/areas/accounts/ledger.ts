@@ -1,5 +1,5 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { AuditChange } from "../../kernel/audit/change.ts";
+import type { Caller, CallerAccount, CallerProject, Charger } from "../../kernel/callers/caller.ts";
 import {
   BALANCE_MAX,
   deducted,
@@ -10,12 +10,11 @@ import {
   refilled,
 } from "../../kernel/data/ledger.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
-import type { Caller, CallerAccount, CallerProject, Charger } from "../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import type { Counter } from "../../kernel/metrics/instruments.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
+import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { hourOf } from "./domain.ts";
 import type { AccountBalance } from "./schema.ts";

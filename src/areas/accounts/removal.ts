@@ -1,7 +1,7 @@
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { removeInSlices } from "../../kernel/background/removal.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport, ExportedTable } from "../../kernel/projects/account-export.ts";
 import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
+import { networkOf } from "../../kernel/data/addresses.ts";
 import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/data/ledger.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { networkOf } from "../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";

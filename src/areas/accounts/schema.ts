@@ -1,8 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { duration, fractionalDuration } from "../../kernel/data/duration.ts";
 import { BalanceValue } from "../../kernel/data/ledger.ts";
-import { named, oneOf } from "../../kernel/data/schema.ts";
-import { NextCursor } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf } from "../../kernel/data/schema.ts";
 import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
 import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from "../../kernel/mail/address.ts";
 import { GRACE_HOURS_MAX } from "./domain.ts";

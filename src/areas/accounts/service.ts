@@ -1,7 +1,7 @@
-import { type AuditChange, changed } from "../../kernel/audit/change.ts";
+import { changed } from "../../kernel/audit/change.ts";
 import type { AuditedRequest, AuditTrail } from "../../kernel/audit/trail.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/access/caller.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { TextSource } from "../../kernel/http/responses/text-stream.ts";
@@ -10,7 +10,7 @@ import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { MailQueue } from "../../kernel/mail/outbox.ts";
 import type { MailMessage } from "../../kernel/mail/smtp.ts";
 import type { SuspendedAccounts } from "../../kernel/projects/suspended-accounts.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
+import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
 import type { ManualClock } from "../../kernel/time/clock.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import type { PlatformCredentials } from "./credentials.ts";

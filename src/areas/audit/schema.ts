@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ACTOR_TYPES } from "../../kernel/audit/trail.ts";
-import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 
 /** Default number of entries per page. */
 export const ENTRIES_LIMIT = 50;

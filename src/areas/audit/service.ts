@@ -1,7 +1,7 @@
 import { parseNearly } from "../../json-text.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/access/caller.ts";
 import { encodeCursor, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { TextSource } from "../../kernel/http/responses/text-stream.ts";
 import { isoTime, timestampOfQuery } from "../../kernel/time/date-time.ts";

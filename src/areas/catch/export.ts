@@ -1,4 +1,4 @@
-import { BULK_STATUSES } from "../../kernel/background/bulk.ts";
+import { BULK_STATUSES } from "../../kernel/bulk/bulk.ts";
 import {
   type AreaExport,
   asBase64,

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
-import { largeBody } from "../../kernel/http/requests/body.ts";
+import { largeBody } from "../../kernel/http/operation.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
+import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
-import type { FileFacts } from "../../kernel/resources/managed.ts";
 import { aboutBucket, type Buckets, termsOf } from "./buckets/buckets.ts";
 import type { Removal } from "./buckets/removal.ts";
 import { checkNew } from "./buckets/settings.ts";

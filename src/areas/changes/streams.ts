@@ -1,4 +1,4 @@
-import { hasScope } from "../../kernel/http/access/caller.ts";
+import { hasScope } from "../../kernel/callers/caller.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { type EventStream, EventStreams } from "../../kernel/http/responses/event-stream.ts";
 import type { Kernel } from "../../kernel/kernel.ts";

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { Caller } from "../../kernel/http/access/caller.ts";
-import type { BodyLimits } from "../../kernel/http/requests/body.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
+import type { BodyLimits } from "../../kernel/http/operation.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Denial } from "./domain.ts";
 

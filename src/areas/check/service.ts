@@ -1,4 +1,4 @@
-import type { Caller } from "../../kernel/http/access/caller.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type CheckCode, type Denial, statusOf } from "./domain.ts";
 import type { CheckPorts, FlagOutcome, HoldTerms, KeyEvaluation, KeyUsage, MeterBalances } from "./ports.ts";

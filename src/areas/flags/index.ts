@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
+import type { Charger } from "../../kernel/callers/caller.ts";
 import { oneOf, orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
-import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { BodyLimits } from "../../kernel/http/requests/body.ts";
+import type { BodyLimits } from "../../kernel/http/operation.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";

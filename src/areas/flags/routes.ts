@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
-import type { Charger } from "../../kernel/http/access/caller.ts";
+import type { Charger } from "../../kernel/callers/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { largeBody } from "../../kernel/http/requests/body.ts";
+import { largeBody } from "../../kernel/http/operation.ts";
+import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
-import type { FileFacts } from "../../kernel/resources/managed.ts";
 import { assertDefinitionHeld, updateDefinition, withDefaults } from "./definitions/definition.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {

@@ -1,8 +1,8 @@
-import { type AuditChange, difference } from "../../kernel/audit/change.ts";
+import { difference } from "../../kernel/audit/change.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import { isStorageFailure } from "../../kernel/storage/storage-failures.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
+import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { auditOfDeletion, auditOfSave, type FlagSettings } from "./definitions/audit.ts";
 import { jsonBytes, updateDefinition, withDefaults } from "./definitions/definition.ts";

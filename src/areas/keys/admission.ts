@@ -1,4 +1,4 @@
-import type { Caller } from "../../kernel/http/access/caller.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { LruMap } from "../../kernel/limits/lru-map.ts";
 import { hasValidChecksum, keyDigestHex } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

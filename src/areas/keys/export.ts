@@ -1,4 +1,4 @@
-import { AddressRanges } from "../../kernel/http/access/address-ranges.ts";
+import { AddressRanges } from "../../kernel/data/address-ranges.ts";
 import {
   type AreaExport,
   asFlag,

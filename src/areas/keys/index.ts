@@ -1,6 +1,6 @@
 import type { AuditedKey } from "../../kernel/audit/trail.ts";
 import { bytesToUuid } from "../../kernel/data/uuid.ts";
-import type { Authenticator } from "../../kernel/http/access/caller.ts";
+import type { Authenticator } from "../../kernel/http/access/guard.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";

@@ -1,4 +1,4 @@
-import type { Caller } from "../../kernel/http/access/caller.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { KeyStore } from "./store.ts";
 

@@ -1,7 +1,8 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { Caller, CallerAccount, CallerProject } from "../../kernel/callers/caller.ts";
+import { AddressRanges } from "../../kernel/data/address-ranges.ts";
 import { bytesToUuid } from "../../kernel/data/uuid.ts";
-import { AddressRanges } from "../../kernel/http/access/address-ranges.ts";
-import type { Authenticator, Caller, CallerAccount, CallerProject } from "../../kernel/http/access/caller.ts";
+import type { Authenticator } from "../../kernel/http/access/guard.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { LruMap } from "../../kernel/limits/lru-map.ts";
 import type { ProjectActivity } from "../../kernel/projects/activity.ts";

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
+import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
-import type { FileFacts } from "../../kernel/resources/managed.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { timestampOf } from "../../kernel/time/date-time.ts";
 import { type Admission, admissionRequestOf } from "./admission.ts";

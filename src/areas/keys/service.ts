@@ -1,8 +1,8 @@
 import { changed } from "../../kernel/audit/change.ts";
+import { type Caller, type CallerAccount, hasScope } from "../../kernel/callers/caller.ts";
+import { AddressRanges } from "../../kernel/data/address-ranges.ts";
 import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { AddressRanges } from "../../kernel/http/access/address-ranges.ts";
-import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/access/caller.ts";
 import type { AcrossNetwork } from "../../kernel/http/operations/perform.ts";
 import type { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import { keyDigest, mintKey } from "../../kernel/secrets/key-format.ts";

@@ -1,6 +1,6 @@
+import { AddressRanges, isRange } from "../../kernel/data/address-ranges.ts";
 import { serializeMetadata } from "../../kernel/data/owner.ts";
 import { invalidField } from "../../kernel/errors.ts";
-import { AddressRanges, isRange } from "../../kernel/http/access/address-ranges.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, type UsesTerms, usesView } from "./allowance.ts";

@@ -1,4 +1,4 @@
-import type { Caller } from "../../kernel/http/access/caller.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { countsSchema } from "../../kernel/projects/overview-card.ts";

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { assertStillValid } from "../../kernel/http/access/caller.ts";
+import { assertStillValid } from "../../kernel/callers/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { named } from "../../kernel/data/schema.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { largeBody } from "../../kernel/http/requests/body.ts";
+import { largeBody } from "../../kernel/http/operation.ts";
 import { additionalReply } from "../../kernel/http/responses/response.ts";
 import type { McpServer } from "./server.ts";
 

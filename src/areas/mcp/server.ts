@@ -1,8 +1,8 @@
 import { version } from "../../../package.json" with { type: "json" };
 import { pathText } from "../../json-text.ts";
 import { slices } from "../../kernel/background/time-slices.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { ApiError, echoed } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Guard } from "../../kernel/http/access/guard.ts";
 import type { DeclaredRoute } from "../../kernel/http/api.ts";
 import type { ContainedRequests } from "../../kernel/http/contained.ts";

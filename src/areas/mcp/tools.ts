@@ -1,6 +1,6 @@
 import { type TObject, Type } from "@sinclair/typebox";
+import { type Caller, hasScope, type Scope } from "../../kernel/callers/caller.ts";
 import { echoed } from "../../kernel/errors.ts";
-import { type Caller, hasScope, type Scope } from "../../kernel/http/access/caller.ts";
 import type { DeclaredRoute } from "../../kernel/http/api.ts";
 import type { ContainedInput } from "../../kernel/http/contained.ts";
 import { type Json, publicSchema } from "../../kernel/http/document/openapi.ts";

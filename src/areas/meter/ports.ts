@@ -1,4 +1,4 @@
-import type { Charger } from "../../kernel/http/access/caller.ts";
+import type { Charger } from "../../kernel/callers/caller.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { Notifier } from "../../kernel/outbound/notification.ts";
 

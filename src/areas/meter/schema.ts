@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../kernel/data/ledger.ts";
-import { named, oneOf } from "../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf } from "../../kernel/data/schema.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 
 /** Default number of meters on a page. */
 export const METERS_LIMIT = 50;

@@ -1,6 +1,6 @@
+import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import { ANY_TARGET } from "../../kernel/outbound/target.ts";
-import type { FileFacts } from "../../kernel/resources/managed.ts";
 import { GRACE_MS, PERIOD_MS } from "./heartbeats/schema.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import { resolveOptions } from "./options.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { type ErrorMeaning, registerErrorFields, registerErrors } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { name, named, oneOf, orNull, refersTo } from "../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, name, named, oneOf, orNull, refersTo } from "../../kernel/data/schema.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { MonitorChannels } from "./channels/schema.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeats/schema.ts";

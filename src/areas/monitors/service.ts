@@ -1,7 +1,7 @@
 import { changed } from "../../kernel/audit/change.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { encodeCursor, pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";

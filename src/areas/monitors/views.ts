@@ -1,7 +1,7 @@
-import type { Fields } from "../../kernel/audit/change.ts";
 import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
+import type { Fields } from "../../kernel/storage/tx.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
 import type { Channels } from "./channels/channels.ts";
 import { daysLeft } from "./checks/certificate.ts";

@@ -1,5 +1,5 @@
+import { networkOf } from "../../kernel/data/addresses.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { networkOf } from "../../kernel/http/access/addresses.ts";
 import { RateLimiter } from "../../kernel/http/access/guard.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 

@@ -1,12 +1,12 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { isOperator } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { isOperator } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { largeBody } from "../../kernel/http/requests/body.ts";
+import { largeBody } from "../../kernel/http/operation.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
+import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { type Reply, reply, withJson } from "../../kernel/http/responses/response.ts";
-import type { FileFacts } from "../../kernel/resources/managed.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type LogEntry, readLargeLogEntry, readLogEntry } from "./chain.ts";
 import type { Checkpoints } from "./checkpoints/checkpoints.ts";

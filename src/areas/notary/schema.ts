@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { duration } from "../../kernel/data/duration.ts";
-import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { PREFIX_LENGTH_MAX } from "./domain.ts";
 import { INDEX_FIELDS_MAX, POINTER_LENGTH_MAX, VALUE_LENGTH_MAX } from "./search/limits.ts";

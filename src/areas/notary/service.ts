@@ -1,6 +1,6 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { CallerProject } from "../../kernel/callers/caller.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
-import type { CallerProject } from "../../kernel/http/access/caller.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

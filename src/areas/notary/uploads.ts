@@ -1,7 +1,6 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Fields } from "../../kernel/audit/change.ts";
+import type { Caller, CallerProject } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller, CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import {
@@ -14,7 +13,7 @@ import {
 } from "../../kernel/outbound/s3.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Fields, Tx } from "../../kernel/storage/tx.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { checkReceipt, isObject, publicKeyX } from "../../verify/receipt.ts";
 import type { ChainActor, LogEntry, PredictedReceipt } from "./chain.ts";

@@ -1,7 +1,7 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { type Caller, hasScope } from "../../kernel/callers/caller.ts";
 import { named } from "../../kernel/data/schema.ts";
-import { type Caller, hasScope } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { COUNTED_MAX, type OverviewCard, type RecentList } from "../../kernel/projects/overview-card.ts";
 import type { Clock } from "../../kernel/time/clock.ts";

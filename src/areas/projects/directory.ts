@@ -1,5 +1,5 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { CallerProject } from "../../kernel/http/access/caller.ts";
+import type { CallerProject } from "../../kernel/callers/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

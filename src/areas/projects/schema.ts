@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, orNull, text } from "../../kernel/data/schema.ts";
-import { NextCursor } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, orNull, text } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 

@@ -1,4 +1,4 @@
-import type { CallerProject } from "../../kernel/http/access/caller.ts";
+import type { CallerProject } from "../../kernel/callers/caller.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import { References } from "../../kernel/storage/references.ts";
 

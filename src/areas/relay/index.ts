@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import { isOperator } from "../../kernel/callers/caller.ts";
 import { orNull } from "../../kernel/data/schema.ts";
-import { isOperator } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OverviewCard } from "../../kernel/projects/overview-card.ts";

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
-import { NextCursor } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 
 /** Default number of backups per page. */
 export const BACKUPS_LIMIT = 50;

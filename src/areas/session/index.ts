@@ -1,4 +1,4 @@
-import type { SessionAuthenticator } from "../../kernel/http/access/caller.ts";
+import type { SessionAuthenticator } from "../../kernel/http/access/guard.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";

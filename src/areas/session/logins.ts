@@ -1,6 +1,6 @@
+import type { CallerAccount } from "../../kernel/callers/caller.ts";
+import { networkOf } from "../../kernel/data/addresses.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { networkOf } from "../../kernel/http/access/addresses.ts";
-import type { CallerAccount } from "../../kernel/http/access/caller.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Clock } from "../../kernel/time/clock.ts";

@@ -1,6 +1,6 @@
 import type { AuditedRequest, AuditTrail } from "../../kernel/audit/trail.ts";
+import { networkOf } from "../../kernel/data/addresses.ts";
 import { ApiError, errorText } from "../../kernel/errors.ts";
-import { networkOf } from "../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import {

@@ -7,13 +7,8 @@ import {
   type RequestOrigin,
   USER_AGENT_LENGTH_MAX,
 } from "../../kernel/audit/trail.ts";
+import { assertAllowedFrom, assertStillValid, type Caller, isOperator } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import {
-  assertAllowedFrom,
-  assertStillValid,
-  type Caller,
-  isOperator,
-} from "../../kernel/http/access/caller.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";

@@ -1,14 +1,9 @@
 import { hash } from "node:crypto";
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { Caller, CallerProject, CallerSession } from "../../kernel/callers/caller.ts";
+import { CallerOfKey } from "../../kernel/callers/caller-of-key.ts";
 import { errorText } from "../../kernel/errors.ts";
-import type {
-  Authenticator,
-  Caller,
-  CallerProject,
-  CallerSession,
-  SessionAuthenticator,
-} from "../../kernel/http/access/caller.ts";
-import { CallerOfKey } from "../../kernel/http/access/caller-of-key.ts";
+import type { Authenticator, SessionAuthenticator } from "../../kernel/http/access/guard.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import { chosenProject } from "../../kernel/http/access/project-choice.ts";
 import type { Kernel } from "../../kernel/kernel.ts";

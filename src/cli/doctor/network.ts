@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { urlOf } from "../../kernel/data/addresses.ts";
 import { errorText } from "../../kernel/errors.ts";
-import { urlOf } from "../../kernel/http/access/addresses.ts";
 import { verifySmtp } from "../../kernel/mail/smtp.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { StartupError } from "../../kernel/errors.ts";
+import { JUMP_MS_MAX } from "../../kernel/scheduler/clock-trust.ts";
 import { findMasterKey, opensMark } from "../../kernel/secrets/master-key.ts";
 import {
   assertLogBelongs,
@@ -14,7 +15,6 @@ import {
 } from "../../kernel/storage/examine.ts";
 import { dataFilesOf } from "../../kernel/storage/folders.ts";
 import { createSystemClock } from "../../kernel/time/clock.ts";
-import { JUMP_MS_MAX } from "../../kernel/time/clock-trust.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { formatAmount, formatDuration } from "../progress.ts";
 import { driftText, fileSystemDriftMs } from "./disk.ts";

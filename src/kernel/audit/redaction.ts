@@ -1,5 +1,5 @@
 import { isExactNumber } from "../../json-text.ts";
-import type { Fields } from "./change.ts";
+import type { Fields } from "../storage/tx.ts";
 
 /** What stands in the place of a secret, whether there was one or not. */
 export const SECRET = "[secret]";

@@ -1,7 +1,7 @@
-import type { Caller, Operation } from "../http/access/caller.ts";
+import type { Caller } from "../callers/caller.ts";
 import type { Changes } from "../projects/changes.ts";
-import type { Auditor, Tx } from "../storage/tx.ts";
-import { type AuditChange, difference } from "./change.ts";
+import type { AuditChange, Auditor, Tx } from "../storage/tx.ts";
+import { difference } from "./change.ts";
 import { DEFINITION_SIDE, REDUCED_SIDE, SIDE, storedSide } from "./redaction.ts";
 
 /**
@@ -82,9 +82,18 @@ export interface AuditTrailDeps {
   readonly changes: Changes;
 }
 
+/** An operation as the trail sees it. */
+export interface AuditedOperation {
+  readonly name: string;
+  /** The area whose resources it changes; null for none. */
+  readonly area: string | null;
+  /** Whether it changes the caller's project. */
+  readonly changesProject: boolean;
+}
+
 /** A request as the trail sees it. */
 export interface AuditedRequest {
-  readonly operation: Operation;
+  readonly operation: AuditedOperation;
   readonly caller: Caller;
   readonly requestId: string;
   readonly requestOrigin: RequestOrigin;

@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "../errors.ts";
-import { NextCursor } from "../http/requests/pagination.ts";
-import { oneOf, orNull } from "./schema.ts";
+import { NextCursor, oneOf, orNull } from "./schema.ts";
 
 /** Largest balance and amount: what JSON carries exactly everywhere. */
 export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;

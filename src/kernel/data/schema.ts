@@ -11,8 +11,8 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
+import { isOneLine } from "../one-line.ts";
 import { parseDateTime } from "../time/date-time.ts";
-import { isOneLine } from "./one-line.ts";
 
 /** An object by the name that the API's description and the client give it. */
 export function named<Properties extends TProperties>(
@@ -133,3 +133,11 @@ export function timeZone(description: string, examples: readonly string[]) {
 export function isTimeZone(schema: { readonly [name: string]: unknown }): boolean {
   return schema[TIME_ZONE] === true;
 }
+
+/** The fields next to the items of a page when there are more. */
+export const NextCursor = Type.Optional(
+  Type.String({
+    description: "Hand it in to get the next page. Absent on the last one.",
+    examples: ["eyJhIjo0Mn0"],
+  }),
+);

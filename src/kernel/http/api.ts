@@ -2,10 +2,10 @@ import { Kind, type Static, type TObject, type TSchema } from "@sinclair/typebox
 import type { AnyElysia } from "elysia";
 import type { ApiError } from "../errors.ts";
 import type { OperationRequests } from "../metrics/request-metrics.ts";
-import { type Operation, type OperationSpec, operationOf } from "./access/caller.ts";
-import type { Endpoint, HttpDeps } from "./endpoint.ts";
 import { gated, type ResponseGate } from "./gate.ts";
+import { type Operation, type OperationSpec, operationOf } from "./operation.ts";
 import { Call, type CallInput, OpenCall } from "./requests/call.ts";
+import type { Endpoint, HttpDeps } from "./requests/endpoint.ts";
 import { cursorsOf } from "./requests/pagination.ts";
 import { type InputSchemas, inputChecks } from "./requests/validate.ts";
 import type { Reply } from "./responses/response.ts";

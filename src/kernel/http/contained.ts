@@ -1,6 +1,6 @@
 import { PROJECT_HEADER } from "./access/project-choice.ts";
 import type { DeclaredRoute } from "./api.ts";
-import type { ListeningServer } from "./endpoint.ts";
+import type { ListeningServer } from "./requests/endpoint.ts";
 
 /** The input of a request that another one contains. */
 export interface ContainedInput {

@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
 import { METHODS } from "node:http";
 import { type AnyElysia, Elysia } from "elysia";
+import { urlOf } from "../data/addresses.ts";
 import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
-import { ThrottledWarning } from "../limits/throttled-warning.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { type Affected, ANYONE, NOBODY } from "../storage/tx.ts";
+import { ThrottledWarning } from "../throttled-warning.ts";
 import { realDelay } from "../time/clock.ts";
-import { urlOf } from "./access/addresses.ts";
-import { operationOf } from "./access/caller.ts";
 import { ConnectionLimit } from "./access/connection-limit.ts";
 import {
   Api,
@@ -19,10 +18,11 @@ import {
   routesOf,
 } from "./api.ts";
 import { ContainedRequests } from "./contained.ts";
-import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
 import { gated, type ResponseGate } from "./gate.ts";
+import { operationOf } from "./operation.ts";
 import { BodiesInProgress } from "./requests/bodies-in-progress.ts";
 import { OpenCall } from "./requests/call.ts";
+import type { Endpoint, HttpDeps, ListeningServer } from "./requests/endpoint.ts";
 import { Paths } from "./requests/paths.ts";
 import {
   isNormalized,

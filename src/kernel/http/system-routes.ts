@@ -1,15 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { isLoopback, isLoopbackName } from "../data/addresses.ts";
 import { ApiError, rejectionBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
-import type { Metrics } from "../metrics/metrics.ts";
-import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
-import { isLoopback, isLoopbackName } from "./access/addresses.ts";
-import { operationOf } from "./access/caller.ts";
+import { EXPOSITION_CONTENT_TYPE, type Metrics, renderMetrics } from "../metrics/metrics.ts";
 import type { Guard } from "./access/guard.ts";
 import type { Api } from "./api.ts";
 import { openApiDocument } from "./document/openapi.ts";
 import type { Http } from "./http.ts";
+import { operationOf } from "./operation.ts";
 import type { OpenCall } from "./requests/call.ts";
 import type { Paths } from "./requests/paths.ts";
 import { pathOf } from "./requests/request-target.ts";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { isWithin, parseRange, type Range } from "../http/access/addresses.ts";
+import { isWithin, parseRange, type Range } from "../data/addresses.ts";
 
 /** Addresses that the operator permits in addition to public ones. */
 export interface AllowedAddresses {

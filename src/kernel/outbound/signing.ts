@@ -1,4 +1,4 @@
-import { hmacSha256 } from "../secrets/hmac.ts";
+import { hmacSha256 } from "../hmac.ts";
 import type { RequestHeaders } from "./headers.ts";
 
 /** A body as it is sent, byte for byte. */

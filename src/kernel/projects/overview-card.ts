@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, Type } from "@sinclair/typebox";
+import type { Caller } from "../callers/caller.ts";
 import { orNull } from "../data/schema.ts";
-import type { Caller } from "../http/access/caller.ts";
 
 /** Maximum that an overview counts to, so that counting stays fast. */
 export const COUNTED_MAX = 10_000;

@@ -1,11 +1,11 @@
 import type { Static, TObject, TProperties } from "@sinclair/typebox";
-import type { Fields } from "../audit/change.ts";
+import type { Caller } from "../callers/caller.ts";
 import type { ErrorCode } from "../errors.ts";
-import type { Caller, OperationSpec } from "../http/access/caller.ts";
+import type { OperationSpec } from "../http/operation.ts";
 import type { Call } from "../http/requests/call.ts";
+import type { ResourceFacts } from "../http/resource-facts.ts";
 import type { SecretDigests, SecretValue } from "../secrets/secret-digest.ts";
-import type { Tx } from "../storage/tx.ts";
-import type { ResourceFacts } from "./facts.ts";
+import type { Fields, Tx } from "../storage/tx.ts";
 import type { ResourceLimit } from "./limit.ts";
 import type { ResourceRow } from "./table.ts";
 

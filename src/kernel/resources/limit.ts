@@ -1,9 +1,9 @@
+import type { Caller } from "../callers/caller.ts";
 import { ApiError, type ErrorCode } from "../errors.ts";
-import type { Caller } from "../http/access/caller.ts";
+import type { ResourceFacts } from "../http/resource-facts.ts";
 import { TierLimit } from "../limits/tier-limits.ts";
 import { NO_LIMIT, type TierLimits, type Tiers } from "../limits/tiers.ts";
 import type { Database } from "../storage/database.ts";
-import type { ResourceFacts } from "./facts.ts";
 
 /** The most rows of a resource that can exist. */
 export interface ResourceLimit extends NonNullable<ResourceFacts["limit"]> {

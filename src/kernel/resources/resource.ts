@@ -6,20 +6,20 @@ import {
   type TString,
   Type,
 } from "@sinclair/typebox";
-import { type AuditChange, changed, type Fields } from "../audit/change.ts";
-import { named } from "../data/schema.ts";
+import { changed } from "../audit/change.ts";
+import { NextCursor, named } from "../data/schema.ts";
 import { prefixedId } from "../data/uuid.ts";
 import { ApiError, type ErrorCode } from "../errors.ts";
-import type { OperationSpec } from "../http/access/caller.ts";
 import type { Method } from "../http/api.ts";
+import type { OperationSpec } from "../http/operation.ts";
 import type { Call } from "../http/requests/call.ts";
-import { NextCursor, pageOf, pageQuery, pageStart } from "../http/requests/pagination.ts";
+import { pageOf, pageQuery, pageStart } from "../http/requests/pagination.ts";
+import type { FileFacts, ResourceFacts } from "../http/resource-facts.ts";
 import { reply, withJson } from "../http/responses/response.ts";
 import type { Ids } from "../ids.ts";
-import type { Tx } from "../storage/tx.ts";
+import type { AuditChange, Fields, Tx } from "../storage/tx.ts";
 import type { Done, ResourceContext, ResourceDeclaration, VerbSpec } from "./declaration.ts";
-import type { ResourceFacts } from "./facts.ts";
-import { type FileFacts, MANAGED, type ManagedBy, managedView, SECRET_DIGEST } from "./managed.ts";
+import { MANAGED, type ManagedBy, managedView, SECRET_DIGEST } from "./managed.ts";
 import type { ResourceRow } from "./table.ts";
 
 /** Longest id that is looked up: ours are shorter. */

@@ -1,6 +1,6 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { Api } from "../http/api.ts";
-import type { ResourceFacts } from "./facts.ts";
+import type { ResourceFacts } from "../http/resource-facts.ts";
 import type { ResourceOperation } from "./resource.ts";
 
 /** The routes of a declared resource. */

@@ -1,5 +1,5 @@
+import type { Caller } from "../callers/caller.ts";
 import { ApiError } from "../errors.ts";
-import type { Caller } from "../http/access/caller.ts";
 
 /** A change of a URL to which requests with a stored secret are sent. */
 export interface TargetChange {

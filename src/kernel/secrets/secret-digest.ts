@@ -1,6 +1,5 @@
-import type { Caller } from "../http/access/caller.ts";
-import { hasScope } from "../http/access/caller.ts";
-import { hmacSha256 } from "./hmac.ts";
+import { type Caller, hasScope } from "../callers/caller.ts";
+import { hmacSha256 } from "../hmac.ts";
 import type { Vault } from "./vault.ts";
 
 /** A secret of a resource: a text, or texts by name as in headers. Null or undefined for none. */

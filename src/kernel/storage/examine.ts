@@ -3,7 +3,6 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorText, StartupError } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import { CLOCK_TRUSTED } from "../time/clock-trust.ts";
 import type { Durability } from "./database.ts";
 import { assertAccess, InaccessibleFile } from "./file-access.ts";
 import { LOG_HEADER_BYTES, type LogDamage, scanLog } from "./log-scan.ts";
@@ -12,6 +11,9 @@ import { isReadFailure, plainReason } from "./storage-failures.ts";
 
 /** How long an examination waits for the lock of another process. */
 const BUSY_TIMEOUT_MS = 5_000;
+
+/** The setting with the time at which a server trusted its clock last, in epoch milliseconds. */
+export const CLOCK_TRUSTED = "clock_trusted";
 
 /** A file that SQLite cannot read. */
 export class UnreadableDatabase extends StartupError {}

@@ -1,4 +1,28 @@
-import type { AuditChange } from "../audit/change.ts";
+/** What an operation has changed, as passed to the audit log, which removes the secrets in it. */
+export interface AuditChange {
+  /** One line for people. */
+  readonly summary: string;
+  readonly target: AuditTarget;
+  /** The fields as they were; null for what has just been made. */
+  readonly before: Fields | null;
+  /** The fields as they are; null for what is gone. */
+  readonly after: Fields | null;
+  /** The id of the project that it belongs to: the caller's where the operation changes that, unless said otherwise. */
+  readonly projectId?: string | null;
+  /** Whether each side may have as many bytes as the largest definition, so that an earlier one can be restored. */
+  readonly isDefinition?: boolean;
+  /** The account that was acted on, where that is not the caller's. */
+  readonly subjectRef?: number;
+}
+
+/** What was changed. */
+export interface AuditTarget {
+  readonly type: string;
+  readonly id: string;
+}
+
+/** Fields of a thing, by name. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** Receives what a unit of work changes for a request. */
 export interface Auditor {

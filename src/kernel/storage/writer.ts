@@ -1,7 +1,7 @@
 import { ApiError, errorText } from "../errors.ts";
-import { ThrottledWarning } from "../limits/throttled-warning.ts";
 import type { Logger } from "../log.ts";
 import { Histogram } from "../metrics/instruments.ts";
+import { ThrottledWarning } from "../throttled-warning.ts";
 import { type Cancel, type Clock, monotonicMs, realTimeout } from "../time/clock.ts";
 import { CommitDelay } from "./commit-delay.ts";
 import type { Database } from "./database.ts";

@@ -3,7 +3,7 @@ import { STEP_BYTES_MAX } from "../../../src/areas/audit/domain.ts";
 import { AuditService } from "../../../src/areas/audit/service.ts";
 import { auditStore } from "../../../src/areas/audit/store.ts";
 import { DEFINITION_SIDE } from "../../../src/kernel/audit/redaction.ts";
-import type { Caller } from "../../../src/kernel/http/access/caller.ts";
+import type { Caller } from "../../../src/kernel/callers/caller.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { type Entry, newestOf, switchFlag } from "./support.ts";
 

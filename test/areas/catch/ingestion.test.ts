@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
+import { BODY_BYTES_MAX } from "../../../src/kernel/http/operation.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { UUID_V7 } from "../../support/errors.ts";
 import { sendRaw } from "../../support/raw-http.ts";

@@ -10,7 +10,7 @@ import {
   forward,
 } from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
-import type { Caller } from "../../../src/kernel/http/access/caller.ts";
+import type { Caller } from "../../../src/kernel/callers/caller.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { ATTEMPT_TIMEOUT_MS, RESPONSE_BYTES_MAX } from "../../../src/kernel/outbound/attempt.ts";

@@ -1,11 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { REPLAY_RETENTION_MS } from "../../../src/areas/catch/index.ts";
-import {
-  BULK_IDS_MAX,
-  PER_SECOND_MAX,
-  RUNS_MAX,
-  RUNS_STORED_MAX,
-} from "../../../src/kernel/background/bulk.ts";
+import { BULK_IDS_MAX, PER_SECOND_MAX, RUNS_MAX, RUNS_STORED_MAX } from "../../../src/kernel/bulk/bulk.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
+import { BODY_BYTES_MAX } from "../../../src/kernel/http/operation.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import {
   accepted,

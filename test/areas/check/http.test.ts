@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { PROXY_FLAGS_MAX, SCOPES_HEADER_BYTES_MAX } from "../../../src/areas/check/domain.ts";
-import { WARNING_PAUSE_MS } from "../../../src/kernel/limits/throttled-warning.ts";
+import { WARNING_PAUSE_MS } from "../../../src/kernel/throttled-warning.ts";
 import type { Answer } from "../../support/client.ts";
 import { expectError, expectErrorShape } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
+import { BODY_BYTES_MAX } from "../../../src/kernel/http/operation.ts";
 import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { useTestServer } from "../../support/server.ts";
 import { managedKey, messageOf, post } from "./support.ts";

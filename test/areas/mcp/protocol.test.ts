@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
+import { BODY_BYTES_MAX } from "../../../src/kernel/http/operation.ts";
 import { expectError } from "../../support/errors.ts";
 import { useTestServer } from "../../support/server.ts";
 import { Browser } from "../session/support.ts";

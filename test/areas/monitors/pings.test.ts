@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CREATIONS_PER_MINUTE, PINGS_PER_MINUTE } from "../../../src/areas/monitors/heartbeats/pings.ts";
 import { PING_BODY_BYTES_MAX, PINGS_STORED } from "../../../src/areas/monitors/heartbeats/schema.ts";
-import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
+import { BODY_BYTES_MAX } from "../../../src/kernel/http/operation.ts";
 import { Client } from "../../support/client.ts";
 import { makeHeartbeat, makePingKey } from "../../support/heartbeats.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { SEARCH_LENGTH_MAX } from "../../../src/areas/relay/deliveries/schema.ts";
 import { STATS_POINTS, STATS_ROWS_MAX } from "../../../src/areas/relay/deliveries/stats.ts";
-import { BULK_IDS_MAX } from "../../../src/kernel/background/bulk.ts";
+import { BULK_IDS_MAX } from "../../../src/kernel/bulk/bulk.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { RelayStage } from "./support.ts";
 

@@ -6,7 +6,7 @@ import {
   PER_SECOND_MAX,
   RUNS_MAX,
   RUNS_STORED_MAX,
-} from "../../../src/kernel/background/bulk.ts";
+} from "../../../src/kernel/bulk/bulk.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { RelayStage } from "./support.ts";

@@ -5,10 +5,9 @@ import { version } from "../../../package.json" with { type: "json" };
 import { declareArchiveMetrics } from "../../../src/archive/archive.ts";
 import { EngineErrors } from "../../../src/cluster/commit-log.ts";
 import { declareLeaderMetrics, declareNodeMetrics } from "../../../src/cluster/node-metrics.ts";
+import { declareKernelMetrics } from "../../../src/kernel/kernel-metrics.ts";
 import { Histogram } from "../../../src/kernel/metrics/instruments.ts";
-import { declareKernelMetrics } from "../../../src/kernel/metrics/kernel-metrics.ts";
-import type { Family } from "../../../src/kernel/metrics/metrics.ts";
-import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
+import { type Family, Metrics } from "../../../src/kernel/metrics/metrics.ts";
 import { scrape } from "../../support/metrics.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 

@@ -1,12 +1,7 @@
 import { type Actor, ActorRegistry } from "../../../kernel/actors/registry.ts";
-import { changed, type Fields } from "../../../kernel/audit/change.ts";
+import { changed } from "../../../kernel/audit/change.ts";
+import { type Caller, type CallerAccount, type Charger, hasScope } from "../../../kernel/callers/caller.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import {
-  type Caller,
-  type CallerAccount,
-  type Charger,
-  hasScope,
-} from "../../../kernel/http/access/caller.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { NO_LIMIT, type Tiers } from "../../../kernel/limits/tiers.ts";
@@ -17,7 +12,7 @@ import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { isOtherOrigin, movedWithoutSecret } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Fields, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import {
   assertBelowBucketLimit,

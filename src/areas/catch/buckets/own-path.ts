@@ -1,4 +1,4 @@
-import { isLoopbackName } from "../../../kernel/http/access/addresses.ts";
+import { isLoopbackName } from "../../../kernel/data/addresses.ts";
 
 /** The public paths of a bucket. */
 const PUBLIC_PATH = /^\/v1\/(?:in\/([^/]+)(?:\/|$)|catch\/([^/]+)$)/;

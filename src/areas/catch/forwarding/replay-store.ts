@@ -1,5 +1,5 @@
-import type { BulkRow } from "../../../kernel/background/bulk.ts";
-import { bulkRows } from "../../../kernel/background/bulk-rows.ts";
+import type { BulkRow } from "../../../kernel/bulk/bulk.ts";
+import { bulkRows } from "../../../kernel/bulk/bulk-rows.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 
 export type ReplayRow = BulkRow & {

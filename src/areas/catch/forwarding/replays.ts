@@ -10,7 +10,7 @@ import {
   PER_SECOND,
   runView,
   skippedOf,
-} from "../../../kernel/background/bulk.ts";
+} from "../../../kernel/bulk/bulk.ts";
 import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";

@@ -1,7 +1,7 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
+import { networkOf } from "../../../kernel/data/addresses.ts";
 import { decodedBytes } from "../../../kernel/data/content.ts";
 import { ApiError, type ErrorCode } from "../../../kernel/errors.ts";
-import { networkOf } from "../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";

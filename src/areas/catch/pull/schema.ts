@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk/bulk.ts";
 import { duration } from "../../../kernel/data/duration.ts";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { PAGE_LIMIT_MAX } from "../../../kernel/http/requests/pagination.ts";

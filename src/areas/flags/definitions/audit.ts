@@ -1,4 +1,4 @@
-import type { AuditChange } from "../../../kernel/audit/change.ts";
+import type { AuditChange } from "../../../kernel/storage/tx.ts";
 import { withDefaults } from "./definition.ts";
 import type { StoredDefinition } from "./schema.ts";
 

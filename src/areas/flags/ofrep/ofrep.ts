@@ -1,5 +1,5 @@
+import type { Caller, CallerAccount } from "../../../kernel/callers/caller.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import type { Caller, CallerAccount } from "../../../kernel/http/access/caller.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { tagOf } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";

@@ -1,7 +1,6 @@
 import { isNestedDeeper } from "../../../json-text.ts";
 import { type ApiError, echoed } from "../../../kernel/errors.ts";
-import type { RejectedCall } from "../../../kernel/http/access/caller.ts";
-import { type BodyLimits, SMALL_BODY_BYTES_MAX } from "../../../kernel/http/requests/body.ts";
+import { type BodyLimits, type RejectedCall, SMALL_BODY_BYTES_MAX } from "../../../kernel/http/operation.ts";
 
 /** Levels of objects and arrays in a context, including itself. Conditions do not reach deeper. */
 export const CONTEXT_LEVELS_MAX = 8;

@@ -1,11 +1,11 @@
-import { bytesToUuid } from "../../../kernel/data/uuid.ts";
-import { ApiError } from "../../../kernel/errors.ts";
 import {
   assertAllowedFrom,
   assertStillValid,
   type Caller,
   hasScope,
-} from "../../../kernel/http/access/caller.ts";
+} from "../../../kernel/callers/caller.ts";
+import { bytesToUuid } from "../../../kernel/data/uuid.ts";
+import { ApiError } from "../../../kernel/errors.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { EventStreams } from "../../../kernel/http/responses/event-stream.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";

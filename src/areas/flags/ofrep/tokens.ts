@@ -1,5 +1,5 @@
-import type { Caller } from "../../../kernel/http/access/caller.ts";
-import { hmacSha256 } from "../../../kernel/secrets/hmac.ts";
+import type { Caller } from "../../../kernel/callers/caller.ts";
+import { hmacSha256 } from "../../../kernel/hmac.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { Vault } from "../../../kernel/secrets/vault.ts";
 

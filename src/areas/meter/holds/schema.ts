@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { duration } from "../../../kernel/data/duration.ts";
 import { AmountBody, BALANCE_MAX, BalanceValue } from "../../../kernel/data/ledger.ts";
-import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { MeterBalance, MeterParams, MeterState } from "../schema.ts";
 
 /** Default number of holds on a page. */

@@ -1,6 +1,5 @@
-import type { AuditChange } from "../../../kernel/audit/change.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { LowMeter, MeterBook, MeterChange } from "../book.ts";
 import { type Plan, planOf } from "../domain.ts";

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
+import type { Charger } from "../../../kernel/callers/caller.ts";
 import { assertPositive } from "../../../kernel/data/ledger.ts";
-import type { Charger } from "../../../kernel/http/access/caller.ts";
 import type { Api } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";

@@ -1,6 +1,6 @@
 import { SECRET } from "../../../kernel/audit/redaction.ts";
+import type { CallerAccount } from "../../../kernel/callers/caller.ts";
 import { invalidField } from "../../../kernel/errors.ts";
-import type { CallerAccount } from "../../../kernel/http/access/caller.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { isEmail } from "../../../kernel/mail/address.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";

@@ -1,6 +1,6 @@
+import { hasScope } from "../../../kernel/callers/caller.ts";
 import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import { hasScope } from "../../../kernel/http/access/caller.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
-import { largeBody } from "../../../kernel/http/requests/body.ts";
+import { largeBody } from "../../../kernel/http/operation.ts";
 import { MonitorParams } from "../schema.ts";
 import type { MonitorService } from "../service.ts";
 import type { Pings } from "./pings.ts";

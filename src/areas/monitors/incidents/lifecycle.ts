@@ -1,7 +1,6 @@
-import type { AuditChange } from "../../../kernel/audit/change.ts";
+import type { Caller } from "../../../kernel/callers/caller.ts";
 import { ApiError, type ErrorMeaning, registerErrors } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/access/caller.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { Notifications } from "../channels/notifications.ts";
 import { clockText, shownName } from "../domain.ts";

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
+import { networkOf } from "../../../kernel/data/addresses.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import { networkOf } from "../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
 import type { Api } from "../../../kernel/http/api.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";

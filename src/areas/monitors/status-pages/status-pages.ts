@@ -1,6 +1,6 @@
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { invalidField } from "../../../kernel/errors.ts";
-import { largeBody } from "../../../kernel/http/requests/body.ts";
+import { largeBody } from "../../../kernel/http/operation.ts";
 import type { ResourceContext } from "../../../kernel/resources/declaration.ts";
 import { limitPerAccount } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";

@@ -1,4 +1,4 @@
-import { hmacSha256 } from "../../../kernel/secrets/hmac.ts";
+import { hmacSha256 } from "../../../kernel/hmac.ts";
 
 /** Bytes of a delivery's id that hold the number of its row: enough for 2^40 deliveries. */
 const REF_BYTES = 5;

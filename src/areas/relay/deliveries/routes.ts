@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
-import { largeBody } from "../../../kernel/http/requests/body.ts";
+import { largeBody } from "../../../kernel/http/operation.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { ProjectSecrets } from "../endpoints/secrets.ts";
 import type { BulkResends } from "../resends/bulk-resends.ts";

@@ -1,9 +1,9 @@
 import { type Static, type TInteger, Type } from "@sinclair/typebox";
-import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk/bulk.ts";
 import { duration, textDuration } from "../../../kernel/data/duration.ts";
 import { OwnerId } from "../../../kernel/data/owner.ts";
-import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { retrySchedule } from "../../../kernel/outbound/retry-schedule-schema.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
+import type { Caller } from "../../../kernel/callers/caller.ts";
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";

@@ -1,9 +1,9 @@
-import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
+import { changed } from "../../../kernel/audit/change.ts";
+import { type Caller, hasScope } from "../../../kernel/callers/caller.ts";
 import { assertFilter } from "../../../kernel/data/filter.ts";
 import { serializeMetadata } from "../../../kernel/data/owner.ts";
 import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { type Caller, hasScope } from "../../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
@@ -15,7 +15,7 @@ import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { assertSecretStays, isOtherOrigin } from "../../../kernel/secrets/bound-secret.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import {
   GRACE_HOURS,

@@ -1,4 +1,4 @@
-import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import type { Api } from "../../../kernel/http/api.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
+import type { FileFacts } from "../../../kernel/http/resource-facts.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
-import type { FileFacts } from "../../../kernel/resources/managed.ts";
 import { assertSendable, reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
 import { payloadText } from "../payload.ts";

@@ -1,9 +1,9 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { duration } from "../../../kernel/data/duration.ts";
 import { GivenMetadata, Metadata, OwnerId } from "../../../kernel/data/owner.ts";
-import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { NextCursor, name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { partOf, setting } from "../../../kernel/data/settings.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../../kernel/resources/managed.ts";
 import {
   CustomHeaders,

@@ -1,4 +1,4 @@
-import type { CallerProject } from "../../../kernel/http/access/caller.ts";
+import type { CallerProject } from "../../../kernel/callers/caller.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import {

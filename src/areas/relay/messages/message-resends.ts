@@ -1,5 +1,5 @@
+import type { Caller, CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";

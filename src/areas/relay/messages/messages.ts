@@ -1,7 +1,7 @@
 import { parseNearly } from "../../../json-text.ts";
+import type { CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import { bytesToUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
-import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import { encodeCursor, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";

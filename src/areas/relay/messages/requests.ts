@@ -1,7 +1,7 @@
 import { mayHaveExactNumbers } from "../../../json-text.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
+import type { Caller, Charger } from "../../../kernel/callers/caller.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import type { Caller, Charger } from "../../../kernel/http/access/caller.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DEDUPLICATION_MS, dueAt } from "../domain.ts";

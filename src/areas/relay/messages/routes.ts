@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
-import { largeBody } from "../../../kernel/http/requests/body.ts";
+import { largeBody } from "../../../kernel/http/operation.ts";
 import type { MessageResends } from "./message-resends.ts";
 import type { Messages } from "./messages.ts";
 import type { MessageRequests } from "./requests.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { OwnerId } from "../../../kernel/data/owner.ts";
-import { named, orNull } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, orNull } from "../../../kernel/data/schema.ts";
+import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { FILTERS, LIST_LIMIT, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
 import { Channels, MessageType } from "../endpoints/schema.ts";
 

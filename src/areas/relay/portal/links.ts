@@ -1,13 +1,12 @@
-import { durationMs } from "../../../kernel/data/duration-text.ts";
-import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import {
-  type Authenticator,
   type Caller,
   type CallerPortal,
   type CallerProject,
   hasScope,
-  type PortalAuthenticator,
-} from "../../../kernel/http/access/caller.ts";
+} from "../../../kernel/callers/caller.ts";
+import { durationMs } from "../../../kernel/data/duration-text.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import type { Authenticator, PortalAuthenticator } from "../../../kernel/http/access/guard.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { keyDigest, keyPrefix, mintKey } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";

@@ -1,6 +1,6 @@
-import { BULK_ENDS } from "../../../kernel/background/bulk.ts";
+import { BULK_ENDS } from "../../../kernel/bulk/bulk.ts";
+import type { Caller } from "../../../kernel/callers/caller.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isServerHeader } from "../deliveries/reserved-headers.ts";

@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { PER_SECOND } from "../../../kernel/background/bulk.ts";
+import { PER_SECOND } from "../../../kernel/bulk/bulk.ts";
 import { textDuration } from "../../../kernel/data/duration.ts";
 import { OwnerId } from "../../../kernel/data/owner.ts";
-import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { NextCursor, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import {
   LIST_LIMIT,
   RELAY_STATUSES,

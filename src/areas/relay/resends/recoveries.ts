@@ -4,9 +4,9 @@ import {
   type Candidate,
   countMatching,
   PER_SECOND,
-} from "../../../kernel/background/bulk.ts";
+} from "../../../kernel/bulk/bulk.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
-import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";

@@ -1,6 +1,6 @@
-import { Bulk, type BulkKind, type Matching, newRun } from "../../../kernel/background/bulk.ts";
+import { Bulk, type BulkKind, type Matching, newRun } from "../../../kernel/bulk/bulk.ts";
+import type { Caller } from "../../../kernel/callers/caller.ts";
 import { prefixedId } from "../../../kernel/data/uuid.ts";
-import type { Caller } from "../../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";

@@ -1,5 +1,5 @@
+import type { CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import { rejectionBy } from "../../../kernel/errors.ts";
-import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";

@@ -1,7 +1,7 @@
 import { parseNearly } from "../../../json-text.ts";
 import { SIDE_BYTES_MAX } from "../../../kernel/audit/redaction.ts";
 import { type ErrorMeaning, registerErrors } from "../../../kernel/errors.ts";
-import { largeBody } from "../../../kernel/http/requests/body.ts";
+import { largeBody } from "../../../kernel/http/operation.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import { hasSecrets, withSecretsCovered } from "../../../kernel/outbound/headers.ts";

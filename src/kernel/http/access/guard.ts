@@ -1,26 +1,48 @@
-import { ApiError } from "../../errors.ts";
-import { LruMap } from "../../limits/lru-map.ts";
-import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
-import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../../secrets/key-format.ts";
-import type { Tx } from "../../storage/tx.ts";
-import { type Clock, monotonicMs } from "../../time/clock.ts";
 import {
-  type Authenticator,
   assertAllowedFrom,
   assertStillValid,
   type Caller,
   type CallerPortal,
   hasScope,
   isOperator,
-  type Operation,
   PORTAL_LINK_FORBIDS,
   PORTAL_LINK_OVER,
-  type PortalAuthenticator,
-  type SessionAuthenticator,
-} from "./caller.ts";
-import type { Arrival } from "./peers.ts";
+} from "../../callers/caller.ts";
+import { ApiError } from "../../errors.ts";
+import { LruMap } from "../../limits/lru-map.ts";
+import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
+import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../../secrets/key-format.ts";
+import type { Tx } from "../../storage/tx.ts";
+import { type Clock, monotonicMs } from "../../time/clock.ts";
+import type { Operation } from "../operation.ts";
+import type { Arrival, PageRequest } from "./peers.ts";
 import { CallerInProject, chosenProject, type ProjectFinder } from "./project-choice.ts";
 import { TokenBuckets, takeTokens, tokensIn, waitForTokens } from "./token-buckets.ts";
+
+/** Finds the caller of a key. Implemented by the areas that store keys. */
+export interface Authenticator {
+  /**
+   * The caller of the key with this SHA-256 (hex), or null when it is unknown, revoked, expired or past its grace.
+   * The format and checksum of the key are already verified.
+   */
+  authenticate(digest: string): Caller | null;
+}
+
+/** Finds the caller behind a browser session's cookie. Implemented by the area that stores sessions. */
+export interface SessionAuthenticator {
+  /**
+   * Null if the request has no cookie of this server, or its session has expired.
+   * @throws ApiError `forbidden` when the cookie came from another page than this server's own, `not_found` for a project
+   *   that the request names and the caller does not see.
+   */
+  authenticateSession(from: PageRequest): Caller | null;
+}
+
+/** Finds the caller behind the token of a portal link. Implemented by the area that stores the links. */
+export interface PortalAuthenticator {
+  /** Null if the token is unknown, expired or revoked, or if its key or project has gone. */
+  authenticatePortal(token: string): Caller | null;
+}
 
 /** Buckets in memory. A full bucket equals none, so only recently used keys need one. */
 export const RATE_BUCKETS_MAX = 100_000;

@@ -2,7 +2,7 @@
 import { ptr } from "bun:ffi";
 import type { TimeSlices } from "../../background/time-slices.ts";
 import { openCLibrary } from "../../c-library.ts";
-import { networkOf } from "./addresses.ts";
+import { networkOf } from "../../data/addresses.ts";
 
 /** A connection that was accepted. */
 export interface OwnConnection {

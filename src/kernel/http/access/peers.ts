@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
+import { isWithin, normalize, parseRange, type Range } from "../../data/addresses.ts";
 import type { Logger } from "../../log.ts";
-import { isWithin, normalize, parseRange, type Range } from "./addresses.ts";
 
 /** Which proxies are trusted, and the server's public URL. */
 export interface PeerSettings {

@@ -1,6 +1,6 @@
+import type { Caller, CallerProject } from "../../callers/caller.ts";
+import { CallerOfKey } from "../../callers/caller-of-key.ts";
 import { ApiError } from "../../errors.ts";
-import type { Caller, CallerProject } from "./caller.ts";
-import { CallerOfKey } from "./caller-of-key.ts";
 
 /** Selects the project of a request, by its id. */
 export const PROJECT_HEADER = "x-ninefold-project";

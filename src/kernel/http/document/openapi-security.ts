@@ -1,5 +1,5 @@
-import type { Operation } from "../access/caller.ts";
 import { PROXY_KEY_HEADER } from "../access/guard.ts";
+import type { Operation } from "../operation.ts";
 
 /** What pages of this server send with every request, and no page of another site can. */
 export const OWN_PAGE_HEADER = "X-Ninefold-Session";

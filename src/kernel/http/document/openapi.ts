@@ -14,9 +14,9 @@ import {
   knownErrors,
 } from "../../errors.ts";
 import { isoTime } from "../../time/date-time.ts";
-import type { AdditionalResponse, Operation } from "../access/caller.ts";
 import { PROXY_KEY_HEADER } from "../access/guard.ts";
 import type { ApiPart, DeclaredRoute } from "../api.ts";
+import type { AdditionalResponse, Operation } from "../operation.ts";
 import { renderError } from "../responses/response.ts";
 import { EXAMPLE_KEY, OWN_PAGE_HEADER, SECURITY_SCHEMES, securityOf } from "./openapi-security.ts";
 

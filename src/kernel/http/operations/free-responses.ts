@@ -1,8 +1,8 @@
+import type { CallerAccount } from "../../callers/caller.ts";
 import { ApiError } from "../../errors.ts";
 import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
-import type { CallerAccount } from "../access/caller.ts";
 
 /**
  * Bytes per request that a tier allows in a day: twice those of a usual response. One key that sends requests all day at

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import type { Housekeeping } from "../../background/housekeeping.ts";
+import type { Caller } from "../../callers/caller.ts";
 import { ApiError } from "../../errors.ts";
 import type { RemoveAccountRows } from "../../projects/account-rows.ts";
+import type { Housekeeping } from "../../scheduler/housekeeping.ts";
 import type { Vault } from "../../secrets/vault.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
-import type { Caller } from "../access/caller.ts";
 import { type RenderedResponse, ReplayedResponse } from "../responses/response.ts";
 import type { FreeResponses } from "./free-responses.ts";
 

@@ -1,7 +1,7 @@
+import type { CallerAccount } from "../../callers/caller.ts";
 import type { RemoveAccountRows } from "../../projects/account-rows.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
-import type { CallerAccount } from "../access/caller.ts";
 
 /** A charge whose request has no outcome yet. */
 export interface OpenClaim {

@@ -1,17 +1,19 @@
 import type { AuditedRequest, AuditTrail, OperationAudit } from "../../audit/trail.ts";
+import { assertStillValid, type CallerAccount, type Charger } from "../../callers/caller.ts";
 import { ApiError, isUnavailable } from "../../errors.ts";
 import { isUnlimited } from "../../limits/tiers.ts";
 import type { ProjectActivity } from "../../projects/activity.ts";
 import type { Changes } from "../../projects/changes.ts";
 import { type Affected, ANYONE, type Tx } from "../../storage/tx.ts";
 import type { Writer } from "../../storage/writer.ts";
-import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "../access/caller.ts";
+import { assertMayChangeKeys, type Operation } from "../operation.ts";
 import { isStored, type RenderedResponse, renderError, renderResult } from "../responses/response.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
 
 /** What a unit of work needs to know of the request that it serves. */
 export interface Performer extends AuditedRequest {
+  readonly operation: Operation;
   readonly idempotency: IdempotentRequest | null;
 }
 

@@ -2,34 +2,14 @@ import {
   findExactNumber,
   findExcess,
   type Inexactness,
-  JSON_LEVELS_MAX,
   JSON_VALUES_MAX,
   withExactNumbers,
 } from "../../../json-text.ts";
 import { ApiError, invalidField, rejectionBy } from "../../errors.ts";
 import { realDelay } from "../../time/clock.ts";
+import type { BodyLimits } from "../operation.ts";
 import { type BodyInProgress, readingError } from "./bodies-in-progress.ts";
 import { assertNoTrailers, isChunked } from "./trailers.ts";
-
-/** Largest request body. Catch has its own rule for the same size. */
-export const BODY_BYTES_MAX = 1024 * 1024;
-/** Largest body where nothing large is to be said: parsing it takes a fraction of a millisecond. */
-export const SMALL_BODY_BYTES_MAX = 64 * 1024;
-
-/** What a body may be. */
-export interface BodyLimits {
-  readonly bytesMax: number;
-  /** Levels of objects and arrays, the body itself included. */
-  readonly levelsMax: number;
-}
-
-/** The limits of most bodies. */
-export const SMALL_BODY: BodyLimits = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX };
-
-/** The limits of bodies with the user's own data: `levelsAround` levels, around data of {@link JSON_LEVELS_MAX} levels. */
-export function largeBody(levelsAround = 0): BodyLimits {
-  return { bytesMax: BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX + levelsAround };
-}
 
 /** How much of a body that is too large is read and discarded, so that its sender gets to read the response. */
 export const DISCARDED_BYTES_MAX = 16 * 1024 * 1024;

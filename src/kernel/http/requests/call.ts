@@ -1,13 +1,13 @@
 import type { RequestOrigin } from "../../audit/trail.ts";
 import { slices } from "../../background/time-slices.ts";
+import type { Caller } from "../../callers/caller.ts";
+import { networkOf } from "../../data/addresses.ts";
 import { ApiError, errorText, rejectionBy } from "../../errors.ts";
 import { type Affected, ANYONE, NOBODY, type Tx } from "../../storage/tx.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../../time/clock.ts";
-import { networkOf } from "../access/addresses.ts";
-import { assertMayChangeKeys, type Caller, type Operation } from "../access/caller.ts";
 import { keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "../access/guard.ts";
 import { type Arrival, UNKNOWN_ADDRESS } from "../access/peers.ts";
-import type { Endpoint, HttpDeps } from "../endpoint.ts";
+import { assertMayChangeKeys, type Operation, SMALL_BODY_BYTES_MAX } from "../operation.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../operations/idempotency.ts";
 import type { AcrossNetwork, Performer } from "../operations/perform.ts";
 import { compressed } from "../responses/compression.ts";
@@ -27,7 +27,8 @@ import {
   withWarnings,
 } from "../responses/response.ts";
 import { pieceStream, piecesOf } from "../responses/text-stream.ts";
-import { assertWithinLimits, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
+import { assertWithinLimits, decodeBody, parseObject, readBody } from "./body.ts";
+import type { Endpoint, HttpDeps } from "./endpoint.ts";
 import { isRepeated, repeatedHeader, targetOf } from "./request-target.ts";
 import { assertNoTrailers, assertNoTrailersAnnounced, isChunked } from "./trailers.ts";
 import { unknownParameterWarnings, WARNINGS_MAX } from "./unknown-names.ts";

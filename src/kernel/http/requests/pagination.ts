@@ -1,20 +1,13 @@
 import { type TObject, Type } from "@sinclair/typebox";
+import type { Caller } from "../../callers/caller.ts";
 import { invalidField } from "../../errors.ts";
 import type { Vault } from "../../secrets/vault.ts";
-import type { Caller, Operation } from "../access/caller.ts";
+import type { Operation } from "../operation.ts";
 
 /** Largest page of every list. */
 export const PAGE_LIMIT_MAX = 100;
 /** Longest cursor that is looked at: ours are far shorter. */
 const CURSOR_LENGTH_MAX = 256;
-
-/** The fields next to the items of a page when there are more. */
-export const NextCursor = Type.Optional(
-  Type.String({
-    description: "Hand it in to get the next page. Absent on the last one.",
-    examples: ["eyJhIjo0Mn0"],
-  }),
-);
 
 /** The query of a list. `limitDefault` differs between lists. */
 export function pageQuery(limitDefault: number) {

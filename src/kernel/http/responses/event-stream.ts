@@ -1,7 +1,7 @@
 import { ApiError } from "../../errors.ts";
 import type { Cancel } from "../../time/clock.ts";
 import { ConnectionSlots } from "../access/connection-slots.ts";
-import type { OpenCall } from "../requests/call.ts";
+import type { StreamedCall } from "./text-stream.ts";
 
 /** Headers of every stream of events. */
 export const EVENT_STREAM_HEADERS = {
@@ -35,6 +35,12 @@ export interface EventStreamOptions {
   readonly after: (delayMs: number, run: () => void) => Cancel;
   /** `Retry-After` when no stream is free. */
   readonly retryAfterSeconds: number;
+}
+
+/** The call that a stream of events responds to. */
+export interface ListeningCall extends Pick<StreamedCall, "request" | "confirmation"> {
+  /** Sets how many seconds it may wait without traffic; 0: without limit. */
+  setIdleTimeout(seconds: number): void;
 }
 
 /** Somebody who is about to listen. */
@@ -71,7 +77,7 @@ export class EventStreams {
    * The body of a response that stays open.
    * @throws ApiError `rate_limit_exceeded`, `service_unavailable` when the server stops.
    */
-  begin(call: OpenCall, reader: EventReader): ReadableStream<Uint8Array> | string {
+  begin(call: ListeningCall, reader: EventReader): ReadableStream<Uint8Array> | string {
     if (this.isStopping) throw new ApiError("service_unavailable", "The server is shutting down.");
     // Nobody would ever read it.
     if (call.request.method === "HEAD") return "";
@@ -94,7 +100,7 @@ export class EventStreams {
     for (const stream of [...this.open]) stream.end();
   }
 
-  private add(call: OpenCall, reader: EventReader, controller: Controller): void {
+  private add(call: ListeningCall, reader: EventReader, controller: Controller): void {
     const { credential, accountRef } = reader;
     const release = this.places.take(accountRef);
     const stream = new EventStream(this.terms, call, controller, reader, () => {
@@ -143,7 +149,7 @@ export class EventStream {
 
   constructor(
     private readonly terms: EventStreamOptions,
-    private readonly call: OpenCall,
+    private readonly call: ListeningCall,
     private readonly controller: Controller,
     private readonly reader: EventReader,
     private readonly onEnd: () => void,

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { ftruncateSync } from "node:fs";
-import { hmacSha256 } from "../../secrets/hmac.ts";
+import { hmacSha256 } from "../../hmac.ts";
 import { writeAll } from "../folders.ts";
 import type { StoredPosition } from "./position.ts";
 

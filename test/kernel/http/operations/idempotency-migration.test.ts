@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../../migrations/index.ts";
-import type { Caller } from "../../../../src/kernel/http/access/caller.ts";
+import type { Caller } from "../../../../src/kernel/callers/caller.ts";
 import { FreeResponses } from "../../../../src/kernel/http/operations/free-responses.ts";
 import { fingerprintOf, IdempotencyStore } from "../../../../src/kernel/http/operations/idempotency.ts";
 import { ReplayedResponse } from "../../../../src/kernel/http/responses/response.ts";

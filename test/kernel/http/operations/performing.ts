@@ -1,7 +1,7 @@
 import { MIGRATIONS } from "../../../../migrations/index.ts";
+import type { Caller, CallerAccount, Charger } from "../../../../src/kernel/callers/caller.ts";
 import { ApiError } from "../../../../src/kernel/errors.ts";
-import type { Caller, CallerAccount, Charger } from "../../../../src/kernel/http/access/caller.ts";
-import { type Operation, operationOf } from "../../../../src/kernel/http/access/caller.ts";
+import { type Operation, operationOf } from "../../../../src/kernel/http/operation.ts";
 import { FreeResponses } from "../../../../src/kernel/http/operations/free-responses.ts";
 import { fingerprintOf, IdempotencyStore } from "../../../../src/kernel/http/operations/idempotency.ts";
 import { OpenClaims } from "../../../../src/kernel/http/operations/open-claims.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ApiError } from "../../../../src/kernel/errors.ts";
+import { BODY_BYTES_MAX } from "../../../../src/kernel/http/operation.ts";
 import {
-  BODY_BYTES_MAX,
   DISCARDED_BYTES_MAX,
   decodeBody,
   parseObject,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { ApiError } from "../../../../src/kernel/errors.ts";
-import type { OpenCall } from "../../../../src/kernel/http/requests/call.ts";
 import {
   type EventReader,
   type EventStream,
@@ -36,7 +35,7 @@ const server = Bun.serve({
       },
     };
     try {
-      return new Response(streams.begin(call as unknown as OpenCall, reader));
+      return new Response(streams.begin(call, reader));
     } catch (error) {
       return new Response(String(error), { status: error instanceof ApiError ? error.status : 500 });
     }
@@ -228,7 +227,7 @@ test("a heartbeat is sent while the credential is valid", async () => {
 test("a reader that takes nothing between two heartbeats is disconnected, and one that takes something is not", async () => {
   begin();
   const request = new Request("http://127.0.0.1/");
-  const call = { request, confirmation: null, setIdleTimeout: () => {} } as unknown as OpenCall;
+  const call = { request, confirmation: null, setIdleTimeout: () => {} };
   const body = streams.begin(call, reader);
   if (typeof body === "string") throw new Error("no stream");
   const taken = body.getReader();

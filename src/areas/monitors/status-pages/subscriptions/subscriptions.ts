@@ -1,9 +1,9 @@
-import { onOneLine } from "../../../../kernel/data/one-line.ts";
+import { networkOf } from "../../../../kernel/data/addresses.ts";
 import { ApiError } from "../../../../kernel/errors.ts";
-import { networkOf } from "../../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../../kernel/http/access/guard.ts";
 import type { Kernel } from "../../../../kernel/kernel.ts";
 import { isEmail } from "../../../../kernel/mail/address.ts";
+import { onOneLine } from "../../../../kernel/one-line.ts";
 import type { Tx } from "../../../../kernel/storage/tx.ts";
 import type { MonitorParts } from "../../ports.ts";
 import type { PageRow } from "../store.ts";

@@ -1,5 +1,5 @@
-import type { LogFields, Logger } from "../log.ts";
-import type { Clock } from "../time/clock.ts";
+import type { LogFields, Logger } from "./log.ts";
+import type { Clock } from "./time/clock.ts";
 
 /** Minimum time between two warnings of a kind: strangers can cause them at any rate. */
 export const WARNING_PAUSE_MS = 1_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { StartupError } from "../../../../src/kernel/errors.ts";
-import { networkOf, parseRange } from "../../../../src/kernel/http/access/addresses.ts";
-import { thrown } from "../../support.ts";
+import { networkOf, parseRange } from "../../../src/kernel/data/addresses.ts";
+import { StartupError } from "../../../src/kernel/errors.ts";
+import { thrown } from "../support.ts";
 
 describe("a range", () => {
   test.each([

@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { StartupError } from "../../errors.ts";
+import { StartupError } from "../errors.ts";
 
 /** A network: its first address, and the bits that are its own. */
 export type Range = ReturnType<typeof ipaddr.parseCIDR>;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { Housekeeping } from "../../../src/kernel/background/housekeeping.ts";
-import { JUMP_MS_MAX, STEADY_MS } from "../../../src/kernel/time/clock-trust.ts";
+import { JUMP_MS_MAX, STEADY_MS } from "../../../src/kernel/scheduler/clock-trust.ts";
+import { Housekeeping } from "../../../src/kernel/scheduler/housekeeping.ts";
 import { DAY, HOUR, SchedulerBench } from "../scheduler/bench.ts";
 
 const JUMPED =

@@ -1,10 +1,10 @@
+import { slices } from "../background/time-slices.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import type { Scheduler } from "../scheduler/scheduler.ts";
 import { isStorageFailure } from "../storage/storage-failures.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
-import { slices } from "./time-slices.ts";
+import type { Scheduler } from "./scheduler.ts";
 
 /** Rows that are removed when they expire. */
 export interface Purge {

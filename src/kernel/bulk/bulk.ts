@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
+import { removeInSlices } from "../background/removal.ts";
 import { ApiError } from "../errors.ts";
 import type { AcrossNetwork } from "../http/operations/perform.ts";
 import { type Reply, reply } from "../http/responses/response.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
-import { removeInSlices } from "./removal.ts";
 
 /** Maximum number of items that one request resends. */
 export const BULK_MAX = 10_000;

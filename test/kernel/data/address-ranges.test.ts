@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
-import { StartupError } from "../../../../src/kernel/errors.ts";
-import { AddressRanges } from "../../../../src/kernel/http/access/address-ranges.ts";
+import { AddressRanges } from "../../../src/kernel/data/address-ranges.ts";
+import { StartupError } from "../../../src/kernel/errors.ts";
 
 describe("ranges of addresses", () => {
   test.each([

@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { StartupError } from "../../errors.ts";
+import { StartupError } from "../errors.ts";
 import { isAddress, parseRange } from "./addresses.ts";
 
 /** Bytes of a packed range: its kind, its bits, and the sixteen of its address, of which IPv4 fills four. */

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
-import { version } from "../../../package.json" with { type: "json" };
-import type { Kernel } from "../kernel.ts";
-import type { JobsNow } from "../scheduler/due-jobs.ts";
-import { Histogram } from "./instruments.ts";
-import type { Family, Sample } from "./metrics.ts";
+import { version } from "../../package.json" with { type: "json" };
+import type { Kernel } from "./kernel.ts";
+import { Histogram } from "./metrics/instruments.ts";
+import type { Family, Sample } from "./metrics/metrics.ts";
+import type { JobsNow } from "./scheduler/due-jobs.ts";
 
 /** What the kernel cannot know by itself. */
 export interface MetricPorts {

@@ -1,19 +1,19 @@
-import type { Ids } from "../ids.ts";
-import type { ThrottledWarning } from "../limits/throttled-warning.ts";
-import type { Logger } from "../log.ts";
-import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
-import type { Vault } from "../secrets/vault.ts";
-import type { Writer } from "../storage/writer.ts";
-import type { Clock } from "../time/clock.ts";
-import type { Operation } from "./access/caller.ts";
-import type { Guard } from "./access/guard.ts";
-import type { Listener, Peers } from "./access/peers.ts";
-import type { Performing } from "./operations/perform.ts";
-import type { BodiesInProgress } from "./requests/bodies-in-progress.ts";
-import type { SealedCursors } from "./requests/pagination.ts";
-import type { InputChecks } from "./requests/validate.ts";
-import type { OutgoingBodies } from "./responses/outgoing-bodies.ts";
-import type { Cors } from "./responses/response.ts";
+import type { Ids } from "../../ids.ts";
+import type { Logger } from "../../log.ts";
+import type { OperationRequests, RequestMetrics } from "../../metrics/request-metrics.ts";
+import type { Vault } from "../../secrets/vault.ts";
+import type { Writer } from "../../storage/writer.ts";
+import type { ThrottledWarning } from "../../throttled-warning.ts";
+import type { Clock } from "../../time/clock.ts";
+import type { Guard } from "../access/guard.ts";
+import type { Listener, Peers } from "../access/peers.ts";
+import type { Operation } from "../operation.ts";
+import type { Performing } from "../operations/perform.ts";
+import type { OutgoingBodies } from "../responses/outgoing-bodies.ts";
+import type { Cors } from "../responses/response.ts";
+import type { BodiesInProgress } from "./bodies-in-progress.ts";
+import type { SealedCursors } from "./pagination.ts";
+import type { InputChecks } from "./validate.ts";
 
 /** The dependencies of the HTTP side. */
 export interface HttpDeps {

@@ -1,10 +1,11 @@
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
+import { CLOCK_TRUSTED } from "../storage/examine.ts";
 import { NOBODY, type Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
-import { type Cancel, type Clock, realTimeout } from "./clock.ts";
-import { isoTime } from "./date-time.ts";
+import { type Cancel, type Clock, realTimeout } from "../time/clock.ts";
+import { isoTime } from "../time/date-time.ts";
 
 /** A clock that has jumped by more is not trusted: machines without a battery start with one that is wrong by years. */
 export const JUMP_MS_MAX = 24 * 60 * 60 * 1000;
@@ -13,10 +14,8 @@ export const STEADY_MS = 60 * 60 * 1000;
 /** Real time between two notes of the time: a crash forgets no more. */
 const NOTE_MS = 60_000;
 
-/** The time that was seen last. */
+/** The setting with the time that was seen last; the same as {@link CLOCK_TRUSTED} unless the clock has jumped. */
 const CLOCK_SEEN = "clock_seen";
-/** The time that was trusted last; the same as {@link CLOCK_SEEN} unless the clock has jumped. */
-export const CLOCK_TRUSTED = "clock_trusted";
 
 /**
  * Knows whether the wall clock can be trusted. After a jump of more than a day, while the server runs or since its last
