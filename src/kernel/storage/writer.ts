@@ -136,8 +136,6 @@ export class Writer {
   /** Ends the wait for more units; null: the next batch does not wait. */
   private cancelWait: Cancel | null = null;
   private closed = false;
-  /** Whether a batch waits for units of others. */
-  private sharesCommits = true;
   /** Several only when the process ends. The next batch waits for them. */
   private readonly unconfirmed: Committed[] = [];
   /** The log before the first batch that a commit log has rejected; null: it has rejected none. */
@@ -267,19 +265,6 @@ export class Writer {
   }
 
   /**
-   * Commits each unit in the turn of the event loop in which it comes, and waits for no other: during a start nobody else is
-   * there. This ends with the turn in which the returned function is called.
-   */
-  commitAtOnce(): Cancel {
-    this.sharesCommits = false;
-    return () => {
-      setImmediate(() => {
-        this.sharesCommits = true;
-      });
-    };
-  }
-
-  /**
    * Commits what is queued or was changed in memory, and rejects everything after it. The disk has confirmed it afterwards; a
    * commit log has after {@link confirmed}.
    */
@@ -349,15 +334,14 @@ export class Writer {
 
   private schedule(): void {
     if (this.scheduled || this.isPaused || this.unconfirmed.length > 0) return;
-    const waitMs = this.sharesCommits ? this.delay.waitMs(this.queued) : 0;
+    const waitMs = this.delay.waitMs(this.queued);
     if (waitMs > 0) {
       this.cancelWait ??= realTimeout(waitMs, () => this.flushNext());
       return;
     }
     this.scheduled = true;
     // After what else has come in this turn of the event loop.
-    if (this.sharesCommits) setImmediate(() => this.flushNext());
-    else queueMicrotask(() => this.flushNext());
+    setImmediate(() => this.flushNext());
   }
 
   private flushNext(): void {
@@ -439,8 +423,7 @@ export class Writer {
   private syncThrough(batch: Committed, sync: LogSync): void {
     // One sync is for everything that is left then.
     if (this.closed) return;
-    if (this.sharesCommits) void sync.begin().then(() => this.settleThrough(batch));
-    else if (sync.now()) this.settleThrough(batch);
+    void sync.begin().then(() => this.settleThrough(batch));
   }
 
   /** Settles the batches up to this one: as confirmed, or with the error of the commit log. */

@@ -59,28 +59,6 @@ describe("group commit", () => {
     expect(numbers()).toHaveLength(100);
   });
 
-  test("at once, units are committed in their turn of the event loop, until the turn of the end is over", async () => {
-    const turns: string[] = [];
-    const end = storage.writer.commitAtOnce();
-    setImmediate(() => turns.push("turn"));
-    for (const value of [1, 2]) {
-      await Promise.all([value, value + 10].map((each) => storage.writer.submit((tx) => insert(tx, each))));
-      turns.push(`commit ${storage.writer.stats.commits}`);
-    }
-    end();
-    await storage.writer.submit((tx) => insert(tx, 3));
-    turns.push("last of the turn");
-    await new Promise((resolve) => setImmediate(resolve));
-    await storage.writer.submit((tx) => insert(tx, 4));
-    expect(turns).toEqual(["commit 1", "commit 2", "last of the turn", "turn"]);
-    let turned = false;
-    setImmediate(() => {
-      turned = true;
-    });
-    await storage.writer.submit((tx) => insert(tx, 5));
-    expect(turned).toBe(true);
-  });
-
   test("a promise settles only after its unit is durable and visible to another connection", async () => {
     const { Database } = await import("../../../src/kernel/storage/database.ts");
     const other = new Database(storage.db.path, "normal");
