@@ -1,5 +1,4 @@
 import { channelStore } from "../../src/areas/monitors/channels/store.ts";
-import { subscriberStore } from "../../src/areas/monitors/status-pages/subscriptions/store.ts";
 import { incidentStore } from "../../src/areas/monitors/incidents/store.ts";
 import { Incidents } from "../../src/areas/monitors/incidents/lifecycle.ts";
 import { type ChannelNotification, Notifications } from "../../src/areas/monitors/channels/notifications.ts";
@@ -69,9 +68,8 @@ async function sentBy(server: TestServer): Promise<string[]> {
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
   });
-  const subscribers = subscriberStore(db);
-  const pages = { monitors: () => [], statusPages: () => [] };
-  const parts = { ids, incidents, monitors, checks: checkStore(db), pages, changes, scheduler, subscribers, keyName: () => "Ada's key" };
+  const pages = { monitors: () => [], statusPages: () => [], announce: () => {} };
+  const parts = { ids, incidents, monitors, checks: checkStore(db), pages, changes, keyName: () => "Ada's key" };
   const told = new Incidents(parts, notifications);
   const outages = new Outages(told, notifications);
   const [shop, cafe] = [monitors.monitor(1), monitors.monitor(2)];

@@ -1,11 +1,11 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { CheckSchedule } from "./checks/schedule.ts";
-import { targetOf } from "./checks/targets.ts";
+import type { CheckQueue } from "./checks/queue.ts";
+import type { HeartbeatView } from "./heartbeat-fields.ts";
 import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
-import type { HeartbeatView } from "./heartbeats/schema.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";
+import { targetOf } from "./targets/targets.ts";
 import type { GivenTiming } from "./type-fields.ts";
 import type { MonitorType } from "./types.ts";
 
@@ -31,24 +31,24 @@ export type TypeBehaviors = (type: MonitorType) => TypeBehavior;
 /** Builds the behavior of each type. */
 export function typeBehaviors(
   monitors: Pick<MonitorStore, "forgetCertificate">,
-  schedule: CheckSchedule,
+  queue: CheckQueue,
   heartbeats: Heartbeats,
 ): TypeBehaviors {
   const checked: TypeBehavior = {
     fixedSettings: (_monitorId, settings) => ({ url: targetOf(settings.type).urlOf(settings) }),
     start(tx, { accountRef, ref, settings }) {
-      schedule.begin(tx, accountRef, ref, settings.url);
+      queue.begin(tx, accountRef, ref, settings.url);
     },
     update(tx, { ref, accountRef, settings: before }, after) {
       const isSame = before.active && before.url === after.url && before.interval === after.interval;
-      if (!after.active) schedule.end(tx, ref);
-      else if (!isSame) schedule.begin(tx, accountRef, ref, after.url);
+      if (!after.active) queue.end(tx, ref);
+      else if (!isSame) queue.begin(tx, accountRef, ref, after.url);
       if (after.url !== before.url) monitors.forgetCertificate(tx, ref);
     },
     recheck(tx, monitor) {
       // A healthy target has nothing to report, and frequent maintenance windows must not add checks.
       if (monitor.consecutiveFailures > 0)
-        schedule.checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
+        queue.checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
     },
     view: () => ({}),
     settingsOf: () => ({}),

@@ -13,9 +13,9 @@ import type { Database } from "../../kernel/storage/database.ts";
 import { redactedConfig } from "./channels/channel-kinds.ts";
 import { channelSealContext } from "./channels/notifications.ts";
 import type { ChannelKind } from "./channels/schema.ts";
-import { sealContext } from "./checks/http.ts";
 import { pingKeyContext } from "./heartbeats/heartbeats.ts";
 import type { PingStore } from "./heartbeats/store.ts";
+import { sealContext } from "./targets/http.ts";
 
 const OF_PROJECT = { project_ref: "ref" };
 const OF_MONITOR = { monitor_ref: "ref" };

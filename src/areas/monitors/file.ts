@@ -1,7 +1,7 @@
 import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import { ANY_TARGET } from "../../kernel/outbound/target.ts";
-import { GRACE_MS, PERIOD_MS } from "./heartbeats/schema.ts";
+import { GRACE_MS, PERIOD_MS } from "./heartbeat-fields.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import { resolveOptions } from "./options.ts";
 import { INTERVAL_MS_MAX, type MonitorUpdateBody } from "./schema.ts";

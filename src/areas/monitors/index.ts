@@ -8,19 +8,28 @@ import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { COUNTED_MAX, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
+import { resourceRoutes } from "../../kernel/resources/routes.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { typeBehaviors } from "./behaviors.ts";
 import { Channels } from "./channels/channels.ts";
 import { type ChannelNotification, Notifications } from "./channels/notifications.ts";
 import { channelRoutes } from "./channels/routes.ts";
 import { channelStore } from "./channels/store.ts";
+import { Checks } from "./checks/checks.ts";
+import { CheckQueue } from "./checks/queue.ts";
+import { CheckSchedule } from "./checks/schedule.ts";
 import { CHECK_RETENTION_MS } from "./domain.ts";
 import { monitorExport } from "./export.ts";
+import { HeartbeatChecks } from "./heartbeats/heartbeat-checks.ts";
+import { Heartbeats } from "./heartbeats/heartbeats.ts";
 import { Pings } from "./heartbeats/pings.ts";
 import { heartbeatRoutes } from "./heartbeats/routes.ts";
 import { SteadyHeartbeats } from "./heartbeats/steady.ts";
 import { heartbeatRows, heartbeatStore, pingStore } from "./heartbeats/store.ts";
 import { dayStore } from "./history/day-store.ts";
 import { INCIDENT_RETENTION_MS, Incidents } from "./incidents/lifecycle.ts";
+import { Outages } from "./incidents/outages.ts";
+import { Reminders } from "./incidents/reminders.ts";
 import { incidentRoutes } from "./incidents/routes.ts";
 import { incidentStore } from "./incidents/store.ts";
 import { monitorCard } from "./overview-card.ts";
@@ -31,6 +40,8 @@ import { createStatusPages } from "./status-pages/index.ts";
 import { subscriberStore } from "./status-pages/subscriptions/store.ts";
 import { CONFIRMATION_MS } from "./status-pages/subscriptions/subscriptions.ts";
 import { checkStore, monitorRows, monitorStore } from "./store.ts";
+import { createSuppression } from "./suppression/index.ts";
+import { MonitorViews } from "./views.ts";
 
 registerErrorFields({
   monitor_id: Type.String({
@@ -82,41 +93,38 @@ const PARTS = [
 
 /** Builds the area: monitors, heartbeats, incidents, alerts, maintenance and status pages. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
-  const checks = checkStore(kernel.db);
-  const [monitors, heartbeats] = [monitorRows(kernel.db), heartbeatRows(kernel.db)];
-  const pingRows = pingStore(kernel.db);
-  const steady = new SteadyHeartbeats(kernel, { monitors, heartbeats, checks, pings: pingRows });
-  const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
-  const incidentRows = incidentStore(kernel.db);
-  const parts = {
-    ...kernel,
-    ...ports,
-    outbound,
-    monitors: monitorStore(kernel.db, steady, monitors),
-    checks,
-    stopped,
-    incidents: incidentRows,
-    subscribers: subscriberStore(kernel.db),
-    channels: channelStore(kernel.db),
-    dayCounts: dayStore(kernel.db, steady),
-    heartbeats: heartbeatStore(kernel.db, steady, heartbeats, pingRows),
-    steady,
-  };
+  const parts = createStores(kernel, outbound, ports);
   const notifications = new Notifications(parts);
   const status = createStatusPages(kernel, parts);
   const incidents = new Incidents({ ...parts, pages: status.ofIncidents }, notifications);
   const channels = new Channels(parts, notifications);
-  const service = new MonitorService(parts, { notifications, incidents, channels });
-  const pings = new Pings(parts, service.heartbeats, (tx, owner, slug) =>
-    service.createPinged(tx, owner, slug),
-  );
+  const queue = new CheckQueue(parts);
+  const heartbeats = new Heartbeats(parts);
+  const behaviors = typeBehaviors(parts.monitors, queue, heartbeats);
+  const { suppression, connectivity, maintenance } = createSuppression({
+    ...parts,
+    notifications,
+    checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
+    recheck: (tx, monitor) => behaviors(monitor.settings.type).recheck(tx, monitor),
+  });
+  const outages = new Outages(incidents, notifications);
+  const checks = new Checks(parts, outages, suppression, connectivity);
+  new Reminders(parts, notifications, suppression);
+  new CheckSchedule(parts, queue, checks, suppression);
+  const heartbeatChecks = new HeartbeatChecks(parts, heartbeats, checks, suppression);
+  const acting = { notifications, incidents, channels, suppression, checks, queue, heartbeats, behaviors };
+  const views = new MonitorViews(parts, acting);
+  const service = new MonitorService(parts, { ...acting, windows: maintenance.windows, views });
+  const pings = new Pings(parts, heartbeatChecks, (tx, owner, slug) => service.createPinged(tx, owner, slug));
+  const findMonitor = (projectRef: number, monitorId: string) => service.find(projectRef, monitorId);
+  const { steady, stopped } = parts;
   kernel.housekeeping.addPurge({
     name: "monitors.purge",
     rowsMax: 2_000,
     remove: (tx, rowsMax) =>
       Math.max(
-        checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
-        incidentRows.removeOld(tx, rowsMax, tx.now - INCIDENT_RETENTION_MS),
+        parts.checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
+        parts.incidents.removeOld(tx, rowsMax, tx.now - INCIDENT_RETENTION_MS),
         parts.subscribers.removeUnconfirmed(tx, tx.now - CONFIRMATION_MS, rowsMax),
       ),
   });
@@ -124,7 +132,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     card: monitorCard(parts),
     finish: () => steady.finish(),
     notifyProject: (tx, notification) => notifications.notifyChannels(tx, { ...notification, monitor: null }),
-    openIncidents: ({ project }) => incidentRows.openCount(project.ref, COUNTED_MAX),
+    openIncidents: ({ project }) => parts.incidents.openCount(project.ref, COUNTED_MAX),
     parts: PARTS,
     alsoCalled: {
       pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"],
@@ -132,7 +140,8 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     },
     routes: (api) => [
       ...monitorRoutes(api, service),
-      ...heartbeatRoutes(api, service, pings),
+      resourceRoutes(api, maintenance.resource),
+      ...heartbeatRoutes(api, { heartbeats, pings, findMonitor }),
       ...incidentRoutes(api, incidents),
       ...channelRoutes(api, channels),
       ...status.routes(api),
@@ -147,5 +156,29 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
         return pages === rowsMax ? pages : pages + service.removeRows(tx, projectRef, rowsMax - pages);
       },
     },
+  };
+}
+
+/** Opens the stores of the area. What is in memory of steady heartbeats comes before the rows. */
+function createStores(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts) {
+  const { db } = kernel;
+  const checks = checkStore(db);
+  const [monitors, heartbeats] = [monitorRows(db), heartbeatRows(db)];
+  const pings = pingStore(db);
+  const steady = new SteadyHeartbeats(kernel, { monitors, heartbeats, checks, pings });
+  return {
+    ...kernel,
+    ...ports,
+    outbound,
+    monitors: monitorStore(db, steady, monitors),
+    checks,
+    stopped: new StoppedProjects(db, "monitor_stopped_projects"),
+    incidents: incidentStore(db),
+    subscribers: subscriberStore(db),
+    channels: channelStore(db),
+    dayCounts: dayStore(db, steady),
+    heartbeats: heartbeatStore(db, steady, heartbeats, pings),
+    steady,
+    unsaved: steady,
   };
 }

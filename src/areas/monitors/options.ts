@@ -6,7 +6,7 @@ import { partOf, setting } from "../../kernel/data/settings.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { exactNumberIn } from "../../kernel/http/requests/body.ts";
 import { RECORD_TYPES } from "../../kernel/outbound/dns/message.ts";
-import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
+import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./json-path.ts";
 import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
 import { requiredFor } from "./types.ts";
 

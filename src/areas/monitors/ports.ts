@@ -4,12 +4,6 @@ import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { Notifier } from "../../kernel/outbound/notification.ts";
 import type { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
-import type { ChannelStore } from "./channels/store.ts";
-import type { SteadyHeartbeats } from "./heartbeats/steady.ts";
-import type { HeartbeatStore } from "./heartbeats/store.ts";
-import type { DayStore } from "./history/day-store.ts";
-import type { IncidentStore } from "./incidents/store.ts";
-import type { SubscriberStore } from "./status-pages/subscriptions/store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** Accounts that own monitors. */
@@ -40,19 +34,12 @@ export interface MonitorPorts {
   readonly statusStyle: string;
 }
 
-/** Dependencies of the parts of this area. */
+/** What every part of this area may use. A part declares what it needs of the others. */
 export interface MonitorParts
   extends MonitorPorts,
     Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes" | "writer" | "log"> {
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;
-  readonly channels: ChannelStore;
-  readonly incidents: IncidentStore;
-  /** Subscribers of status pages. */
-  readonly subscribers: SubscriberStore;
-  readonly dayCounts: DayStore;
-  readonly heartbeats: HeartbeatStore;
-  readonly steady: SteadyHeartbeats;
   readonly stopped: StoppedProjects;
 }

@@ -1,7 +1,6 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
-import { resourceRoutes } from "../../kernel/resources/routes.ts";
 import { MONITOR_FILE } from "./file.ts";
 import { assertAssertionHeld } from "./options.ts";
 import {
@@ -25,11 +24,7 @@ const CHANGE = { ...WRITE, audit: "yes" } as const;
 
 /** Declares the operations of monitors. */
 export function monitorRoutes(api: Api, monitors: MonitorService) {
-  return [
-    readRoutes(api, monitors),
-    changeRoutes(api, monitors),
-    resourceRoutes(api, monitors.maintenance.resource),
-  ].flat();
+  return [readRoutes(api, monitors), changeRoutes(api, monitors)];
 }
 
 function readRoutes(api: Api, monitors: MonitorService) {

@@ -1,9 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, name, named, oneOf, orNull, refersTo } from "../../kernel/data/schema.ts";
+import { NextCursor, name, named, oneOf, orNull, refersTo, text } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
-import { MonitorChannels } from "./channels/schema.ts";
-import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeats/schema.ts";
+import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeat-fields.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
 import { MonitorType, requiredFor } from "./types.ts";
@@ -14,6 +13,8 @@ export const INTERVAL_MS_MIN = 15_000;
 export const INTERVAL_MS_MAX = 86_400_000;
 /** Maximum length of the body of a check. */
 export const BODY_LENGTH_MAX = 10_000;
+/** Channels of a monitor. */
+export const MONITOR_CHANNELS_MAX = 10;
 /** Default number of monitors or checks on a page. */
 export const LIST_LIMIT = 50;
 
@@ -41,6 +42,18 @@ const Body = Type.String({
   description: "Body that checks send with the method `POST`.",
 });
 const WebhookUrl = url("URL that receives alerts as signed webhooks. Tier starter and higher.");
+
+/** Ids of the channels of a monitor. */
+const MonitorChannels = Type.Array(
+  { ...text({ min: 1, max: 64 }), ...refersTo("channels") },
+  {
+    maxItems: MONITOR_CHANNELS_MAX,
+    uniqueItems: true,
+    errorMessage: `must be at most ${MONITOR_CHANNELS_MAX} ids of channels, or null`,
+    description: "Ids of the channels that are notified; null for the project's default channels.",
+    examples: [[]],
+  },
+);
 
 const OPTIONAL = {
   method: Type.Optional(

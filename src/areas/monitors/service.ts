@@ -8,19 +8,22 @@ import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import { hasSecrets } from "../../kernel/outbound/headers.ts";
 import { assertSecretStays } from "../../kernel/secrets/bound-secret.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { type TypeBehaviors, typeBehaviors } from "./behaviors.ts";
+import type { TypeBehaviors } from "./behaviors.ts";
 import type { Channels } from "./channels/channels.ts";
 import type { Notifications } from "./channels/notifications.ts";
-import { Reminders } from "./channels/reminders.ts";
 import { CHANNELS_MAX } from "./channels/schema.ts";
-import { Checks } from "./checks/checks.ts";
-import { CheckSchedule } from "./checks/schedule.ts";
-import { Heartbeats, type Viewer } from "./heartbeats/heartbeats.ts";
+import type { ChannelStore } from "./channels/store.ts";
+import type { Checks } from "./checks/checks.ts";
+import type { CheckQueue } from "./checks/queue.ts";
+import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
+import type { HeartbeatStore } from "./heartbeats/store.ts";
+import type { DayStore } from "./history/day-store.ts";
 import { Days } from "./history/days.ts";
 import { historyOf } from "./history/history.ts";
 import { settle } from "./history/standing.ts";
 import type { Incidents } from "./incidents/lifecycle.ts";
-import { Outages } from "./incidents/outages.ts";
+import type { IncidentStore } from "./incidents/store.ts";
+import type { MaintenanceWindows } from "./maintenance/windows.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
   LIST_LIMIT,
@@ -35,11 +38,10 @@ import {
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow } from "./store.ts";
-import { createSuppression } from "./suppression/index.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 import { assertOfType, assertRequired, splitGiven } from "./type-fields.ts";
 import { checksTarget } from "./types.ts";
-import { aboutMonitor, MonitorViews } from "./views.ts";
+import { aboutMonitor, type MonitorViews } from "./views.ts";
 
 /** The project of a ping key. */
 interface PingedProject {
@@ -56,44 +58,37 @@ type Owner = {
 /** Settings of a new monitor. */
 type NewMonitor = MonitorUpdateBody & { readonly managed_by?: "apply" };
 
+interface ServiceParts extends MonitorParts {
+  readonly channels: ChannelStore;
+  readonly dayCounts: DayStore;
+  readonly heartbeats: HeartbeatStore;
+  readonly incidents: IncidentStore;
+}
+
+/** The parts of the area that act on monitors. */
+interface ServiceDeps {
+  readonly notifications: Notifications;
+  readonly incidents: Incidents;
+  readonly channels: Channels;
+  readonly windows: MaintenanceWindows;
+  readonly suppression: Suppression;
+  readonly checks: Checks;
+  readonly queue: CheckQueue;
+  readonly heartbeats: Heartbeats;
+  readonly behaviors: TypeBehaviors;
+  readonly views: MonitorViews;
+}
+
 /** Manages monitors. */
 export class MonitorService {
-  readonly heartbeats: Heartbeats;
-  private readonly checks: Checks;
-  private readonly schedule: CheckSchedule;
   private readonly bound: TierLimit;
-  private readonly suppression: Suppression;
-  private readonly behaviors: TypeBehaviors;
-  private readonly views: MonitorViews;
   private readonly days: Days;
-  readonly maintenance: ReturnType<typeof createSuppression>["maintenance"];
   private nextRef: number;
 
   constructor(
-    private readonly parts: MonitorParts,
-    private readonly alerting: {
-      readonly notifications: Notifications;
-      readonly incidents: Incidents;
-      readonly channels: Channels;
-    },
+    private readonly parts: ServiceParts,
+    private readonly of: ServiceDeps,
   ) {
-    const { suppression, connectivity, maintenance } = createSuppression(parts, alerting.notifications, {
-      schedule: () => this.schedule,
-      behaviors: () => this.behaviors,
-    });
-    this.suppression = suppression;
-    this.maintenance = maintenance;
-    this.checks = new Checks(
-      parts,
-      new Outages(alerting.incidents, alerting.notifications),
-      suppression,
-      connectivity,
-    );
-    new Reminders(parts, alerting.notifications, suppression);
-    this.schedule = new CheckSchedule(parts, this.checks, suppression);
-    this.heartbeats = new Heartbeats(parts, this.checks, suppression);
-    this.behaviors = typeBehaviors(parts.monitors, this.schedule, this.heartbeats);
-    this.views = new MonitorViews(parts, { ...alerting, suppression, behaviors: this.behaviors });
     this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.days = new Days(parts.dayCounts);
     this.nextRef = parts.monitors.highestRef() + 1;
@@ -118,8 +113,8 @@ export class MonitorService {
    */
   create(tx: Tx, viewer: Viewer, given: NewMonitor): Monitor {
     const { monitor, ...warning } = this.insert(tx, viewer.caller, given);
-    tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.views.audited(monitor) });
-    return { ...this.views.whole(monitor, viewer), ...warning };
+    tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.of.views.audited(monitor) });
+    return { ...this.of.views.whole(monitor, viewer), ...warning };
   }
 
   /** Creates a monitor without an audit entry: see {@link create}. */
@@ -130,7 +125,7 @@ export class MonitorService {
     const monitorId = ids.uuidV7();
     const { type = "http", timing, common } = splitGiven(given);
     const terms = mergedSettings(this.parts, { ...common, type }, monitorId, account.tier, null);
-    const behavior = this.behaviors(type);
+    const behavior = this.of.behaviors(type);
     const settings = { ...terms.settings, ...behavior.fixedSettings(monitorId, terms.settings) };
     const ref = this.nextRef++;
     monitors.insert(tx, {
@@ -144,7 +139,7 @@ export class MonitorService {
     });
     monitors.insertState(tx, ref, project.ref);
     const monitor = this.find(project.ref, monitorId);
-    if (given.depends_on) this.suppression.setParent(tx, monitor, given.depends_on);
+    if (given.depends_on) this.of.suppression.setParent(tx, monitor, given.depends_on);
     this.setChannels(tx, project.ref, ref, given.channels);
     behavior.start(tx, monitor, timing);
     const hasWarning = terms.warning !== undefined && checksTarget(type);
@@ -171,35 +166,35 @@ export class MonitorService {
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
     assertOfType(old.type, given);
-    if (given.headers === undefined && hasSecrets(this.views.headersOf(before) ?? {})) {
+    if (given.headers === undefined && hasSecrets(this.of.views.headersOf(before) ?? {})) {
       const moved = { field: "url", before: old.url, after: given.url ?? old.url };
       assertSecretStays(viewer.caller, { ...moved, secretField: "headers" });
     }
     this.assertNameFree(project.ref, given.name, ref);
     const { timing, common } = splitGiven(given);
-    const behavior = this.behaviors(old.type);
+    const behavior = this.of.behaviors(old.type);
     const { settings: merged, ...warning } = mergedSettings(this.parts, common, id, account.tier, old);
     const settings = { ...merged, ...behavior.fixedSettings(id, merged) };
-    const was = this.views.audited(before);
-    if (given.depends_on !== undefined) this.suppression.setParent(tx, before, given.depends_on);
+    const was = this.of.views.audited(before);
+    if (given.depends_on !== undefined) this.of.suppression.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
       this.setChannels(tx, project.ref, ref, given.channels);
-      const isObserved = settings.active && this.maintenance.windows.endFor(ref, tx.now) === null;
+      const isObserved = settings.active && this.of.windows.endFor(ref, tx.now) === null;
       settle(this.parts, tx, ref, isObserved);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       behavior.update(tx, before, settings, timing);
     }
     const is = this.find(project.ref, monitorId);
-    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.views.audited(is) }));
+    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.of.views.audited(is) }));
     const isReadable = given.headers !== undefined || viewer.caller.scopes.has("*");
-    const shown = isReadable ? this.views.whole(is, viewer) : this.views.covered(is, viewer);
+    const shown = isReadable ? this.of.views.whole(is, viewer) : this.of.views.covered(is, viewer);
     return { ...shown, ...warning };
   }
 
   /** Deletes a monitor and its history. @throws ApiError `not_found` */
   delete(tx: Tx, projectRef: number, monitorId: string): MonitorDeleted {
     const monitor = this.find(projectRef, monitorId);
-    tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.views.audited(monitor), after: null });
+    tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.of.views.audited(monitor), after: null });
     this.remove(tx, monitor.ref, Number.MAX_SAFE_INTEGER);
     return { deleted: true };
   }
@@ -213,12 +208,12 @@ export class MonitorService {
       removed += this.remove(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
-    removed += this.maintenance.windows.removeRows(tx, projectRef, rowsMax - removed);
+    removed += this.of.windows.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     this.parts.channels.removeOfProject(tx, projectRef, CHANNELS_MAX);
-    this.alerting.notifications.channelsChanged(tx, projectRef);
+    this.of.notifications.channelsChanged(tx, projectRef);
     this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
@@ -226,7 +221,7 @@ export class MonitorService {
 
   /** @throws ApiError `not_found` */
   status(viewer: Viewer, monitorId: string): MonitorStatus {
-    return this.views.status(this.find(viewer.caller.project.ref, monitorId), viewer);
+    return this.of.views.status(this.find(viewer.caller.project.ref, monitorId), viewer);
   }
 
   /** Lists a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -235,7 +230,7 @@ export class MonitorService {
     const { rows, floor } = this.rowsOf(viewer.caller.project.ref, query, limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
     const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
-    return { monitors: items.map((row) => this.views.status(row, viewer)), ...more };
+    return { monitors: items.map((row) => this.of.views.status(row, viewer)), ...more };
   }
 
   private rowsOf(projectRef: number, { status, active, name, cursor }: MonitorQuery, rowsMax: number) {
@@ -277,14 +272,14 @@ export class MonitorService {
     call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.findCheckable(call.caller.project.ref, monitorId),
-      outside: (monitor) => this.checks.run(monitor, true),
+      outside: (monitor) => this.of.checks.run(monitor, true),
       settle: (tx, monitor, made) => {
         if (made === null) {
           throw new ApiError("service_unavailable", "The server is too busy to measure. Retry in a second.", {
             retryAfterSeconds: 1,
           });
         }
-        this.checks.record(tx, monitor, [made]);
+        this.of.checks.record(tx, monitor, [made]);
         return this.status(call, monitorId);
       },
     });
@@ -322,12 +317,12 @@ export class MonitorService {
     const counts = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
     if (counts === rowsMax) return counts;
     const monitor = monitors.monitor(ref);
-    if (monitor !== null) this.alerting.notifications.cancelReminders(tx, monitor);
-    this.schedule.end(tx, ref);
-    this.suppression.forget(tx, ref);
-    this.alerting.incidents.resolve(tx, ref, tx.now);
+    if (monitor !== null) this.of.notifications.cancelReminders(tx, monitor);
+    this.of.queue.end(tx, ref);
+    this.of.suppression.forget(tx, ref);
+    this.of.incidents.resolve(tx, ref, tx.now);
     this.parts.channels.choose(tx, ref, null);
-    const pings = this.heartbeats.remove(tx, ref);
+    const pings = this.of.heartbeats.remove(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
     return counts + pings + 1;
@@ -341,7 +336,7 @@ export class MonitorService {
     channelIds: readonly string[] | null | undefined,
   ) {
     if (channelIds === undefined) return;
-    const { channels } = this.alerting;
+    const { channels } = this.of;
     const refs = channelIds === null ? null : channels.refsOf(projectRef, channelIds);
     this.parts.channels.choose(tx, ref, refs);
   }

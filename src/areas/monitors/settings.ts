@@ -1,12 +1,13 @@
-import { ApiError, invalidField } from "../../kernel/errors.ts";
-import { TIER_NAMES, type TierName } from "../../kernel/limits/tiers.ts";
+import { invalidField } from "../../kernel/errors.ts";
+import type { TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
-import { sealContext } from "./checks/http.ts";
+import { assertFeature } from "./features.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
+import { sealContext } from "./targets/http.ts";
 
 /** Defaults of a new monitor. */
 export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
@@ -24,15 +25,6 @@ export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
   active: true,
   ...optionsOf(null),
 };
-
-/** The lowest tier with a feature, all higher tiers have it; and how errors name the feature. */
-const FEATURES = {
-  headers: { tier: "pro", noun: "headers" },
-  email_alert: { tier: "pro", noun: "email_alert" },
-  webhook_url: { tier: "starter", noun: "webhook_url" },
-  channels: { tier: "starter", noun: "a channel" },
-  email_channels: { tier: "pro", noun: "a channel of kind email" },
-} as const satisfies Readonly<Record<string, { readonly tier: TierName; readonly noun: string }>>;
 
 /**
  * Checks given settings before anything is charged.
@@ -89,16 +81,6 @@ export function mergedSettings(
 function raisedWarning(field: string, requested: number, minimum: number, tier: TierName): string | null {
   if (requested >= minimum) return null;
   return `${field} was raised from ${requested} to ${minimum} ms, the minimum of the tier ${tier}.`;
-}
-
-/** @throws ApiError `forbidden` naming the tier that a feature needs. */
-export function assertFeature(feature: keyof typeof FEATURES, tier: TierName): void {
-  const { tier: needed, noun } = FEATURES[feature];
-  if (TIER_NAMES.indexOf(tier) >= TIER_NAMES.indexOf(needed)) return;
-  throw new ApiError(
-    "forbidden",
-    `${noun} requires the tier ${needed} or higher; the tier of this account is ${tier}.`,
-  );
 }
 
 function sealed(

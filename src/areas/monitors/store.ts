@@ -3,7 +3,7 @@ import type { Certificate } from "../../kernel/outbound/certificate.ts";
 import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { StoredCertificate } from "./checks/certificate.ts";
+import type { StoredCertificate } from "./certificate.ts";
 import {
   type CheckResult,
   type ConnectivitySign,
@@ -12,7 +12,7 @@ import {
   type MonitorState,
   type StandingCheck,
 } from "./domain.ts";
-import type { HeartbeatView } from "./heartbeats/schema.ts";
+import type { HeartbeatView } from "./heartbeat-fields.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, StatusFilter } from "./schema.ts";
 
@@ -297,6 +297,14 @@ export interface CompletedCheck extends CheckResult {
   /** The certificate of the target, if it presented one. */
   readonly certificate?: Certificate;
 }
+
+/** Why a check is ignored. */
+export type SuppressionReason = "observer_offline" | "maintenance";
+/** The numbers that rows of checks have for reasons. */
+export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = {
+  observer_offline: 1,
+  maintenance: 2,
+};
 
 type NewCheck = Readonly<
   Omit<CompletedCheck, "certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate" | "pingBody"> & {

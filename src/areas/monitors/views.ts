@@ -3,9 +3,8 @@ import { managedView } from "../../kernel/resources/managed.ts";
 import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { Fields } from "../../kernel/storage/tx.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
+import { daysLeft } from "./certificate.ts";
 import type { Channels } from "./channels/channels.ts";
-import { daysLeft } from "./checks/certificate.ts";
-import { sealContext } from "./checks/http.ts";
 import { hostOf, isFailing, secondsOf, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
 import type { Incidents } from "./incidents/lifecycle.ts";
@@ -13,6 +12,7 @@ import type { MonitorParts } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
+import { sealContext } from "./targets/http.ts";
 import { checksTarget } from "./types.ts";
 
 /** Representations of monitors in responses and in the audit log. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import { failureOf } from "../../../src/areas/monitors/checks/assertions.ts";
 import { type Assertions, optionsOf } from "../../../src/areas/monitors/options.ts";
+import { failureOf } from "../../../src/areas/monitors/targets/assertions.ts";
 import { expectError } from "../../support/errors.ts";
 import { leastMs, processorMs } from "../../support/processor-time.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

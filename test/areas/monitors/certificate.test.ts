@@ -4,7 +4,7 @@ import {
   daysLeft,
   type StoredCertificate,
   updatedCertificate,
-} from "../../../src/areas/monitors/checks/certificate.ts";
+} from "../../../src/areas/monitors/certificate.ts";
 import { CertificateAuthority, type Certificate as Files } from "../../support/certificates.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DEFAULT_EVENTS, MONITOR_CHANNELS_MAX } from "../../../src/areas/monitors/channels/schema.ts";
+import { DEFAULT_EVENTS } from "../../../src/areas/monitors/channels/schema.ts";
+import { MONITOR_CHANNELS_MAX } from "../../../src/areas/monitors/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { WAIT_MS_MAX, WAIT_MS_MIN } from "../../../src/areas/monitors/heartbeats/schema.ts";
+import { WAIT_MS_MAX, WAIT_MS_MIN } from "../../../src/areas/monitors/heartbeat-fields.ts";
 import { makeHeartbeat, makePingKey } from "../../support/heartbeats.ts";
 import { play, type Scenario } from "../../support/scenario.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  atJsonPath,
-  JSON_PATH_LENGTH_MAX,
-  readJsonPath,
-} from "../../../src/areas/monitors/checks/json-path.ts";
+import { atJsonPath, JSON_PATH_LENGTH_MAX, readJsonPath } from "../../../src/areas/monitors/json-path.ts";
 
 const at = (json: string, path: string): unknown => {
   const steps = readJsonPath(path);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { JSON_PATH_LENGTH_MAX } from "../../../src/areas/monitors/checks/json-path.ts";
+import { JSON_PATH_LENGTH_MAX } from "../../../src/areas/monitors/json-path.ts";
 import {
   ACCEPTED_MAX,
   GROUP_LENGTH_MAX,

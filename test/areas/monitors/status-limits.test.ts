@@ -6,7 +6,7 @@ import { LINKS_MAX, linksOf, paragraphs } from "../../../src/areas/monitors/inci
 import { CACHE_BYTES_MAX, StatusCache } from "../../../src/areas/monitors/status-pages/cache.ts";
 import { INCIDENTS_MAX, UPDATES_SHOWN } from "../../../src/areas/monitors/status-pages/events.ts";
 import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/public-pages.ts";
-import { TEXT_BYTES_MAX } from "../../../src/areas/monitors/status-pages/rendering/text-budget.ts";
+import { TEXT_BYTES_MAX } from "../../../src/areas/monitors/status-pages/text-budget.ts";
 import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
 import { expectError } from "../../support/errors.ts";
 import { leastMs, longestTurnMs, processorMs, TURN_MS_MAX } from "../../support/processor-time.ts";

@@ -4,8 +4,8 @@ import { invalidField } from "../../../kernel/errors.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { isEmail } from "../../../kernel/mail/address.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
+import { assertFeature } from "../features.ts";
 import type { MonitorParts } from "../ports.ts";
-import { assertFeature } from "../settings.ts";
 import { CHANNEL_KINDS, isToken } from "./channel-kinds.ts";
 import type { ChannelConfig, ChannelKind } from "./schema.ts";
 

@@ -19,7 +19,7 @@ import {
   type ChannelTested,
   DEFAULT_EVENTS,
 } from "./schema.ts";
-import type { ChannelRow } from "./store.ts";
+import type { ChannelRow, ChannelStore } from "./store.ts";
 
 const codes = registerErrors({
   channel_limit_exceeded: [403, "The project has the maximum number of channels."],
@@ -29,7 +29,9 @@ declare module "../../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-type Parts = Pick<MonitorParts, "ids" | "vault" | "channels" | "outbound" | "outbox" | "owners">;
+type Parts = Pick<MonitorParts, "ids" | "vault" | "outbound" | "outbox" | "owners"> & {
+  readonly channels: ChannelStore;
+};
 
 /** Declares notification channels. */
 function channelResource(parts: Parts, notifications: Notifications) {

@@ -19,7 +19,7 @@ import {
   TEXT_MAX,
 } from "./channel-kinds.ts";
 import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent, type Remind } from "./schema.ts";
-import type { ChannelRow } from "./store.ts";
+import type { ChannelRow, ChannelStore } from "./store.ts";
 
 /** A notification to channels. */
 export interface ChannelNotification {
@@ -46,19 +46,23 @@ export interface ChannelNotification {
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
+/** The incidents whose timelines show who was notified of them. */
+interface AlertLog {
+  find(incidentId: string): { readonly ref: number } | null;
+  addAlert(
+    tx: Tx,
+    incidentRef: number,
+    alert: { readonly at: number; readonly event: ChannelEvent; readonly channels: readonly string[] },
+  ): void;
+}
+
 type NoticeParts = Pick<
   MonitorParts,
-  | "vault"
-  | "notifier"
-  | "outbox"
-  | "owners"
-  | "publicUrl"
-  | "projectIdOf"
-  | "channels"
-  | "incidents"
-  | "clock"
-  | "scheduler"
->;
+  "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "projectIdOf" | "clock" | "scheduler"
+> & {
+  readonly channels: ChannelStore;
+  readonly incidents: AlertLog;
+};
 
 /** Delays before retries, 24 hours in total, as for endpoints: an alert must survive an outage of a chat service. */
 const CHANNEL_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "6h"] as const;
@@ -372,7 +376,6 @@ export class Notifications {
   }
 }
 
-/** The context that configurations are sealed for. */
 /** The context in which the configuration of a channel is sealed. */
 export function channelSealContext(channelId: string): string {
   return `channel-config:${channelId}`;

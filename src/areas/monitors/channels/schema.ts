@@ -1,11 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { name, named, oneOf, orNull, refersTo, secretOf, text } from "../../../kernel/data/schema.ts";
+import { name, named, oneOf, orNull, secretOf } from "../../../kernel/data/schema.ts";
 import { patchOf } from "../../../kernel/resources/schema.ts";
 
 /** Channels of a project: each alert reads all of them. */
 export const CHANNELS_MAX = 50;
-/** Channels of a monitor. */
-export const MONITOR_CHANNELS_MAX = 10;
 /** Recipients of a channel of the kind `email`. */
 const RECIPIENTS_MAX = 5;
 
@@ -164,15 +162,3 @@ export const ChannelTested = named("ChannelTested", {
   error: orNull(Type.String(), { examples: [null] }),
 });
 export type ChannelTested = Static<typeof ChannelTested>;
-
-/** Ids of the channels of a monitor. */
-export const MonitorChannels = Type.Array(
-  { ...text({ min: 1, max: 64 }), ...refersTo("channels") },
-  {
-    maxItems: MONITOR_CHANNELS_MAX,
-    uniqueItems: true,
-    errorMessage: `must be at most ${MONITOR_CHANNELS_MAX} ids of channels, or null`,
-    description: "Ids of the channels that are notified; null for the project's default channels.",
-    examples: [[]],
-  },
-);

@@ -1,6 +1,7 @@
 import { STALL_MS_MAX } from "../../../kernel/outbound/event-loop.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
+import { updatedCertificate } from "../certificate.ts";
 import {
   type AlertRules,
   afterCheck,
@@ -13,12 +14,12 @@ import {
 import { settled } from "../history/standing.ts";
 import type { CheckOutcome, Outages } from "../incidents/outages.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { CompletedCheck, MonitorRow, MonitorSettings } from "../store.ts";
+import { type CompletedCheck, type MonitorRow, type MonitorSettings, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
-import { SUPPRESSION_REASONS, type Suppression } from "../suppression/suppression.ts";
-import { updatedCertificate } from "./certificate.ts";
-import type { TargetOutcome } from "./target.ts";
-import { targetOf } from "./targets.ts";
+import type { Suppression } from "../suppression/suppression.ts";
+import type { TargetOutcome } from "../targets/target.ts";
+import { targetOf } from "../targets/targets.ts";
+import { healthNotifications } from "./health-notifications.ts";
 
 /** Attempts before an inconclusive check is skipped. */
 export const ATTEMPTS_MAX = 3;
@@ -159,7 +160,7 @@ export class Checks {
       ? updatedCertificate(monitor.certificate, seen, made, days)
       : monitor.certificate;
     const after = { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate };
-    this.outages.notifyHealth(tx, monitor, after, made);
+    this.outages.notifyHealth(tx, after, healthNotifications(monitor, after, made));
     return after;
   }
 

@@ -1,13 +1,7 @@
 import { isoTime } from "../../../kernel/time/date-time.ts";
+import { daysLeft } from "../certificate.ts";
+import type { HealthNotification } from "../incidents/outages.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
-import { daysLeft } from "./certificate.ts";
-
-/** A notification about a monitor whose status has not changed. */
-export interface HealthNotification {
-  readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate";
-  readonly text: string;
-  readonly facts: Readonly<Record<string, unknown>>;
-}
 
 /** Notifications of a check about latency and certificate. A manual check causes none. */
 export function healthNotifications(

@@ -1,17 +1,12 @@
-import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
-import { afterCheck, firstCheckAt, hostOf, isFailing, nextCheckAt } from "../domain.ts";
+import { afterCheck, isFailing, nextCheckAt } from "../domain.ts";
 import { retryMsMin } from "../options.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";
 import type { Checks } from "./checks.ts";
-import { TestClockPace } from "./test-clock-pace.ts";
-
-/** The job of a monitor's next scheduled check; its key is the monitor's reference. */
-const CHECK = "monitors.check";
+import { CHECK_JOB, type CheckQueue } from "./queue.ts";
 
 /** Concurrent checks: enough for 136 targets a second that time out after 30 s. */
 const CONCURRENCY = 4_096;
@@ -25,40 +20,18 @@ const ACCOUNT_SHARE = 1 / 2;
 /** Runs the scheduled checks. */
 export class CheckSchedule {
   private readonly window = new CommitWindow();
-  private readonly pace: TestClockPace;
 
   constructor(
     private readonly parts: MonitorParts,
+    private readonly queue: CheckQueue,
     private readonly checks: Checks,
     private readonly suppression: Suppression,
   ) {
-    this.pace = new TestClockPace(parts.clock);
-    parts.scheduler.register(CHECK, {
+    parts.scheduler.register(CHECK_JOB, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },
       run: (job) => this.check(job),
     });
-  }
-
-  /** Starts or restarts the checks of a monitor. The first one runs within 5 seconds. */
-  begin(tx: Tx, accountRef: number, ref: number, url: string): void {
-    this.checkAt(tx, { accountRef, ref, url }, firstCheckAt(ref, tx.now));
-  }
-
-  /** Reschedules the next check of an active monitor. */
-  checkAt(
-    tx: Tx,
-    { accountRef, ref, url }: { accountRef: number; ref: number; url: string },
-    at: number,
-  ): void {
-    this.pace.forget(ref);
-    this.parts.scheduler.enqueue(tx, CHECK, String(ref), at, null, laneName(accountRef, hostOf(url)));
-  }
-
-  /** Stops the checks of a monitor. */
-  end(tx: Tx, ref: number): void {
-    this.pace.forget(ref);
-    this.parts.scheduler.cancel(tx, CHECK, String(ref));
   }
 
   private async check(job: Job): Promise<JobOutcome> {
@@ -69,14 +42,15 @@ export class CheckSchedule {
     const made = check && (await this.suppression.investigate(monitor, check, this.checks));
     const { ref } = monitor;
     const { dueAt } = job;
+    const { pace } = this.queue;
     const intervalMs = this.intervalOf(monitor);
     const next = nextCheckAt(ref, intervalMs, dueAt, clock.now());
     // The job never ends: its attempts are not counted.
     if (made === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
-    const checks = [...this.pace.skippedChecks(ref, intervalMs, dueAt), made];
+    const checks = [...pace.skippedChecks(ref, intervalMs, dueAt), made];
     const rules = this.checks.rulesOf(monitor);
     const after = afterCheck(monitor, made, rules).state;
-    const paced = this.pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);
+    const paced = pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);
     const retryAt = isFailing(after) ? Math.min(paced, this.retryAt(monitor)) : paced;
     if (clock.advancing() === null) await this.window.join();
     return { retryAt, attempt: 0, record: (tx) => this.checks.record(tx, monitor, checks) };

@@ -2,94 +2,33 @@ import { hasScope } from "../../../kernel/callers/caller.ts";
 import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
-import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
-import type { Checks } from "../checks/checks.ts";
-import { clockText, durationText } from "../domain.ts";
+import type { HeartbeatView } from "../heartbeat-fields.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { CompletedCheck, MonitorRow } from "../store.ts";
-import type { Suppression } from "../suppression/suppression.ts";
-import { type HeartbeatView, PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
-import {
-  afterOverrun,
-  afterPing,
-  afterStart,
-  deadlineOf,
-  type HeartbeatState,
-  movedBack,
-  openRuns,
-  type PingRequest,
-  ranMs,
-  withNextExpected,
-} from "./state.ts";
-import { PLAIN_SUCCESS } from "./steady.ts";
-import type { HeartbeatRow, HeartbeatSettings, NumberedPing, StoredPing } from "./store.ts";
+import type { MonitorRow } from "../store.ts";
+import { PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
+import { deadlineOf, type HeartbeatState, withNextExpected } from "./state.ts";
+import { PLAIN_SUCCESS, type SteadyHeartbeats } from "./steady.ts";
+import type { HeartbeatRow, HeartbeatSettings, HeartbeatStore, NumberedPing } from "./store.ts";
 
 /** The job of a heartbeat's deadline; its key is the monitor's reference. A heartbeat without a deadline has none. */
-const DEADLINES = "monitors.heartbeats";
-/** Deadlines that are checked concurrently, and so in one commit. */
-const CONCURRENCY = 256;
-/** The job that resets the heartbeats of a suspended account; its key is the account's reference. */
-const RESTART = "monitors.heartbeats-restart";
-/** Monitors that it reads in one unit of work: a few milliseconds. */
-const MONITORS_PER_UNIT = 500;
-/** The state of a heartbeat before its first ping. */
-const NEW_STATE = {
-  startedAt: null,
-  startedRid: null,
-  waitsSince: null,
-  expectedAt: null,
-  missedAt: null,
-  overranAt: null,
-  repeatAt: null,
-} as const;
-
-interface Restart {
-  /** The last monitor that was read. */
-  readonly after: number;
-}
-
+export const DEADLINE_JOB = "monitors.heartbeats";
 /** Characters of a project's ping key, as in Healthchecks. */
 const PING_KEY_LENGTH = 22;
 
 /** The caller that views a heartbeat, and the base URL of its links. */
 export type Viewer = Pick<Call, "caller" | "baseUrl">;
 
-/** A ping as it was received. */
-export type PingMade = PingRequest & Pick<StoredPing, "ip" | "body">;
+type Parts = Pick<MonitorParts, "ids" | "monitors" | "scheduler" | "vault"> & {
+  readonly heartbeats: HeartbeatStore;
+  readonly steady: Pick<SteadyHeartbeats, "pingsOf">;
+};
 
-/** Heartbeats: records their pings, and reports missing ones. */
+/** Settings and views of heartbeats, and when their pings are due. */
 export class Heartbeats {
-  /** Monotonic time. */
-  private readonly startedAt: number;
-
-  constructor(
-    private readonly parts: MonitorParts,
-    private readonly checks: Checks,
-    private readonly suppression: Suppression,
-  ) {
-    const { clock, scheduler } = parts;
-    this.startedAt = clock.monotonic();
-    scheduler.register(RESTART, { concurrency: 1, run: (job) => this.restart(job) });
-    scheduler.suspended.onSuspended((tx, accountRef) =>
-      scheduler.enqueue(tx, RESTART, String(accountRef), tx.now, { after: 0 } satisfies Restart),
-    );
-    scheduler.register(DEADLINES, {
-      concurrency: CONCURRENCY,
-      run: async ({ key, dueAt }) => {
-        const overdue = this.findOverdue(Number(key), dueAt);
-        const isServerOffline = overdue !== null && (await suppression.isServerOffline(overdue.accountRef));
-        return {
-          record: (tx) => {
-            if (isServerOffline) suppression.recordOffline(tx);
-            this.reportIfOverdue(tx, Number(key), dueAt);
-          },
-        };
-      },
-    });
-  }
+  constructor(private readonly parts: Parts) {}
 
   /** Creates the heartbeat of a monitor. @throws ApiError `monitor_slug_taken` */
   create(tx: Tx, { ref, projectRef }: Pick<MonitorRow, "ref" | "projectRef">, made: HeartbeatSettings): void {
@@ -136,83 +75,10 @@ export class Heartbeats {
   remove(tx: Tx, ref: number): number {
     const { heartbeats, scheduler } = this.parts;
     if (heartbeats.find(ref) === null) return 0;
-    scheduler.cancel(tx, DEADLINES, String(ref));
+    scheduler.cancel(tx, DEADLINE_JOB, String(ref));
     heartbeats.removeState(tx, ref);
     heartbeats.remove(tx, ref);
     return heartbeats.removePings(tx, ref) + 2;
-  }
-
-  /** Records a ping. Returns false if the heartbeat has been deleted meanwhile. */
-  recordPing(tx: Tx, ref: number, ping: PingMade): boolean {
-    const { steady, changes } = this.parts;
-    const beat = isPlain(ping) ? steady.of(ref) : undefined;
-    if (beat === undefined || !beat.staysSteady(tx.now, ping.ip)) return this.recordAnyPing(tx, ref, ping);
-    if (this.isStopped(beat)) return false;
-    tx.affects = beat.accountRef;
-    steady.succeeded(tx, beat, this.checks.recordSuccess(tx, ref, beat.previous));
-    changes.inProject(tx, beat.projectRef, "pulse", beat.monitorId);
-    return true;
-  }
-
-  private isStopped({ projectRef, accountRef }: Pick<MonitorRow, "projectRef" | "accountRef">): boolean {
-    return this.parts.stopped.has(projectRef) || this.parts.scheduler.suspended.has(accountRef);
-  }
-
-  private recordAnyPing(tx: Tx, ref: number, ping: PingMade): boolean {
-    const { monitors, heartbeats, steady, changes } = this.parts;
-    steady.release(tx, ref);
-    const monitor = monitors.monitor(ref);
-    const was = heartbeats.find(ref);
-    if (monitor === null || was === null || this.isStopped(monitor)) return false;
-    tx.affects = monitor.accountRef;
-    const { kind, exit, rid, ip, body } = ping;
-    const isEnd = kind === "success" || kind === "fail";
-    const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
-    const otherMs = startedAt === null ? null : ranMs(startedAt, tx.now);
-    const open = () => openRuns(heartbeats.runPings(ref));
-    const is = afterPing(was, ping, was, tx.now, open, otherMs);
-    const durationMs = isEnd ? is.lastDurationMs : null;
-    heartbeats.insertPing(tx, ref, is.pings, { at: tx.now, kind, exit, durationMs, rid, ip, body });
-    if (!monitor.settings.active) {
-      heartbeats.save(tx, ref, { ...was, pings: is.pings, lastPingAt: tx.now });
-    } else if (isEnd) {
-      const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
-      const made = { ...checkOf(tx, error, durationMs), pingBody: error === null ? null : body };
-      const checked = this.checks.recordNow(tx, monitor, [made]);
-      const saved = this.save(tx, ref, checked.status === "down" ? { ...is, missedAt: null } : is);
-      if (isPlain(ping) && !this.suppression.hasMaintenance(ref))
-        steady.add(tx, checked, { ...was, ...saved }, ip);
-      return true;
-    } else this.save(tx, ref, is);
-    changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
-    return true;
-  }
-
-  /** Resets the heartbeats of a suspended account, in slices: their pings are rejected during the suspension. */
-  private async restart({ key, payload }: Job): Promise<JobOutcome> {
-    const { monitors } = this.parts;
-    const { after } = payload as Restart;
-    const found = monitors.after(after, MONITORS_PER_UNIT);
-    const refs = found.filter(({ accountRef, type }) => accountRef === Number(key) && type === "heartbeat");
-    const record = (tx: Tx): void => {
-      for (const { ref } of refs) this.reset(tx, ref);
-    };
-    const last = found.at(-1);
-    if (last === undefined || found.length < MONITORS_PER_UNIT) return { record };
-    return {
-      record,
-      retryAt: this.parts.clock.now(),
-      payload: { after: last.ref } satisfies Restart,
-      attempt: 0,
-    };
-  }
-
-  private reset(tx: Tx, ref: number): void {
-    const monitor = this.parts.monitors.monitor(ref);
-    const row = this.parts.heartbeats.find(ref);
-    if (monitor === null || row === null) return;
-    this.save(tx, ref, { ...row, ...NEW_STATE });
-    this.checks.forgetStatus(tx, monitor);
   }
 
   /** The last pings of a heartbeat, newest first. Empty for other monitors. */
@@ -281,98 +147,18 @@ export class Heartbeats {
   }
 
   /**
-   * Reports a heartbeat whose deadline has passed, as a failed check; a ping may have moved the deadline meanwhile. `dueAt`:
-   * due time of the job.
-   */
-  private reportIfOverdue(tx: Tx, ref: number, dueAt: number): void {
-    const { monitors, heartbeats, scheduler, stopped, steady } = this.parts;
-    const monitor = monitors.monitor(ref);
-    const found = heartbeats.find(ref);
-    if (monitor === null || found === null || !monitor.settings.active) return;
-    // Heartbeats of a suspended account are reset: see {@link restart}.
-    if (stopped.has(monitor.projectRef) || scheduler.suspended.has(monitor.accountRef)) return;
-    const row = this.withCurrentDeadlines(monitor, found, dueAt);
-    const deadline = deadlineOf(row);
-    if (deadline === null || deadline > tx.now) {
-      this.save(tx, ref, { ...row, jobAt: null });
-      return;
-    }
-    const jobAt = this.suppression.suppressedUntil(ref, tx.now);
-    if (jobAt !== null) {
-      heartbeats.save(tx, ref, { ...row, jobAt });
-      scheduler.enqueue(tx, DEADLINES, String(ref), jobAt, null);
-      return;
-    }
-    const { missedAt, overranAt } = row;
-    const isMissed = missedAt !== null && missedAt <= tx.now;
-    const isOver = overranAt !== null && overranAt <= tx.now;
-    const watched = isOver ? afterOverrun(row, row, openRuns(heartbeats.runPings(ref))) : row;
-    const next = { ...row, ...watched, missedAt: null };
-    const error = isMissed
-      ? missedText(row, tx.now)
-      : isOver
-        ? overranText(row, tx.now)
-        : this.lastError(monitor);
-    const made = {
-      ...checkOf(tx, error, null),
-      ignoresThreshold: true,
-      isRepeat: !isMissed && !isOver,
-      // Pings in memory have no body.
-      pingBody: steady.of(ref) === undefined ? heartbeats.bodyOf(ref, row.pings) : null,
-    };
-    this.checks.recordNow(tx, monitor, [made]);
-    this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, jobAt: null });
-  }
-
-  /** A heartbeat whose deadlines account for a clock that was set back, and for times in which no ping could arrive. */
-  private withCurrentDeadlines({ accountRef }: MonitorRow, row: HeartbeatRow, dueAt: number): HeartbeatRow {
-    // The job is due at `jobAt`, unless the clock was set back, and the job with it.
-    const setBackMs = row.jobAt === null ? 0 : Math.max(0, row.jobAt - dueAt);
-    const since = Math.max(this.receivingSince, this.reachableSince(accountRef));
-    const is = movedBack(row, setBackMs);
-    return { ...row, ...afterStart(is, row, since) };
-  }
-
-  /** Since when the process receives pings without an interruption, by the current wall clock. */
-  private get receivingSince(): number {
-    const { clock } = this.parts;
-    const since = Math.max(this.startedAt, clock.runningSince());
-    return clock.now() - Math.max(0, Math.round(clock.monotonic() - since));
-  }
-
-  /** Since when the server is reachable; 0 for a time in the future, which was recorded before the clock was set back. */
-  private reachableSince(accountRef: number): number {
-    const since = this.suppression.reachableSince(accountRef);
-    return since > this.parts.clock.now() ? 0 : since;
-  }
-
-  /** The monitor of a heartbeat if its deadline has passed, else null. */
-  private findOverdue(ref: number, dueAt: number): MonitorRow | null {
-    const monitor = this.parts.monitors.monitor(ref);
-    const row = this.parts.heartbeats.find(ref);
-    if (monitor === null || row === null) return null;
-    const deadline = deadlineOf(this.withCurrentDeadlines(monitor, row, dueAt));
-    return deadline !== null && deadline <= this.parts.clock.now() ? monitor : null;
-  }
-
-  /** The error of its last check. */
-  private lastError({ lastCheck }: MonitorRow): string {
-    return this.parts.checks.check(lastCheck)?.error ?? "No ping.";
-  }
-
-  /**
    * Saves a state, and the job of its deadline in the same unit of work. A job that is due before the deadline stays as it
    * is and is postponed when it runs, because pings are far more frequent than missed deadlines.
    */
-  private save(tx: Tx, ref: number, is: HeartbeatState): HeartbeatState {
+  save(tx: Tx, ref: number, is: HeartbeatState): HeartbeatState {
     const { heartbeats, scheduler } = this.parts;
     const deadline = deadlineOf(is);
     const isJobEarly = deadline !== null && is.jobAt !== null && is.jobAt <= deadline;
     const saved = isJobEarly ? is : { ...is, jobAt: deadline };
     heartbeats.save(tx, ref, saved);
     if (isJobEarly) return saved;
-    if (deadline !== null) scheduler.enqueue(tx, DEADLINES, String(ref), deadline, null);
-    else if (is.jobAt !== null) scheduler.cancel(tx, DEADLINES, String(ref));
+    if (deadline !== null) scheduler.enqueue(tx, DEADLINE_JOB, String(ref), deadline, null);
+    else if (is.jobAt !== null) scheduler.cancel(tx, DEADLINE_JOB, String(ref));
     return saved;
   }
 
@@ -385,34 +171,6 @@ export class Heartbeats {
     const message = `The monitor ${monitor_id} of this project has this slug. Choose another slug, or change that monitor.`;
     throw new ApiError("monitor_slug_taken", message, { extras: { monitor_id } });
   }
-}
-
-/** The check that a ping, or a missing one, is recorded as. */
-function checkOf(tx: Tx, error: string | null, durationMs: number | null): CompletedCheck {
-  return {
-    up: error === null,
-    latencyMs: durationMs ?? 0,
-    at: tx.now,
-    manual: false,
-    isImmediate: true,
-    responseStatus: null,
-    error,
-  };
-}
-
-/** Whether a ping is a success without an exit status, a run or a body. */
-function isPlain({ kind, exit, rid, body }: PingMade): boolean {
-  return kind === "success" && exit === null && rid === null && body === null;
-}
-
-function missedText({ waitsSince, expectedAt, grace_ms }: HeartbeatRow, now: number): string {
-  const expected = expectedAt ?? now;
-  const silentFor = durationText(Math.max(0, now - (waitsSince ?? expected)));
-  return `No ping for ${silentFor}. Expected ${clockText(expected, now)}, grace ${durationText(grace_ms)}.`;
-}
-
-function overranText({ startedAt, grace_ms }: HeartbeatRow, now: number): string {
-  return `The run that started at ${clockText(startedAt ?? now, now)} has not ended within ${durationText(grace_ms)}.`;
 }
 
 /** The context in which the ping key of a project is sealed. */

@@ -8,15 +8,14 @@ import {
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";
 import { constantHeaders, type Reply, reply } from "../../../kernel/http/responses/response.ts";
-import type { Kernel } from "../../../kernel/kernel.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { Heartbeats, PingMade } from "./heartbeats.ts";
+import type { HeartbeatChecks, PingMade } from "./heartbeat-checks.ts";
 import { PING_BODY_BYTES_MAX } from "./schema.ts";
 import { type PingRequest, readPing } from "./state.ts";
-import type { PingKeyRow } from "./store.ts";
+import type { HeartbeatStore, PingKeyRow } from "./store.ts";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST"]);
 /** Pings of one heartbeat per minute: cron is no more frequent, and a faulty loop must not fill the disk. */
@@ -51,6 +50,10 @@ type Owner = Pick<PingKeyRow, "projectRef" | "accountRef">;
 type ResponseText = "OK" | "Created" | "not found";
 const STATUSES = { OK: 200, Created: 201, "not found": 404 } as const;
 
+type PingDeps = Pick<MonitorParts, "clock" | "monitors" | "owners" | "scheduler" | "stopped" | "writer"> & {
+  readonly heartbeats: HeartbeatStore;
+};
+
 /** Creates a heartbeat with a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
 export type CreateHeartbeat = (tx: Tx, owner: Owner, slug: string) => number;
 
@@ -61,8 +64,8 @@ export class Pings {
   private readonly creations = new TokenBuckets<number>(BUCKETS_MAX);
 
   constructor(
-    private readonly deps: MonitorParts & Pick<Kernel, "writer">,
-    private readonly heartbeats: Heartbeats,
+    private readonly deps: PingDeps,
+    private readonly checks: Pick<HeartbeatChecks, "recordPing">,
     private readonly createHeartbeat: CreateHeartbeat,
   ) {}
 
@@ -100,12 +103,12 @@ export class Pings {
   }
 
   private record(tx: Tx, target: Target, ping: PingMade): ResponseText {
-    if (target.ref !== null) return this.heartbeats.recordPing(tx, target.ref, ping) ? "OK" : "not found";
+    if (target.ref !== null) return this.checks.recordPing(tx, target.ref, ping) ? "OK" : "not found";
     const { owner, slug } = target;
     // Looked up again: another ping may have made it meanwhile.
     const known = this.deps.heartbeats.withSlug(owner.projectRef, slug)?.ref;
     const ref = known ?? this.createHeartbeat(tx, owner, slug);
-    if (!this.heartbeats.recordPing(tx, ref, ping)) return "not found";
+    if (!this.checks.recordPing(tx, ref, ping)) return "not found";
     return known === undefined ? "Created" : "OK";
   }
 

@@ -2,13 +2,20 @@ import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/operation.ts";
 import { MonitorParams } from "../schema.ts";
-import type { MonitorService } from "../service.ts";
+import type { MonitorRow } from "../store.ts";
+import type { Heartbeats } from "./heartbeats.ts";
 import type { Pings } from "./pings.ts";
 import { PING_BODY_BYTES_MAX, PINGS_STORED, PingKey, PingList, PingParams } from "./schema.ts";
 
+interface HeartbeatDeps {
+  readonly heartbeats: Heartbeats;
+  readonly pings: Pings;
+  /** A monitor of a project. @throws ApiError `not_found` */
+  readonly findMonitor: (projectRef: number, monitorId: string) => MonitorRow;
+}
+
 /** Endpoints that only heartbeats have. */
-export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings) {
-  const { heartbeats } = monitors;
+export function heartbeatRoutes(api: Api, { heartbeats, pings, findMonitor }: HeartbeatDeps) {
   return [
     new Elysia({ tags: ["Monitors"] })
       .get(
@@ -26,7 +33,7 @@ export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings
             response: PingList,
           },
           ({ call, params }) =>
-            call.read(() => heartbeats.pings(monitors.find(call.caller.project.ref, params.monitorId))),
+            call.read(() => heartbeats.pings(findMonitor(call.caller.project.ref, params.monitorId))),
         ),
       )
       .post(

@@ -1,7 +1,7 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import { requestedTimes } from "../../../kernel/scheduler/calendar.ts";
+import { GRACE_MS, PERIOD_MS } from "../heartbeat-fields.ts";
 import type { GivenTiming } from "../type-fields.ts";
-import { GRACE_MS, PERIOD_MS } from "./schema.ts";
 import { nextExpected } from "./state.ts";
 import type { HeartbeatSettings } from "./store.ts";
 

@@ -4,7 +4,6 @@ import type { Labels, Sample } from "../../../kernel/metrics/metrics.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { EventReader } from "../status-pages/event-reader.ts";
 import type { MonitorRow } from "../store.ts";
 
 /** Maximum number of monitors with metrics, so that `/metrics` stays at some hundred kilobytes. The oldest come first, so that no series ends. */
@@ -14,12 +13,13 @@ export const MONITORS_MEASURED_MAX = 500;
 type Read = (monitor: MonitorRow) => number | null;
 
 type GaugeParts = Pick<MonitorParts, "monitors" | "stopped" | "projectIdOf"> & {
-  readonly eventReader: Pick<EventReader, "openIncidents">;
+  /** Number of open incidents of all projects, counted up to a maximum. */
+  readonly openIncidents: (countedMax: number) => number;
 };
 
 /** Declares the Prometheus metrics of monitors and incidents. */
 export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: GaugeParts): void {
-  const { monitors, eventReader } = parts;
+  const { monitors, openIncidents } = parts;
   const labels = new LabelledMonitors(parts);
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
     ["up", "1 if up, 0 if down; omitted before the first check.", upOf],
@@ -53,7 +53,7 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
   metrics.number(
     "ninefold_incidents_open",
     `Open incidents of all projects, counted up to ${COUNTED_MAX}.`,
-    () => eventReader.openIncidents(COUNTED_MAX),
+    () => openIncidents(COUNTED_MAX),
   );
 }
 

@@ -9,8 +9,7 @@ import {
   type MonitorHistoryQuery,
   type MonitorRange,
 } from "../schema.ts";
-import type { CheckStore, MonitorRow, StoredCheck } from "../store.ts";
-import { SUPPRESSION_REASONS } from "../suppression/suppression.ts";
+import { type CheckStore, type MonitorRow, type StoredCheck, SUPPRESSION_REASONS } from "../store.ts";
 import { DAY_MS, type Days, dayOf } from "./days.ts";
 import { RANGES, seriesOf } from "./series.ts";
 import { hoursAfter } from "./standing.ts";

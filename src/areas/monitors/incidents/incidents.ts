@@ -2,10 +2,10 @@ import { isUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
 import { limitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { IncidentPages } from "../status-pages/incident-pages.ts";
-import { announce } from "../status-pages/subscriptions/announcements.ts";
+import type { MonitorRow } from "../store.ts";
 import {
   INCIDENT_LIST_LIMIT,
   Incident,
@@ -31,6 +31,20 @@ declare module "../../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
+/** Status pages, as far as incidents concern them. */
+export interface IncidentPages {
+  /** The monitors with the states that pages show. */
+  monitors(
+    projectRef: number,
+    monitors: readonly MonitorRow[],
+    now: number,
+  ): NonNullable<Incident["monitors"]>;
+  /** The newest pages of the project that show the incident, or would show it if it were public. */
+  statusPages(incident: IncidentRow, monitors: readonly MonitorRow[]): NonNullable<Incident["status_pages"]>;
+  /** Queues the notification of subscribers in the unit of work of a change, unless the incident has never been public. */
+  announce(tx: Tx, incident: IncidentRow, message?: string): void;
+}
+
 /** The progress of a new incident. */
 export const NEW_INCIDENT = {
   status: "investigating",
@@ -42,11 +56,12 @@ export const NEW_INCIDENT = {
 
 /** Declares incidents. Monitors open and resolve theirs automatically; the API creates manual ones. */
 export function incidentResource(
-  parts: Pick<MonitorParts, "ids" | "incidents" | "monitors" | "checks" | "subscribers" | "scheduler"> & {
+  parts: Pick<MonitorParts, "ids" | "monitors" | "checks"> & {
+    readonly incidents: IncidentStore;
     readonly pages: IncidentPages;
   },
 ) {
-  const { ids, incidents, monitors } = parts;
+  const { ids, incidents, monitors, pages } = parts;
   function monitorsIn(projectRef: number, given: readonly string[], known: readonly string[] = []): string[] {
     const monitorIds = [...new Set(given.map((id) => id.toLowerCase()))];
     const isInProject = (id: string) =>
@@ -110,8 +125,8 @@ export function incidentResource(
         return {
           ...viewOf(incidents, row),
           ...timelineOf(parts, row, affected),
-          monitors: parts.pages.monitors(row.projectRef, affected, tx.now),
-          status_pages: parts.pages.statusPages(row, affected),
+          monitors: pages.monitors(row.projectRef, affected, tx.now),
+          status_pages: pages.statusPages(row, affected),
         };
       },
     },
@@ -136,7 +151,7 @@ export function incidentResource(
       }),
       created({ tx }, row, { message = "" }) {
         if (message !== "") incidents.addUpdate(tx, row.ref, { at: tx.now, status: row.status, message });
-        announce(tx, parts, row, message);
+        pages.announce(tx, row, message);
       },
     },
     change: {
@@ -156,7 +171,7 @@ export function incidentResource(
       },
       changed({ tx }, row, { monitor_ids }, before) {
         if (monitor_ids !== undefined) incidents.setMonitors(tx, before, row.monitorIds);
-        if (!before.announced) announce(tx, parts, row);
+        if (!before.announced) pages.announce(tx, row);
       },
     },
     // They are removed some time after they are resolved.

@@ -5,12 +5,17 @@ import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { Notifications } from "../channels/notifications.ts";
 import { clockText, shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { IncidentPages } from "../status-pages/incident-pages.ts";
-import { announce } from "../status-pages/subscriptions/announcements.ts";
 import type { MonitorRow } from "../store.ts";
-import { auditSummary, incidentResource, NEW_INCIDENT, summaryOf, viewOf } from "./incidents.ts";
+import {
+  auditSummary,
+  type IncidentPages,
+  incidentResource,
+  NEW_INCIDENT,
+  summaryOf,
+  viewOf,
+} from "./incidents.ts";
 import type { Incident, IncidentUpdateBody } from "./schema.ts";
-import type { IncidentRow } from "./store.ts";
+import type { IncidentRow, IncidentStore } from "./store.ts";
 
 /** Maximum number of updates of an incident: one response returns all of them. */
 export const INCIDENT_UPDATES_MAX = 100;
@@ -39,10 +44,10 @@ export class Incidents {
   readonly resource;
 
   constructor(
-    private readonly parts: Pick<
-      MonitorParts,
-      "ids" | "incidents" | "monitors" | "checks" | "keyName" | "changes" | "subscribers" | "scheduler"
-    > & { readonly pages: IncidentPages },
+    private readonly parts: Pick<MonitorParts, "ids" | "monitors" | "checks" | "keyName" | "changes"> & {
+      readonly incidents: IncidentStore;
+      readonly pages: IncidentPages;
+    },
     private readonly notifications: Notifications,
   ) {
     this.resource = incidentResource(parts);
@@ -75,7 +80,7 @@ export class Incidents {
     };
     incidents.insert(tx, row);
     changes.inProject(tx, row.projectRef, "pulse", row.id);
-    announce(tx, this.parts, row);
+    this.parts.pages.announce(tx, row);
     return row;
   }
 
@@ -93,7 +98,7 @@ export class Incidents {
       status: "resolved",
       resolvedAt: Math.max(at, open.startedAt),
     });
-    announce(tx, this.parts, resolved);
+    this.parts.pages.announce(tx, resolved);
     return resolved;
   }
 
@@ -151,7 +156,7 @@ export class Incidents {
     const previous = summaryOf(this.parts.incidents, before);
     incidents.addUpdate(tx, before.ref, { at: tx.now, status, message });
     const row = this.write(tx, { ...before, status, ...(isResolved ? { resolvedAt: tx.now } : {}) });
-    announce(tx, this.parts, row, message);
+    this.parts.pages.announce(tx, row, message);
     tx.audit({
       ...auditTarget(row, isResolved ? "resolved" : "updated"),
       before: previous,

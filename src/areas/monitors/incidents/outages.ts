@@ -1,6 +1,5 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Notifications } from "../channels/notifications.ts";
-import { healthNotifications } from "../checks/health-notifications.ts";
 import { clockText, durationText, type MonitorEvent, type MonitorState } from "../domain.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Incidents } from "./lifecycle.ts";
@@ -17,6 +16,13 @@ export interface CheckOutcome {
   readonly suppressedBy?: string | null;
   /** Whether channels are not notified. */
   readonly isSilenced?: boolean;
+}
+
+/** A notification about a monitor whose status has not changed. */
+export interface HealthNotification {
+  readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate";
+  readonly text: string;
+  readonly facts: Readonly<Record<string, unknown>>;
 }
 
 /** Opens and resolves the incident of a monitor after its checks, and notifies channels. */
@@ -53,12 +59,10 @@ export class Outages {
   }
 
   /** Notifies channels of a slow target, its return to normal latency, and an expiring certificate. */
-  notifyHealth(tx: Tx, before: MonitorRow, after: MonitorRow, made: CompletedCheck): void {
-    const { projectRef } = before;
+  notifyHealth(tx: Tx, monitor: MonitorRow, notices: readonly HealthNotification[]): void {
+    const { projectRef } = monitor;
     if (!this.hasChannels(projectRef)) return;
-    for (const notice of healthNotifications(before, after, made)) {
-      this.notifications.notifyChannels(tx, { projectRef, monitor: after, ...notice });
-    }
+    for (const notice of notices) this.notifications.notifyChannels(tx, { projectRef, monitor, ...notice });
   }
 
   private updateIncident(tx: Tx, outcome: CheckOutcome): IncidentRow | null {

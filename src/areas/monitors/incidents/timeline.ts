@@ -30,7 +30,7 @@ interface Period {
 
 /** Alerts and checks of the affected monitors from shortly before an incident until its resolution, oldest first. */
 export function timelineOf(
-  parts: Pick<MonitorParts, "incidents" | "checks">,
+  parts: Pick<MonitorParts, "checks"> & { readonly incidents: IncidentStore },
   incident: IncidentRow,
   monitors: readonly MonitorRow[],
 ): { readonly alerts: Alert[]; readonly checks: Check[] } {

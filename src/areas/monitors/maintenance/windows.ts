@@ -1,5 +1,6 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { MonitorParts } from "../ports.ts";
+import type { UnsavedMonitors } from "../store.ts";
 import type { MaintenanceRow, MaintenanceStore } from "./store.ts";
 import { isOpen, windowAfter } from "./timing.ts";
 
@@ -8,7 +9,8 @@ const WINDOW_JOB = "monitors.maintenance";
 /** Concurrent jobs: windows that start or end in one commit. */
 const CONCURRENCY = 64;
 
-type Parts = Pick<MonitorParts, "scheduler" | "changes" | "stopped" | "steady"> & {
+type Parts = Pick<MonitorParts, "scheduler" | "changes" | "stopped"> & {
+  readonly unsaved: Pick<UnsavedMonitors, "release">;
   readonly maintenance: MaintenanceStore;
   /** Checks a monitor immediately, so that a failure during the window is reported after it. */
   readonly recheck: (tx: Tx, ref: number) => void;
@@ -114,7 +116,7 @@ export class MaintenanceWindows {
 
   private addMonitor(tx: Tx, monitorRef: number, ref: number): void {
     // A window that it is in changes what its pings come to.
-    this.parts.steady.release(tx, monitorRef);
+    this.parts.unsaved.release(tx, monitorRef);
     this.parts.maintenance.addMonitor(tx, monitorRef, ref);
   }
 

@@ -5,8 +5,8 @@ import { type Markup, paragraphs } from "../incidents/markup.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { EventReader, PageIncident, PageMaintenance, PageUpdate } from "./event-reader.ts";
-import { bytesOf, TextBudget } from "./rendering/text-budget.ts";
 import type { PageRow } from "./store.ts";
+import { bytesOf, TextBudget } from "./text-budget.ts";
 
 /** Days for which a page shows resolved incidents and past maintenance. */
 export const PAST_DAYS = 15;

@@ -1,38 +1,31 @@
+import type { Kernel } from "../../../kernel/kernel.ts";
 import { shownName } from "../domain.ts";
-import type { Incident } from "../incidents/schema.ts";
-import type { IncidentRow } from "../incidents/store.ts";
+import type { IncidentPages } from "../incidents/incidents.ts";
 import type { MaintenanceStore } from "../maintenance/store.ts";
-import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { EventReader } from "./event-reader.ts";
 import { type Impacts, INCIDENTS_MAX, impactsOf, previewOf } from "./events.ts";
 import type { PageStore } from "./store.ts";
+import { announce } from "./subscriptions/announcements.ts";
+import type { SubscriberStore } from "./subscriptions/store.ts";
 import { stateOf } from "./view.ts";
 
 /** Maximum number of status pages of an incident: their settings are read for each request. */
 export const PAGES_MAX = 5;
 
-/** What visitors of status pages see of incidents. */
-export interface IncidentPages {
-  /** The monitors with the states that pages show. */
-  monitors(
-    projectRef: number,
-    monitors: readonly MonitorRow[],
-    now: number,
-  ): NonNullable<Incident["monitors"]>;
-  /** The newest pages of the project that show the incident, or would show it if it were public. */
-  statusPages(incident: IncidentRow, monitors: readonly MonitorRow[]): NonNullable<Incident["status_pages"]>;
-}
-
+/** Builds what status pages show of incidents, and tell their subscribers. */
 export function incidentPages({
   eventReader,
   maintenance,
   pages,
   subscribers,
-}: Pick<MonitorParts, "subscribers"> & {
+  scheduler,
+  ids,
+}: Pick<Kernel, "scheduler" | "ids"> & {
   readonly eventReader: EventReader;
   readonly maintenance: Pick<MaintenanceStore, "hasWindows" | "isPublicAt">;
   readonly pages: PageStore;
+  readonly subscribers: SubscriberStore;
 }): IncidentPages {
   /** Worst impact of the open public incidents, by the position of a monitor in the list. */
   function impactsOn(projectRef: number, monitors: readonly MonitorRow[], now: number): Impacts {
@@ -45,6 +38,7 @@ export function incidentPages({
     );
   }
   return {
+    announce: (tx, incident, message) => announce(tx, { subscribers, scheduler, ids }, incident, message),
     monitors(projectRef, monitors, now) {
       const impacts = impactsOn(projectRef, monitors, now);
       const maintained = monitors.flatMap(({ ref }, index) =>

@@ -2,8 +2,10 @@ import type { Api } from "../../../kernel/http/api.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { DayStore } from "../history/day-store.ts";
 import { Days } from "../history/days.ts";
 import { declareGauges } from "../history/gauges.ts";
+import type { IncidentStore } from "../incidents/store.ts";
 import { maintenanceStore } from "../maintenance/store.ts";
 import type { MonitorParts } from "../ports.ts";
 import { eventReader } from "./event-reader.ts";
@@ -15,6 +17,7 @@ import { statusPageResource } from "./status-pages.ts";
 import { pageStore } from "./store.ts";
 import { registerAnnouncements } from "./subscriptions/announcements.ts";
 import { subscriptionRoutes } from "./subscriptions/routes.ts";
+import type { SubscriberStore } from "./subscriptions/store.ts";
 import { Subscriptions } from "./subscriptions/subscriptions.ts";
 
 /** Parts of the area that status pages use. */
@@ -22,17 +25,18 @@ type AreaParts = Pick<
   MonitorParts,
   | "monitors"
   | "checks"
-  | "dayCounts"
   | "stopped"
   | "owners"
   | "tiers"
   | "statusStyle"
   | "projectIdOf"
-  | "incidents"
-  | "subscribers"
   | "outbox"
   | "publicUrl"
->;
+> & {
+  readonly incidents: IncidentStore;
+  readonly subscribers: SubscriberStore;
+  readonly dayCounts: DayStore;
+};
 
 /** Builds status pages: their management, their public side, and the daily uptime that they show. */
 export function createStatusPages(kernel: Kernel, parts: AreaParts) {
@@ -44,7 +48,7 @@ export function createStatusPages(kernel: Kernel, parts: AreaParts) {
   });
   const days = new Days(parts.dayCounts);
   days.register(kernel);
-  declareGauges(kernel, { ...parts, eventReader: reader });
+  declareGauges(kernel, { ...parts, openIncidents: reader.openIncidents });
   const pages = pageStore(kernel.db);
   const subscriptions = new Subscriptions({ ...kernel, ...parts });
   const common = { ...kernel, ...parts, pages, days, eventReader: reader, subscriptions };
@@ -55,7 +59,7 @@ export function createStatusPages(kernel: Kernel, parts: AreaParts) {
   const admit = publicAdmission(kernel.clock);
   const style = parts.statusStyle;
   return {
-    ofIncidents: incidentPages({ eventReader: reader, maintenance, pages, subscribers: parts.subscribers }),
+    ofIncidents: incidentPages({ ...common, maintenance }),
     routes: (api: Api) => [
       resourceRoutes(api, statusPages),
       publicRoutes(api, publicPages, admit, style),

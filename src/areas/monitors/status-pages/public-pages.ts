@@ -12,9 +12,8 @@ import { type BadgeMetric, type BadgeStyle, badgeJson, badgeOf, badgeSvg } from 
 import { maintenanceCalendar } from "./rendering/calendar.ts";
 import { incidentJson, statusFeed, statusJson } from "./rendering/feed.ts";
 import { incidentHtml, type PageAssets, statusHtml } from "./rendering/html.ts";
-import { TextBudget } from "./rendering/text-budget.ts";
 import type { PageRow, PageStore } from "./store.ts";
-import type { Subscriptions } from "./subscriptions/subscriptions.ts";
+import { TextBudget } from "./text-budget.ts";
 import { buildView, monitorAt, type ShownMonitor, uptimeOfHours, type ViewParts } from "./view.ts";
 
 /** Time for which a rendered page is served from the cache, in milliseconds. */
@@ -23,7 +22,8 @@ export const RENDER_INTERVAL_MS = 10_000;
 interface StatusParts extends ViewParts, Pick<MonitorParts, "owners" | "stopped" | "statusStyle"> {
   readonly pages: PageStore;
   readonly clock: Clock;
-  readonly subscriptions: Pick<Subscriptions, "available">;
+  /** Subscriptions to a page by e-mail. */
+  readonly subscriptions: { readonly available: boolean };
 }
 
 const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } as const;

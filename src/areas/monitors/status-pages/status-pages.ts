@@ -19,8 +19,10 @@ import {
   StatusPageUpdateBody,
 } from "./schema.ts";
 import type { PageRow, PageStore } from "./store.ts";
+import type { SubscriberStore } from "./subscriptions/store.ts";
 
-interface PageParts extends Pick<MonitorParts, "db" | "ids" | "tiers" | "monitors" | "subscribers"> {
+interface PageParts extends Pick<MonitorParts, "db" | "ids" | "tiers" | "monitors"> {
+  readonly subscribers: SubscriberStore;
   readonly pages: PageStore;
   /** Drops the cached texts of a slug after the commit. */
   readonly invalidate: (tx: Tx, slug: string) => void;

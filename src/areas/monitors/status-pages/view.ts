@@ -17,8 +17,8 @@ import {
   openImpacts,
   type PageEvents,
 } from "./events.ts";
-import { bytesOf, TextBudget } from "./rendering/text-budget.ts";
 import type { PageRow } from "./store.ts";
+import { bytesOf, TextBudget } from "./text-budget.ts";
 
 /** Number of days for which a page shows uptime. */
 export const DAYS_SHOWN = 90;

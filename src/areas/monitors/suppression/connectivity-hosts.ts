@@ -1,9 +1,9 @@
 import ipaddr from "ipaddr.js";
 import { isPublicAddress } from "../../../kernel/outbound/address.ts";
 import type { Failed, FailureKind } from "../../../kernel/outbound/outcome.ts";
-import { targetOf } from "../checks/targets.ts";
 import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
+import { targetOf } from "../targets/targets.ts";
 
 /** Accounts with remembered hosts: with {@link HOSTS_PER_ACCOUNT_MAX} each, all hosts are read in 2 ms. */
 export const ACCOUNTS_MAX = 500;

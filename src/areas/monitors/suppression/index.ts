@@ -1,29 +1,35 @@
+import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
-import type { TypeBehaviors } from "../behaviors.ts";
 import type { ChannelNotification, Notifications } from "../channels/notifications.ts";
-import type { CheckSchedule } from "../checks/schedule.ts";
 import { settle } from "../history/standing.ts";
-import type { IncidentRow } from "../incidents/store.ts";
+import type { IncidentRow, IncidentStore } from "../incidents/store.ts";
 import { maintenanceResource } from "../maintenance/maintenance.ts";
 import { type MaintenanceRow, maintenanceStore } from "../maintenance/store.ts";
 import { MaintenanceWindows } from "../maintenance/windows.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { MonitorRow } from "../store.ts";
+import type { MonitorRow, UnsavedMonitors } from "../store.ts";
 import { Connectivity, type Outage } from "./connectivity.ts";
 import { suppressionStore } from "./store.ts";
 import { FLAPPING_CHANGES, FLAPPING_END_MS, FLAPPING_WITHIN_MS, Suppression } from "./suppression.ts";
 
-/** Builds everything that suppresses alerts. `checkers` are functions because the checkers need suppression themselves. */
-export function createSuppression(
-  parts: MonitorParts,
-  notifications: Pick<Notifications, "notifyChannels">,
-  checkers: { readonly schedule: () => CheckSchedule; readonly behaviors: () => TypeBehaviors },
-) {
+/** What suppression needs of the other parts of the area. */
+interface SuppressionParts extends MonitorParts {
+  readonly incidents: Pick<IncidentStore, "openOf">;
+  readonly unsaved: Pick<UnsavedMonitors, "release">;
+  readonly notifications: Pick<Notifications, "notifyChannels">;
+  /** Reschedules the next check of a monitor. */
+  readonly checkAt: (tx: Tx, monitor: { ref: number; accountRef: number; url: string }, at: number) => void;
+  /** Reports a failure of an active monitor that was suppressed until now. */
+  readonly recheck: (tx: Tx, monitor: MonitorRow) => void;
+}
+
+/** Builds everything that suppresses alerts. */
+export function createSuppression(parts: SuppressionParts) {
+  const { notifications } = parts;
   const store = suppressionStore(parts.db);
   const connectivity = new Connectivity({
     ...parts,
     store,
-    checkAt: (tx, monitor, at) => checkers.schedule().checkAt(tx, monitor, at),
     notifyChannels: (tx, projectRef, outage) =>
       notifications.notifyChannels(tx, outageNotification(projectRef, outage)),
   });
@@ -33,7 +39,7 @@ export function createSuppression(
     maintenance: stored,
     recheck(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
-      if (monitor?.settings.active) checkers.behaviors()(monitor.settings.type).recheck(tx, monitor);
+      if (monitor?.settings.active) parts.recheck(tx, monitor);
     },
     settle(tx, ref, isObserved) {
       const isActive = parts.monitors.monitor(ref)?.settings.active === true;

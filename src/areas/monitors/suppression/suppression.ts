@@ -2,9 +2,10 @@ import { isUuid } from "../../../kernel/data/uuid.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isOutdated, type MonitorEvent, type MonitorState } from "../domain.ts";
+import type { IncidentStore } from "../incidents/store.ts";
 import type { MaintenanceWindows } from "../maintenance/windows.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { CompletedCheck, MonitorRow } from "../store.ts";
+import type { CompletedCheck, MonitorRow, SuppressionReason } from "../store.ts";
 import { checksTarget } from "../types.ts";
 import { type Connectivity, RECHECK_MS } from "./connectivity.ts";
 import type { SuppressionStore } from "./store.ts";
@@ -21,14 +22,6 @@ export const FLAPPING_END_MS = 15 * 60_000;
 /** The job that ends the flapping of a monitor; its key is the monitor's reference. */
 const FLAPPING_END_JOB = "monitors.settled";
 const CONCURRENCY = 64;
-
-/** Why a check is ignored. */
-export type SuppressionReason = "observer_offline" | "maintenance";
-/** The numbers that rows of checks have for reasons. */
-export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = {
-  observer_offline: 1,
-  maintenance: 2,
-};
 
 /** The effect of a check without suppression. */
 export interface CheckEffect {
@@ -47,7 +40,8 @@ export interface FinalEffect extends CheckEffect {
   readonly isSilenced: boolean;
 }
 
-type Parts = Pick<MonitorParts, "monitors" | "incidents" | "scheduler" | "clock" | "stopped" | "writer"> & {
+type Parts = Pick<MonitorParts, "monitors" | "scheduler" | "clock" | "stopped" | "writer"> & {
+  readonly incidents: Pick<IncidentStore, "openOf">;
   readonly store: SuppressionStore;
   readonly connectivity: Connectivity;
   readonly maintenance: MaintenanceWindows;

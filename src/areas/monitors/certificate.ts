@@ -1,4 +1,4 @@
-import type { Certificate } from "../../../kernel/outbound/certificate.ts";
+import type { Certificate } from "../../kernel/outbound/certificate.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

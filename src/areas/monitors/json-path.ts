@@ -1,4 +1,4 @@
-import { isExactNumber } from "../../../json-text.ts";
+import { isExactNumber } from "../../json-text.ts";
 
 export const JSON_PATH_LENGTH_MAX = 256;
 

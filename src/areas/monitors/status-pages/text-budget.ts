@@ -1,4 +1,4 @@
-import { html, type Markup } from "../../incidents/markup.ts";
+import { html, type Markup } from "../incidents/markup.ts";
 
 /** Maximum size of the user-written texts in one public page, its data or its feed, in bytes: about a hundred pages of a book. */
 export const TEXT_BYTES_MAX = 256 * 1024;

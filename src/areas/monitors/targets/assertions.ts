@@ -5,9 +5,9 @@ import {
   JSON_LEVELS_MAX,
   parseNearly,
 } from "../../../json-text.ts";
+import { atJsonPath, readJsonPath } from "../json-path.ts";
 import { type Assertions, type JsonOp, readsBody, statusRange } from "../options.ts";
 import { type CheckedResponse, textOf } from "./body-text.ts";
-import { atJsonPath, readJsonPath } from "./json-path.ts";
 
 /** Longest text of a value that an error shows. */
 const SHOWN_LENGTH_MAX = 100;

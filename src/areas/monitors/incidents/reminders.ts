@@ -1,9 +1,18 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { type Notifications, REMIND_MS, REMINDER, reminderKey } from "../channels/notifications.ts";
+import type { ChannelStore } from "../channels/store.ts";
 import { secondsOf } from "../domain.ts";
-import { downText } from "../incidents/outages.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { Suppression } from "../suppression/suppression.ts";
-import { type Notifications, REMIND_MS, REMINDER, reminderKey } from "./notifications.ts";
+import type { MonitorRow } from "../store.ts";
+import { downText } from "./outages.ts";
+import type { IncidentStore } from "./store.ts";
+
+/** What postpones or replaces a reminder. */
+interface Silence {
+  /** Until when notifications about a monitor must wait, epoch milliseconds; null: they need not. */
+  suppressedUntil(monitorRef: number, now: number): number | null;
+  isFlapping(monitor: MonitorRow): boolean;
+}
 
 /** Reminders in one commit. */
 const CONCURRENCY = 64;
@@ -11,12 +20,12 @@ const CONCURRENCY = 64;
 /** Reminds channels of targets that stay down. */
 export class Reminders {
   constructor(
-    private readonly parts: Pick<
-      MonitorParts,
-      "monitors" | "checks" | "incidents" | "channels" | "scheduler" | "stopped"
-    >,
+    private readonly parts: Pick<MonitorParts, "monitors" | "checks" | "scheduler" | "stopped"> & {
+      readonly channels: ChannelStore;
+      readonly incidents: IncidentStore;
+    },
     private readonly notifications: Notifications,
-    private readonly suppression: Pick<Suppression, "suppressedUntil" | "isFlapping">,
+    private readonly suppression: Silence,
   ) {
     parts.scheduler.register(REMINDER, {
       concurrency: CONCURRENCY,

@@ -1,0 +1,101 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { orNull, text, timeZone } from "../../kernel/data/schema.ts";
+import { milliseconds } from "./schema-builders.ts";
+import { MonitorType } from "./types.ts";
+
+const MINUTE_MS = 60_000;
+/** Minimum of periods and graces. */
+export const WAIT_MS_MIN = MINUTE_MS;
+/** Maximum of periods and graces: a year. */
+export const WAIT_MS_MAX = 365 * 24 * 60 * MINUTE_MS;
+/** Default period. */
+export const PERIOD_MS = 24 * 60 * MINUTE_MS;
+/** Default grace. */
+export const GRACE_MS = 60 * MINUTE_MS;
+
+const wait = (description: string) => milliseconds(WAIT_MS_MIN, WAIT_MS_MAX, description);
+const SLUG = "^[a-z0-9_-]{1,64}$";
+const Slug = Type.String({
+  pattern: SLUG,
+  errorMessage: "must be 1 to 64 lower-case letters, digits, dashes and underscores",
+  description: "Heartbeats only: name in `ping_slug_url`, unique within the project.",
+  examples: ["nightly-backup"],
+});
+
+/** Settings of heartbeats beyond those of every monitor. */
+const TIMING = {
+  period_ms: Type.Optional(
+    wait(`Heartbeats only: time between pings, in milliseconds. Default ${PERIOD_MS}.`),
+  ),
+  schedule: Type.Optional(
+    text({
+      min: 1,
+      max: 256,
+      description:
+        "Heartbeats only, instead of `period_ms`: times of pings, as a cron expression with five fields.",
+      examples: ["30 2 * * *"],
+    }),
+  ),
+  tz: Type.Optional(timeZone("Time zone of `schedule`, as an IANA name. Default `UTC`.", ["Europe/Berlin"])),
+  grace_ms: Type.Optional(
+    wait(
+      `Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default ${GRACE_MS}.`,
+    ),
+  ),
+};
+
+/** Fields of a monitor's creation that belong to heartbeats. */
+export const HEARTBEAT_CREATE = { type: Type.Optional(MonitorType), slug: Type.Optional(Slug), ...TIMING };
+
+/** Fields of a monitor's update that belong to heartbeats. */
+export const HEARTBEAT_UPDATE = {
+  ...HEARTBEAT_CREATE,
+  slug: Type.Optional(orNull(Slug, { errorMessage: `${Slug.errorMessage}, or null` })),
+};
+
+const optional = <S extends TSchema>(schema: S, description: string) =>
+  Type.Optional(orNull(schema, { description: `Heartbeats only. ${description}` }));
+const time = (description: string) =>
+  optional(Type.String({ format: "date-time", examples: ["2030-01-31T02:30:00.000Z"] }), description);
+const address = (path: string, description: string) =>
+  optional(Type.String({ examples: [`https://ninefold.example.com/ping/${path}`] }), description);
+
+/** Fields of a monitor's view that belong to heartbeats. */
+export const HEARTBEAT_VIEW = {
+  slug: optional(Type.String({ examples: ["nightly-backup"] }), "Name in `ping_slug_url`."),
+  period_ms: optional(
+    Type.Integer({ examples: [PERIOD_MS] }),
+    "Time between pings, in milliseconds. Null with a `schedule`.",
+  ),
+  schedule: optional(
+    Type.String({ examples: ["30 2 * * *"] }),
+    "Cron expression with five fields. Null with a `period_ms`.",
+  ),
+  tz: optional(Type.String({ examples: ["UTC"] }), "Time zone of `schedule`, as an IANA name."),
+  grace_ms: Type.Optional(
+    Type.Integer({
+      description: "Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds.",
+      examples: [GRACE_MS],
+    }),
+  ),
+  ping_url: address(
+    "0c5cd6f4-6e0c-4a4f-8f0c-6f2f6b1a2d3e",
+    "Ping URL. It is a secret; only keys with `pulse:write` receive it.",
+  ),
+  ping_slug_url: address(
+    "Q2nTx0hYbV8cLr5ZsK1wGd/nightly-backup",
+    "Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it.",
+  ),
+  last_ping_at: time("Time of the last ping of any kind."),
+  started_at: time("Start of the current run."),
+  expected_at: time(
+    "Time at which the next success is expected. It is missed when the grace has passed as well.",
+  ),
+  last_duration_ms: optional(
+    Type.Integer({ examples: [84_000] }),
+    "Duration of the last run in milliseconds. Null if its start was not reported.",
+  ),
+};
+
+export type HeartbeatView = Static<ReturnType<typeof heartbeatView>>;
+const heartbeatView = () => Type.Required(Type.Object(HEARTBEAT_VIEW));
