@@ -1,7 +1,7 @@
+import type { Api } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { type ListSpec, listAll, listing, pathSegment, printingResponse, withApi } from "./api/api.ts";
-import type { Api } from "./api/http-api.ts";
+import { type ListSpec, listAll, listing, pathSegment, printingResponse, withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { printBytes } from "./output.ts";
 

@@ -1,7 +1,7 @@
+import type { Api, JsonObject } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { realDelay } from "../kernel/time/clock.ts";
-import { withApi } from "./api/api.ts";
-import type { Api, JsonObject } from "./api/http-api.ts";
+import { withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { interruption, oneLine, print } from "./output.ts";
 

@@ -1,5 +1,5 @@
 import { StartupError } from "../kernel/errors.ts";
-import { pathSegment, withApi } from "./api/api.ts";
+import { pathSegment, withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
 

@@ -1,4 +1,4 @@
-import { type ListSpec, listing } from "./api/api.ts";
+import { type ListSpec, listing } from "./api.ts";
 
 const CHANNELS: ListSpec = { path: "/v1/pulse/channels", items: "channels", cursor: "cursor" };
 

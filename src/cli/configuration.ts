@@ -1,4 +1,6 @@
 import { existsSync, readFileSync, readSync } from "node:fs";
+import { withDeclaredApp } from "../api/folder-api.ts";
+import type { Api } from "../api/http-api.ts";
 import { applyPlans, createsKeys, type SecretSink } from "../configuration/apply.ts";
 import { exportProject, textOf } from "../configuration/export.ts";
 import { readFile } from "../configuration/file.ts";
@@ -8,9 +10,7 @@ import { fileSchema } from "../configuration/schema.ts";
 import { ProjectApi, projectsOf } from "../configuration/server.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { writeDurably } from "../kernel/storage/folders.ts";
-import { withApi } from "./api/api.ts";
-import { withDeclaredApp } from "./api/folder-api.ts";
-import type { Api } from "./api/http-api.ts";
+import { withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { oneLine, print, printError, printJson } from "./output.ts";
 

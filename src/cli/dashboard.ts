@@ -1,4 +1,4 @@
-import { printingResponse } from "./api/api.ts";
+import { printingResponse } from "./api.ts";
 
 /** `ninefold dashboard`: a link that logs a browser in. */
 export const dashboard = printingResponse(

@@ -1,8 +1,8 @@
+import { ask } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { readClientSettings } from "../config/sources.ts";
 import { resolveConfig } from "../config.ts";
 import { urlOf } from "../kernel/data/addresses.ts";
-import { ask } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
 import { print, printError } from "./output.ts";
 

@@ -1,4 +1,4 @@
-import { type ListSpec, listing, pathSegment, printingResponse } from "./api/api.ts";
+import { type ListSpec, listing, pathSegment, printingResponse } from "./api.ts";
 
 const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
 const COLUMNS = [

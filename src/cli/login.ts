@@ -1,10 +1,10 @@
 import { mkdirSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { ask, rejection } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { credentialsPath, DEFAULT_URL, readText } from "../config/sources.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
-import { ask, rejection } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
 

@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import type { Api } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { writeAll } from "../kernel/storage/folders.ts";
-import { printingResponse, withApi } from "./api/api.ts";
-import type { Api } from "./api/http-api.ts";
+import { printingResponse, withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
 

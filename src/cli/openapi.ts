@@ -1,5 +1,5 @@
+import { withDeclaredApp } from "../api/folder-api.ts";
 import { openApiDocument } from "../kernel/http/document/openapi.ts";
-import { withDeclaredApp } from "./api/folder-api.ts";
 import { printJson } from "./output.ts";
 
 /** `ninefold openapi`: prints the document of /openapi.json. Resolves to the exit code. */

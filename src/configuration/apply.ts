@@ -1,4 +1,4 @@
-import type { Api, JsonObject } from "../cli/api/http-api.ts";
+import type { Api, JsonObject } from "../api/http-api.ts";
 import { StartupError } from "../kernel/errors.ts";
 import type { Field } from "./kinds.ts";
 import { newProject, type ProjectPlan, type Step } from "./plan.ts";

@@ -1,5 +1,5 @@
+import { apiOf } from "../api/folder-api.ts";
 import type { App } from "../app.ts";
-import { apiOf } from "../cli/api/folder-api.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { applyPlans, createsKeys } from "./apply.ts";
 import { readFile } from "./file.ts";

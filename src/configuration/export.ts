@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { TSchema } from "@sinclair/typebox";
 import { type ScalarTag, stringify, type Tags } from "yaml";
-import type { JsonObject } from "../cli/api/http-api.ts";
+import type { JsonObject } from "../api/http-api.ts";
 import { isExactNumber } from "../json-text.ts";
 import { SECRET } from "../kernel/audit/redaction.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";

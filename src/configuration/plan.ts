@@ -1,5 +1,5 @@
+import type { Api, JsonObject } from "../api/http-api.ts";
 import { slugOf } from "../areas/projects/domain.ts";
-import type { Api, JsonObject } from "../cli/api/http-api.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { FileError } from "./document.ts";
 import type { Field, Kind } from "./kinds.ts";

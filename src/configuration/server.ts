@@ -1,4 +1,4 @@
-import type { Api, JsonObject } from "../cli/api/http-api.ts";
+import type { Api, JsonObject } from "../api/http-api.ts";
 import { PROJECT_HEADER } from "../kernel/http/access/project-choice.ts";
 import type { Kind } from "./kinds.ts";
 

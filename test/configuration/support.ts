@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import fc from "fast-check";
-import { openHttpApi } from "../../src/cli/api/http-api.ts";
+import { openHttpApi } from "../../src/api/http-api.ts";
 import { applyPlans } from "../../src/configuration/apply.ts";
 import { exportProject, textOf } from "../../src/configuration/export.ts";
 import { type Kind, kindsOf } from "../../src/configuration/kinds.ts";

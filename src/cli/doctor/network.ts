@@ -1,12 +1,12 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { ask } from "../../api/http-api.ts";
 import { urlOf } from "../../kernel/data/addresses.ts";
 import { errorText } from "../../kernel/errors.ts";
 import { verifySmtp } from "../../kernel/mail/smtp.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
-import { ask } from "../api/http-api.ts";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";
 
 const DNS_TIMEOUT_MS = 5_000;

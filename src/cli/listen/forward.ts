@@ -1,8 +1,8 @@
+import type { JsonObject } from "../../api/http-api.ts";
 import { attempt } from "../../kernel/outbound/attempt.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { headerError, type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import { hopsHeader } from "../../kernel/outbound/hops.ts";
-import type { JsonObject } from "../api/http-api.ts";
 import type { ListenOptions } from "./options.ts";
 
 /** Headers of an event that are about its way to the bucket: those of the request to the local server are its own. */

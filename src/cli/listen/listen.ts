@@ -1,8 +1,8 @@
+import type { JsonObject } from "../../api/http-api.ts";
 import { readClientSettings } from "../../config/sources.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
-import { pathSegment } from "../api/api.ts";
-import type { JsonObject } from "../api/http-api.ts";
+import { pathSegment } from "../api.ts";
 import type { Given } from "../arguments.ts";
 import { interruption, oneLine, print, printError } from "../output.ts";
 import { formatDuration } from "../progress.ts";

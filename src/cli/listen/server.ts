@@ -1,5 +1,3 @@
-import { StartupError } from "../../kernel/errors.ts";
-import { realTimeout } from "../../kernel/time/clock.ts";
 import {
   ask,
   type HttpResponse,
@@ -7,7 +5,9 @@ import {
   type JsonObject,
   NoResponseError,
   rejection,
-} from "../api/http-api.ts";
+} from "../../api/http-api.ts";
+import { StartupError } from "../../kernel/errors.ts";
+import { realTimeout } from "../../kernel/time/clock.ts";
 import { printError } from "../output.ts";
 
 /** First wait before reconnecting; it doubles each time up to {@link RETRY_MS_MAX}. */

@@ -1,8 +1,8 @@
+import { type Api, type JsonObject, RejectedRequest } from "../../api/http-api.ts";
 import { UsageError } from "../../config/command-line.ts";
 import { msOfText } from "../../kernel/data/duration-text.ts";
 import { monotonicMs, realDelay } from "../../kernel/time/clock.ts";
-import { pathSegment, withApi } from "../api/api.ts";
-import { type Api, type JsonObject, RejectedRequest } from "../api/http-api.ts";
+import { pathSegment, withApi } from "../api.ts";
 import type { Given } from "../arguments.ts";
 import { printError } from "../output.ts";
 import { type Child, runChild } from "./child.ts";

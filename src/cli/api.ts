@@ -1,9 +1,9 @@
-import { UsageError } from "../../config/command-line.ts";
-import { readClientSettings } from "../../config/sources.ts";
-import { StartupError } from "../../kernel/errors.ts";
-import type { Given } from "../arguments.ts";
-import { printFields, printJson, printTable } from "../output.ts";
-import type { Api, JsonObject } from "./http-api.ts";
+import type { Api, JsonObject } from "../api/http-api.ts";
+import { UsageError } from "../config/command-line.ts";
+import { readClientSettings } from "../config/sources.ts";
+import { StartupError } from "../kernel/errors.ts";
+import type { Given } from "./arguments.ts";
+import { printFields, printJson, printTable } from "./output.ts";
 
 /** Page size: the maximum of the API. */
 const PAGE_LIMIT = 100;
@@ -95,7 +95,7 @@ async function openApi(given: Given): Promise<Api> {
   if (folder !== null && url !== null) {
     throw new UsageError("--url is for a running server and --data for a stopped one. Use one of them.");
   }
-  if (folder !== null) return (await import("./folder-api.ts")).openFolderApi(folder, given.line);
+  if (folder !== null) return (await import("../api/folder-api.ts")).openFolderApi(folder, given.line);
   if (given.text("--config") !== null) {
     throw new UsageError("--config requires --data: a running server has its configuration already.");
   }
@@ -105,5 +105,5 @@ async function openApi(given: Given): Promise<Api> {
       "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, run ninefold login, or work on the folder of a stopped one with --data FOLDER.",
     );
   }
-  return (await import("./http-api.ts")).openHttpApi(settings);
+  return (await import("../api/http-api.ts")).openHttpApi(settings);
 }

@@ -1,17 +1,17 @@
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";
-import { type App, createApp } from "../../app.ts";
-import type { CommandLine } from "../../config/command-line.ts";
-import { flagsGiven } from "../../config/sources.ts";
-import { type Config, loadConfig, resolveConfig } from "../../config.ts";
-import { openDataFolder } from "../../data-folder.ts";
-import { StartupError } from "../../kernel/errors.ts";
-import { closeKernel, explained } from "../../kernel/kernel.ts";
-import { createLogger } from "../../kernel/log.ts";
-import { isDatabaseThere } from "../../kernel/storage/examine.ts";
-import { FolderInUse, lockFolder, type ReleaseFolder } from "../../kernel/storage/folder-lock.ts";
-import { dataFilesOf, makeTemporaryFolder } from "../../kernel/storage/folders.ts";
-import { createSystemClock } from "../../kernel/time/clock.ts";
+import { type App, createApp } from "../app.ts";
+import type { CommandLine } from "../config/command-line.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { type Config, loadConfig, resolveConfig } from "../config.ts";
+import { openDataFolder } from "../data-folder.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { closeKernel, explained } from "../kernel/kernel.ts";
+import { createLogger } from "../kernel/log.ts";
+import { isDatabaseThere } from "../kernel/storage/examine.ts";
+import { FolderInUse, lockFolder, type ReleaseFolder } from "../kernel/storage/folder-lock.ts";
+import { dataFilesOf, makeTemporaryFolder } from "../kernel/storage/folders.ts";
+import { createSystemClock } from "../kernel/time/clock.ts";
 import { type Api, type JsonObject, rejection } from "./http-api.ts";
 
 /** Base URL of requests that do not leave the process. */

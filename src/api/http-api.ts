@@ -1,11 +1,11 @@
-import { DEFAULT_URL } from "../../config/sources.ts";
-import { parseNearly } from "../../json-text.ts";
-import { StartupError } from "../../kernel/errors.ts";
-import { withoutTrailing } from "../../kernel/log.ts";
-import { OutboundClient } from "../../kernel/outbound/client.ts";
-import type { OutboundFailure } from "../../kernel/outbound/outcome.ts";
-import { isBearerKey } from "../../kernel/secrets/key-format.ts";
-import { realDelay } from "../../kernel/time/clock.ts";
+import { DEFAULT_URL } from "../config/sources.ts";
+import { parseNearly } from "../json-text.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { withoutTrailing } from "../kernel/log.ts";
+import { OutboundClient } from "../kernel/outbound/client.ts";
+import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
+import { isBearerKey } from "../kernel/secrets/key-format.ts";
+import { realDelay } from "../kernel/time/clock.ts";
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
