@@ -1,9 +1,8 @@
 // Fills a data folder with meters, through the service itself: bun fill-meters.ts FOLDER EMAIL COUNT
 // The meters meter-000000, meter-000001, … belong to the default project of the account with that e-mail address.
 import { MeterService } from "../../src/areas/meter/service.ts";
-import { meterStore } from "../../src/areas/meter/store.ts";
+import { meterStore, usageStore } from "../../src/areas/meter/store.ts";
 import { UsageReader } from "../../src/areas/meter/usage/reader.ts";
-import { usageStore } from "../../src/areas/meter/usage/store.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 

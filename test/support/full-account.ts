@@ -1,4 +1,4 @@
-import { usageStore } from "../../src/areas/meter/usage/store.ts";
+import { usageStore } from "../../src/areas/meter/store.ts";
 import { Browser } from "../areas/session/support.ts";
 import { witnessOf } from "./checkpoints.ts";
 import type { Client } from "./client.ts";

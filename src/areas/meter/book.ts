@@ -6,10 +6,9 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Extras, MeterActor, type OpenHolds } from "./actor.ts";
 import { nextRefill, type Plan } from "./domain.ts";
-import { planOfRow } from "./plans/store.ts";
+import { RecentEntries } from "./recent-entries.ts";
 import type { MeterBalance } from "./schema.ts";
-import type { MeterRow, MeterStore } from "./store.ts";
-import { RecentEntries } from "./usage/recent-entries.ts";
+import { type MeterRow, type MeterStore, planOfRow } from "./store.ts";
 
 /**
  * Idle meters in memory, about 0.5 KB each. Any other idle meter costs one indexed read.

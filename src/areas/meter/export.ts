@@ -9,8 +9,7 @@ import {
   type ExportRow,
 } from "../../kernel/projects/account-export.ts";
 import { FIRST_KIND, KINDS } from "./book.ts";
-import { HOLD_STATUSES } from "./holds/schema.ts";
-import { PERIODS, PLAN_MODES } from "./plans/schema.ts";
+import { HOLD_STATUSES, PERIODS, PLAN_MODES } from "./domain.ts";
 
 const OF_METER = { project_ref: "project_ref", meter_ref: "ref" };
 

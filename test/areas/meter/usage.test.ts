@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BUCKETS_MAX, usageRangeOf } from "../../../src/areas/meter/domain.ts";
+import { RECENT_ENTRIES_MAX } from "../../../src/areas/meter/recent-entries.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
+import { BUCKETS_MAX, usageRangeOf } from "../../../src/areas/meter/usage/ranges.ts";
 import { ROUND_ENTRIES_MAX, UsageReader } from "../../../src/areas/meter/usage/reader.ts";
-import { RECENT_ENTRIES_MAX } from "../../../src/areas/meter/usage/recent-entries.ts";
 import { TAIL_MAX, UsageService } from "../../../src/areas/meter/usage/usage.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";

@@ -7,21 +7,20 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { MeterActor } from "../actor.ts";
 import type { MeterChange } from "../book.ts";
+import { HOLD_STATUSES, type HoldStatus } from "../domain.ts";
 import type { MeterService } from "../service.ts";
+import { type HoldRow, type HoldStore, holdStatus } from "../store.ts";
 import type { DueWork } from "./due.ts";
 import {
   type CaptureBody,
   HOLD_METADATA_BYTES_MAX,
   HOLD_SECONDS_DEFAULT,
-  HOLD_STATUSES,
   HOLDS_LIMIT,
   type HoldBody,
   type HoldQuery,
-  type HoldStatus,
   type HoldsPage,
   type MeterHold,
 } from "./schema.ts";
-import { type HoldRow, type HoldStore, holdStatus } from "./store.ts";
 
 /** Open holds per meter: they are summed when the meter is loaded. */
 export const HOLDS_OPEN_MAX = 1_000;

@@ -3,14 +3,11 @@ import { duration } from "../../../kernel/data/duration.ts";
 import { AmountBody, BALANCE_MAX, BalanceValue } from "../../../kernel/data/ledger.ts";
 import { NextCursor, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { HOLD_STATUSES } from "../domain.ts";
 import { MeterBalance, MeterParams, MeterState } from "../schema.ts";
 
 /** Default number of holds on a page. */
 export const HOLDS_LIMIT = 50;
-
-/** Statuses of holds, in the order of their stored numbers. */
-export const HOLD_STATUSES = ["open", "captured", "released", "expired"] as const;
-export type HoldStatus = (typeof HOLD_STATUSES)[number];
 
 /** Maximum TTL of a hold, in seconds: one day. */
 export const HOLD_SECONDS_MAX = 86_400;

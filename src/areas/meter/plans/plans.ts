@@ -1,12 +1,12 @@
-import { ApiError } from "../../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { LowMeter, MeterBook, MeterChange } from "../book.ts";
-import { type Plan, planOf } from "../domain.ts";
+import { nextRefill, type Plan } from "../domain.ts";
 import type { DueWork } from "../holds/due.ts";
 import type { MeterPorts } from "../ports.ts";
+import { type AlertRow, type PlanStore, planOfRow, rowOfPlan } from "../store.ts";
 import type { AlertBody, MeterAlert, MeterPlan, PlanBody } from "./schema.ts";
-import { type AlertRow, type PlanStore, planOfRow, rowOfPlan } from "./store.ts";
 
 /** Meter reference of a project alert. */
 const PROJECT = 0;
@@ -164,6 +164,20 @@ export class PlanService {
 function put(thresholds: Map<number, number>, projectRef: number, threshold: number | undefined): void {
   if (threshold === undefined) thresholds.delete(projectRef);
   else thresholds.set(projectRef, threshold);
+}
+
+/** Creates a plan from a body. @throws ApiError `validation_error` for contradicting fields. */
+function planOf(body: PlanBody, now: number): Plan {
+  const { amount, every, mode = "raise", day, carry_max: carryMax } = body;
+  if (every === "day" && day !== undefined)
+    throw invalidField("day", "is only allowed with every week or month");
+  if (every === "week" && (day ?? 1) > 7)
+    throw invalidField("day", "must be an integer from 1 (Monday) to 7");
+  if (mode === "raise" && carryMax !== undefined) {
+    throw invalidField("carry_max", "is only allowed with the mode add");
+  }
+  const terms = { amount, every, mode, day: every === "day" ? null : (day ?? 1), carryMax: carryMax ?? null };
+  return { ...terms, nextAt: nextRefill(terms, now) };
 }
 
 function planView(meter_id: string, { carryMax, nextAt, ...plan }: Plan): MeterPlan {

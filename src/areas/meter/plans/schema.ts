@@ -1,13 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../../kernel/data/ledger.ts";
 import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { PERIODS, PLAN_MODES } from "../domain.ts";
 import { PositiveAmount, RequestedAmount } from "../holds/schema.ts";
 import { MeterBalance } from "../schema.ts";
-
-/** Periods of plans, in the order of their stored numbers. */
-export const PERIODS = ["day", "week", "month"] as const;
-/** Modes of plans, in the order of their stored numbers. */
-export const PLAN_MODES = ["raise", "add"] as const;
 
 /** Maximum characters of a webhook URL, the same as of other URLs. */
 const URL_LENGTH_MAX = 2_048;

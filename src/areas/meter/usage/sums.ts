@@ -1,6 +1,6 @@
 import { BALANCE_MAX } from "../../../kernel/data/ledger.ts";
 import { KINDS } from "../book.ts";
-import type { HourRow, UsageEntry } from "./store.ts";
+import type { HourRow, UsageEntry } from "../store.ts";
 
 /** The sum for each kind of entry, by the number of the kind. */
 const SUM_OF = KINDS.map((kind) => {

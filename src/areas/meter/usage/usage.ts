@@ -3,10 +3,11 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
 import { isoTime, timestampOfQuery } from "../../../kernel/time/date-time.ts";
 import type { MeterBook } from "../book.ts";
-import { bucketAfter, bucketOf, HOUR_MS, type UsageRange, usageRangeOf } from "../domain.ts";
+import { HOUR_MS } from "../domain.ts";
+import type { HourRow, UsageEntry, UsageStore } from "../store.ts";
+import { bucketAfter, bucketOf, type UsageRange, usageRangeOf } from "./ranges.ts";
 import { type UsageReader, WHOLE_PROJECT } from "./reader.ts";
 import type { MeterUsage, ProjectUsage, UsageBucket, UsageQuery } from "./schema.ts";
-import type { HourRow, UsageEntry, UsageStore } from "./store.ts";
 import { addEntry, addSums, emptySums } from "./sums.ts";
 
 /** Entries after the sums that a request reads, in two milliseconds. With more, it waits for the reader. */
