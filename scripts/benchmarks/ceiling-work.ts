@@ -1,5 +1,5 @@
 import { generateKeyPairSync, hash, sign } from "node:crypto";
-import { eventIdOf } from "../../src/areas/catch/ids.ts";
+import { eventIdOf } from "../../src/areas/catch/event-ids.ts";
 import { uuidToBytes } from "../../src/kernel/data/uuid.ts";
 import type { Kernel } from "../../src/kernel/kernel.ts";
 import { laneName } from "../../src/kernel/scheduler/dispatcher.ts";

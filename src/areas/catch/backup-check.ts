@@ -1,5 +1,5 @@
 import { type LostSecret, lostLines, type RestoreStep } from "../../kernel/data/backup-check.ts";
-import { withoutSealed } from "./ingestion/event-headers.ts";
+import { withoutSealed } from "./event-headers.ts";
 
 /** Events that are changed after one another, so that the iteration does not meet its own changes. */
 const EVENTS_PER_STEP = 500;

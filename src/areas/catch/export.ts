@@ -11,8 +11,8 @@ import type { Vault } from "../../kernel/secrets/vault.ts";
 import { settingsContext } from "./buckets/buckets.ts";
 import { openSettings, settingsView } from "./buckets/settings.ts";
 import { EVENT_STATUSES, PROVIDERS } from "./domain.ts";
-import { eventIdOf } from "./ids.ts";
-import { readHeaders } from "./ingestion/event-headers.ts";
+import { readHeaders } from "./event-headers.ts";
+import { eventIdOf } from "./event-ids.ts";
 import { decodeProvider } from "./store.ts";
 
 const PROVIDER_NAMES = ["none", ...PROVIDERS];

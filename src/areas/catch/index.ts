@@ -8,19 +8,21 @@ import { countsSchema, type OverviewCard, waitingSince } from "../../kernel/proj
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { Buckets, type CatchPorts } from "./buckets/buckets.ts";
 import { Removal } from "./buckets/removal.ts";
+import { EventSequence } from "./event-ids.ts";
 import { EventService } from "./events/events.ts";
 import { catchExport } from "./export.ts";
 import { FailureNotices } from "./forwarding/failure-notices.ts";
 import { Forwarder } from "./forwarding/forwarder.ts";
-import { replayStore } from "./forwarding/replay-store.ts";
-import { Replays } from "./forwarding/replays.ts";
-import { EventSequence } from "./ids.ts";
+import { ForwardJobs } from "./forwarding/jobs.ts";
+import { Targets } from "./forwarding/targets.ts";
 import { Ingestion } from "./ingestion/ingestion.ts";
 import { pullRoutes } from "./pull/routes.ts";
 import { EventStream } from "./pull/stream.ts";
+import { Replays } from "./replays/replays.ts";
+import { replayRoutes } from "./replays/routes.ts";
+import { replayStore } from "./replays/store.ts";
 import { catchRoutes } from "./routes.ts";
 import { bucketStore, eventStore } from "./store.ts";
-import { Targets } from "./targets/targets.ts";
 
 registerErrorFields({
   bucket_id: Type.String({
@@ -58,11 +60,12 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const sequence = new EventSequence(events.highestSequence());
   const replays = replayStore(kernel.db);
   const deps = { ...kernel, ...ports, store: bucketStore(kernel.db), events, replays, sequence };
-  const buckets = new Buckets(deps);
+  const jobs = new ForwardJobs(deps);
+  const buckets = new Buckets(deps, jobs);
   const removal = new Removal(deps, buckets);
   const failures = new FailureNotices(deps.notices);
   const targets = new Targets(deps, buckets, failures);
-  const forwarder = new Forwarder(deps, buckets, targets, failures);
+  const forwarder = new Forwarder(deps, buckets, jobs, targets, failures);
   const service = new EventService(deps, buckets, removal, targets);
   const stream = new EventStream(deps, buckets, service);
   const bulk = new Replays(deps, buckets, service);
@@ -88,7 +91,8 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     alsoCalled: { catch: ["inbox", "hooks"] },
     routes: (api) => [
       ...catchRoutes(api, services),
-      ...pullRoutes(api, { stream, replays: bulk, events: service }),
+      pullRoutes(api, { stream, events: service }),
+      replayRoutes(api, bulk),
     ],
     exported: catchExport(kernel),
     resources: removal.resources(),

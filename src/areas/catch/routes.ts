@@ -8,7 +8,6 @@ import { reply } from "../../kernel/http/responses/response.ts";
 import { aboutBucket, type Buckets, termsOf } from "./buckets/buckets.ts";
 import type { Removal } from "./buckets/removal.ts";
 import { checkNew } from "./buckets/settings.ts";
-import { DEFAULT_METHODS, RESPONSE_TYPES } from "./buckets/settings-schema.ts";
 import type { EventService } from "./events/events.ts";
 import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./events/search.ts";
 import { assertNoLoop } from "./forwarding/loops.ts";
@@ -32,6 +31,7 @@ import {
   Ingested,
   PublicBucketParams,
 } from "./schema.ts";
+import { DEFAULT_METHODS, RESPONSE_TYPES } from "./settings-schema.ts";
 
 interface CatchServices {
   readonly buckets: Buckets;

@@ -1,10 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { duration } from "../../kernel/data/duration.ts";
 import { name, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
-import { SettingsInput, SettingsView } from "./buckets/settings-schema.ts";
 import {
+  ACK_RESULTS,
   ATTEMPT_KINDS,
   ATTEMPTS_STORED_MAX,
   BUCKET_STATES,
@@ -17,7 +18,8 @@ import {
   SIGNING_SECRET_LENGTH_MAX,
   VERIFICATIONS,
 } from "./domain.ts";
-import { FIELD_LENGTH_MAX } from "./ingestion/extracted-fields.ts";
+import { FIELD_LENGTH_MAX } from "./providers/extracted-fields.ts";
+import { SettingsInput, SettingsView } from "./settings-schema.ts";
 
 /** Default `limit` of a list. */
 export const EVENTS_LIMIT = 20;
@@ -25,6 +27,10 @@ export const EVENTS_LIMIT = 20;
 const SEARCH_LENGTH_MAX = 100;
 /** Longest id in a request: valid ids are far shorter. */
 export const ID_LENGTH_MAX = 64;
+/** Longest `error` of an acknowledgement. */
+export const ACK_ERROR_LENGTH_MAX = 500;
+/** Longest `duration_ms` of an acknowledgement: a day. */
+export const ACK_DURATION_MS_MAX = 86_400_000;
 const BucketId = Type.String({ examples: ["brave-otter-314159"] });
 /** An event's id for examples. */
 export const EVENT_ID = "evt_1jjbpshg000";
@@ -365,6 +371,37 @@ export const EventPage = Type.Object(
   { $id: "EventPage" },
 );
 export type EventPage = Static<typeof EventPage>;
+
+/** Body of an acknowledgement. */
+export const EventAckBody = named("EventAckBody", {
+  result: oneOf(ACK_RESULTS),
+  response_status: Type.Optional(
+    Type.Integer({
+      minimum: 100,
+      maximum: 599,
+      errorMessage: "must be an integer from 100 to 599",
+      description: "HTTP status with which the event was processed.",
+      examples: [200],
+    }),
+  ),
+  error: Type.Optional(
+    text({
+      min: 1,
+      max: ACK_ERROR_LENGTH_MAX,
+      description: "Reason of the failure.",
+      examples: ["no response"],
+    }),
+  ),
+  duration_ms: Type.Optional(
+    duration({
+      unit: "ms",
+      min: 0,
+      max: ACK_DURATION_MS_MAX,
+      examples: [31],
+    }),
+  ),
+});
+export type EventAckBody = Static<typeof EventAckBody>;
 
 /** Query of a deletion of events. */
 export const EventsDeleteQuery = Type.Object(

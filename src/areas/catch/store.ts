@@ -1,6 +1,7 @@
 import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { deduplicationStore } from "./deduplication-store.ts";
 import {
   ATTEMPT_KINDS,
   ATTEMPTS_STORED_MAX,
@@ -11,7 +12,6 @@ import {
   type Provider,
   VERIFICATIONS,
 } from "./domain.ts";
-import { deduplicationStore } from "./ingestion/deduplication-store.ts";
 import type { EventAttempt, EventItem } from "./schema.ts";
 
 /** A row of `catch_buckets`. */

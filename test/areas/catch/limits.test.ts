@@ -192,7 +192,7 @@ describe("buckets in memory", () => {
         accounts: {} as never,
         endpoints: {} as never,
       };
-      const buckets = new Buckets(deps, 3);
+      const buckets = new Buckets(deps, { wentLive: () => undefined }, 3);
       const made: string[] = [];
       for (let number = 0; number < 20; number += 1) {
         const bucket = await writer.submit((tx) =>

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { PROVIDERS, type Provider, type Verification } from "../../../src/areas/catch/domain.ts";
-import { FIELD_LENGTH_MAX, type Received } from "../../../src/areas/catch/ingestion/extracted-fields.ts";
+import { FIELD_LENGTH_MAX, type Received } from "../../../src/areas/catch/providers/extracted-fields.ts";
 import {
   type CustomRecipe,
   PRESETS,
   verify,
   withRecipe,
-} from "../../../src/areas/catch/ingestion/presets.ts";
+} from "../../../src/areas/catch/providers/presets.ts";
 import {
   FORM_FIELDS_MAX,
   KEY_CHECKS_MAX,
   SENT_FORMS_BYTES_MAX,
   TOKENS_MAX,
-} from "../../../src/areas/catch/ingestion/signatures.ts";
+} from "../../../src/areas/catch/providers/signatures.ts";
 
 const SECONDS = 1_767_225_600;
 const SECRET = "s3cr3t";

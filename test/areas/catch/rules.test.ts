@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { ADJECTIVES, NOUNS, newBucketId } from "../../../src/areas/catch/buckets/ids.ts";
 import {
   type Admission,
   admit,
@@ -10,14 +11,7 @@ import {
   PANIC_MS,
   TRAFFIC_WINDOW_MS,
 } from "../../../src/areas/catch/domain.ts";
-import {
-  ADJECTIVES,
-  EventSequence,
-  eventIdOf,
-  NOUNS,
-  newBucketId,
-  sequenceOf,
-} from "../../../src/areas/catch/ids.ts";
+import { EventSequence, eventIdOf, sequenceOf } from "../../../src/areas/catch/event-ids.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 import type { AttemptResult } from "../../../src/kernel/outbound/retries.ts";
 

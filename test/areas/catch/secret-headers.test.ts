@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readHeaders, storedHeaders } from "../../../src/areas/catch/ingestion/event-headers.ts";
+import { readHeaders, storedHeaders } from "../../../src/areas/catch/event-headers.ts";
 import {
   KNOWN_NAME_LENGTH_MAX,
   NAMES_KNOWN_MAX,

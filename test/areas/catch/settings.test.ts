@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { PREVIOUS_DAYS_MAX, RESPONSE_LENGTH_MAX } from "../../../src/areas/catch/buckets/settings-schema.ts";
+import { PREVIOUS_DAYS_MAX, RESPONSE_LENGTH_MAX } from "../../../src/areas/catch/settings-schema.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import {

@@ -5,9 +5,9 @@ import fc from "fast-check";
 import Stripe from "stripe";
 import { Webhook } from "svix";
 import { DETECTED_PROVIDERS as PROVIDERS, type Verification } from "../../../src/areas/catch/domain.ts";
-import type { Received } from "../../../src/areas/catch/ingestion/extracted-fields.ts";
-import { detectProvider, PRESETS, verify as verifyBy } from "../../../src/areas/catch/ingestion/presets.ts";
-import { SIGNATURE_TOLERANCE_SECONDS } from "../../../src/areas/catch/ingestion/signatures.ts";
+import type { Received } from "../../../src/areas/catch/providers/extracted-fields.ts";
+import { detectProvider, PRESETS, verify as verifyBy } from "../../../src/areas/catch/providers/presets.ts";
+import { SIGNATURE_TOLERANCE_SECONDS } from "../../../src/areas/catch/providers/signatures.ts";
 import vectors from "../../vectors/keys-and-signatures.json" with { type: "json" };
 
 type Provider = (typeof PROVIDERS)[number];

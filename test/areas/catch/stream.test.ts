@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import {
-  ACK_DURATION_MS_MAX,
-  ACK_ERROR_LENGTH_MAX,
-  WAIT_MS_MAX,
-} from "../../../src/areas/catch/pull/schema.ts";
+import { WAIT_MS_MAX } from "../../../src/areas/catch/pull/schema.ts";
 import {
   PAGE_LENGTH_MAX,
   WAITING_MAX,
   WAITING_PER_BUCKET_MAX,
 } from "../../../src/areas/catch/pull/stream.ts";
-import type { CaughtEvent } from "../../../src/areas/catch/schema.ts";
+import {
+  ACK_DURATION_MS_MAX,
+  ACK_ERROR_LENGTH_MAX,
+  type CaughtEvent,
+} from "../../../src/areas/catch/schema.ts";
 import { ACCOUNT_PART } from "../../../src/kernel/http/access/connection-slots.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";

@@ -22,7 +22,7 @@ import {
   type Provider,
   type Traffic,
 } from "../domain.ts";
-import { type EventSequence, firstSequenceAt, newBucketId, receiptOf } from "../ids.ts";
+import { type EventSequence, firstSequenceAt, receiptOf } from "../event-ids.ts";
 import type { Bucket, BucketCreateBody, BucketUpdateBody, EventDelivery } from "../schema.ts";
 import {
   type BucketRow,
@@ -31,6 +31,7 @@ import {
   type EventStore,
   encodeProvider,
 } from "../store.ts";
+import { newBucketId } from "./ids.ts";
 import { bucketIdIn } from "./own-path.ts";
 import {
   assertSecrets,
@@ -164,14 +165,18 @@ export interface BucketActor
   traffic: Traffic;
 }
 
+/** What forwards the events of buckets. */
+export interface EventForwarding {
+  /** Forwards the pending events of a bucket that starts to send, or has other targets. */
+  wentLive(tx: Tx, bucket: BucketActor): void;
+}
+
 /** Buckets in use are in memory. Their counts change there, within units of work, and are stored once per batch. */
 export class Buckets {
   private readonly actors: ActorRegistry<string, BucketActor>;
   private changed = new Set<BucketActor>();
   private nextRef: number;
   private readonly digests: SecretDigests;
-  /** Called when a bucket starts forwarding. */
-  onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
 
   constructor(
     private readonly deps: Pick<
@@ -188,6 +193,7 @@ export class Buckets {
       | "publicUrl"
       | "endpoints"
     >,
+    private readonly forwarding: EventForwarding,
     inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
@@ -288,7 +294,7 @@ export class Buckets {
     tx.onRollback(() => this.actors.drop(id));
     const bucket = this.ofProject(project.ref, id);
     tx.audit({ ...aboutBucket(bucket, "created"), before: null, after: termsOf(bucket) });
-    if (isSending(bucket)) this.onLive(tx, bucket);
+    if (isSending(bucket)) this.forwarding.wentLive(tx, bucket);
     return bucket;
   }
 
@@ -350,7 +356,8 @@ export class Buckets {
     const sealed = { signing_secret: this.seal(bucket.id, secret), ...this.sealSettings(bucket.id, set) };
     this.deps.store.setTerms(tx, { ...bucket, target_url: url ?? NO_TARGET, ...sealed });
     if (changes.targets !== undefined) this.storeTargets(tx, bucket.ref, set);
-    if (isSending(bucket) && (!sent || hadTargets !== hasTargets(bucket))) this.onLive(tx, bucket);
+    if (isSending(bucket) && (!sent || hadTargets !== hasTargets(bucket)))
+      this.forwarding.wentLive(tx, bucket);
     return bucket;
   }
 

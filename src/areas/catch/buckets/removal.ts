@@ -5,8 +5,7 @@ import type { ProjectResources } from "../../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
-import type { ReplayStore } from "../forwarding/replay-store.ts";
-import { digestOfId } from "../ingestion/deduplication-store.ts";
+import { digestOfId } from "../deduplication-store.ts";
 import { decodeStatus, type OldestEvent, type RemovableRow } from "../store.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
 
@@ -26,12 +25,18 @@ const BUCKETS_PER_STEP = 100;
 const REMOVE_BUCKET = "catch.remove-bucket";
 const HOUR_MS = 60 * 60 * 1000;
 
+/** Rows that are removed with their bucket: its bulk replays. */
+interface OwnedRows {
+  /** Removes rows of a bucket, at most `rowsMax`. Returns the number removed. */
+  removeOfOwner(tx: Tx, bucketRef: number, rowsMax: number): number;
+}
+
 /** Removes events in slices, between which other requests run. */
 export class Removal {
   private stopping = false;
 
   constructor(
-    private readonly deps: CatchDeps & { readonly replays: ReplayStore },
+    private readonly deps: CatchDeps & { readonly replays: OwnedRows },
     private readonly buckets: Buckets,
   ) {
     deps.scheduler.register(REMOVE_BUCKET, {

@@ -4,8 +4,8 @@ import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import { knownProvider, type Provider } from "../domain.ts";
-import { isSource } from "../ingestion/extracted-fields.ts";
-import { canBeVerified, PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";
+import { isSource } from "../providers/extracted-fields.ts";
+import { canBeVerified, PRESETS, type Preset, withRecipe } from "../providers/presets.ts";
 import type { BucketCreateBody } from "../schema.ts";
 import {
   type BucketResponse,
@@ -18,7 +18,7 @@ import {
   type SettingsInput,
   type SettingsView,
   type Signature,
-} from "./settings-schema.ts";
+} from "../settings-schema.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -16,14 +16,15 @@ import {
 } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider } from "../domain.ts";
+import { type EventHeaders, readHeaders } from "../event-headers.ts";
+import { eventIdOf, firstSequenceAt, sequenceOf } from "../event-ids.ts";
 import { type Attempt, attemptOf, startOf } from "../forwarding/attempts.ts";
 import { forward } from "../forwarding/forwarder.ts";
-import { eventIdOf, firstSequenceAt, sequenceOf } from "../ids.ts";
-import { type EventHeaders, readHeaders } from "../ingestion/event-headers.ts";
-import type { EventAckBody } from "../pull/schema.ts";
+import type { Targets } from "../forwarding/targets.ts";
 import {
   type CaughtEvent,
   EVENTS_LIMIT,
+  type EventAckBody,
   type EventAttempt,
   type EventExportQuery,
   type EventItem,
@@ -34,7 +35,6 @@ import {
   type EventsDeleted,
 } from "../schema.ts";
 import { type EventRow, type PayloadRow, QUEUED } from "../store.ts";
-import type { Targets } from "../targets/targets.ts";
 import { exportPage } from "./export.ts";
 import { EventSearch } from "./search.ts";
 

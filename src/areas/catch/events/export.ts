@@ -1,5 +1,5 @@
 import { slices, type TimeSlices } from "../../../kernel/background/time-slices.ts";
-import { firstSequenceAt } from "../ids.ts";
+import { firstSequenceAt } from "../event-ids.ts";
 import type { EventRow, EventStore } from "../store.ts";
 
 /** Bytes of a page: the largest event takes 7.4 MiB as JSON. */

@@ -1,7 +1,7 @@
 import { SLICE_MS, slices, type TimeSlices } from "../../../kernel/background/time-slices.ts";
 import { contentText } from "../../../kernel/data/content.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
-import { contentHeadersOf, plainHeaders } from "../ingestion/event-headers.ts";
+import { contentHeadersOf, plainHeaders } from "../event-headers.ts";
 import type { EventFilter, EventRow, EventStore, PayloadRow } from "../store.ts";
 
 /** Events that one request searches: a full bucket of the largest tier takes twenty requests. */

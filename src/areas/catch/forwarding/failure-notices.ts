@@ -1,7 +1,7 @@
 import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { BucketActor, CatchPorts } from "../buckets/buckets.ts";
-import { eventIdOf } from "../ids.ts";
+import { eventIdOf } from "../event-ids.ts";
 import type { EventRow } from "../store.ts";
 
 /** Minimum time between two notices of a bucket: a target that is down fails every event. */

@@ -2,19 +2,19 @@ import { slices } from "../../../kernel/background/time-slices.ts";
 import { attempt, isLocalFailure, LOCAL_RETRY_MS, resultOf } from "../../../kernel/outbound/attempt.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import { replaySignature } from "../../../kernel/outbound/signing.ts";
-import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type BucketActor, type Buckets, type CatchDeps, hasTargets, isSending } from "../buckets/buckets.ts";
 import { afterForward } from "../domain.ts";
-import { eventIdOf } from "../ids.ts";
-import { readHeaders } from "../ingestion/event-headers.ts";
+import { readHeaders } from "../event-headers.ts";
+import { eventIdOf } from "../event-ids.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
-import type { Targets } from "../targets/targets.ts";
 import { type Attempt, attemptOf } from "./attempts.ts";
 import type { FailureNotices } from "./failure-notices.ts";
+import { FORWARD, type ForwardJobs, laneOf, type Progress } from "./jobs.ts";
 import { originalHeaders, standardHeadersOf } from "./request.ts";
+import type { Targets } from "./targets.ts";
 
 /** Buckets that forward concurrently. With the concurrent events of each, of up to 1 MiB, this limits memory. */
 export const FORWARDING_BUCKETS_MAX = 32;
@@ -35,8 +35,6 @@ const EVENTS_QUEUED = 10;
 /** Buckets resumed in one unit of work when the server starts. */
 const RESUME_SLICE = 200;
 
-/** One job per bucket with pending events: it makes the first attempt of each event, or stores its deliveries to endpoints. */
-const FORWARD = "catch.forward";
 /** One job per event that waits for a retry. */
 const RETRY = "catch.retry";
 
@@ -85,27 +83,18 @@ export interface MatchedTargets {
   readonly endpointRefs: readonly number[];
 }
 
-/** The progress of a bucket's first attempts. It is replaced when the bucket goes live again. */
-interface Progress {
-  /** Events up to this number were attempted, or wait for a retry. */
-  through: number;
-  /** Events up to this number are a backlog, which is sent one by one, in order. */
-  orderedThrough: number;
-}
-
 /**
  * Forwards the pending events of live buckets to their targets. The first attempts are made in order; when one fails,
  * the event gets a separate job for its retries, and the next event follows. The status `pending` is the durable
  * state: a start resumes these events, and a crash may repeat an attempt but loses none.
  */
 export class Forwarder {
-  /** Buckets with a job, by reference. */
-  private readonly progress = new Map<number, Progress>();
   private readonly outcomes;
 
   constructor(
     private readonly deps: CatchDeps,
     private readonly buckets: Buckets,
+    private readonly jobs: ForwardJobs,
     private readonly targets: Targets,
     private readonly failures: FailureNotices,
   ) {
@@ -114,7 +103,6 @@ export class Forwarder {
       "outcome",
       OUTCOMES,
     );
-    buckets.onLive = (tx, bucket) => this.wentLive(tx, bucket);
     deps.scheduler.register(FORWARD, {
       concurrency: FORWARDING_BUCKETS_MAX,
       lanes: LANES,
@@ -129,31 +117,19 @@ export class Forwarder {
 
   /** Schedules the forwarding of a new event, or stores its deliveries to the endpoints that accept it. */
   arrived(tx: Tx, bucket: BucketActor, matched: MatchedTargets | null): void {
-    if (!isSending(bucket) || this.progress.has(bucket.ref)) return;
+    if (!isSending(bucket) || this.jobs.progressOf(bucket.ref) !== undefined) return;
     // Otherwise the targets were changed since they were matched.
     if (matched !== null && matched.targets === bucket.settings.targets) {
       const row = this.deps.events.find(bucket.ref, this.deps.sequence.last);
       if (row !== null) this.targets.queue(tx, bucket, row, matched.endpointRefs);
       return;
     }
-    this.begin(tx, bucket, { through: this.deps.sequence.last - 1, orderedThrough: 0 });
-  }
-
-  /** Schedules the forwarding of the pending events of a bucket that went live, or has other targets, in order. */
-  private wentLive(tx: Tx, bucket: BucketActor): void {
-    const running = this.progress.get(bucket.ref);
-    const progress = { through: 0, orderedThrough: this.deps.sequence.last };
-    if (running === undefined) {
-      if (bucket.pending > 0) this.begin(tx, bucket, progress);
-      return;
-    }
-    this.progress.set(bucket.ref, progress);
-    tx.onRollback(() => this.progress.set(bucket.ref, running));
+    this.jobs.beginNewest(tx, bucket);
   }
 
   /** Resumes forwarding after a restart. Call it before the scheduler starts. */
   async resume(): Promise<void> {
-    const { store, sequence, writer } = this.deps;
+    const { store, writer } = this.deps;
     for (let after = 0; ; ) {
       const rows = store.toForward(after, RESUME_SLICE);
       const last = rows.at(-1);
@@ -161,28 +137,18 @@ export class Forwarder {
       await writer.submit((tx) => {
         for (const { ref } of rows) {
           const bucket = this.buckets.withRef(ref);
-          if (bucket !== undefined) this.begin(tx, bucket, { through: 0, orderedThrough: sequence.last });
+          if (bucket !== undefined) this.jobs.beginBacklog(tx, bucket);
         }
       });
       after = last.ref;
     }
   }
 
-  private begin(tx: Tx, bucket: BucketActor, progress: Progress): void {
-    this.progress.set(bucket.ref, progress);
-    tx.onRollback(() => this.progress.delete(bucket.ref));
-    this.enqueue(tx, bucket);
-  }
-
-  private enqueue(tx: Tx, bucket: BucketActor): void {
-    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, laneOf(bucket));
-  }
-
   /** Sends the next event of a bucket, or the next few. */
   private async sendNext(job: Job): Promise<JobOutcome> {
     const ref = Number(job.key);
     const bucket = this.buckets.withRef(ref);
-    const progress = this.progress.get(ref);
+    const progress = this.jobs.progressOf(ref);
     if (bucket === undefined || !isSending(bucket) || progress === undefined)
       return { record: (tx) => this.continueOrEnd(tx, ref) };
     if (hasTargets(bucket)) return this.queueNext(bucket, progress);
@@ -216,7 +182,7 @@ export class Forwarder {
       record: (tx) => {
         const { ref } = bucket;
         const now = this.buckets.withRef(ref);
-        const isCurrent = this.progress.get(ref) === progress && now?.settings.targets === targets;
+        const isCurrent = this.jobs.progressOf(ref) === progress && now?.settings.targets === targets;
         if (now !== undefined && isCurrent && isSending(now)) {
           for (const [{ sequence }, endpointRefs] of matched) {
             // Replayed or deleted in the meantime.
@@ -254,7 +220,7 @@ export class Forwarder {
 
   /** Ends a bucket's job or creates the next one, in the unit of work that removes the current one. */
   private continueOrEnd(tx: Tx, ref: number): void {
-    const progress = this.progress.get(ref);
+    const progress = this.jobs.progressOf(ref);
     if (progress === undefined) return;
     const bucket = this.buckets.withRef(ref);
     const { events } = this.deps;
@@ -262,12 +228,9 @@ export class Forwarder {
       bucket !== undefined &&
       isSending(bucket) &&
       events.pendingAfter(ref, bucket.provider, progress.through, 1).length > 0
-    ) {
-      this.enqueue(tx, bucket);
-      return;
-    }
-    this.progress.delete(ref);
-    tx.onRollback(() => this.progress.set(ref, progress));
+    )
+      this.jobs.continue(tx, bucket);
+    else this.jobs.end(tx, ref);
   }
 
   private async retry(job: Job): Promise<JobOutcome> {
@@ -288,7 +251,7 @@ export class Forwarder {
     if (row === null || (bucket !== undefined && this.targets.isQueued(bucket, sequence))) return;
     this.deps.events.setAttempt(tx, { ...row, retry_at: null });
     // The bucket went live, or got targets, in the meantime: the first attempts may already be past this event.
-    if (bucket !== undefined && isSending(bucket)) this.wentLive(tx, bucket);
+    if (bucket !== undefined && isSending(bucket)) this.jobs.wentLive(tx, bucket);
   }
 
   /** The event if it is still pending. */
@@ -352,14 +315,4 @@ export class Forwarder {
     const payload = { bucket: bucket.ref, sequence };
     this.deps.scheduler.enqueue(tx, RETRY, eventIdOf(sequence), at, payload, laneOf(bucket));
   }
-}
-
-/** The lane of a bucket's jobs: its account and its target's host. */
-function laneOf(bucket: BucketActor): string {
-  return laneName(bucket.account_ref, hostOf(bucket));
-}
-
-/** The host of a bucket's `target_url`; empty without one. */
-export function hostOf({ target_url }: Pick<BucketActor, "target_url">): string {
-  return URL.parse(target_url ?? "")?.host ?? "";
 }

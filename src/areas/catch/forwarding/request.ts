@@ -2,8 +2,8 @@ import { headerError } from "../../../kernel/outbound/headers.ts";
 import { HOPS_HEADER } from "../../../kernel/outbound/hops.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
 import type { Provider } from "../domain.ts";
-import type { EventHeaders } from "../ingestion/event-headers.ts";
-import { isProviderHeader, PRESETS } from "../ingestion/presets.ts";
+import type { EventHeaders } from "../event-headers.ts";
+import { isProviderHeader, PRESETS } from "../providers/presets.ts";
 
 /** The headers that identify and sign a request by Standard Webhooks. */
 const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;

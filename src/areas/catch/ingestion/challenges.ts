@@ -2,7 +2,7 @@ import { ApiError } from "../../../kernel/errors.ts";
 import { type AdditionalReply, additionalReply } from "../../../kernel/http/responses/response.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
-import { memberOf, type Received } from "./extracted-fields.ts";
+import { memberOf, type Received } from "../providers/extracted-fields.ts";
 
 /** Values that may be echoed: other characters could form a page on this origin. */
 const ECHOED = /^[A-Za-z0-9_.~-]{1,512}$/;

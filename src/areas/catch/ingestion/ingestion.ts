@@ -12,18 +12,18 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, type StoredSettings, secretsOf } from "../buckets/settings.ts";
-import { DEFAULT_METHODS } from "../buckets/settings-schema.ts";
+import { digestOfId } from "../deduplication-store.ts";
 import { type Admission, admit, INGEST_STATUSES, type Provider } from "../domain.ts";
+import { storedHeaders } from "../event-headers.ts";
+import { eventIdOf } from "../event-ids.ts";
 import type { Forwarder, MatchedTargets } from "../forwarding/forwarder.ts";
-import { eventIdOf } from "../ids.ts";
+import type { Targets } from "../forwarding/targets.ts";
+import type { Received } from "../providers/extracted-fields.ts";
+import { detectProvider, PRESETS, verify } from "../providers/presets.ts";
 import type { Ingested } from "../schema.ts";
+import { DEFAULT_METHODS } from "../settings-schema.ts";
 import type { NewEvent, WayRow } from "../store.ts";
-import type { Targets } from "../targets/targets.ts";
 import { respondToBody, respondToQuery } from "./challenges.ts";
-import { digestOfId } from "./deduplication-store.ts";
-import { storedHeaders } from "./event-headers.ts";
-import type { Received } from "./extracted-fields.ts";
-import { detectProvider, PRESETS, verify } from "./presets.ts";
 
 /** Longest path below that of a bucket, in characters. */
 export const PATH_LENGTH_MAX = 1_024;

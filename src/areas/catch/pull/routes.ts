@@ -1,33 +1,17 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
 import type { EventService } from "../events/events.ts";
-import { assertNoLoop } from "../forwarding/loops.ts";
-import type { Replays } from "../forwarding/replays.ts";
-import { BucketParams, EventItem, EventParams } from "../schema.ts";
-import {
-  CatchReplay,
-  EventAckBody,
-  ReplayBody,
-  ReplayMatched,
-  ReplayParams,
-  ReplayStarted,
-  StreamPage,
-  StreamQuery,
-} from "./schema.ts";
+import { BucketParams, EventAckBody, EventItem, EventParams } from "../schema.ts";
+import { StreamPage, StreamQuery } from "./schema.ts";
 import type { EventStream } from "./stream.ts";
 
 interface PullServices {
   readonly stream: EventStream;
   readonly events: EventService;
-  readonly replays: Replays;
 }
 
-/** Routes that fetch and acknowledge events, and bulk replays. */
-export function pullRoutes(api: Api, services: PullServices) {
-  return [streamRoutes(api, services), replayRoutes(api, services)];
-}
-
-function streamRoutes(api: Api, { stream, events }: PullServices) {
+/** Routes that fetch and acknowledge events. */
+export function pullRoutes(api: Api, { stream, events }: PullServices) {
   return new Elysia({ tags: ["Catch"] })
     .get(
       "/v1/catch/:bucket_id/stream",
@@ -65,70 +49,6 @@ function streamRoutes(api: Api, { stream, events }: PullServices) {
         },
         ({ call, params: { bucket_id, event_id }, body }) =>
           call.perform((tx) => events.acknowledge(tx, call.caller.project.ref, bucket_id, event_id, body)),
-      ),
-    );
-}
-
-function replayRoutes(api: Api, { replays }: PullServices) {
-  return new Elysia({ tags: ["Catch"] })
-    .post(
-      "/v1/catch/:bucket_id/replays",
-      api.endpoint(
-        {
-          name: "catch.replays.start",
-          audit: "yes",
-          access: "catch:write",
-          summary: "Replay many events to the target",
-          description:
-            "Replays events in the order of receipt. Each event that the target accepts costs 1 credit.",
-          errors: [
-            "catch.bucket_not_found",
-            "catch.provider_unsupported",
-            "bucket_paused",
-            "conflict",
-            "catch.loop_detected",
-          ],
-          example: { status: "failed" },
-          params: BucketParams,
-          body: ReplayBody,
-          response: { 202: ReplayStarted, 200: ReplayMatched },
-        },
-        ({ call, params, body }) => {
-          assertNoLoop(call.request.headers);
-          return call.performAcross(replays.start(call.caller.project.ref, params.bucket_id, body));
-        },
-      ),
-    )
-    .get(
-      "/v1/catch/:bucket_id/replays/:replay_id",
-      api.endpoint(
-        {
-          name: "catch.replays.get",
-          access: "catch:read",
-          summary: "Get the progress of a bulk replay",
-          errors: ["catch.bucket_not_found", "not_found"],
-          params: ReplayParams,
-          response: CatchReplay,
-        },
-        ({ call, params: { bucket_id, replay_id } }) =>
-          replays.read(call.caller.project.ref, bucket_id, replay_id),
-      ),
-    )
-    .delete(
-      "/v1/catch/:bucket_id/replays/:replay_id",
-      api.endpoint(
-        {
-          name: "catch.replays.stop",
-          audit: "yes",
-          access: "catch:write",
-          summary: "Stop a bulk replay",
-          description: "Events that are already queued are still sent.",
-          errors: ["catch.bucket_not_found", "not_found"],
-          params: ReplayParams,
-          response: CatchReplay,
-        },
-        ({ call, params: { bucket_id, replay_id } }) =>
-          call.perform((tx) => replays.stop(tx, call.caller.project.ref, bucket_id, replay_id)),
       ),
     );
 }

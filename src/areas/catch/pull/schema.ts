@@ -1,10 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk/bulk.ts";
 import { duration } from "../../../kernel/data/duration.ts";
-import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { named, oneOf } from "../../../kernel/data/schema.ts";
 import { PAGE_LIMIT_MAX } from "../../../kernel/http/requests/pagination.ts";
-import { ACK_RESULTS, EVENT_STATUSES, VERIFICATIONS } from "../domain.ts";
-import { BucketParams, CaughtEvent, EVENT_ID, ID_LENGTH_MAX, OfType, ProviderName, Time } from "../schema.ts";
+import { VERIFICATIONS } from "../domain.ts";
+import { CaughtEvent, EVENT_ID, ID_LENGTH_MAX, OfType, ProviderName } from "../schema.ts";
 
 /** Default `limit` of a stream. */
 export const STREAM_LIMIT = 20;
@@ -12,10 +11,6 @@ export const STREAM_LIMIT = 20;
 export const WAIT_MS_MAX = 55_000;
 /** Default `wait_ms`. */
 export const WAIT_MS = 25_000;
-/** Longest `error` of an acknowledgement. */
-export const ACK_ERROR_LENGTH_MAX = 500;
-/** Longest `duration_ms` of an acknowledgement: a day. */
-export const ACK_DURATION_MS_MAX = 86_400_000;
 
 /** Query of a stream. */
 export const StreamQuery = named("EventStreamQuery", {
@@ -61,117 +56,3 @@ export const StreamPage = named("EventStreamPage", {
   }),
 });
 export type StreamPage = Static<typeof StreamPage>;
-
-/** Body of an acknowledgement. */
-export const EventAckBody = named("EventAckBody", {
-  result: oneOf(ACK_RESULTS),
-  response_status: Type.Optional(
-    Type.Integer({
-      minimum: 100,
-      maximum: 599,
-      errorMessage: "must be an integer from 100 to 599",
-      description: "HTTP status with which the event was processed.",
-      examples: [200],
-    }),
-  ),
-  error: Type.Optional(
-    text({
-      min: 1,
-      max: ACK_ERROR_LENGTH_MAX,
-      description: "Reason of the failure.",
-      examples: ["no response"],
-    }),
-  ),
-  duration_ms: Type.Optional(
-    duration({
-      unit: "ms",
-      min: 0,
-      max: ACK_DURATION_MS_MAX,
-      examples: [31],
-    }),
-  ),
-});
-export type EventAckBody = Static<typeof EventAckBody>;
-
-/** Body of a bulk replay. */
-export const ReplayBody = named("CatchReplayBody", {
-  since: Type.Optional(
-    Type.String({
-      maxLength: ID_LENGTH_MAX,
-      description: "Start of the time of receipt, inclusive, as RFC 3339.",
-      examples: ["2026-03-10T12:00:00Z"],
-    }),
-  ),
-  until: Type.Optional(
-    Type.String({
-      maxLength: ID_LENGTH_MAX,
-      description: "End of the time of receipt, exclusive, as RFC 3339.",
-      examples: ["2026-03-11T12:00:00Z"],
-    }),
-  ),
-  status: Type.Optional(oneOf(EVENT_STATUSES)),
-  provider: Type.Optional(ProviderName),
-  event_type: Type.Optional(OfType),
-  event_ids: Type.Optional(
-    Type.Array(Type.String({ maxLength: ID_LENGTH_MAX, examples: [EVENT_ID] }), {
-      minItems: 1,
-      maxItems: BULK_IDS_MAX,
-      errorMessage: `must be a list of 1 to ${BULK_IDS_MAX} ids of events`,
-      description: "IDs of the events to replay. Replaces the other filters.",
-    }),
-  ),
-  ...BULK_TERMS,
-});
-export type ReplayBody = Static<typeof ReplayBody>;
-
-const Matched = {
-  matched: Type.Integer({ description: "Number of events that match, at most 10,000.", examples: [42] }),
-  more: Type.Optional(Type.Literal(true, { description: "Present when more events match.", examples: [] })),
-};
-
-/** Response to a dry run of a bulk replay. */
-export const ReplayMatched = named("CatchReplayMatched", Matched);
-export type ReplayMatched = Static<typeof ReplayMatched>;
-
-const ReplayId = Type.String({ examples: ["rpl_01a1fc2c30c071d9bf080e3cb4a7b202"] });
-
-/** Response to a bulk replay. */
-export const ReplayStarted = named("CatchReplayStarted", { replay_id: ReplayId, ...Matched });
-export type ReplayStarted = Static<typeof ReplayStarted>;
-
-/** Path of a bulk replay. */
-export const ReplayParams = Type.Object({
-  ...BucketParams.properties,
-  replay_id: Type.String({ maxLength: ID_LENGTH_MAX }),
-});
-
-/** The progress of a bulk replay. */
-export const CatchReplay = named("CatchReplay", {
-  replay_id: ReplayId,
-  bucket_id: BucketParams.properties.bucket_id,
-  status: oneOf(BULK_STATUSES, {}),
-  ...Matched,
-  delivered: Type.Integer({
-    description: "Number of events that the target accepted, for 1 credit each.",
-    examples: [40],
-  }),
-  failed: Type.Integer({
-    description:
-      "Number of events that the target did not accept, free of charge; their status is unchanged.",
-    examples: [2],
-  }),
-  queued: Type.Integer({
-    description:
-      "Number of events that were queued for the bucket's endpoints, for 1 credit per delivery; their deliveries are in the events.",
-    examples: [0],
-  }),
-  skipped: Type.Integer({
-    description:
-      "Number of events not sent because of an invalid signature, and, after the end, those that the replay did not reach.",
-    examples: [0],
-  }),
-  error: orNull(Type.String({ description: "Reason why the replay stopped early." }), { examples: [null] }),
-  created_at: Time,
-  finished_at: orNull(Time),
-});
-export type CatchReplay = Static<typeof CatchReplay>;

@@ -1,25 +1,3 @@
-import type { Ids } from "../../kernel/ids.ts";
-import adjectives from "./buckets/adjectives.txt" with { type: "text" };
-import nouns from "./buckets/nouns.txt" with { type: "text" };
-
-/** Numbers of six digits. */
-const NUMBER_MIN = 100_000;
-const NUMBERS = 900_000;
-
-/** A random bucket id such as `brave-otter-314159`: easy to read aloud, and hard enough to guess for a public path. */
-export function newBucketId(ids: Ids): string {
-  return `${pick(ids, ADJECTIVES)}-${pick(ids, NOUNS)}-${NUMBER_MIN + below(ids, NUMBERS)}`;
-}
-
-function pick(ids: Ids, words: readonly string[]): string {
-  return words[below(ids, words.length)] ?? "";
-}
-
-/** A number below `limit`, from 48 random bits: the bias of the remainder is negligible. */
-function below(ids: Ids, limit: number): number {
-  return Buffer.from(ids.bytes(6)).readUIntBE(0, 6) % limit;
-}
-
 /**
  * An event's number is the epoch millisecond of its receipt, times this number of events per millisecond. Beyond that, or
  * when the wall clock is set back, numbers continue to increase. They are exact integers until the year 2248.
@@ -62,9 +40,3 @@ export function sequenceOf(eventId: string): number | null {
   const sequence = Number.parseInt(digits, 32);
   return Number.isSafeInteger(sequence) ? sequence : null;
 }
-
-/** At least 200 adjectives. Adding or removing a word does not affect existing buckets. */
-export const ADJECTIVES = adjectives.trim().split(/\s+/);
-
-/** At least 200 nouns. */
-export const NOUNS = nouns.trim().split(/\s+/);

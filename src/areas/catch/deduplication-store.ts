@@ -1,4 +1,4 @@
-import type { Database } from "../../../kernel/storage/database.ts";
+import type { Database } from "../../kernel/storage/database.ts";
 
 /** Stored bytes of an id's SHA-256: enough to avoid collisions. */
 const DIGEST_BYTES = 16;

@@ -1,6 +1,6 @@
-import type { ContentHeaders } from "../../../kernel/data/content.ts";
-import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
-import type { Vault } from "../../../kernel/secrets/vault.ts";
+import type { ContentHeaders } from "../../kernel/data/content.ts";
+import { SECRET_NAMES } from "../../kernel/secrets/secret-names.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
 
 /** Headers by lower-case name. */
 export type EventHeaders = Readonly<Record<string, string>>;

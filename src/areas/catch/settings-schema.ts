@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../../kernel/data/duration.ts";
-import { named, oneOf, orNull, refersTo, text } from "../../../kernel/data/schema.ts";
-import { RETRIES_MAX, retrySchedule } from "../../../kernel/outbound/retry-schedule-schema.ts";
-import { SIGNING_SECRET_LENGTH_MAX, TARGETS_MAX } from "../domain.ts";
-import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "../ingestion/signatures.ts";
+import { duration } from "../../kernel/data/duration.ts";
+import { named, oneOf, orNull, refersTo, text } from "../../kernel/data/schema.ts";
+import { RETRIES_MAX, retrySchedule } from "../../kernel/outbound/retry-schedule-schema.ts";
+import { SIGNING_SECRET_LENGTH_MAX, TARGETS_MAX } from "./domain.ts";
+import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "./providers/signatures.ts";
 
 /** Longest template of the signed content: the longest known one has 30 characters. */
 const TEMPLATE_LENGTH_MAX = 500;

@@ -12,11 +12,11 @@ import {
 } from "../buckets/buckets.ts";
 import { bucketIdIn } from "../buckets/own-path.ts";
 import type { EventStatus } from "../domain.ts";
-import type { FailureNotices } from "../forwarding/failure-notices.ts";
-import { originalHeaders, standardHeadersOf } from "../forwarding/request.ts";
-import { eventIdOf, sequenceOf } from "../ids.ts";
-import { contentHeadersOf, readHeaders } from "../ingestion/event-headers.ts";
+import { contentHeadersOf, readHeaders } from "../event-headers.ts";
+import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import { type EventRow, QUEUED } from "../store.ts";
+import type { FailureNotices } from "./failure-notices.ts";
+import { originalHeaders, standardHeadersOf } from "./request.ts";
 
 /** Size from which a body is parsed in slices, in bytes: parsing a smaller one takes less than a millisecond. */
 const SLICED_BYTES_MIN = 64 * 1024;

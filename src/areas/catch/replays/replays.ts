@@ -20,12 +20,13 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
 import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
+import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import type { EventService } from "../events/events.ts";
-import { eventIdOf, sequenceOf } from "../ids.ts";
-import type { CatchReplay, ReplayBody } from "../pull/schema.ts";
+import { FORWARDING_BUCKETS_MAX, LANES } from "../forwarding/forwarder.ts";
+import { hostOf } from "../forwarding/jobs.ts";
 import type { EventRow } from "../store.ts";
-import { FORWARDING_BUCKETS_MAX, hostOf, LANES } from "./forwarder.ts";
-import type { ReplayRow, ReplayStore } from "./replay-store.ts";
+import type { CatchReplay, ReplayBody } from "./schema.ts";
+import type { ReplayRow, ReplayStore } from "./store.ts";
 
 /** The job of a bulk replay, which queues some events in each run. */
 const REPLAYS = "catch.replays";
