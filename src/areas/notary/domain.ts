@@ -10,6 +10,15 @@ export const PREFIX_LENGTH_MAX = 512;
  */
 export const DESTINATIONS_PER_PROJECT_MAX = 100;
 
+/** Fields of a chain that are indexed: each is a row per receipt. */
+export const INDEX_FIELDS_MAX = 5;
+
+/** Characters of an indexed field's path. */
+export const POINTER_LENGTH_MAX = 200;
+
+/** Characters of an indexed value; longer ones are not indexed. Names, ids and addresses are shorter. */
+export const VALUE_LENGTH_MAX = 512;
+
 /** First and longest delay before buffered receipts are retried. Each delay is twice the one before. */
 const RETRY_FIRST_MS = 5_000;
 const RETRY_LONGEST_MS = 5 * 60 * 1000;

@@ -17,7 +17,7 @@ import { RESTORED_JOB, Restores } from "./restores.ts";
 import { notaryRoutes } from "./routes.ts";
 import { CHECKPOINT_JOB, NotaryService, noSuchChain } from "./service.ts";
 import { copyStore, notaryStore } from "./store.ts";
-import { registerBacklogJob, TREE_JOB } from "./tree/backlog-job.ts";
+import { registerTreeJob, TREE_JOB } from "./tree-job.ts";
 import { registerUploadJob } from "./upload-job.ts";
 import { type ProjectOwners, Uploads } from "./uploads.ts";
 import { registerSubmissionJob } from "./witnesses/submission-job.ts";
@@ -59,12 +59,17 @@ export function createNotary(
     outbound,
     owners,
   });
-  const startBacklog = registerBacklogJob(kernel, notary, store.tree);
+  const startBacklog = registerTreeJob(kernel, notary, store.tree);
   registerCheckpointJob(kernel, notary, checkpoints);
   const uploads = new Uploads({ ...kernel, notary, store: copyStore(kernel.db), outbound, owners });
   registerUploadJob(kernel, notary, uploads);
   const restores = new Restores({ kernel, store, notary, checkpoints, uploads, witnesses });
-  registerSubmissionJob(kernel, { notary, checkpoints, witnesses, restores });
+  registerSubmissionJob(kernel, {
+    notary,
+    checkpoints,
+    witnesses,
+    detectFork: (tx, chain, epoch, fork) => restores.detectFork(tx, chain, epoch, fork),
+  });
   const peer = new PeerWitness(kernel, peerStore(kernel.db), settings.peer ?? null);
   const admit = limitOpenRequests(kernel.clock);
   const redactions = new Redactions({ store, notary, uploads }, kernel);

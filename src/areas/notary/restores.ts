@@ -135,7 +135,7 @@ export class Restores {
   }
 
   /** Stops a chain of which a witness proves more than the server knows to have signed under the origin of `epoch`. */
-  detect(tx: Tx, chain: ChainActor, epoch: number, fork: Fork): void {
+  detectFork(tx: Tx, chain: ChainActor, epoch: number, fork: Fork): void {
     const isOutdated = chain.epoch !== epoch || chain.fork !== null || chain.restored !== null;
     const { size = 0 } = this.deps.checkpoints.submitted(chain, epoch) ?? {};
     if (!isOutdated && fork.seen > size) this.setFork(tx, chain, fork);

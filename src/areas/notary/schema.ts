@@ -3,8 +3,7 @@ import { duration } from "../../kernel/data/duration.ts";
 import { NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { SECRET_DIGEST } from "../../kernel/resources/managed.ts";
-import { PREFIX_LENGTH_MAX } from "./domain.ts";
-import { INDEX_FIELDS_MAX, POINTER_LENGTH_MAX, VALUE_LENGTH_MAX } from "./search/limits.ts";
+import { INDEX_FIELDS_MAX, POINTER_LENGTH_MAX, PREFIX_LENGTH_MAX, VALUE_LENGTH_MAX } from "./domain.ts";
 
 const HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 const Hash = Type.String({ pattern: "^[0-9a-f]{64}$", examples: [HASH] });

@@ -1,9 +1,6 @@
 import type { Database } from "../../kernel/storage/database.ts";
-import { checkpointStore } from "./checkpoints/store.ts";
-import { redactionStore } from "./redaction/store.ts";
 import { searchStore } from "./search/store.ts";
 import { treeStore } from "./tree/store.ts";
-import { witnessStore } from "./witnesses/store.ts";
 
 /** A row of `chains`. */
 export interface ChainRow {
@@ -188,6 +185,176 @@ export function copyStore(db: Database) {
     ),
     removeCopies: db.change<[chainRef: number, rowsMax: number]>(
       "DELETE FROM receipt_copies WHERE (chain_ref, sequence) IN (SELECT chain_ref, sequence FROM receipt_copies WHERE chain_ref = ? LIMIT ?)",
+    ),
+  };
+}
+
+/** What is stored of a receipt instead of its log. */
+interface WithoutLogRow {
+  readonly content_hash: Uint8Array;
+  /** Null without one, and once it is deleted. */
+  readonly note: string | null;
+  /** Epoch milliseconds; null if nothing was deleted. */
+  readonly redacted_at: number | null;
+}
+
+/** A chain whose logs are deleted by age. */
+interface RetentionRow {
+  readonly ref: number;
+  readonly project_ref: number;
+  readonly retain_days: number;
+  /** Position up to which that is done. */
+  readonly retained_after: number;
+}
+
+/** All SQL of receipts without a log, and of the deletion of logs. */
+function redactionStore(db: Database) {
+  return {
+    withoutLog: db.one<WithoutLogRow, [chainRef: number, sequence: number]>(
+      "SELECT content_hash, note, redacted_at FROM receipts_without_log WHERE chain_ref = ? AND sequence = ?",
+    ),
+    addHash: db.change<
+      [
+        {
+          chain_ref: number;
+          sequence: number;
+          content_hash: Uint8Array;
+          note: string | null;
+        },
+      ]
+    >(
+      `INSERT INTO receipts_without_log (chain_ref, sequence, content_hash, note)
+       VALUES ($chain_ref, $sequence, $content_hash, $note)`,
+    ),
+    /** Deletes a log's text. Its bytes are overwritten in the file. */
+    eraseLog: db.erasure<[chainRef: number, sequence: number]>(
+      "UPDATE receipts SET log = '' WHERE chain_ref = ? AND sequence = ?",
+    ),
+    /** Notes the deletion, and deletes the note. */
+    setRedacted: db.erasure<
+      [
+        {
+          chain_ref: number;
+          sequence: number;
+          content_hash: Uint8Array;
+          now: number;
+        },
+      ]
+    >(
+      `INSERT INTO receipts_without_log (chain_ref, sequence, content_hash, redacted_at)
+       VALUES ($chain_ref, $sequence, $content_hash, $now)
+       ON CONFLICT DO UPDATE SET note = NULL, redacted_at = $now`,
+    ),
+    /** The next chain with a retention. */
+    nextRetention: db.one<RetentionRow, [afterRef: number]>(
+      `SELECT ref, project_ref, retain_days, retained_after FROM chains
+       WHERE retain_days > 0 AND ref > ? ORDER BY ref LIMIT 1`,
+    ),
+    setRetainedAfter: db.change<[sequence: number, ref: number]>(
+      "UPDATE chains SET retained_after = ? WHERE ref = ?",
+    ),
+    remove: db.change<[chainRef: number, rowsMax: number]>(
+      "DELETE FROM receipts_without_log WHERE (chain_ref, sequence) IN (SELECT chain_ref, sequence FROM receipts_without_log WHERE chain_ref = ? LIMIT ?)",
+    ),
+  };
+}
+
+/** A row of `notary_checkpoints`. */
+export type CheckpointRow = {
+  readonly size: number;
+  readonly root: Uint8Array;
+  readonly signature: Uint8Array;
+  readonly signed_at: number;
+};
+
+export type CheckpointStore = ReturnType<typeof checkpointStore>;
+
+/** All SQL of checkpoints. */
+function checkpointStore(db: Database) {
+  const columns = "size, root, signature, signed_at";
+  return {
+    add: db.change<[CheckpointRow & { chain_ref: number; epoch: number }]>(
+      `INSERT INTO notary_checkpoints (chain_ref, epoch, ${columns})
+       VALUES ($chain_ref, $epoch, $size, $root, $signature, $signed_at)`,
+    ),
+    /** The newest checkpoint of an epoch. */
+    newest: db.one<CheckpointRow, [chainRef: number, epoch: number]>(
+      `SELECT ${columns} FROM notary_checkpoints WHERE chain_ref = ? AND epoch = ? ORDER BY size DESC LIMIT 1`,
+    ),
+    /** Two neighbours, the newer one first, after the newest `skipped`. */
+    pairAfter: db.all<
+      Pick<CheckpointRow, "size" | "signed_at">,
+      [ref: number, epoch: number, skipped: number]
+    >(
+      `SELECT size, signed_at FROM notary_checkpoints WHERE chain_ref = ? AND epoch = ?
+       ORDER BY size DESC LIMIT 2 OFFSET ?`,
+    ),
+    remove: db.change<[chainRef: number, epoch: number, size: number]>(
+      "DELETE FROM notary_checkpoints WHERE chain_ref = ? AND epoch = ? AND size = ?",
+    ),
+    removeAll: db.change<[chainRef: number, rowsMax: number]>(
+      "DELETE FROM notary_checkpoints WHERE (chain_ref, epoch, size) IN (SELECT chain_ref, epoch, size FROM notary_checkpoints WHERE chain_ref = ? LIMIT ?)",
+    ),
+  };
+}
+
+/** A row of `notary_witnesses`. */
+export type WitnessRow = {
+  readonly name: string;
+  readonly url: string;
+  readonly vkey: string;
+  readonly epoch: number;
+  readonly size: number;
+  readonly cosigned_at: number | null;
+  readonly last_error: string | null;
+};
+
+/** A cosignature of a stored checkpoint. */
+export type CosignatureRow = {
+  readonly vkey: string;
+  /** As it is in the note, without the newline. */
+  readonly line: string;
+  readonly signed_at: number;
+};
+
+export type WitnessStore = ReturnType<typeof witnessStore>;
+
+/** All SQL of the witnesses of chains, and of what they have cosigned. */
+function witnessStore(db: Database) {
+  const columns = "name, url, vkey, epoch, size, cosigned_at, last_error";
+  return {
+    witnesses: db.all<WitnessRow, [chainRef: number]>(
+      `SELECT ${columns} FROM notary_witnesses WHERE chain_ref = ? ORDER BY position`,
+    ),
+    add: db.change<[WitnessRow & { chain_ref: number; position: number }]>(
+      `INSERT INTO notary_witnesses (chain_ref, position, ${columns})
+       VALUES ($chain_ref, $position, $name, $url, $vkey, $epoch, $size, $cosigned_at, $last_error)`,
+    ),
+    /** Records a cosignature. */
+    setCosigned: db.change<
+      [{ chain_ref: number; vkey: string; epoch: number; size: number; cosigned_at: number }]
+    >(
+      `UPDATE notary_witnesses SET epoch = $epoch, size = $size, cosigned_at = $cosigned_at, last_error = NULL
+       WHERE chain_ref = $chain_ref AND vkey = $vkey`,
+    ),
+    setError: db.change<[error: string, chainRef: number, vkey: string]>(
+      "UPDATE notary_witnesses SET last_error = ? WHERE chain_ref = ? AND vkey = ?",
+    ),
+    removeWitnesses: db.change<[chainRef: number]>("DELETE FROM notary_witnesses WHERE chain_ref = ?"),
+    cosignatures: db.all<CosignatureRow, [chainRef: number, epoch: number, size: number]>(
+      `SELECT vkey, line, signed_at FROM notary_cosignatures
+       WHERE chain_ref = ? AND epoch = ? AND size = ? ORDER BY vkey`,
+    ),
+    /** Stores a cosignature; a later one of the same witness replaces it. */
+    addCosignature: db.change<[CosignatureRow & { chain_ref: number; epoch: number; size: number }]>(
+      `INSERT OR REPLACE INTO notary_cosignatures (chain_ref, epoch, size, vkey, line, signed_at)
+       VALUES ($chain_ref, $epoch, $size, $vkey, $line, $signed_at)`,
+    ),
+    removeCosignatures: db.change<[chainRef: number, epoch: number, size: number]>(
+      "DELETE FROM notary_cosignatures WHERE chain_ref = ? AND epoch = ? AND size = ?",
+    ),
+    removeAllCosignatures: db.change<[chainRef: number, rowsMax: number]>(
+      "DELETE FROM notary_cosignatures WHERE ref IN (SELECT ref FROM notary_cosignatures WHERE chain_ref = ? LIMIT ?)",
     ),
   };
 }

@@ -1,11 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { createHash, createPublicKey, verify } from "node:crypto";
+import { INDEX_FIELDS_MAX, POINTER_LENGTH_MAX, VALUE_LENGTH_MAX } from "../../../src/areas/notary/domain.ts";
 import { NOTE_LENGTH_MAX, REASON_LENGTH_MAX, RETAIN_DAYS_MAX } from "../../../src/areas/notary/schema.ts";
-import {
-  INDEX_FIELDS_MAX,
-  POINTER_LENGTH_MAX,
-  VALUE_LENGTH_MAX,
-} from "../../../src/areas/notary/search/limits.ts";
 import { verifyBundle, verifyChain, verifyReceipt } from "../../../src/verify/index.ts";
 import type { Receipt } from "../../../src/verify/receipt.ts";
 import { S3Server } from "../../support/s3-server.ts";

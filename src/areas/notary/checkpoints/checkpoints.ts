@@ -10,11 +10,9 @@ import type { ChainActor } from "../chain.ts";
 import { assertOneHistory, originOf } from "../history.ts";
 import type { Bundle, ConsistencyProof, InclusionProof, SignedCheckpoint } from "../schema.ts";
 import { CHAIN_ENDED, type NotaryService } from "../service.ts";
+import type { CheckpointRow, CheckpointStore, CosignatureRow, WitnessStore } from "../store.ts";
 import type { HashTree } from "../tree/hash-tree.ts";
 import { leafHash } from "../tree/receipt-tree.ts";
-import type { SubmittedCheckpoint } from "../witnesses/add-checkpoint.ts";
-import type { CosignatureRow, WitnessStore } from "../witnesses/store.ts";
-import type { CheckpointRow, CheckpointStore } from "./store.ts";
 
 /** Minimum time between two checkpoints of a chain, so that requests cannot make the server sign without limit. */
 export const CHECKPOINT_INTERVAL_MS = 1_000;
@@ -26,6 +24,18 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Text of the first line of a proof in the format of c2sp.org/tlog-proof. */
 const TLOG_PROOF = "c2sp.org/tlog-proof@v1";
+
+/** A checkpoint as it is submitted to witnesses. */
+export interface SubmittedCheckpoint {
+  readonly epoch: number;
+  /** The key of its chain under the origin of this epoch. */
+  readonly key: NoteKey;
+  readonly size: number;
+  /** With the signature of the chain only. */
+  readonly note: string;
+  /** Hashes that prove that the tree continues the one of an older size. */
+  readonly prove: (oldSize: number) => readonly Uint8Array[];
+}
 
 /** Signs checkpoints, and proves what they cover. */
 export class Checkpoints {

@@ -2,8 +2,8 @@ import { hash } from "node:crypto";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { ChainActor } from "../chain.ts";
+import { VALUE_LENGTH_MAX } from "../domain.ts";
 import type { IndexBody, IndexSettings, Receipt } from "../schema.ts";
-import { VALUE_LENGTH_MAX } from "./limits.ts";
 import type { SearchStore } from "./store.ts";
 
 /** Bytes of a value's hash. A search compares the values themselves, too. */

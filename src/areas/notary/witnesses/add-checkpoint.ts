@@ -1,12 +1,6 @@
 // The body of `add-checkpoint` (c2sp.org/tlog-witness).
 import { fromBase64, toBase64 } from "../../../verify/bytes.ts";
-import {
-  type Checkpoint,
-  type Note,
-  type NoteKey,
-  parseCheckpoint,
-  parseNote,
-} from "../../../verify/note.ts";
+import { type Checkpoint, type Note, parseCheckpoint, parseNote } from "../../../verify/note.ts";
 import { HASH_BYTES } from "../../../verify/tree.ts";
 
 /** Most lines of a proof: those of the largest tree. */
@@ -24,18 +18,6 @@ export interface Submission {
   readonly hashes: readonly Uint8Array[];
   readonly note: Note;
   readonly checkpoint: Checkpoint;
-}
-
-/** A checkpoint as it is submitted. */
-export interface SubmittedCheckpoint {
-  readonly epoch: number;
-  /** The key of its chain under the origin of this epoch. */
-  readonly key: NoteKey;
-  readonly size: number;
-  /** With the signature of the chain only. */
-  readonly note: string;
-  /** Hashes that prove that the tree continues the one of an older size. */
-  readonly prove: (oldSize: number) => readonly Uint8Array[];
 }
 
 /** Returns the text of a submission. `note` ends in a newline. */

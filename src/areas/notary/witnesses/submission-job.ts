@@ -1,8 +1,10 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { backoffMs, varied } from "../../../kernel/outbound/retries.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { ChainActor } from "../chain.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
-import type { Restores } from "../restores.ts";
+import type { Fork } from "../history.ts";
 import type { NotaryService } from "../service.ts";
 import { SUBMISSION_INTERVAL_MS, WITNESS_JOB, type Witnesses } from "./witnesses.ts";
 
@@ -12,17 +14,18 @@ const CONCURRENT_CHAINS = 16;
 /** Longest delay before a witness without a response gets the same checkpoint again. */
 const RETRY_LONGEST_MS = 60 * 60 * 1000;
 
-interface Parts {
+interface SubmissionDeps {
   readonly notary: NotaryService;
   readonly checkpoints: Checkpoints;
   readonly witnesses: Witnesses;
-  readonly restores: Restores;
+  /** Stops a chain of which a witness proves more than was signed under the origin of `epoch`. */
+  readonly detectFork: (tx: Tx, chain: ChainActor, epoch: number, fork: Fork) => void;
 }
 
 /** Registers the job that submits checkpoints to witnesses. A crash repeats a submission, which changes nothing. */
 export function registerSubmissionJob(
   { scheduler, clock, ids, log }: Pick<Kernel, "scheduler" | "clock" | "ids" | "log">,
-  { notary, checkpoints, witnesses, restores }: Parts,
+  { notary, checkpoints, witnesses, detectFork }: SubmissionDeps,
 ): void {
   scheduler.register(WITNESS_JOB, {
     concurrency: CONCURRENT_CHAINS,
@@ -52,7 +55,7 @@ export function registerSubmissionJob(
             });
           const isKnown = witnesses.record(tx, current, row, checkpoint, one);
           if (isKnown && one.kind === "larger")
-            restores.detect(tx, current, checkpoint.epoch, { by: `the witness ${row.name}`, seen: one.size });
+            detectFork(tx, current, checkpoint.epoch, { by: `the witness ${row.name}`, seen: one.size });
         }
       };
       if (!said.some(({ kind }) => kind === "unavailable")) return { record };

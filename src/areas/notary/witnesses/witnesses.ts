@@ -22,13 +22,13 @@ import {
 } from "../../../verify/note.ts";
 import { emptyRoot } from "../../../verify/tree.ts";
 import type { ChainActor } from "../chain.ts";
-import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import type { Checkpoints, SubmittedCheckpoint } from "../checkpoints/checkpoints.ts";
 import { type Fork, originOf } from "../history.ts";
 import type { Witness, WitnessesBody } from "../schema.ts";
 import type { NotaryService } from "../service.ts";
+import type { WitnessRow, WitnessStore } from "../store.ts";
 import type { ProjectOwners } from "../uploads.ts";
-import { parseSize, SIZE_TYPE, type SubmittedCheckpoint, submissionText } from "./add-checkpoint.ts";
-import type { WitnessRow, WitnessStore } from "./store.ts";
+import { parseSize, SIZE_TYPE, submissionText } from "./add-checkpoint.ts";
 
 /** Kind of the durable job that submits the newest checkpoint of a chain to its witnesses. Its key is the project. */
 export const WITNESS_JOB = "notary.witnesses";

@@ -1,10 +1,10 @@
-import type { Kernel } from "../../../kernel/kernel.ts";
-import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
-import type { Tx } from "../../../kernel/storage/tx.ts";
-import { monotonicMs } from "../../../kernel/time/clock.ts";
-import type { NotaryService } from "../service.ts";
-import { TILE_WIDTH } from "./hash-tree.ts";
-import type { TreeStore } from "./store.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { monotonicMs } from "../../kernel/time/clock.ts";
+import type { NotaryService } from "./service.ts";
+import { TILE_WIDTH } from "./tree/hash-tree.ts";
+import type { TreeStore } from "./tree/store.ts";
 
 /** Kind of the durable job that completes the trees of earlier versions' chains. Its key is the project. */
 export const TREE_JOB = "notary.tree";
@@ -19,7 +19,7 @@ const STEPS_PER_RUN = 50;
  * Registers the job that adds the leaves of receipts that earlier versions have stored, and the tiles above them. It works in
  * short units of work between those of requests. Returns how to start it for every chain that needs it.
  */
-export function registerBacklogJob(
+export function registerTreeJob(
   { scheduler, writer, clock }: Pick<Kernel, "scheduler" | "writer" | "clock">,
   notary: NotaryService,
   store: TreeStore,
