@@ -1,7 +1,7 @@
 import { type TSchema, Kind as TypeKind } from "@sinclair/typebox";
 import { EXACT_NUMBER_PROBLEM, isExactNumber } from "../json-text.ts";
-import { durationUnitOf, readDuration } from "../kernel/data/duration.ts";
 import { nearestName } from "../kernel/data/nearest-name.ts";
+import { durationUnitOf, readDuration } from "../kernel/data/schema.ts";
 import { rejectionBy } from "../kernel/errors.ts";
 import { fieldMessages } from "../kernel/http/requests/validate.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";

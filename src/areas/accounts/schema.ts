@@ -1,7 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration, fractionalDuration } from "../../kernel/data/duration.ts";
 import { BalanceValue } from "../../kernel/data/ledger.ts";
-import { NextCursor, named, oneOf } from "../../kernel/data/schema.ts";
+import {
+  dateTime,
+  duration,
+  flag,
+  fractionalDuration,
+  NextCursor,
+  named,
+  oneOf,
+} from "../../kernel/data/schema.ts";
 import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
 import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from "../../kernel/mail/address.ts";
 import { GRACE_HOURS_MAX } from "./domain.ts";
@@ -12,10 +19,9 @@ const Email = Type.String({
   errorMessage: "must be an e-mail address",
 });
 
-const Tier = oneOf(TIER_NAMES, { $id: "Tier", errorMessage: `must be one of ${TIER_NAMES.join(", ")}` });
+const Tier = oneOf(TIER_NAMES, { $id: "Tier" });
 
 const UserId = Type.String({ examples: ["usr_3vQ8Zk2mX7cB4nL9pS1t"] });
-const Time = Type.String({ format: "date-time" });
 
 /** A key for examples. */
 const KEY = "sm_4fJ9…_1c2d3e4f";
@@ -52,7 +58,7 @@ export const AccountUpdateBody = named("AccountUpdateBody", {
   email: Type.Optional(Email),
   tier: Type.Optional(Tier),
   balance: Type.Optional(BalanceValue),
-  suspended: Type.Optional(Type.Boolean({ errorMessage: "must be true or false" })),
+  suspended: Type.Optional(flag()),
 });
 export type AccountUpdateBody = Static<typeof AccountUpdateBody>;
 
@@ -64,7 +70,7 @@ export const Account = named("Account", {
   user_id: UserId,
   ...TERMS,
   suspended: Type.Boolean({ examples: [false] }),
-  created_at: Time,
+  created_at: dateTime(),
 });
 export type Account = Static<typeof Account>;
 
@@ -79,7 +85,7 @@ export const AccountCreated = named("AccountCreated", {
 
 export const AccountDeleted = named("AccountDeleted", {
   user_id: UserId,
-  deleted_at: Type.String({ format: "date-time", description: "Time of the deletion." }),
+  deleted_at: dateTime({ description: "Time of the deletion." }),
 });
 export type AccountDeleted = Static<typeof AccountDeleted>;
 
@@ -95,8 +101,7 @@ export type AccountBalance = Static<typeof AccountBalance>;
 export const ResetPlatformKey = named("ResetPlatformKey", {
   user_id: UserId,
   api_key: NewKey,
-  reset_at: Type.String({
-    format: "date-time",
+  reset_at: dateTime({
     description: "Time at which all older platform keys were revoked.",
   }),
 });
@@ -116,12 +121,12 @@ export const PlatformKeyRotateBody = named("PlatformKeyRotateBody", {
 
 export const RotatedPlatformKey = named("RotatedPlatformKey", {
   key: NewKey,
-  rotated_at: Time,
-  expires_at: Type.String({
-    ...Time,
+  rotated_at: dateTime(),
+  expires_at: {
+    ...dateTime(),
     description:
       "Time at which the old key expires. Keys that were rotated earlier expire then at the latest.",
-  }),
+  },
 });
 export type RotatedPlatformKey = Static<typeof RotatedPlatformKey>;
 

@@ -1,14 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ACTOR_TYPES } from "../../kernel/audit/trail.ts";
-import { NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { dateTime, NextCursor, named, oneOf, orNull, uuid } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 
 /** Default number of entries per page. */
 export const ENTRIES_LIMIT = 50;
 /** Longest text of a filter: longer than any id. */
 const FILTER_LENGTH_MAX = 255;
-
-const Time = Type.String({ format: "date-time" });
 
 function filter(description: string) {
   return Type.Optional(
@@ -72,7 +70,7 @@ const Fields = Type.Object(
 
 const Actor = named("AuditActor", {
   type: oneOf(ACTOR_TYPES),
-  key_id: orNull(Type.String({ format: "uuid" }), {
+  key_id: orNull(uuid(), {
     description: "Id of the managed key. Null for a platform key.",
   }),
   key_name: orNull(Type.String({ examples: ["CI"] })),
@@ -85,7 +83,7 @@ const Actor = named("AuditActor", {
 
 export const AuditEntry = named("AuditEntry", {
   sequence: Type.String({ examples: ["1042"] }),
-  at: Time,
+  at: dateTime(),
   action: Type.String({ description: "Name of the operation.", examples: ["gate.save"] }),
   summary: Type.String({ examples: ["Flag new-checkout switched on"] }),
   actor: Actor,
@@ -111,7 +109,7 @@ export const AuditEntry = named("AuditEntry", {
   ),
   ip: orNull(Type.String({ examples: ["203.0.113.7"] })),
   user_agent: orNull(Type.String({ examples: ["curl/8.5"] })),
-  request_id: orNull(Type.String({ format: "uuid" })),
+  request_id: orNull(uuid()),
 });
 export type AuditEntry = Static<typeof AuditEntry>;
 

@@ -1,6 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../kernel/data/duration.ts";
-import { name, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import {
+  dateTime,
+  duration,
+  integer,
+  name,
+  named,
+  oneOf,
+  orNull,
+  text,
+  uuid,
+} from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
@@ -41,7 +50,7 @@ const State = oneOf(BUCKET_STATES, {
 const EventStatusName = oneOf(EVENT_STATUSES);
 const VerificationName = oneOf(VERIFICATIONS);
 const ProviderOrNull = orNull(oneOf(PROVIDERS));
-export const Time = Type.String({ format: "date-time", description: "Time as RFC 3339, in UTC." });
+export const Time = dateTime({ description: "Time as RFC 3339, in UTC." });
 
 /** A provider in a request. An unknown one is a separate error, `catch.provider_unsupported`. */
 export const ProviderName = Type.String({
@@ -72,7 +81,7 @@ const SigningSecret = orNull(GivenSecret, {
   description: "Signing secret of the provider, stored encrypted and not returned; null removes it.",
 });
 
-const GivenName = name("Optional name, unique within the project.");
+const GivenName = name({ description: "Optional name, unique within the project." });
 const Name = orNull(GivenName, {
   errorMessage: `${GivenName["errorMessage"]}, or null for none`,
   description: "Optional name, unique within the project.",
@@ -174,7 +183,7 @@ export type Bucket = Static<typeof Bucket>;
 
 /** Query of a list of buckets. */
 export const BucketQuery = Type.Object(
-  { name: Type.Optional(name("Returns only the bucket with exactly this name.")) },
+  { name: Type.Optional(name({ description: "Returns only the bucket with exactly this name." })) },
   { $id: "BucketQuery" },
 );
 
@@ -225,7 +234,7 @@ export type EventItem = Static<typeof EventItem>;
 
 /** A delivery of an event to an endpoint. */
 export const EventDelivery = named("EventDelivery", {
-  relay_id: Type.String({ format: "uuid", description: "ID of the delivery." }),
+  relay_id: uuid({ description: "ID of the delivery." }),
   endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
   status: oneOf(DELIVERY_STATUSES, {}),
   attempts: Type.Integer({ description: "Number of finished attempts." }),
@@ -376,10 +385,9 @@ export type EventPage = Static<typeof EventPage>;
 export const EventAckBody = named("EventAckBody", {
   result: oneOf(ACK_RESULTS),
   response_status: Type.Optional(
-    Type.Integer({
-      minimum: 100,
-      maximum: 599,
-      errorMessage: "must be an integer from 100 to 599",
+    integer({
+      min: 100,
+      max: 599,
       description: "HTTP status with which the event was processed.",
       examples: [200],
     }),
@@ -426,7 +434,7 @@ export const EventReplayQueued = Type.Object(
     status: Type.Literal("queued"),
     deliveries: Type.Array(
       Type.Object({
-        relay_id: Type.String({ format: "uuid" }),
+        relay_id: uuid(),
         endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
       }),
       { description: "New deliveries." },

@@ -1,7 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../kernel/data/duration.ts";
-import { named, oneOf, orNull, refersTo, text } from "../../kernel/data/schema.ts";
-import { RETRIES_MAX, retrySchedule } from "../../kernel/outbound/retry-schedule-schema.ts";
+import {
+  clearable,
+  dateTime,
+  duration,
+  integer,
+  listOf,
+  named,
+  oneOf,
+  orNull,
+  refersTo,
+  retrySchedule,
+  text,
+} from "../../kernel/data/schema.ts";
 import { SIGNING_SECRET_LENGTH_MAX, TARGETS_MAX } from "./domain.ts";
 import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "./providers/signatures.ts";
 
@@ -30,13 +40,6 @@ export const DEFAULT_METHODS: readonly string[] = ["POST", "PUT", "PATCH", "DELE
 export const RESPONSE_TYPES = ["text/plain", "application/json", "application/xml", "text/xml"] as const;
 const INVALID_STATUSES = [200, 400, 401, 403] as const;
 const OVERLOAD_STATUSES = [200, 429, 503] as const;
-
-function statusOf<const Codes extends readonly number[]>(codes: Codes, description: string) {
-  return Type.Union(
-    codes.map((code) => Type.Literal(code)),
-    { errorMessage: `must be one of ${codes.join(", ")}`, description },
-  ) as unknown as ReturnType<typeof Type.Unsafe<Codes[number]>>;
-}
 
 const HEADER_NAME = Type.String({
   minLength: 1,
@@ -104,9 +107,7 @@ export type Signature = Static<typeof Signature>;
 
 /** Response of a bucket to accepted requests. */
 export const BucketResponse = named("BucketResponse", {
-  status: Type.Optional(
-    Type.Integer({ minimum: 200, maximum: 299, errorMessage: "must be an integer from 200 to 299" }),
-  ),
+  status: Type.Optional(integer({ min: 200, max: 299 })),
   content_type: Type.Optional(oneOf(RESPONSE_TYPES)),
   body: Type.Optional(
     orNull(text({ min: 0, max: RESPONSE_LENGTH_MAX, examples: ["ok"] }), {
@@ -182,10 +183,6 @@ const Retention = duration({
   description: "Retention of events, in hours, at most the tier's; null for the tier's.",
 });
 
-const RESETS = ", or null";
-const nullable = <S extends Parameters<typeof orNull>[0]>(schema: S, errorMessage: string) =>
-  Type.Optional(orNull(schema, { errorMessage: errorMessage + RESETS }));
-
 /** Further settings of a bucket; null restores the default. */
 export const SettingsInput = {
   verification_mode: Type.Optional(
@@ -200,35 +197,34 @@ export const SettingsInput = {
         "Response to stored requests, as `status`, `content_type` and `body`; null for the default JSON.",
     }),
   ),
-  invalid_status: Type.Optional(
-    Type.Union([...INVALID_STATUSES.map((code) => Type.Literal(code)), Type.Null()], {
-      errorMessage: `must be one of ${INVALID_STATUSES.join(", ")}${RESETS}`,
+  invalid_status: clearable(
+    oneOf(INVALID_STATUSES, {
       description:
         "Status of responses to requests with an invalid signature. Default: 200; 401 for `discord`.",
     }),
   ),
   overload_status: Type.Optional(
-    statusOf(
-      OVERLOAD_STATUSES,
-      "Status of responses to `rate_limited`, `panic_mode` and `insufficient_balance`. Default: 200; with 429 or 503, providers retry.",
-    ),
+    oneOf(OVERLOAD_STATUSES, {
+      description:
+        "Status of responses to `rate_limited`, `panic_mode` and `insufficient_balance`. Default: 200; with 429 or 503, providers retry.",
+    }),
   ),
-  previous_signing_secret: nullable(
+  previous_signing_secret: clearable(
     Type.String({
       writeOnly: true,
       minLength: 1,
       maxLength: SIGNING_SECRET_LENGTH_MAX,
       description: "Previous secret, which is also valid until `previous_expires_at`.",
+      errorMessage: `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters`,
     }),
-    `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters`,
   ),
-  previous_expires_at: nullable(
+  previous_expires_at: clearable(
     Type.String({
       maxLength: 64,
       description: `End of the validity of the previous secret, as RFC 3339, at most ${PREVIOUS_DAYS_MAX} days ahead.`,
       examples: ["2026-03-10T12:00:00Z"],
+      errorMessage: "must be an RFC 3339 date-time",
     }),
-    "must be an RFC 3339 date-time",
   ),
   deduplicate_hours: Type.Optional(
     duration({
@@ -239,7 +235,7 @@ export const SettingsInput = {
         "Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled.",
     }),
   ),
-  retention_hours: nullable(Retention, Retention["errorMessage"]),
+  retention_hours: clearable(Retention),
   methods: Type.Optional(
     Type.Array(oneOf(METHODS), {
       minItems: 1,
@@ -257,17 +253,16 @@ export const SettingsInput = {
     orNull(Challenge, { description: "Challenge that the sender requires before it sends events." }),
   ),
   targets: Type.Optional(
-    Type.Array(BucketTarget, {
-      maxItems: TARGETS_MAX,
-      errorMessage: `must be a list of at most ${TARGETS_MAX} endpoints`,
+    listOf(BucketTarget, {
+      max: TARGETS_MAX,
+      of: "endpoints",
       description: `Endpoints that receive the events, in place of \`target_url\`: at most ${TARGETS_MAX}, each with a delivery of its own. \`[]\` for none.`,
     }),
   ),
-  retry_schedule: nullable(
+  retry_schedule: clearable(
     retrySchedule(
       "With a schedule, 410 and addresses that are not allowed end the retries, delays vary by a tenth, and `Retry-After` can extend them. Default: exactly `1s`, `5s`, `25s`, whatever the failure.",
     ),
-    `must be a list of at most ${RETRIES_MAX} waits such as 5s, 5m or 2h`,
   ),
 };
 const InputObject = Type.Object(SettingsInput);
@@ -277,9 +272,13 @@ export type SettingsInput = Static<typeof InputObject>;
 export const SettingsView = {
   verification_mode: oneOf(VERIFICATION_MODES),
   response: orNull(BucketResponse, { examples: [null] }),
-  invalid_status: statusOf(INVALID_STATUSES, "Status of responses to requests with an invalid signature."),
-  overload_status: statusOf(OVERLOAD_STATUSES, "Status of responses to requests beyond the bucket's limits."),
-  previous_expires_at: orNull(Type.String({ format: "date-time" }), {
+  invalid_status: oneOf(INVALID_STATUSES, {
+    description: "Status of responses to requests with an invalid signature.",
+  }),
+  overload_status: oneOf(OVERLOAD_STATUSES, {
+    description: "Status of responses to requests beyond the bucket's limits.",
+  }),
+  previous_expires_at: orNull(dateTime(), {
     description: "Time when the previous secret expires.",
     examples: [null],
   }),

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import { listOf, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { CHECK_CODES, FLAGS_MAX, SECRET_LENGTH_MAX } from "./domain.ts";
 import type { CheckPorts, KeyFacts } from "./ports.ts";
 
@@ -45,9 +45,9 @@ export function checkBody<KeyRequest>({ keys, meters, flags }: CheckPorts<KeyReq
     ),
     flags: Type.Optional(
       orNull(
-        Type.Array(flags.key, {
-          maxItems: FLAGS_MAX,
-          errorMessage: `must be a list of at most ${FLAGS_MAX} flag keys`,
+        listOf(flags.key, {
+          max: FLAGS_MAX,
+          of: "flag keys",
         }),
         {
           description: "Keys of the flags to evaluate for the key's owner.",

@@ -1,5 +1,5 @@
 import { Kind, type Static, type TSchema, Type } from "@sinclair/typebox";
-import { named, orNull, text } from "../../kernel/data/schema.ts";
+import { dateTime, flag, named, orNull, text } from "../../kernel/data/schema.ts";
 import { MANAGED } from "../../kernel/resources/managed.ts";
 import { DEFINITION, Tag } from "./definitions/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
@@ -16,7 +16,6 @@ const Version = Type.Integer({
   description: "Version of the flag: the project's change counter at the flag's last change.",
   examples: [7],
 });
-const DateTime = Type.String({ format: "date-time" });
 
 /** Path of a flag. */
 export const FlagParams = Type.Object({ flagKey: FlagKey });
@@ -105,9 +104,9 @@ export const FlagDefinition = named("FlagDefinition", {
   archived: Type.Boolean({ examples: [false] }),
   ...MANAGED,
   version: Version,
-  created_at: orNull(DateTime, { description: "Creation time; null for flags older than this field." }),
-  updated_at: DateTime,
-  last_evaluated_at: orNull(DateTime, {
+  created_at: orNull(dateTime(), { description: "Creation time; null for flags older than this field." }),
+  updated_at: dateTime(),
+  last_evaluated_at: orNull(dateTime(), {
     description: "Hour of the last individual evaluation; bulk evaluations are not counted.",
   }),
   stale: Type.Boolean({
@@ -120,15 +119,13 @@ export type FlagDefinition = Static<typeof FlagDefinition>;
 
 export const FlagConfigQuery = Type.Object({
   full: Type.Optional(
-    Type.Boolean({
-      errorMessage: "must be true or false",
+    flag({
       description: "Whether to return complete definitions.",
     }),
   ),
   tag: Type.Optional(Type.Unsafe<string>({ ...Tag, description: "Returns only flags with this tag." })),
   archived: Type.Optional(
-    Type.Boolean({
-      errorMessage: "must be true or false",
+    flag({
       description: "Whether to include archived flags.",
     }),
   ),

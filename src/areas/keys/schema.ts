@@ -1,7 +1,23 @@
-import { type SchemaOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
-import { duration, fractionalDuration } from "../../kernel/data/duration.ts";
-import { GivenMetadata, Metadata, OwnerId } from "../../kernel/data/owner.ts";
-import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import {
+  DATE_TIME_LENGTH_MAX,
+  dateTime,
+  duration,
+  flag,
+  fractionalDuration,
+  GivenMetadata,
+  givenDateTime,
+  integer,
+  listOf,
+  Metadata,
+  named,
+  OwnerId,
+  oneOf,
+  optional,
+  orNull,
+  text,
+  uuid,
+} from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { MANAGED } from "../../kernel/resources/managed.ts";
 import { TIMESTAMP_EXPECTED } from "../../kernel/time/date-time.ts";
@@ -27,19 +43,9 @@ import {
 const ID_LENGTH_MAX = 64;
 /** Project id for examples. */
 export const PROJECT_ID = "proj_8Zk2vQ1mX7cB4nL9pS3t";
-/** Longest text that is parsed as a date. */
-const DATE_TIME_LENGTH_MAX = 64;
 
 /** Default number of keys per page. */
 export const KEYS_LIMIT = 20;
-
-/** A timestamp in a response. */
-export const DateTime = Type.String({ format: "date-time" });
-
-/** An optional field; null means the same as omitting it. */
-export function optional<Schema extends TSchema>(schema: Schema, options?: SchemaOptions) {
-  return Type.Optional(orNull(schema, options));
-}
 
 export const KeyParams = Type.Object({
   id: Type.String({ maxLength: ID_LENGTH_MAX, errorMessage: "must be the id of a key, a UUID" }),
@@ -65,24 +71,14 @@ export const RatelimitName = Type.String({
   examples: ["requests"],
 });
 
-/** An integer from `minimum` to `maximum`; the error message names both. */
-export function integer(minimum: number, maximum: number, options: SchemaOptions = {}) {
-  const errorMessage = `must be an integer from ${minimum} to ${maximum}`;
-  return Type.Integer({ minimum, maximum, errorMessage, ...options });
-}
-
-/** A list of at most `maxItems` items; the error message names the limit. */
-export function listOf<Schema extends TSchema>(
-  schema: Schema,
-  maxItems: number,
-  options: SchemaOptions = {},
-) {
-  return Type.Array(schema, { maxItems, errorMessage: `must be a list of at most ${maxItems}`, ...options });
-}
-
 const RATELIMIT = {
   name: RatelimitName,
-  limit: integer(1, RATELIMIT_MAX, { description: "Number of tokens in a full bucket.", examples: [100] }),
+  limit: integer({
+    min: 1,
+    max: RATELIMIT_MAX,
+    description: "Number of tokens in a full bucket.",
+    examples: [100],
+  }),
   duration_ms: duration({
     unit: "ms",
     min: DURATION_MS_MIN,
@@ -113,12 +109,16 @@ const REFILL = {
     description: "Period of the refills, at 00:00 UTC. Several missed refills count once.",
     examples: ["month"],
   }),
-  amount: integer(1, Number.MAX_SAFE_INTEGER, {
+  amount: integer({
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
     description: "Number of uses after a refill. A refill does not lower a higher number.",
     examples: [10_000],
   }),
   day: Type.Optional(
-    integer(1, 31, {
+    integer({
+      min: 1,
+      max: 31,
       description:
         "Day of the month on which a monthly refill happens; the last day in shorter months. Default 1. Not allowed with `every: day`.",
       examples: [1],
@@ -126,7 +126,9 @@ const REFILL = {
   ),
 };
 const Uses = named("KeyUses", {
-  remaining: integer(0, Number.MAX_SAFE_INTEGER, {
+  remaining: integer({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
     description: "Number of uses left.",
     examples: [10_000],
   }),
@@ -144,13 +146,13 @@ const CHANGEABLE = {
     examples: ["live"],
   }),
   metadata: GivenMetadata,
-  expires_at: optional(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
+  expires_at: optional(givenDateTime(), {
     errorMessage: TIMESTAMP_EXPECTED,
     description: "Time at which the key expires. Null: never.",
   }),
   owner_id: optional(OwnerId, { description: "Id of your customer who owns the key." }),
   meter_id: optional(MeterId, { description: "Id of the meter that is charged for uses of the key." }),
-  enabled: optional(Type.Boolean({ errorMessage: "must be true or false" }), {
+  enabled: optional(flag(), {
     description: "Whether the key works. False pauses it. Default true.",
     examples: [true],
   }),
@@ -158,10 +160,10 @@ const CHANGEABLE = {
     listOf(
       Type.Object({
         ...RATELIMIT,
-        auto: Type.Optional(Type.Boolean({ ...AUTO, default: true, errorMessage: "must be true or false" })),
+        auto: Type.Optional(flag({ ...AUTO, default: true })),
         shared: Type.Optional(oneOf(["key", "owner"], { ...SHARED, default: "key" })),
       }),
-      RATELIMITS_MAX,
+      { max: RATELIMITS_MAX },
     ),
     { description: "Rate limits of the key. The token buckets are in memory and full after a restart." },
   ),
@@ -175,7 +177,10 @@ const CHANGEABLE = {
     },
   ),
   allowed_ips: optional(
-    listOf(text({ min: 1, max: CLIENT_IP_LENGTH_MAX }), ALLOWED_IPS_MAX, { examples: [["203.0.113.0/24"]] }),
+    listOf(text({ min: 1, max: CLIENT_IP_LENGTH_MAX }), {
+      max: ALLOWED_IPS_MAX,
+      examples: [["203.0.113.0/24"]],
+    }),
     {
       description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
     },
@@ -183,10 +188,10 @@ const CHANGEABLE = {
 };
 
 const Name = text({ min: 1, max: NAME_LENGTH_MAX, description: "Name of the key.", examples: ["Warehouse"] });
-const Scopes = Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
-  minItems: 1,
-  maxItems: SCOPES_MAX,
-  errorMessage: `must be a list of 1 to ${SCOPES_MAX} texts`,
+const Scopes = listOf(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
+  min: 1,
+  max: SCOPES_MAX,
+  of: "texts",
   description: "Scopes of the key: of this API for the prefix `sm`, otherwise any texts.",
   examples: [["orders:read"]],
 });
@@ -245,8 +250,8 @@ const TERMS = {
   project_id: orNull(Type.String({ examples: [PROJECT_ID] }), {
     description: "Id of the only project in which the key works. Null for a key of the account.",
   }),
-  created_at: DateTime,
-  expires_at: orNull(DateTime),
+  created_at: dateTime(),
+  expires_at: orNull(dateTime()),
   owner_id: orNull(Type.String({ examples: ["acme"] })),
   meter_id: orNull(Type.String({ examples: ["acme"] })),
   enabled: Type.Boolean(),
@@ -259,7 +264,7 @@ const TERMS = {
 };
 
 export const KeyCreated = named("KeyCreated", {
-  key_id: Type.String({ format: "uuid" }),
+  key_id: uuid(),
   secret: Type.String({
     description: "Secret of the key. Only this response contains it.",
     examples: ["sm_4fJ9…_1c2d3e4f"],
@@ -269,12 +274,12 @@ export const KeyCreated = named("KeyCreated", {
 export type KeyCreated = Static<typeof KeyCreated>;
 
 const ITEM = {
-  id: Type.String({ format: "uuid" }),
+  id: uuid(),
   masked_secret: Type.String({ description: "Prefix of the secret.", examples: ["sm_..."] }),
   last4: Type.String({ description: "Last four characters of the secret.", examples: ["3e4f"] }),
   ...TERMS,
-  revoked_at: orNull(DateTime, { examples: [null] }),
-  last_used_at: orNull(DateTime),
+  revoked_at: orNull(dateTime(), { examples: [null] }),
+  last_used_at: orNull(dateTime()),
 };
 
 export const KeyItem = named("KeyItem", ITEM);
@@ -301,7 +306,7 @@ export type Key = Static<typeof Key>;
 export const KeyPage = named("KeyPage", {
   keys: Type.Array(KeyItem),
   has_more: Type.Boolean({ examples: [false] }),
-  next_cursor: orNull(DateTime, {
+  next_cursor: orNull(dateTime(), {
     description: "Cursor of the next page: the `created_at` of the last item. Null on the last page.",
     examples: [null],
   }),
@@ -309,20 +314,20 @@ export const KeyPage = named("KeyPage", {
 export type KeyPage = Static<typeof KeyPage>;
 
 export const KeyRotated = named("KeyRotated", {
-  new_key_id: Type.String({ format: "uuid" }),
+  new_key_id: uuid(),
   new_secret: Type.String({
     description: "Secret of the new key. Only this response contains it.",
     examples: ["sm_7hK2…_5a6b7c8d"],
   }),
-  old_key_id: Type.String({ format: "uuid" }),
-  old_expires_at: Type.String({ format: "date-time", description: "Time at which the old key expires." }),
+  old_key_id: uuid(),
+  old_expires_at: dateTime({ description: "Time at which the old key expires." }),
   grace_hours: Type.Number({ examples: [24] }),
 });
 export type KeyRotated = Static<typeof KeyRotated>;
 
 export const KeyRevoked = named("KeyRevoked", {
-  key_id: Type.String({ format: "uuid" }),
-  revoked_at: DateTime,
+  key_id: uuid(),
+  revoked_at: dateTime(),
   status: Type.Literal("revoked"),
 });
 export type KeyRevoked = Static<typeof KeyRevoked>;
@@ -347,12 +352,12 @@ export const KeyUsageQuery = Type.Object({
 });
 
 export const KeyUsage = named("KeyUsage", {
-  from: DateTime,
-  to: DateTime,
+  from: dateTime(),
+  to: dateTime(),
   granularity: oneOf(["hour", "day"], {}),
   data: Type.Array(
     Type.Object({
-      from: Type.String({ format: "date-time", description: "Start of the hour or day, UTC." }),
+      from: dateTime({ description: "Start of the hour or day, UTC." }),
       total: Type.Integer({ description: "Number of verifications and requests.", examples: [12] }),
       valid: Type.Integer({ description: "Number of valid ones.", examples: [9] }),
       errors: Type.Record(Type.String(), Type.Integer(), {

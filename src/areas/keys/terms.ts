@@ -1,5 +1,5 @@
 import { AddressRanges, isRange } from "../../kernel/data/address-ranges.ts";
-import { serializeMetadata } from "../../kernel/data/owner.ts";
+import { serializeMetadata } from "../../kernel/data/schema.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../kernel/time/date-time.ts";

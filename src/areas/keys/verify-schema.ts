@@ -1,5 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import {
+  dateTime,
+  integer,
+  listOf,
+  named,
+  oneOf,
+  optional,
+  orNull,
+  text,
+  uuid,
+} from "../../kernel/data/schema.ts";
 import {
   CLIENT_IP_LENGTH_MAX,
   COST_MAX,
@@ -10,7 +20,7 @@ import {
   SCOPE_LENGTH_MAX,
   USER_AGENT_LENGTH_MAX,
 } from "./domain.ts";
-import { DateTime, integer, listOf, optional, PROJECT_ID, RatelimitName } from "./schema.ts";
+import { PROJECT_ID, RatelimitName } from "./schema.ts";
 
 /** Fields of a verification apart from the secret: the client, and what the key must allow. */
 export const VERIFY_FIELDS = {
@@ -27,27 +37,26 @@ export const VERIFY_FIELDS = {
     },
   ),
   require: optional(
-    Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
-      minItems: 1,
-      maxItems: REQUIRE_MAX,
-      errorMessage: `must be a list of 1 to ${REQUIRE_MAX} texts`,
+    listOf(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
+      min: 1,
+      max: REQUIRE_MAX,
+      of: "texts",
       examples: [["orders:read"]],
     }),
     { description: "Scopes that the key must all have." },
   ),
-  cost: optional(integer(0, COST_MAX, { default: 1, examples: [1] }), {
+  cost: optional(integer({ min: 0, max: COST_MAX, default: 1, examples: [1] }), {
     description: "Number of the key's `uses` that the verification costs, if they are limited. Default 1.",
   }),
   ratelimits: optional(
     listOf(
       Type.Object({
         name: RatelimitName,
-        cost: optional(integer(0, RATELIMIT_MAX, { default: 1 }), {
+        cost: optional(integer({ min: 0, max: RATELIMIT_MAX, default: 1 }), {
           description: "Number of tokens to take, at most the limit. Default 1.",
         }),
       }),
-      RATELIMITS_MAX,
-      { examples: [[{ name: "exports", cost: 5 }]] },
+      { max: RATELIMITS_MAX, examples: [[{ name: "exports", cost: 5 }]] },
     ),
     { description: "Rate limits of the key to apply in addition to its automatic ones, or at another cost." },
   ),
@@ -64,7 +73,7 @@ const RatelimitState = named("KeyRatelimitState", {
   name: Type.String({ examples: ["requests"] }),
   limit: Type.Integer({ examples: [100] }),
   remaining: Type.Integer({ description: "Number of whole tokens left.", examples: [99] }),
-  reset_at: Type.String({ format: "date-time", description: "Time at which the bucket is full again." }),
+  reset_at: dateTime({ description: "Time at which the bucket is full again." }),
   exceeded: Type.Boolean({
     description: "Whether the limit was applied and had too few tokens.",
     examples: [false],
@@ -75,7 +84,7 @@ export type RatelimitState = Static<typeof RatelimitState>;
 /** Result of a verification. All fields except `valid` and `error` are null if the key is unknown. */
 export const KeyVerdict = named("KeyVerdict", {
   valid: Type.Boolean(),
-  key_id: orNull(Type.String({ format: "uuid" })),
+  key_id: orNull(uuid()),
   project_id: orNull(Type.String({ examples: [PROJECT_ID] })),
   scopes: orNull(Type.Array(Type.String({ examples: ["meter:write"] }))),
   error: orNull(oneOf(KEY_ERRORS, {}), { examples: [null] }),
@@ -84,7 +93,7 @@ export const KeyVerdict = named("KeyVerdict", {
   name: orNull(Type.String({ examples: ["Warehouse"] })),
   environment: orNull(Type.String({ examples: ["live"] })),
   metadata: orNull(Type.Record(Type.String(), Type.String())),
-  expires_at: orNull(DateTime),
+  expires_at: orNull(dateTime()),
   enabled: orNull(Type.Boolean()),
   uses_remaining: orNull(Type.Integer(), {
     description: "Number of uses left. Null: unlimited.",

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../kernel/data/duration.ts";
-import { NextCursor, named, orNull } from "../../kernel/data/schema.ts";
+import { duration, NextCursor, named, orNull } from "../../kernel/data/schema.ts";
 import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
 
 /** Token of all examples. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../kernel/data/ledger.ts";
-import { NextCursor, named, oneOf } from "../../kernel/data/schema.ts";
+import { dateTime, NextCursor, named, oneOf } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 
 /** Default number of meters on a page. */
@@ -59,7 +59,7 @@ const MeterItem = named("MeterItem", {
   meter_id: Type.String({ examples: ["customer-42"] }),
   balance: Type.Integer({ examples: [999] }),
   available: MeterState.properties.available,
-  updated_at: Type.String({ format: "date-time", description: "Time of the last change of the balance." }),
+  updated_at: dateTime({ description: "Time of the last change of the balance." }),
 });
 export type MeterItem = Static<typeof MeterItem>;
 

@@ -1,6 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { orNull, text, timeZone } from "../../kernel/data/schema.ts";
-import { milliseconds } from "./schema-builders.ts";
+import { clearable, dateTime, duration, optional, text, timeZone } from "../../kernel/data/schema.ts";
 import { MonitorType } from "./types.ts";
 
 const MINUTE_MS = 60_000;
@@ -13,7 +12,8 @@ export const PERIOD_MS = 24 * 60 * MINUTE_MS;
 /** Default grace. */
 export const GRACE_MS = 60 * MINUTE_MS;
 
-const wait = (description: string) => milliseconds(WAIT_MS_MIN, WAIT_MS_MAX, description);
+const wait = (description: string) =>
+  duration({ unit: "ms", min: WAIT_MS_MIN, max: WAIT_MS_MAX, description });
 const SLUG = "^[a-z0-9_-]{1,64}$";
 const Slug = Type.String({
   pattern: SLUG,
@@ -36,7 +36,12 @@ const TIMING = {
       examples: ["30 2 * * *"],
     }),
   ),
-  tz: Type.Optional(timeZone("Time zone of `schedule`, as an IANA name. Default `UTC`.", ["Europe/Berlin"])),
+  tz: Type.Optional(
+    timeZone({
+      description: "Time zone of `schedule`, as an IANA name. Default `UTC`.",
+      examples: ["Europe/Berlin"],
+    }),
+  ),
   grace_ms: Type.Optional(
     wait(
       `Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default ${GRACE_MS}.`,
@@ -50,28 +55,28 @@ export const HEARTBEAT_CREATE = { type: Type.Optional(MonitorType), slug: Type.O
 /** Fields of a monitor's update that belong to heartbeats. */
 export const HEARTBEAT_UPDATE = {
   ...HEARTBEAT_CREATE,
-  slug: Type.Optional(orNull(Slug, { errorMessage: `${Slug.errorMessage}, or null` })),
+  slug: clearable(Slug),
 };
 
-const optional = <S extends TSchema>(schema: S, description: string) =>
-  Type.Optional(orNull(schema, { description: `Heartbeats only. ${description}` }));
+const shown = <S extends TSchema>(schema: S, description: string) =>
+  optional(schema, { description: `Heartbeats only. ${description}` });
 const time = (description: string) =>
-  optional(Type.String({ format: "date-time", examples: ["2030-01-31T02:30:00.000Z"] }), description);
+  shown(dateTime({ examples: ["2030-01-31T02:30:00.000Z"] }), description);
 const address = (path: string, description: string) =>
-  optional(Type.String({ examples: [`https://ninefold.example.com/ping/${path}`] }), description);
+  shown(Type.String({ examples: [`https://ninefold.example.com/ping/${path}`] }), description);
 
 /** Fields of a monitor's view that belong to heartbeats. */
 export const HEARTBEAT_VIEW = {
-  slug: optional(Type.String({ examples: ["nightly-backup"] }), "Name in `ping_slug_url`."),
-  period_ms: optional(
+  slug: shown(Type.String({ examples: ["nightly-backup"] }), "Name in `ping_slug_url`."),
+  period_ms: shown(
     Type.Integer({ examples: [PERIOD_MS] }),
     "Time between pings, in milliseconds. Null with a `schedule`.",
   ),
-  schedule: optional(
+  schedule: shown(
     Type.String({ examples: ["30 2 * * *"] }),
     "Cron expression with five fields. Null with a `period_ms`.",
   ),
-  tz: optional(Type.String({ examples: ["UTC"] }), "Time zone of `schedule`, as an IANA name."),
+  tz: shown(Type.String({ examples: ["UTC"] }), "Time zone of `schedule`, as an IANA name."),
   grace_ms: Type.Optional(
     Type.Integer({
       description: "Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds.",
@@ -91,7 +96,7 @@ export const HEARTBEAT_VIEW = {
   expected_at: time(
     "Time at which the next success is expected. It is missed when the grace has passed as well.",
   ),
-  last_duration_ms: optional(
+  last_duration_ms: shown(
     Type.Integer({ examples: [84_000] }),
     "Duration of the last run in milliseconds. Null if its start was not reported.",
   ),

@@ -1,13 +1,21 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { EXACT_NUMBER_PROBLEM } from "../../json-text.ts";
-import { duration } from "../../kernel/data/duration.ts";
-import { name, oneOf, orNull, text } from "../../kernel/data/schema.ts";
-import { partOf, setting } from "../../kernel/data/settings.ts";
+import {
+  clearable,
+  duration,
+  flag,
+  integer,
+  name,
+  oneOf,
+  orNull,
+  partOf,
+  setting,
+  text,
+} from "../../kernel/data/schema.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { exactNumberIn } from "../../kernel/http/requests/body.ts";
 import { RECORD_TYPES } from "../../kernel/outbound/dns/message.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./json-path.ts";
-import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
 import { requiredFor } from "./types.ts";
 
 /** Maximum length of a group name, which is a heading in a list. */
@@ -42,43 +50,58 @@ const StatusOrRange = Type.String({
 /** The optional settings of monitors. */
 const OPTIONS = {
   group: setting(
-    clearable({
-      ...name("Group under which the monitor is listed.", GROUP_LENGTH_MAX),
-      examples: ["checkout"],
-    }),
+    clearable(
+      name({
+        max: GROUP_LENGTH_MAX,
+        description: "Group under which the monitor is listed.",
+        examples: ["checkout"],
+      }),
+    ),
     orNull(Type.String({ examples: ["checkout"] })),
     null,
   ),
   retry_interval: setting(
     clearable(
-      milliseconds(
-        RETRY_MS_MIN,
-        RETRY_MS_MAX,
-        "Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`.",
-      ),
+      duration({
+        unit: "ms",
+        min: RETRY_MS_MIN,
+        max: RETRY_MS_MAX,
+        description:
+          "Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`.",
+      }),
     ),
     orNull(Type.Integer(), { examples: [null] }),
     null,
   ),
   recovery_threshold: setting(
     Type.Optional(
-      integer(1, 10, "Consecutive successes after which a target that is down is up; 1 by default."),
+      integer({
+        min: 1,
+        max: 10,
+        description: "Consecutive successes after which a target that is down is up; 1 by default.",
+      }),
     ),
     Type.Integer({ examples: [1] }),
     1,
   ),
   degraded_ms: setting(
     clearable(
-      milliseconds(1, 30_000, "Latency above which a check is slow, in milliseconds; less than `timeout`."),
+      duration({
+        unit: "ms",
+        min: 1,
+        max: 30_000,
+        description: "Latency above which a check is slow, in milliseconds; less than `timeout`.",
+      }),
     ),
     orNull(Type.Integer({ examples: [2_000] })),
     null,
   ),
   notify_degraded: setting(
     Type.Optional(
-      flag(
-        "Whether channels are notified when the target becomes slow, and when its latency is normal again.",
-      ),
+      flag({
+        description:
+          "Whether channels are notified when the target becomes slow, and when its latency is normal again.",
+      }),
     ),
     Type.Boolean({ examples: [false] }),
     false,
@@ -111,7 +134,7 @@ const OPTIONS = {
     null,
   ),
   port: setting(
-    Type.Optional(integer(1, 65_535, `Port of the host. ${requiredFor("port")}`)),
+    Type.Optional(integer({ min: 1, max: 65_535, description: `Port of the host. ${requiredFor("port")}` })),
     orNull(Type.Integer(), { description: "Port of the host.", examples: [null] }),
     null,
   ),

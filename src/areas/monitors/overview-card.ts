@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { oneOf, orNull } from "../../kernel/data/schema.ts";
+import { dateTime, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { ChannelStore } from "./channels/store.ts";
@@ -19,8 +19,6 @@ export const WORST_SHOWN_MAX = 5;
 const CANDIDATES_MAX = 20;
 const CHANNELS_SHOWN_MAX = 5;
 
-const Time = Type.String({ format: "date-time" });
-
 const OpenIncident = Type.Object({
   id: Type.String({ examples: ["inc_01a2090d463772d49699ae61c4ae6b36"] }),
   title: Type.String({ examples: ["shop is down"] }),
@@ -33,9 +31,9 @@ const OpenIncident = Type.Object({
   }),
   status: Type.String({ examples: ["investigating"] }),
   public: Type.Boolean(),
-  started_at: Time,
-  acknowledged_at: orNull(Time),
-  updated_at: orNull(Time, { description: "Time of the last posted update; null without one." }),
+  started_at: dateTime(),
+  acknowledged_at: orNull(dateTime()),
+  updated_at: orNull(dateTime(), { description: "Time of the last posted update; null without one." }),
 });
 
 const WorstMonitor = Type.Object({

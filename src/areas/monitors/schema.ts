@@ -1,10 +1,22 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, name, named, oneOf, orNull, refersTo, text } from "../../kernel/data/schema.ts";
+import {
+  clearable,
+  duration,
+  flag,
+  integer,
+  NextCursor,
+  name,
+  named,
+  oneOf,
+  orNull,
+  refersTo,
+  text,
+  uuid,
+} from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeat-fields.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
-import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
 import { MonitorType, requiredFor } from "./types.ts";
 
 /** Shortest and longest interval of a request; the tier can raise it. */
@@ -25,13 +37,17 @@ const url = (description: string) =>
     errorMessage: "must be an http or https URL such as https://example.com/health",
     description,
   });
-const Name = name("Name of the monitor, unique in the project. Without one, the host is shown.");
+const Name = name({
+  description: "Name of the monitor, unique in the project. Without one, the host is shown.",
+});
 const Url = url(`URL to check. ${requiredFor("url")}`);
-const Interval = milliseconds(
-  INTERVAL_MS_MIN,
-  INTERVAL_MS_MAX,
-  "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats.",
-);
+const Interval = duration({
+  unit: "ms",
+  min: INTERVAL_MS_MIN,
+  max: INTERVAL_MS_MAX,
+  description:
+    "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats.",
+});
 const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
   errorMessage: "must be an object of header names to texts",
   description: "Headers that each check sends. Tiers pro and scale.",
@@ -58,27 +74,42 @@ const MonitorChannels = Type.Array(
 const OPTIONAL = {
   method: Type.Optional(
     oneOf(["GET", "HEAD", "POST"], {
-      errorMessage: "must be one of GET, HEAD, POST",
       description: "HTTP method of checks; `GET` by default.",
     }),
   ),
   timeout: Type.Optional(
-    milliseconds(1_000, 30_000, "Timeout of a check, in milliseconds; 10000 by default."),
+    duration({
+      unit: "ms",
+      min: 1_000,
+      max: 30_000,
+      description: "Timeout of a check, in milliseconds; 10000 by default.",
+    }),
   ),
   consecutive_threshold: Type.Optional(
-    integer(1, 10, "Consecutive failures after which the target is down; 1 by default."),
+    integer({
+      min: 1,
+      max: 10,
+      description: "Consecutive failures after which the target is down; 1 by default.",
+    }),
   ),
   cooldown_ms: Type.Optional(
-    milliseconds(
-      MINUTE_MS,
-      3_600_000,
-      "Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default.",
-    ),
+    duration({
+      unit: "ms",
+      min: MINUTE_MS,
+      max: 3_600_000,
+      description:
+        "Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default.",
+    }),
   ),
   email_alert: Type.Optional(
-    flag("Whether the e-mail address of the account is notified once per outage. Tiers pro and scale."),
+    flag({
+      description:
+        "Whether the e-mail address of the account is notified once per outage. Tiers pro and scale.",
+    }),
   ),
-  notify_recovery: Type.Optional(flag("Whether the webhook and the e-mail also report recovery.")),
+  notify_recovery: Type.Optional(
+    flag({ description: "Whether the webhook and the e-mail also report recovery." }),
+  ),
   ...OPTION_FIELDS,
   channels: Type.Optional(orNull(MonitorChannels, { errorMessage: MonitorChannels["errorMessage"] })),
 };
@@ -117,7 +148,9 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
   body: clearable(Body),
   webhook_url: clearable(WebhookUrl),
   depends_on: clearable(DependsOn),
-  active: Type.Optional(flag("Whether the monitor is active: checked, or waiting for pings.")),
+  active: Type.Optional(
+    flag({ description: "Whether the monitor is active: checked, or waiting for pings." }),
+  ),
 });
 export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
 
@@ -137,8 +170,10 @@ export const MonitorQuery = Type.Composite(
   [
     Type.Object({
       status: Type.Optional(StatusFilter),
-      active: Type.Optional(flag("Returns only active monitors (`true`) or only paused ones (`false`).")),
-      name: Type.Optional(name("Returns only the monitor with exactly this `name`.")),
+      active: Type.Optional(
+        flag({ description: "Returns only active monitors (`true`) or only paused ones (`false`)." }),
+      ),
+      name: Type.Optional(name({ description: "Returns only the monitor with exactly this `name`." })),
     }),
     pageQuery(LIST_LIMIT),
   ],
@@ -189,7 +224,7 @@ const LAST_CHECK = {
 
 /** Reasons for suppressed alerts. */
 const SUPPRESSION = {
-  depends_on: orNull(Type.String({ format: "uuid" }), { examples: [null] }),
+  depends_on: orNull(uuid(), { examples: [null] }),
   flapping: Type.Boolean({
     description:
       "Whether the status changes so often that channels are notified only once, and again when it is stable.",
@@ -239,7 +274,7 @@ const CONFIGURED = {
 
 /** A monitor with its headers. */
 export const Monitor = named("Monitor", {
-  id: Type.String({ format: "uuid" }),
+  id: uuid(),
   ...CONFIGURED,
   headers: orNull(Type.Record(Type.String(), Type.String())),
   ...LAST_CHECK,
@@ -255,7 +290,7 @@ export type Monitor = Static<typeof Monitor>;
 
 /** A monitor with its current status, without header values. */
 export const MonitorStatus = named("MonitorStatus", {
-  monitor_id: Type.String({ format: "uuid" }),
+  monitor_id: uuid(),
   ...CONFIGURED,
   header_names: Type.Array(Type.String({ examples: ["X-Probe-Token"] }), {
     description: "Names of `headers`; their values can be secret.",

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../kernel/data/duration.ts";
-import { NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { dateTime, duration, NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { INDEX_FIELDS_MAX, POINTER_LENGTH_MAX, PREFIX_LENGTH_MAX, VALUE_LENGTH_MAX } from "./domain.ts";
@@ -47,8 +46,7 @@ export const Receipt = named("Receipt", {
     }),
   ),
   redacted_at: Type.Optional(
-    Type.String({
-      format: "date-time",
+    dateTime({
       description: "Time when the text of the log was deleted.",
     }),
   ),
@@ -88,7 +86,7 @@ export const InitBody = named("ChainInitBody", {
 export const ChainCreated = named("ChainCreated", {
   success: Type.Literal(true),
   publicKey: PublicKey,
-  createdAt: Type.String({ format: "date-time" }),
+  createdAt: dateTime(),
   chain_id: ChainId,
 });
 export type ChainCreated = Static<typeof ChainCreated>;
@@ -375,7 +373,7 @@ export const SignedCheckpoint = named("Checkpoint", {
   origin: Type.String({ examples: ["ninefold/wc_guAzGTNSfV3ibRopzIp5tgMNJfCyUnjN"] }),
   size: Size("Number of receipts that it covers."),
   root_hash: Type.String({ ...Hash, description: "Root of the Merkle tree over these receipts." }),
-  signed_at: Type.String({ format: "date-time" }),
+  signed_at: dateTime(),
   vkey: Type.String({
     description: "Public key in the form that tools for signed notes read: `<origin>+<key id>+<key>`.",
     examples: [
@@ -385,7 +383,7 @@ export const SignedCheckpoint = named("Checkpoint", {
   cosignatures: Type.Array(
     Type.Object({
       name: Type.String({ description: "Name of the witness.", examples: ["witness.example"] }),
-      signed_at: Type.String({ format: "date-time" }),
+      signed_at: dateTime(),
     }),
     { description: "Witnesses that have confirmed that the chain only grew." },
   ),
@@ -490,7 +488,7 @@ export const Witness = named("Witness", {
   url: WITNESS_URL,
   vkey: WITNESS_VKEY,
   cosigned_size: Size("Size of the last checkpoint of the present origin that it has cosigned; 0 if none."),
-  cosigned_at: orNull(Type.String({ format: "date-time" }), { description: "Time of its last cosignature." }),
+  cosigned_at: orNull(dateTime(), { description: "Time of its last cosignature." }),
   last_error: orNull(Type.String(), {
     description: "Error of the last submission; null after a cosignature.",
     examples: [null],

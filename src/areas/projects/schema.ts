@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, named, orNull, text } from "../../kernel/data/schema.ts";
+import { dateTime, NextCursor, named, orNull, text } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
@@ -11,7 +11,6 @@ const Name = text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Shop"] });
 const Description = orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), {
   errorMessage: `must be a text of at most ${DESCRIPTION_LENGTH_MAX} characters, or null`,
 });
-const DateTime = Type.String({ format: "date-time" });
 
 export const ProjectParams = Type.Object({
   id: Type.String({
@@ -51,10 +50,10 @@ const ITEM = {
     examples: ["web-shop"],
   }),
   description: orNull(Type.String({ examples: ["Orders of the web shop"] })),
-  created_at: DateTime,
+  created_at: dateTime(),
 };
 
-export const Project = named("Project", { ...ITEM, updated_at: DateTime });
+export const Project = named("Project", { ...ITEM, updated_at: dateTime() });
 export type Project = Static<typeof Project>;
 
 const ProjectItem = named("ProjectItem", ITEM);
@@ -66,7 +65,10 @@ export const ProjectPage = named("ProjectPage", {
 });
 export type ProjectPage = Static<typeof ProjectPage>;
 
-export const ProjectDeleted = named("ProjectDeleted", { success: Type.Literal(true), deleted_at: DateTime });
+export const ProjectDeleted = named("ProjectDeleted", {
+  success: Type.Literal(true),
+  deleted_at: dateTime(),
+});
 export type ProjectDeleted = Static<typeof ProjectDeleted>;
 
 /** The schema of an overview with these kinds of resources. */
@@ -79,7 +81,7 @@ export function overviewSchema(kinds: readonly string[]) {
     }),
     usage: Type.Object({
       meter_balance: Type.Integer({ description: "The account's credit balance.", examples: [9_990] }),
-      last_activity: orNull(DateTime, {
+      last_activity: orNull(dateTime(), {
         description: "Time of the last change in the project. Null if there was none.",
       }),
     }),

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { Caller } from "../../kernel/callers/caller.ts";
-import { orNull } from "../../kernel/data/schema.ts";
+import { dateTime, orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -207,7 +207,7 @@ const FailingTarget = Type.Object({
   name: orNull(Type.String(), { description: "Name of the endpoint.", examples: ["billing"] }),
   target_url: Type.String({ examples: ["https://example.com/hook"] }),
   failed: Type.Integer({ description: "Failed deliveries in the last 24 hours, of the newest 1,000." }),
-  since: Type.String({ format: "date-time", description: "Time of the first of them." }),
+  since: dateTime({ description: "Time of the first of them." }),
   response_status: orNull(Type.Integer(), {
     description: "HTTP status of the last one; null without a response.",
   }),

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { isOperator } from "../../kernel/callers/caller.ts";
-import { orNull } from "../../kernel/data/schema.ts";
+import { dateTime, orNull } from "../../kernel/data/schema.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OverviewCard } from "../../kernel/projects/overview-card.ts";
@@ -23,7 +23,7 @@ export function backupsCard(backups: Backups | null): OverviewCard {
     schema: Type.Object(
       {
         scheduled: Type.Boolean({ description: "Whether the server has scheduled backups." }),
-        last_at: orNull(Type.String({ format: "date-time" }), {
+        last_at: orNull(dateTime(), {
           description: "Start of the last backup. Null if there is none.",
         }),
         overdue: Type.Boolean({
@@ -48,7 +48,7 @@ export function mailCard({ available, health }: Pick<Outbox, "available" | "heal
     schema: Type.Object(
       {
         configured: Type.Boolean({ description: "Whether the server has a mail server." }),
-        failing_since: orNull(Type.String({ format: "date-time" }), {
+        failing_since: orNull(dateTime(), {
           description: "Time since which attempts to send e-mails fail. Null if they do not.",
         }),
       },

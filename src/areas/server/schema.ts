@@ -1,10 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { dateTime, NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 
 /** Default number of backups per page. */
 export const BACKUPS_LIMIT = 50;
 
-const DateTime = Type.String({ format: "date-time" });
 const NAME = "ninefold-20261121T030000Z.db";
 const Name = Type.String({ examples: [NAME] });
 
@@ -13,7 +12,7 @@ const BackupPlan = named("BackupPlan", {
   folder: Type.String({ examples: ["/mnt/backups"] }),
   cron: Type.String({ description: "Cron expression of the schedule, in UTC.", examples: ["0 3 * * *"] }),
   keep: Type.Integer({ description: "Number of backups to keep.", examples: [7] }),
-  next_at: Type.String({ format: "date-time", description: "Next scheduled time." }),
+  next_at: dateTime({ description: "Next scheduled time." }),
   overdue: Type.Boolean({
     description:
       "Whether two scheduled times have passed since the last backup, or since the server's start if there is none.",
@@ -21,7 +20,7 @@ const BackupPlan = named("BackupPlan", {
 });
 
 /** A backup that is running or has failed. */
-export const BackupBegun = named("BackupBegun", { name: Name, begun_at: DateTime });
+export const BackupBegun = named("BackupBegun", { name: Name, begun_at: dateTime() });
 export type BackupBegun = Static<typeof BackupBegun>;
 
 export const BackupPage = named("BackupPage", {
@@ -32,7 +31,7 @@ export const BackupPage = named("BackupPage", {
   failure: orNull(
     Type.Object({
       name: Name,
-      begun_at: DateTime,
+      begun_at: dateTime(),
       message: Type.String({ examples: ["the disk is full"] }),
     }),
     { description: "The last backup, if it has failed since the server's start." },
@@ -41,7 +40,7 @@ export const BackupPage = named("BackupPage", {
     named("Backup", {
       name: Name,
       size: Type.Integer({ description: "Size in bytes.", examples: [1_002_201_088] }),
-      created_at: Type.String({ format: "date-time", description: "Start of the backup." }),
+      created_at: dateTime({ description: "Start of the backup." }),
     }),
   ),
   cursor: NextCursor,
@@ -53,7 +52,7 @@ const Totals = (description: string, example: Readonly<Record<string, number>>) 
 
 export const ServerStatus = named("ServerStatus", {
   version: Type.String({ examples: ["1.0.0"] }),
-  started_at: DateTime,
+  started_at: dateTime(),
   data_folder: Type.String({ examples: ["/var/lib/ninefold"] }),
   database_bytes: Type.Integer({
     description: "Size of the database file in bytes.",
@@ -103,7 +102,7 @@ export const ServerStatus = named("ServerStatus", {
       queued: Type.Integer({ description: "Number of e-mails that are not sent yet.", examples: [0] }),
       sent: Type.Integer({ description: "Number of e-mails that the mail server accepted.", examples: [12] }),
       failures: Type.Integer({ description: "Number of failed attempts.", examples: [0] }),
-      failing_since: orNull(Type.String({ format: "date-time" }), {
+      failing_since: orNull(dateTime(), {
         description:
           "Time of the first failed attempt since the last e-mail was accepted. Null if there was none.",
         examples: [null],
@@ -126,10 +125,10 @@ export const ServerStatus = named("ServerStatus", {
         description: "Size of the changes that are not archived, in bytes, before they are merged.",
         examples: [812_416],
       }),
-      archived_at: orNull(Type.String({ format: "date-time" }), {
+      archived_at: orNull(dateTime(), {
         description: "Time of the last archived change. Null if none was archived since the server's start.",
       }),
-      base_at: orNull(Type.String({ format: "date-time" }), {
+      base_at: orNull(dateTime(), {
         description: "Time of the newest base. Null if there is none yet: nothing can be restored.",
       }),
       last_error: orNull(Type.String(), {
@@ -171,7 +170,7 @@ export const ServerStatus = named("ServerStatus", {
           node_id: Type.String(),
           advertise: orNull(Type.String({ examples: ["https://n2.internal:9909"] })),
           lag: Type.Integer({ description: "Entries that are not on the node's disk.", examples: [0] }),
-          reported_at: Type.String({ format: "date-time" }),
+          reported_at: dateTime(),
         }),
         { description: "The other nodes, as they reported last." },
       ),

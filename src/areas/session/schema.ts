@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../kernel/data/duration.ts";
-import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { dateTime, duration, named, oneOf, orNull, uuid } from "../../kernel/data/schema.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
 import { LINK_MINUTES, LINK_MINUTES_MAX } from "./domain.ts";
@@ -24,7 +23,7 @@ export const Session = named("Session", {
   email: Type.String({ examples: ["ada@example.com"] }),
   tier: oneOf(TIER_NAMES),
   operator: Type.Boolean({ description: "Whether the session can use the operator's endpoints." }),
-  key_id: orNull(Type.String({ format: "uuid" }), {
+  key_id: orNull(uuid(), {
     description: "Id of the session's managed key. Null for a platform key.",
   }),
   key_name: orNull(Type.String({ examples: ["CI"] })),
@@ -32,8 +31,7 @@ export const Session = named("Session", {
   project_id: orNull(Type.String({ examples: ["proj_8sK2mX7cB4nL9pS1t3vQ"] }), {
     description: "Id of the only project of the session's key. Null for a key of the account.",
   }),
-  expires_at: Type.String({
-    format: "date-time",
+  expires_at: dateTime({
     description: "Time at which the session expires. It also expires after 24 hours without a request.",
   }),
   version: Type.String({ description: "Version of the server.", examples: ["1.0.0"] }),
@@ -63,6 +61,6 @@ export const LoginLink = named("LoginLink", {
     description: "URL that opens one session of the calling key, once.",
     examples: ["https://ninefold.example.com/dashboard/#/setup/9rT4…"],
   }),
-  expires_at: Type.String({ format: "date-time" }),
+  expires_at: dateTime(),
 });
 export type LoginLink = Static<typeof LoginLink>;

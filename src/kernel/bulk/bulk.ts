@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { removeInSlices } from "../background/removal.ts";
+import { flag, integer } from "../data/schema.ts";
 import { ApiError } from "../errors.ts";
 import type { AcrossNetwork } from "../http/operations/perform.ts";
 import { type Reply, reply } from "../http/responses/response.ts";
@@ -31,17 +32,15 @@ const [RUNNING, DONE, CANCELLED] = [1, 2, 3] as const;
 /** Options of a run, in addition to its filter. */
 export const BULK_TERMS = {
   per_second: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: PER_SECOND_MAX,
+    integer({
+      min: 1,
+      max: PER_SECOND_MAX,
       default: PER_SECOND,
-      errorMessage: `must be an integer from 1 to ${PER_SECOND_MAX}`,
       description: "Maximum number sent per second.",
     }),
   ),
   dry_run: Type.Optional(
-    Type.Boolean({
-      errorMessage: "must be true or false",
+    flag({
       description: "If true, returns only the number of matches.",
       examples: [false],
     }),

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "../errors.ts";
-import { NextCursor, oneOf, orNull } from "./schema.ts";
+import { dateTime, integer, NextCursor, oneOf, orNull, uuid } from "./schema.ts";
 
 /** Largest balance and amount: what JSON carries exactly everywhere. */
 export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
@@ -14,10 +14,9 @@ const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge", "capture"] 
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** A balance that is set. */
-export const BalanceValue = Type.Integer({
-  minimum: 0,
-  maximum: BALANCE_MAX,
-  errorMessage: `must be an integer from 0 to ${BALANCE_MAX}`,
+export const BalanceValue = integer({
+  min: 0,
+  max: BALANCE_MAX,
   examples: [999],
 });
 
@@ -44,11 +43,10 @@ export const LedgerEntry = Type.Object(
     kind: oneOf(ENTRY_KINDS, {}),
     amount: Type.Integer({ description: "Change of the balance, signed.", examples: [-1] }),
     balance_after: Type.Integer({ description: "The balance after this change.", examples: [999] }),
-    at: Type.String({
-      format: "date-time",
+    at: dateTime({
       description: "Time of the entry (RFC 3339, UTC); of a charge, the start of its hour.",
     }),
-    request_id: orNull(Type.String({ format: "uuid" }), { description: "The request that caused it." }),
+    request_id: orNull(uuid(), { description: "The request that caused it." }),
     operation: Type.Optional(
       Type.String({ description: "Operation of a charge.", examples: ["meter.deduct"] }),
     ),

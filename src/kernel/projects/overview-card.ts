@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import type { Caller } from "../callers/caller.ts";
-import { orNull } from "../data/schema.ts";
+import { dateTime, orNull } from "../data/schema.ts";
 
 /** Maximum that an overview counts to, so that counting stays fast. */
 export const COUNTED_MAX = 10_000;
@@ -33,5 +33,5 @@ export function countsSchema(names: readonly string[], more: Record<string, TSch
 
 /** The schema of the time of the oldest pending item; null if none is pending. */
 export function waitingSince(description: string): TSchema {
-  return orNull(Type.String({ format: "date-time" }), { description });
+  return orNull(dateTime(), { description });
 }

@@ -1,9 +1,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { FAILURE_NOTICE_MS } from "../../../src/areas/catch/forwarding/failure-notices.ts";
+import { RETRIES_MAX } from "../../../src/kernel/data/schema.ts";
 import { LOCAL_RETRY_MS } from "../../../src/kernel/outbound/attempt.ts";
 import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
 import { OutboundFailure } from "../../../src/kernel/outbound/outcome.ts";
-import { RETRIES_MAX } from "../../../src/kernel/outbound/retry-schedule-schema.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 import { forwardingStage } from "./forwarding-stage.ts";
 import { eventOf } from "./support.ts";

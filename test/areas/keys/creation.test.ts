@@ -6,7 +6,7 @@ import {
   SCOPE_LENGTH_MAX,
   SCOPES_MAX,
 } from "../../../src/areas/keys/domain.ts";
-import { METADATA_LENGTH_MAX } from "../../../src/kernel/data/owner.ts";
+import { METADATA_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { defaultProjectOf, makeProject, naming } from "../projects/support.ts";

@@ -12,7 +12,7 @@ import {
   REQUIRE_MAX,
   SCOPE_LENGTH_MAX,
 } from "../../../src/areas/keys/domain.ts";
-import { METADATA_LENGTH_MAX, OWNER_ID_LENGTH_MAX } from "../../../src/kernel/data/owner.ts";
+import { METADATA_LENGTH_MAX, OWNER_ID_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { makeKey, termsOf } from "./support.ts";
 

@@ -6,8 +6,8 @@ import {
   TIMEOUT_MS_MIN,
 } from "../../../src/areas/relay/deliveries/schema.ts";
 import { DELAY_MS_MAX } from "../../../src/areas/relay/domain.ts";
+import { RETRIES_MAX } from "../../../src/kernel/data/schema.ts";
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
-import { RETRIES_MAX } from "../../../src/kernel/outbound/retry-schedule-schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

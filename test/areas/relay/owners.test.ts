@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { METADATA_LENGTH_MAX, OWNER_ID_LENGTH_MAX } from "../../../src/kernel/data/owner.ts";
+import { METADATA_LENGTH_MAX, OWNER_ID_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { NAME_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
+import { NAME_LENGTH_MAX, RETRIES_MAX } from "../../../src/kernel/data/schema.ts";
 import { DEFAULT_TIERS, NO_LIMIT, TIER_NAMES } from "../../../src/kernel/limits/tiers.ts";
 import { HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
-import { RETRIES_MAX } from "../../../src/kernel/outbound/retry-schedule-schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

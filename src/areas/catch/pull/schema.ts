@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../../kernel/data/duration.ts";
-import { named, oneOf } from "../../../kernel/data/schema.ts";
+import { duration, integer, named, oneOf } from "../../../kernel/data/schema.ts";
 import { PAGE_LIMIT_MAX } from "../../../kernel/http/requests/pagination.ts";
 import { VERIFICATIONS } from "../domain.ts";
 import { CaughtEvent, EVENT_ID, ID_LENGTH_MAX, OfType, ProviderName } from "../schema.ts";
@@ -33,11 +32,10 @@ export const StreamQuery = named("EventStreamQuery", {
     }),
   ),
   limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: PAGE_LIMIT_MAX,
+    integer({
+      min: 1,
+      max: PAGE_LIMIT_MAX,
       default: STREAM_LIMIT,
-      errorMessage: `must be an integer from 1 to ${PAGE_LIMIT_MAX}`,
       description: "Maximum number of events to return.",
     }),
   ),

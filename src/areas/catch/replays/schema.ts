@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk/bulk.ts";
-import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { listOf, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { EVENT_STATUSES } from "../domain.ts";
 import { BucketParams, EVENT_ID, ID_LENGTH_MAX, OfType, ProviderName, Time } from "../schema.ts";
 
@@ -24,10 +24,10 @@ export const ReplayBody = named("CatchReplayBody", {
   provider: Type.Optional(ProviderName),
   event_type: Type.Optional(OfType),
   event_ids: Type.Optional(
-    Type.Array(Type.String({ maxLength: ID_LENGTH_MAX, examples: [EVENT_ID] }), {
-      minItems: 1,
-      maxItems: BULK_IDS_MAX,
-      errorMessage: `must be a list of 1 to ${BULK_IDS_MAX} ids of events`,
+    listOf(Type.String({ maxLength: ID_LENGTH_MAX, examples: [EVENT_ID] }), {
+      min: 1,
+      max: BULK_IDS_MAX,
+      of: "ids of events",
       description: "IDs of the events to replay. Replaces the other filters.",
     }),
   ),

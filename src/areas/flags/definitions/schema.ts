@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { flag, listOf, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 
 /** Variants per flag. */
 export const VARIANTS_MAX = 50;
@@ -81,7 +81,7 @@ const Serve = named(
       description: "Name of the variant that is served to everyone.",
     }),
     split: Type.Optional(
-      Type.Array(
+      listOf(
         Type.Object(
           {
             variant: orNull(VariantName, {
@@ -99,9 +99,9 @@ const Serve = named(
           STRICT,
         ),
         {
-          minItems: 1,
-          maxItems: SPLIT_ENTRIES_MAX,
-          errorMessage: `must be a list of 1 to ${SPLIT_ENTRIES_MAX} entries with variant and weight`,
+          min: 1,
+          max: SPLIT_ENTRIES_MAX,
+          of: "entries with variant and weight",
           description: "Variants with weights, instead of `variant`.",
         },
       ),
@@ -141,25 +141,22 @@ const Condition = named(
     }),
     op: oneOf(CONDITION_OPS, { description: "Comparison of the attribute with the values." }),
     values: Type.Optional(
-      Type.Array(
+      listOf(
         Type.Union([text({ min: 0, max: VALUE_LENGTH_MAX }), Type.Number(), Type.Boolean()], {
           errorMessage: `must be a string of at most ${VALUE_LENGTH_MAX} characters, a number, true or false`,
         }),
         {
-          maxItems: VALUES_MAX,
-          errorMessage: `must be a list of at most ${VALUES_MAX} values`,
+          max: VALUES_MAX,
+          of: "values",
           description:
             "Values to compare with; exactly one for numbers, dates and versions, none for `exists`.",
           examples: [["pro", "scale"]],
         },
       ),
     ),
-    not: Type.Optional(
-      Type.Boolean({ errorMessage: "must be true or false", description: "Whether the result is inverted." }),
-    ),
+    not: Type.Optional(flag({ description: "Whether the result is inverted." })),
     ignore_case: Type.Optional(
-      Type.Boolean({
-        errorMessage: "must be true or false",
+      flag({
         description: "Whether texts are compared in lower case.",
       }),
     ),
@@ -172,22 +169,16 @@ const Rule = named(
   "FlagRule",
   {
     name: Type.Optional(text({ min: 0, max: RULE_NAME_LENGTH_MAX, examples: ["Paying customers"] })),
-    when: Type.Array(Condition, {
-      minItems: 1,
-      maxItems: CONDITIONS_MAX,
-      errorMessage: `must be a list of 1 to ${CONDITIONS_MAX} conditions`,
+    when: listOf(Condition, {
+      min: 1,
+      max: CONDITIONS_MAX,
+      of: "conditions",
     }),
     serve: Serve,
   },
   { ...STRICT, errorMessage: "must be an object with when and serve" },
 );
 export type Rule = Static<typeof Rule>;
-
-const flag = Type.Boolean({
-  errorMessage: "must be true or false",
-  description:
-    "Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers.",
-});
 
 /** The fields of a definition, as they are stored after validation. */
 export const DEFINITION = {
@@ -207,15 +198,16 @@ export const DEFINITION = {
     description:
       "Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. Default: `off`; null if you set `variants`.",
   }),
-  rules: Type.Array(Rule, {
-    maxItems: RULES_MAX,
-    errorMessage: `must be a list of at most ${RULES_MAX} rules`,
+  rules: listOf(Rule, {
+    max: RULES_MAX,
+    of: "rules",
     description: "Rules in the order in which they are evaluated: `name`, `when` and `serve`.",
   }),
-  tags: Type.Array(Tag, {
-    maxItems: TAGS_MAX,
+  tags: listOf(Tag, {
+    max: TAGS_MAX,
+    of: "different tags",
     uniqueItems: true,
-    errorMessage: `must be a list of at most ${TAGS_MAX} different tags`,
+
     description: "Tags by which flags can be listed.",
     examples: [["team:checkout"]],
   }),
@@ -227,7 +219,10 @@ export const DEFINITION = {
     description: "Your own data, 2 KiB as JSON, returned with every evaluation.",
     examples: [{ owner: "checkout" }],
   }),
-  server_only: flag,
+  server_only: flag({
+    description:
+      "Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers.",
+  }),
 };
 
 /** The stored part of a definition. Omitted fields have their defaults. */

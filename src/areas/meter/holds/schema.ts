@@ -1,7 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../../kernel/data/duration.ts";
 import { AmountBody, BALANCE_MAX, BalanceValue } from "../../../kernel/data/ledger.ts";
-import { NextCursor, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import {
+  dateTime,
+  duration,
+  integer,
+  NextCursor,
+  named,
+  oneOf,
+  orNull,
+} from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { HOLD_STATUSES } from "../domain.ts";
 import { MeterBalance, MeterParams, MeterState } from "../schema.ts";
@@ -25,10 +32,9 @@ const HOLD_ID = {
 const EXAMPLE_HOLD_ID = "request-7f3a";
 
 /** A positive number of credits. */
-export const PositiveAmount = Type.Integer({
-  minimum: 1,
-  maximum: BALANCE_MAX,
-  errorMessage: `must be an integer from 1 to ${BALANCE_MAX}`,
+export const PositiveAmount = integer({
+  min: 1,
+  max: BALANCE_MAX,
   examples: [60],
 });
 
@@ -115,9 +121,9 @@ export const MeterHold = named("MeterHold", {
   }),
   captured: Type.Integer({ description: "Credits deducted so far.", examples: [0] }),
   shortfall: Type.Optional(Type.Integer({ description: "Credits that a capped capture could not deduct." })),
-  created_at: Type.String({ format: "date-time" }),
-  expires_at: Type.String({ format: "date-time" }),
-  ended_at: orNull(Type.String({ format: "date-time" }), {
+  created_at: dateTime(),
+  expires_at: dateTime(),
+  ended_at: orNull(dateTime(), {
     description: "Time when the hold was closed; null while it is open.",
     examples: [null],
   }),

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../../kernel/data/ledger.ts";
-import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { dateTime, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { PERIODS, PLAN_MODES } from "../domain.ts";
 import { PositiveAmount, RequestedAmount } from "../holds/schema.ts";
 import { MeterBalance } from "../schema.ts";
@@ -9,11 +9,9 @@ import { MeterBalance } from "../schema.ts";
 const URL_LENGTH_MAX = 2_048;
 
 const Every = oneOf(PERIODS, {
-  errorMessage: `must be one of ${PERIODS.join(", ")}`,
   description: "Period of the refills, which run at 00:00 UTC.",
 });
 const Mode = oneOf(PLAN_MODES, {
-  errorMessage: `must be one of ${PLAN_MODES.join(", ")}`,
   description: "`raise` sets a lower balance to the amount; `add` adds the amount.",
 });
 const CARRY =
@@ -45,7 +43,7 @@ export const MeterPlan = named("MeterPlan", {
   mode: Mode,
   day: orNull(Type.Integer({ examples: [1] })),
   carry_max: orNull(Type.Integer({ description: CARRY })),
-  next_at: Type.String({ format: "date-time", description: "Time of the next refill." }),
+  next_at: dateTime({ description: "Time of the next refill." }),
 });
 export type MeterPlan = Static<typeof MeterPlan>;
 

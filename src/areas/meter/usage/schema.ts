@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf } from "../../../kernel/data/schema.ts";
+import { dateTime, named, oneOf } from "../../../kernel/data/schema.ts";
 import { MeterBalance } from "../schema.ts";
 
 /** Lengths of buckets. */
@@ -9,7 +9,6 @@ export type Granularity = (typeof GRANULARITIES)[number];
 // A name of its own: generators of clients would name the one of `MeterUsage` like the parameter of `meter.usage`.
 const GranularityName = oneOf(GRANULARITIES, {
   $id: "UsageGranularity",
-  errorMessage: `must be one of ${GRANULARITIES.join(", ")}`,
   examples: ["day"],
 });
 
@@ -28,7 +27,7 @@ export const UsageQuery = Type.Object({
 });
 export type UsageQuery = Static<typeof UsageQuery>;
 
-const Timestamp = Type.String({ format: "date-time", examples: ["2026-03-10T00:00:00.000Z"] });
+const Timestamp = dateTime({ examples: ["2026-03-10T00:00:00.000Z"] });
 const SUMS = {
   from: Timestamp,
   to: Timestamp,

@@ -1,6 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { name, named, oneOf, orNull, secretOf } from "../../../kernel/data/schema.ts";
-import { patchOf } from "../../../kernel/resources/schema.ts";
+import {
+  dateTime,
+  flag,
+  name,
+  named,
+  oneOf,
+  orNull,
+  patchOf,
+  secretOf,
+} from "../../../kernel/data/schema.ts";
 
 /** Channels of a project: each alert reads all of them. */
 export const CHANNELS_MAX = 50;
@@ -98,8 +106,7 @@ const Events = Type.Array(oneOf(CHANNEL_EVENTS), {
   description: "Events that the channel is notified of.",
   examples: [DEFAULT_EVENTS],
 });
-const IsDefault = Type.Boolean({
-  errorMessage: "must be true or false",
+const IsDefault = flag({
   description: "Whether monitors without `channels` use the channel.",
 });
 const Reminders = {
@@ -108,7 +115,7 @@ const Reminders = {
   examples: ["6h"],
 };
 const Kind = oneOf(KINDS);
-const Name = name("Name of the channel.");
+const Name = name({ description: "Name of the channel." });
 
 /** Body of a channel's creation. */
 export const ChannelCreateBody = named("ChannelCreateBody", {
@@ -123,7 +130,6 @@ export const ChannelCreateBody = named("ChannelCreateBody", {
 /** Body of a channel's update. */
 export const ChannelPatch = patchOf("ChannelPatch", ChannelCreateBody, ["kind"]);
 
-const RFC_3339 = Type.String({ format: "date-time" });
 const CHANNEL_ID = Type.String({ examples: ["chn_01a1fc2c30c071d9bf080e3cb4a7b202"] });
 
 export const Channel = named("Channel", {
@@ -134,15 +140,15 @@ export const Channel = named("Channel", {
   default: IsDefault,
   events: Type.Array(oneOf(CHANNEL_EVENTS)),
   remind: Reminders,
-  last_sent_at: orNull(RFC_3339, {
+  last_sent_at: orNull(dateTime(), {
     description: "Time at which the last message was delivered. Null before the first.",
   }),
   last_error: orNull(Type.String(), {
     description: "Error of the last attempt to deliver a message. Null if it succeeded.",
     examples: [null],
   }),
-  created_at: RFC_3339,
-  updated_at: RFC_3339,
+  created_at: dateTime(),
+  updated_at: dateTime(),
 });
 export type Channel = Static<typeof Channel>;
 

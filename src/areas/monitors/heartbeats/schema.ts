@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { dateTime, named, oneOf, orNull, uuid } from "../../../kernel/data/schema.ts";
 
 /** Pings that are stored of each heartbeat. */
 export const PINGS_STORED = 100;
@@ -10,7 +10,7 @@ const PING_KINDS = ["success", "fail", "start", "log"] as const;
 export type PingKind = (typeof PING_KINDS)[number];
 
 const Ping = named("HeartbeatPing", {
-  at: Type.String({ format: "date-time" }),
+  at: dateTime(),
   kind: oneOf(PING_KINDS, {}),
   exit: orNull(Type.Integer({ examples: [0] }), {
     description: "Exit status of the run, if the ping has one.",
@@ -18,7 +18,7 @@ const Ping = named("HeartbeatPing", {
   duration_ms: orNull(Type.Integer(), {
     description: "Milliseconds since the start of the run, if the start was reported.",
   }),
-  rid: orNull(Type.String({ format: "uuid" }), { description: "Id of the run, if the ping has one." }),
+  rid: orNull(uuid(), { description: "Id of the run, if the ping has one." }),
   ip: orNull(Type.String(), { examples: ["192.0.2.10"] }),
   body: orNull(Type.String(), {
     description: `First ${PING_BODY_BYTES_MAX} bytes of the body.`,

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { patchOf } from "../../../kernel/resources/schema.ts";
+import { dateTime, flag, named, oneOf, orNull, patchOf, text, uuid } from "../../../kernel/data/schema.ts";
 import { CHANNEL_EVENTS } from "../channels/schema.ts";
 
 /** Default number of incidents on a page of the list. */
@@ -30,8 +29,7 @@ const Message = text({
   description: "Text of the update, shown on status pages as plain text with links.",
   examples: ["Our provider has an outage."],
 });
-const Public = Type.Boolean({
-  errorMessage: "must be true or false",
+const Public = flag({
   description: "Whether status pages show the incident.",
   examples: [false],
 });
@@ -62,8 +60,6 @@ export const IncidentUpdateBody = named("IncidentUpdateBody", {
 });
 export type IncidentUpdateBody = Static<typeof IncidentUpdateBody>;
 
-const Timestamp = Type.String({ format: "date-time" });
-
 const INCIDENT = {
   id: Type.String({
     description: "Id of the incident.",
@@ -79,9 +75,9 @@ const INCIDENT = {
     description: "Error of the check that opened the incident; null for a manual incident.",
     examples: ["timeout: no complete response within 10000 ms"],
   }),
-  monitor_ids: Type.Array(Type.String({ format: "uuid" }), { description: "Ids of the affected monitors." }),
-  started_at: Type.String({ format: "date-time", description: "Time at which the incident was opened." }),
-  acknowledged_at: orNull(Timestamp, {
+  monitor_ids: Type.Array(uuid(), { description: "Ids of the affected monitors." }),
+  started_at: dateTime({ description: "Time at which the incident was opened." }),
+  acknowledged_at: orNull(dateTime(), {
     description: "Time of the acknowledgement; null without one.",
     examples: [null],
   }),
@@ -89,7 +85,7 @@ const INCIDENT = {
     description: "Name of the key that acknowledged the incident, else the user id.",
     examples: [null],
   }),
-  resolved_at: orNull(Timestamp, {
+  resolved_at: orNull(dateTime(), {
     description: "Time of the resolution; null while the incident is open.",
     examples: [null],
   }),
@@ -102,15 +98,15 @@ const INCIDENT = {
 };
 
 const Update = Type.Object({
-  at: Type.String({ format: "date-time", description: "Time of the update." }),
+  at: dateTime({ description: "Time of the update." }),
   status: Status,
   message: Type.String({ examples: ["Our provider has an outage."] }),
 });
 
 const Alert = Type.Object({
-  at: Type.String({ format: "date-time", description: "Time at which the alert was queued." }),
+  at: dateTime({ description: "Time at which the alert was queued." }),
   event: oneOf(CHANNEL_EVENTS, { description: "Event of the alert." }),
-  monitor_id: orNull(Type.String({ format: "uuid" }), {
+  monitor_id: orNull(uuid(), {
     description: "Id of the monitor; null for an alert about a manual incident.",
   }),
   channels: Type.Array(Type.String(), {
@@ -121,8 +117,8 @@ const Alert = Type.Object({
 });
 
 const Check = Type.Object({
-  at: Type.String({ format: "date-time", description: "Time of the check." }),
-  monitor_id: Type.String({ format: "uuid", description: "Id of the monitor." }),
+  at: dateTime({ description: "Time of the check." }),
+  monitor_id: uuid({ description: "Id of the monitor." }),
   status: oneOf(["up", "degraded", "down"], {
     description: "Result of the check; `degraded` if it took longer than `degraded_ms` of the monitor.",
   }),
@@ -138,7 +134,7 @@ const Check = Type.Object({
 });
 
 const AffectedMonitor = Type.Object({
-  id: Type.String({ format: "uuid", description: "Id of the monitor." }),
+  id: uuid({ description: "Id of the monitor." }),
   name: Type.String({ description: "Name of the monitor, else the host of its target.", examples: ["Shop"] }),
   state: oneOf(STATES, { description: "State that status pages show for the monitor." }),
 });

@@ -1,17 +1,21 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration } from "../../../kernel/data/duration.ts";
 import {
+  dateTime,
+  duration,
+  flag,
+  givenDateTime,
+  listOf,
   NAME_LENGTH_MAX,
   name,
   named,
   oneOf,
   orNull,
+  patchOf,
   refersTo,
   text,
   timeZone,
+  uuid,
 } from "../../../kernel/data/schema.ts";
-import { patchOf } from "../../../kernel/resources/schema.ts";
-import { TIMESTAMP_EXPECTED } from "../../../kernel/time/date-time.ts";
 
 /** Maintenance entries of a project, past and future. */
 export const MAINTENANCE_MAX = 100;
@@ -27,19 +31,7 @@ export const DURATION_MS_MAX = 604_800_000;
 export const TIME_ZONE = "UTC";
 
 const STATES = ["scheduled", "active", "ended"] as const;
-/** Longer than any RFC 3339 date-time. */
-const MOMENT_LENGTH_MAX = 64;
-
-const timestamp = (description: string, example: string) =>
-  Type.String({
-    maxLength: MOMENT_LENGTH_MAX,
-    format: "date-time",
-    errorMessage: TIMESTAMP_EXPECTED,
-    description,
-    examples: [example],
-  });
-
-const Title = name("Title of the maintenance.");
+const Title = name({ description: "Title of the maintenance." });
 const Message = text({
   min: 0,
   max: MESSAGE_LENGTH_MAX,
@@ -51,9 +43,9 @@ const MonitorId = Type.String({
   errorMessage: "must be the id of a monitor",
   ...refersTo("monitors"),
 });
-const MonitorIds = Type.Array(MonitorId, {
-  maxItems: MONITORS_MAX,
-  errorMessage: `must be a list of at most ${MONITORS_MAX} ids of monitors`,
+const MonitorIds = listOf(MonitorId, {
+  max: MONITORS_MAX,
+  of: "ids of monitors",
   description: "Ids of the monitors that cause no alerts during the window; empty for an announcement.",
   examples: [[]],
 });
@@ -63,7 +55,7 @@ const Cron = text({
   examples: [],
   description: "Cron expression for the start of each window, instead of `starts_at` and `ends_at`.",
 });
-const TimeZone = timeZone("Time zone of `schedule`; `UTC` by default.", []);
+const TimeZone = timeZone({ description: "Time zone of `schedule`; `UTC` by default.", examples: [] });
 const Duration = duration({
   unit: "ms",
   min: DURATION_MS_MIN,
@@ -71,14 +63,16 @@ const Duration = duration({
   description: "Duration of each window of `schedule`, in milliseconds.",
   examples: [],
 });
-const Public = Type.Boolean({
-  errorMessage: "must be true or false",
+const Public = flag({
   description: "Whether status pages show the maintenance.",
 });
 
 const TIMES = {
-  starts_at: timestamp("Start of the window, RFC 3339.", "2030-01-31T22:00:00Z"),
-  ends_at: timestamp("End of the window, RFC 3339.", "2030-01-31T23:00:00Z"),
+  starts_at: givenDateTime({
+    description: "Start of the window, RFC 3339.",
+    examples: ["2030-01-31T22:00:00Z"],
+  }),
+  ends_at: givenDateTime({ description: "End of the window, RFC 3339.", examples: ["2030-01-31T23:00:00Z"] }),
   schedule: Cron,
   tz: TimeZone,
   duration_ms: Duration,
@@ -101,19 +95,18 @@ export const Maintenance = named("Maintenance", {
   id: Type.String({ examples: ["mnt_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
   title: Type.String({ maxLength: NAME_LENGTH_MAX, examples: ["Move to a larger machine"] }),
   message: Type.String({ examples: [""] }),
-  monitor_ids: Type.Array(Type.String({ format: "uuid" })),
+  monitor_ids: Type.Array(uuid()),
   status: oneOf(STATES, {}),
-  starts_at: Type.String({
-    format: "date-time",
+  starts_at: dateTime({
     description:
       "Start of the window. With `schedule`: of the current or next window, or of the last one if no other follows.",
   }),
-  ends_at: Type.String({ format: "date-time" }),
+  ends_at: dateTime(),
   schedule: orNull(Type.String(), { examples: [null] }),
   tz: orNull(Type.String(), { examples: [null] }),
   duration_ms: orNull(Type.Integer(), { examples: [null] }),
   public: Type.Boolean(),
-  created_at: Type.String({ format: "date-time" }),
-  updated_at: Type.String({ format: "date-time" }),
+  created_at: dateTime(),
+  updated_at: dateTime(),
 });
 export type Maintenance = Static<typeof Maintenance>;

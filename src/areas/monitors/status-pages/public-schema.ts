@@ -1,13 +1,12 @@
 import { Type } from "@sinclair/typebox";
-import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { dateTime, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { IMPACTS, STATES, STATUSES } from "../incidents/schema.ts";
 
 const State = oneOf(STATES, {
   description: "Current status.",
   examples: ["up"],
 });
-const Timestamp = Type.String({ format: "date-time" });
-const timestamp = (description: string) => Type.String({ format: "date-time", description });
+const timestamp = (description: string) => dateTime({ description });
 const Percent = Type.Number({ minimum: 0, maximum: 100, examples: [99.98] });
 
 const PublicMonitor = named("PublicMonitor", {
@@ -48,7 +47,7 @@ export const PublicIncident = named("PublicIncident", {
   impact: oneOf(IMPACTS),
   status: oneOf(STATUSES),
   started_at: timestamp("Time at which the incident was opened."),
-  resolved_at: orNull(Timestamp, {
+  resolved_at: orNull(dateTime(), {
     description: "Time of the resolution; null while the incident is open.",
     examples: [null],
   }),
@@ -82,7 +81,7 @@ export const PublicPage = named("PublicPage", {
     description: "Current status as text.",
     examples: ["All systems operational"],
   }),
-  checked_at: orNull(Timestamp, {
+  checked_at: orNull(dateTime(), {
     description: "Time of the latest check of any monitor; null before the first check.",
   }),
   first_day: Type.String({

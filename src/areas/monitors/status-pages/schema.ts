@@ -1,6 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, refersTo, text } from "../../../kernel/data/schema.ts";
-import { patchOf } from "../../../kernel/resources/schema.ts";
+import {
+  dateTime,
+  flag,
+  named,
+  oneOf,
+  orNull,
+  patchOf,
+  refersTo,
+  text,
+} from "../../../kernel/data/schema.ts";
 
 /** Maximum number of characters of a page's texts. */
 export const PAGE_LENGTHS_MAX = { title: 100, description: 500, footer: 300, groupName: 100 } as const;
@@ -15,8 +23,6 @@ const LOGO_LENGTH_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4 + "data:image/svg+xml;
 export const GROUPS_MAX = 50;
 /** Maximum number of monitors of a group. */
 export const GROUP_MONITORS_MAX = 50;
-
-const flag = (description: string) => Type.Boolean({ errorMessage: "must be true or false", description });
 
 const Slug = Type.String({
   minLength: 3,
@@ -90,10 +96,12 @@ const SETTINGS = {
     }),
     { description: "URL of your website, linked in the page's header.", examples: ["https://acme.example"] },
   ),
-  show_latency: flag("Whether the page shows the latency of each monitor, except heartbeats."),
-  show_urls: flag(
-    "Whether the page shows the URL of each monitor, and the host of a monitor without a name.",
-  ),
+  show_latency: flag({
+    description: "Whether the page shows the latency of each monitor, except heartbeats.",
+  }),
+  show_urls: flag({
+    description: "Whether the page shows the URL of each monitor, and the host of a monitor without a name.",
+  }),
   publish_incidents: oneOf(["none", "manual", "all"], {
     errorMessage: "must be one of none, manual, all",
     description:
@@ -106,8 +114,8 @@ const SETTINGS = {
     description: "Text at the end of the page, as plain text with links.",
     examples: ["Acme Ltd"],
   }),
-  index: flag("Whether search engines may index the page."),
-  published: flag("Whether the page is public; otherwise its address responds with 404."),
+  index: flag({ description: "Whether search engines may index the page." }),
+  published: flag({ description: "Whether the page is public; otherwise its address responds with 404." }),
 };
 const Settings = Type.Object(SETTINGS);
 
@@ -138,8 +146,7 @@ export const PAGE_DEFAULTS: Omit<PageSettings, "title"> = {
   published: true,
 };
 
-const timestamp = (description: string) =>
-  Type.String({ format: "date-time", description, examples: ["2030-01-31T12:00:00.000Z"] });
+const timestamp = (description: string) => dateTime({ description, examples: ["2030-01-31T12:00:00.000Z"] });
 
 const PAGE = {
   id: Type.String({ description: "Id of the page.", examples: ["page_0190a0a0000070008000000000000000"] }),
@@ -202,7 +209,6 @@ export const BADGE_STYLES = ["flat", "flat-square", "for-the-badge"] as const;
 export const BadgeQuery = Type.Object({
   style: Type.Optional(
     oneOf(BADGE_STYLES, {
-      errorMessage: `must be one of ${BADGE_STYLES.join(", ")}`,
       description: "Style of the image, by default `flat`.",
       examples: ["flat-square"],
     }),
@@ -217,7 +223,6 @@ export const BadgeQuery = Type.Object({
   ),
   metric: Type.Optional(
     oneOf(METRICS, {
-      errorMessage: `must be one of ${METRICS.join(", ")}`,
       description:
         "Metric of the badge, by default `status`. `latency` requires that the page shows latencies.",
       examples: ["uptime-30d"],

@@ -1,10 +1,20 @@
 import { type Static, type TInteger, Type } from "@sinclair/typebox";
 import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk/bulk.ts";
-import { duration, textDuration } from "../../../kernel/data/duration.ts";
-import { OwnerId } from "../../../kernel/data/owner.ts";
-import { NextCursor, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import {
+  duration,
+  givenEpochMs,
+  listOf,
+  NextCursor,
+  named,
+  OwnerId,
+  oneOf,
+  orNull,
+  retrySchedule,
+  text,
+  textDuration,
+  uuid,
+} from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { retrySchedule } from "../../../kernel/outbound/retry-schedule-schema.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
 
 /** Default number of items on a page. */
@@ -20,20 +30,6 @@ export const DEDUPLICATION_ID_LENGTH_MAX = 255;
 export const GRACE_HOURS_MAX = 168;
 /** Default of `grace_hours`. */
 export const GRACE_HOURS = 24;
-/** The end of the year 9999. */
-const MOMENT_MS_MAX = 253_402_300_799_999;
-
-/** A field with a timestamp in epoch milliseconds. */
-export function timestamp(description: string) {
-  return Type.Integer({
-    minimum: 0,
-    maximum: MOMENT_MS_MAX,
-    errorMessage: "must be a time in epoch milliseconds, such as 1795232116928",
-    description,
-    examples: [1_795_232_116_928],
-  });
-}
-
 export const RetrySchedule = retrySchedule(
   "Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.",
 );
@@ -75,7 +71,7 @@ export const RelayBody = named("RelayBody", {
     }),
   ),
   at: Type.Optional(
-    timestamp(
+    givenEpochMs(
       "Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`.",
     ),
   ),
@@ -111,16 +107,15 @@ export const RelayBody = named("RelayBody", {
 });
 export type RelayBody = Static<typeof RelayBody>;
 
-const RelayId = Type.String({
-  format: "uuid",
+const RelayId = uuid({
   description: "ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`.",
 });
 
 /** The id of a message's delivery, whose `webhook-id` is the id of the message. */
-export const RELAY_ID = Type.String({ format: "uuid" });
+export const RELAY_ID = uuid();
 
 export const RelayScheduled = named("RelayScheduled", {
-  relay_id: Type.String({ format: "uuid" }),
+  relay_id: uuid(),
   scheduled_for: Type.Integer({ description: "Time of the first attempt, in epoch milliseconds." }),
   status: Type.Literal("scheduled"),
 });
@@ -138,7 +133,7 @@ export type RelayStatus = Static<typeof RelayStatus>;
 
 /** Response to a repeated `deduplication_id`: the first delivery with its current status. */
 export const RelayDeduplicated = named("RelayDeduplicated", {
-  relay_id: Type.String({ format: "uuid" }),
+  relay_id: uuid(),
   scheduled_for: Type.Integer({ description: "Time of the first attempt, in epoch milliseconds." }),
   status: RelayStatus,
   deduplicated: Type.Literal(true),
@@ -171,8 +166,8 @@ export const SEARCH_LENGTH_MAX = 128;
 /** Filters by type and time. */
 export const FILTERS = {
   event_type: Type.Optional(EventType),
-  since: Type.Optional(timestamp("Start of the creation time, inclusive, in epoch milliseconds.")),
-  until: Type.Optional(timestamp("End of the creation time, exclusive, in epoch milliseconds.")),
+  since: Type.Optional(givenEpochMs("Start of the creation time, inclusive, in epoch milliseconds.")),
+  until: Type.Optional(givenEpochMs("End of the creation time, exclusive, in epoch milliseconds.")),
 };
 
 /** Filters of lists, statistics and bulk resends. */
@@ -187,7 +182,6 @@ const DELIVERY_FILTERS = {
   ),
   error: Type.Optional(
     oneOf(RELAY_FAILURES, {
-      errorMessage: `must be one of ${RELAY_FAILURES.join(", ")}`,
       description: "Only deliveries that failed for this reason.",
     }),
   ),
@@ -297,9 +291,7 @@ const DELIVERY = {
       examples: ["monitor.down"],
     }),
   ),
-  monitor_id: orNull(
-    Type.String({ format: "uuid", description: "Monitor that sent the notification; null for others." }),
-  ),
+  monitor_id: orNull(uuid({ description: "Monitor that sent the notification; null for others." })),
   schedule_id: orNull(Type.String({ description: "Schedule that created the delivery; null for others." }), {
     examples: [null],
   }),
@@ -410,13 +402,13 @@ export const RelaySentBody = named("RelaySentBody", {
 export type RelaySentBody = Static<typeof RelaySentBody>;
 
 export const RelayCancelled = named("RelayCancelled", {
-  relay_id: Type.String({ format: "uuid" }),
+  relay_id: uuid(),
   status: Type.Literal("cancelled"),
 });
 export type RelayCancelled = Static<typeof RelayCancelled>;
 
 export const RelayResent = named("RelayResent", {
-  relay_id: Type.String({ format: "uuid" }),
+  relay_id: uuid(),
   status: Type.Literal("scheduled"),
 });
 export type RelayResent = Static<typeof RelayResent>;
@@ -427,10 +419,10 @@ export const RelayResendBody = named("RelayResendBody", {
     Type.Literal("failed", { errorMessage: "must be failed: the content of other deliveries is deleted" }),
   ),
   relay_ids: Type.Optional(
-    Type.Array(Type.String({ maxLength: 64, examples: ["01a1fc2c-30c0-71d9-bf08-0e3cb4a7b202"] }), {
-      minItems: 1,
-      maxItems: BULK_IDS_MAX,
-      errorMessage: `must be a list of 1 to ${BULK_IDS_MAX} ids of deliveries`,
+    listOf(Type.String({ maxLength: 64, examples: ["01a1fc2c-30c0-71d9-bf08-0e3cb4a7b202"] }), {
+      min: 1,
+      max: BULK_IDS_MAX,
+      of: "ids of deliveries",
       description: "IDs of the deliveries to resend. Replaces the other filters.",
     }),
   ),
@@ -459,11 +451,11 @@ export type RelayResendStarted = Static<typeof RelayResendStarted>;
 
 /** Body of the recovery of an endpoint. */
 export const RelayRecoverBody = named("RelayRecoverBody", {
-  since: timestamp(
+  since: givenEpochMs(
     "Earliest time at which the messages were accepted, in epoch milliseconds. Messages of more than 7 days ago are not sent: whether they were delivered is not stored any more.",
   ),
   until: Type.Optional(
-    timestamp("Time before which the messages were accepted, in epoch milliseconds. Default: now."),
+    givenEpochMs("Time before which the messages were accepted, in epoch milliseconds. Default: now."),
   ),
   ...BULK_TERMS,
 });

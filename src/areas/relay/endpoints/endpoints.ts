@@ -1,7 +1,7 @@
 import { changed } from "../../../kernel/audit/change.ts";
 import { type Caller, hasScope } from "../../../kernel/callers/caller.ts";
 import { assertFilter } from "../../../kernel/data/filter.ts";
-import { serializeMetadata } from "../../../kernel/data/owner.ts";
+import { serializeMetadata } from "../../../kernel/data/schema.ts";
 import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";

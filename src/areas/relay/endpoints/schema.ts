@@ -1,8 +1,21 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { duration } from "../../../kernel/data/duration.ts";
-import { GivenMetadata, Metadata, OwnerId } from "../../../kernel/data/owner.ts";
-import { NextCursor, name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { partOf, setting } from "../../../kernel/data/settings.ts";
+import {
+  duration,
+  flag,
+  GivenMetadata,
+  integer,
+  listOf,
+  Metadata,
+  NextCursor,
+  name,
+  named,
+  OwnerId,
+  oneOf,
+  orNull,
+  partOf,
+  setting,
+  text,
+} from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../../kernel/resources/managed.ts";
 import {
@@ -45,30 +58,16 @@ export const MessageType = Type.String({
   examples: ["invoice.paid"],
 });
 
-export const Channels = Type.Array(
+export const Channels = listOf(
   Type.String({ pattern: `^${WORD}$`, maxLength: 128, errorMessage: `must be ${WORD_MEANING}` }),
   {
-    maxItems: CHANNELS_MAX,
-    errorMessage: `must be a list of at most ${CHANNELS_MAX} channels`,
+    max: CHANNELS_MAX,
+    of: "channels",
     description:
       "Words that select endpoints: a message with channels goes to endpoints that share one or have none.",
     examples: [["eu"]],
   },
 );
-
-function integer(minimum: number, maximum: number, description: string, example: number) {
-  return Type.Integer({
-    minimum,
-    maximum,
-    description,
-    examples: [example],
-    errorMessage: `must be an integer from ${minimum} to ${maximum}`,
-  });
-}
-
-function flag(description: string) {
-  return Type.Boolean({ errorMessage: "must be true or false", description, examples: [true] });
-}
 
 const Url = Type.String({
   minLength: 1,
@@ -78,22 +77,22 @@ const Url = Type.String({
 });
 
 /** A setting with the same schema in requests and in responses. */
-function optional<Schema extends TSchema>(schema: Schema, initial: Static<Schema>) {
+function plain<Schema extends TSchema>(schema: Schema, initial: Static<Schema>) {
   return setting(Type.Optional(schema), schema, initial);
 }
 
 /** Settings of an endpoint, without its URL, name, headers and state. */
 const SETTINGS = {
-  event_types: optional(
-    Type.Array(
+  event_types: plain(
+    listOf(
       Type.String({
         pattern: `^${WORD}(\\.\\*)?$`,
         maxLength: 130,
         errorMessage: `must be ${WORD_MEANING}, and may end in .*`,
       }),
       {
-        maxItems: EVENT_TYPES_MAX,
-        errorMessage: `must be a list of at most ${EVENT_TYPES_MAX} types such as invoice.paid or invoice.*`,
+        max: EVENT_TYPES_MAX,
+        of: "types such as invoice.paid or invoice.*",
         description:
           "Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`.",
         examples: [["invoice.*"]],
@@ -101,8 +100,8 @@ const SETTINGS = {
     ),
     [],
   ),
-  channels: optional(Channels, []),
-  filter: optional(
+  channels: plain(Channels, []),
+  filter: plain(
     orNull(
       Type.Object(
         {},
@@ -117,13 +116,13 @@ const SETTINGS = {
     ),
     null,
   ),
-  description: optional(
+  description: plain(
     orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] }), {
       description: "Description for people.",
     }),
     null,
   ),
-  format: optional(
+  format: plain(
     oneOf(["envelope", "raw"], {
       errorMessage: "must be envelope or raw",
       description:
@@ -131,30 +130,30 @@ const SETTINGS = {
     }),
     "envelope",
   ),
-  retry_schedule: optional(RetrySchedule, [...ENDPOINT_RETRIES]),
-  timeout_ms: optional(TimeoutMs, ENDPOINT_TIMEOUT_MS),
-  max_per_second: optional(
+  retry_schedule: plain(RetrySchedule, [...ENDPOINT_RETRIES]),
+  timeout_ms: plain(TimeoutMs, ENDPOINT_TIMEOUT_MS),
+  max_per_second: plain(
     orNull(
-      integer(
-        1,
-        PER_SECOND_TO_ENDPOINT_MAX,
-        "Maximum attempts per second; further deliveries wait. Null (default) for no limit.",
-        50,
-      ),
+      integer({
+        min: 1,
+        max: PER_SECOND_TO_ENDPOINT_MAX,
+        description: "Maximum attempts per second; further deliveries wait. Null (default) for no limit.",
+        examples: [50],
+      }),
       { examples: [null] },
     ),
     null,
   ),
-  max_concurrency: optional(
-    integer(
-      1,
-      CONCURRENCY_MAX,
-      `Maximum concurrent attempts. Default: ${CONCURRENCY}; with 1 the endpoint receives its deliveries in order.`,
-      CONCURRENCY,
-    ),
+  max_concurrency: plain(
+    integer({
+      min: 1,
+      max: CONCURRENCY_MAX,
+      description: `Maximum concurrent attempts. Default: ${CONCURRENCY}; with 1 the endpoint receives its deliveries in order.`,
+      examples: [CONCURRENCY],
+    }),
     CONCURRENCY,
   ),
-  disable_after_hours: optional(
+  disable_after_hours: plain(
     duration({
       unit: "hours",
       min: 0,
@@ -164,17 +163,25 @@ const SETTINGS = {
     }),
     DISABLE_HOURS,
   ),
-  notify_email: optional(
-    flag("Whether the account receives an e-mail when the endpoint is disabled. Default: true."),
+  notify_email: plain(
+    flag({
+      description: "Whether the account receives an e-mail when the endpoint is disabled. Default: true.",
+      examples: [true],
+    }),
     true,
   ),
-  keep_responses: optional(flag("Whether the log of attempts stores responses. Default: true."), true),
+  keep_responses: plain(
+    flag({ description: "Whether the log of attempts stores responses. Default: true.", examples: [true] }),
+    true,
+  ),
 };
 
 /** Default settings of an endpoint. */
 export const ENDPOINT_DEFAULTS = partOf(SETTINGS, "initial");
 
-const Named = orNull(name("Optional name, unique within the project."), { examples: ["bookkeeping"] });
+const Named = orNull(name({ description: "Optional name, unique within the project." }), {
+  examples: ["bookkeeping"],
+});
 /** The customer that an endpoint belongs to. */
 const Owner = orNull(OwnerId, {
   description:
@@ -289,13 +296,11 @@ export const RelayEndpointParams = Type.Object({ endpoint_id: Type.String({ maxL
 
 /** Query of a list of endpoints. */
 export const RelayEndpointQuery = named("RelayEndpointQuery", {
-  name: Type.Optional(name("Returns only the endpoint with exactly this name.")),
+  name: Type.Optional(name({ description: "Returns only the endpoint with exactly this name." })),
   owner_id: Type.Optional(
     Type.Unsafe<string>({ ...OwnerId, description: "Only endpoints of this customer." }),
   ),
-  state: Type.Optional(
-    oneOf(ENDPOINT_STATES, { errorMessage: `must be one of ${ENDPOINT_STATES.join(", ")}` }),
-  ),
+  state: Type.Optional(oneOf(ENDPOINT_STATES)),
   ...pageQuery(LIST_LIMIT).properties,
 });
 export type RelayEndpointQuery = Static<typeof RelayEndpointQuery>;

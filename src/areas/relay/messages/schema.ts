@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { OwnerId } from "../../../kernel/data/owner.ts";
-import { NextCursor, named, orNull } from "../../../kernel/data/schema.ts";
+import { listOf, NextCursor, named, OwnerId, orNull } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { FILTERS, LIST_LIMIT, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
 import { Channels, MessageType } from "../endpoints/schema.ts";
@@ -49,10 +48,10 @@ export type RelayMessageBody = Static<typeof RelayMessageBody>;
 
 /** Body of a batch. */
 export const RelayMessagesBody = named("RelayMessagesBody", {
-  messages: Type.Array(RelayMessageBody, {
-    minItems: 1,
-    maxItems: BATCH_MAX,
-    errorMessage: `must be a list of 1 to ${BATCH_MAX} messages`,
+  messages: listOf(RelayMessageBody, {
+    min: 1,
+    max: BATCH_MAX,
+    of: "messages",
   }),
 });
 export type RelayMessagesBody = Static<typeof RelayMessagesBody>;

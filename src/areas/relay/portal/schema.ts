@@ -1,8 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { PER_SECOND } from "../../../kernel/bulk/bulk.ts";
-import { textDuration } from "../../../kernel/data/duration.ts";
-import { OwnerId } from "../../../kernel/data/owner.ts";
-import { NextCursor, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import {
+  integer,
+  NextCursor,
+  named,
+  OwnerId,
+  oneOf,
+  orNull,
+  textDuration,
+} from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import {
   LIST_LIMIT,
@@ -165,11 +171,10 @@ export const PortalRecoverBody = named("PortalRecoverBody", {
   since: recover.since,
   until: recover.until,
   per_second: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: PORTAL_PER_SECOND_MAX,
+    integer({
+      min: 1,
+      max: PORTAL_PER_SECOND_MAX,
       default: PORTAL_PER_SECOND_MAX,
-      errorMessage: `must be an integer from 1 to ${PORTAL_PER_SECOND_MAX}`,
       description: "Maximum number sent per second.",
     }),
   ),
@@ -235,9 +240,7 @@ export const PortalDeliveryQuery = named("PortalDeliveryQuery", {
       examples: [],
     }),
   ),
-  status: Type.Optional(
-    oneOf(RELAY_STATUSES, { errorMessage: `must be one of ${RELAY_STATUSES.join(", ")}` }),
-  ),
+  status: Type.Optional(oneOf(RELAY_STATUSES)),
   ...pageQuery(LIST_LIMIT).properties,
 });
 export type PortalDeliveryQuery = Static<typeof PortalDeliveryQuery>;

@@ -1,6 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { name, named, oneOf, orNull, text, timeZone } from "../../../kernel/data/schema.ts";
-import { RetrySchedule, timestamp } from "../deliveries/schema.ts";
+import {
+  givenEpochMs,
+  name,
+  named,
+  oneOf,
+  orNull,
+  text,
+  timeZone,
+  uuid,
+} from "../../../kernel/data/schema.ts";
+import { RetrySchedule } from "../deliveries/schema.ts";
 import { MessageType } from "../endpoints/schema.ts";
 
 /** Length of `next_runs`. */
@@ -20,7 +29,10 @@ const Cron = text({
     "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`. Accepts names (`MON-FRI`), steps (`5/15`), `L` for the last day of the month and `MON#1` for the first Monday.",
   examples: ["0 9 * * MON-FRI"],
 });
-const TimeZone = timeZone("IANA time zone of `cron`. Default: `UTC`.", ["Europe/Berlin"]);
+const TimeZone = timeZone({
+  description: "IANA time zone of `cron`. Default: `UTC`.",
+  examples: ["Europe/Berlin"],
+});
 const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
   errorMessage: "must be an object that maps header names to strings",
   description: "Request headers, with the same reserved names as in `POST /v1/relay`.",
@@ -37,7 +49,7 @@ const Payload = Type.Object(
 
 /** Settings of a schedule. */
 const SETTABLE = {
-  name: orNull(name("Optional name, unique within the project."), {
+  name: orNull(name({ description: "Optional name, unique within the project." }), {
     errorMessage: "must be null or a string of 1 to 100 characters on one line",
   }),
   cron: Cron,
@@ -70,10 +82,10 @@ const SETTABLE = {
     description:
       "`skip` omits a run while the previous one, including its retries, is not finished. Default: `allow`.",
   }),
-  starts_at: orNull(timestamp("Earliest time of a run, in epoch milliseconds."), {
+  starts_at: orNull(givenEpochMs("Earliest time of a run, in epoch milliseconds."), {
     errorMessage: "must be null or a time in epoch milliseconds, such as 1795232116928",
   }),
-  ends_at: orNull(timestamp("Latest time of a run, in epoch milliseconds."), {
+  ends_at: orNull(givenEpochMs("Latest time of a run, in epoch milliseconds."), {
     errorMessage: "must be null or a time in epoch milliseconds, such as 1795232116928",
   }),
   retry_schedule: orNull(RetrySchedule, {
@@ -128,7 +140,7 @@ const SHOWN = {
     }),
   ),
   last_run_at: nullableTime("Time of the last run"),
-  last_relay_id: orNull(Type.String({ format: "uuid", description: "Delivery of the last run." }), {
+  last_relay_id: orNull(uuid({ description: "Delivery of the last run." }), {
     examples: [null],
   }),
   last_message_id: orNull(Type.String({ description: "Message of the last run." }), { examples: [null] }),
@@ -156,9 +168,7 @@ export const Schedule = named("Schedule", {
 
 /** Response to a manual run. */
 export const ScheduleRun = named("ScheduleRun", {
-  relay_id: Type.Optional(
-    Type.String({ format: "uuid", description: "Delivery of the run, for a schedule with `target_url`." }),
-  ),
+  relay_id: Type.Optional(uuid({ description: "Delivery of the run, for a schedule with `target_url`." })),
   message_id: Type.Optional(
     Type.String({ description: "Message of the run, for a schedule with `event_type`.", examples: [] }),
   ),

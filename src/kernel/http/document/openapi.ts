@@ -1,10 +1,9 @@
 import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { version } from "../../../../package.json" with { type: "json" };
 import { slices } from "../../background/time-slices.ts";
-import { durationUnitOf } from "../../data/duration.ts";
 import { DURATION_PATTERN } from "../../data/duration-text.ts";
 import { BALANCE_EXTRAS } from "../../data/ledger.ts";
-import { oneOf } from "../../data/schema.ts";
+import { durationUnitOf, oneOf, uuid } from "../../data/schema.ts";
 import {
   ApiError,
   type ErrorCode,
@@ -95,7 +94,7 @@ function errorSchema() {
         message: Type.String({ description: "What is wrong, then what to do." }),
       }),
       code: oneOf(knownErrors(), {}),
-      request_id: Type.String({ format: "uuid", description: "As in `X-Request-Id`." }),
+      request_id: uuid({ description: "As in `X-Request-Id`." }),
       fields: Type.Optional(
         Type.Record(Type.String(), Type.Array(Type.String()), {
           description: "What is wrong with each rejected field, by field name.",

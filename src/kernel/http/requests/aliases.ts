@@ -1,6 +1,5 @@
 import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
-import { durationUnitOf, readDuration } from "../../data/duration.ts";
-import { isTimeZone } from "../../data/schema.ts";
+import { durationUnitOf, isTimeZone, readDuration } from "../../data/schema.ts";
 import { invalidField } from "../../errors.ts";
 import { compiledCheck } from "./compiled-check.ts";
 

@@ -1,5 +1,6 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import type { Caller } from "../../callers/caller.ts";
+import { integer } from "../../data/schema.ts";
 import { invalidField } from "../../errors.ts";
 import type { Vault } from "../../secrets/vault.ts";
 import type { Operation } from "../operation.ts";
@@ -13,11 +14,10 @@ const CURSOR_LENGTH_MAX = 256;
 export function pageQuery(limitDefault: number) {
   return Type.Object({
     limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: PAGE_LIMIT_MAX,
+      integer({
+        min: 1,
+        max: PAGE_LIMIT_MAX,
         default: limitDefault,
-        errorMessage: `must be an integer from 1 to ${PAGE_LIMIT_MAX}`,
         description: "How many items to return at most.",
       }),
     ),

@@ -1,7 +1,7 @@
 import { Kind, type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import type { TypeCheck, ValueError } from "@sinclair/typebox/compiler";
 import { Errors, ValueErrorType } from "@sinclair/typebox/errors";
-import { durationUnitOf, readDuration } from "../../data/duration.ts";
+import { durationUnitOf, readDuration } from "../../data/schema.ts";
 import { ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../../errors.ts";
 import { aliasReader } from "./aliases.ts";
 import { compiledCheck } from "./compiled-check.ts";

@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { duration } from "../../../../src/kernel/data/duration.ts";
-import { orNull, timeZone } from "../../../../src/kernel/data/schema.ts";
+import { duration, orNull, timeZone } from "../../../../src/kernel/data/schema.ts";
 import { aliasReader } from "../../../../src/kernel/http/requests/aliases.ts";
 
 const wait = duration({ unit: "ms", min: 250, max: 604_800_000 });
 const SCHEMA = Type.Object({
-  tz: timeZone("Zone.", []),
+  tz: timeZone({ description: "Zone.", examples: [] }),
   period_ms: Type.Optional(wait),
   grace_ms: Type.Optional(orNull(wait)),
 });

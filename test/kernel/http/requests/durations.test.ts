@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
-import { type DurationUnit, durationUnitOf } from "../../../../src/kernel/data/duration.ts";
-import { isTimeZone } from "../../../../src/kernel/data/schema.ts";
+import { type DurationUnit, durationUnitOf, isTimeZone } from "../../../../src/kernel/data/schema.ts";
 import type { DeclaredRoute } from "../../../../src/kernel/http/api.ts";
 import { exampleOf, publicSchema } from "../../../../src/kernel/http/document/openapi.ts";
 import { inputChecks } from "../../../../src/kernel/http/requests/validate.ts";
