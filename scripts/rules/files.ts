@@ -17,21 +17,14 @@ function listedByGit(root: string): string[] | undefined {
   return [...new Set(stdout.toString().split("\0"))].filter((path) => path !== "");
 }
 
-const BUILT: ReadonlySet<string> = new Set([
-  ".git",
-  ".tools",
-  "node_modules",
-  "build",
-  "dist",
-  "coverage",
-  "ninefold-data",
-]);
+const PACKAGES = "node_modules";
+const BUILT: ReadonlySet<string> = new Set([".git", ".tools", "build", "dist", "coverage", "ninefold-data"]);
 
 async function listedByWalk(root: string, folder = ""): Promise<string[]> {
   const paths: string[] = [];
   for (const entry of await readdir(`${root}/${folder}`, { withFileTypes: true })) {
     if (entry.isFile()) paths.push(`${folder}${entry.name}`);
-    else if (entry.isDirectory() && !(folder === "" && BUILT.has(entry.name))) {
+    else if (entry.isDirectory() && entry.name !== PACKAGES && !(folder === "" && BUILT.has(entry.name))) {
       paths.push(...(await listedByWalk(root, `${folder}${entry.name}/`)));
     }
   }

@@ -55,6 +55,8 @@ export type Prose = (typeof KINDS)[number];
 const CODE: readonly (readonly [root: string, texts: Prose, comments: Prose])[] = [
   ["src/", "texts", "comments"],
   ["scripts/", "script texts", "script comments"],
+  ["bench/", "script texts", "script comments"],
+  ["test/harness/", "script texts", "script comments"],
   ["test/", "test texts", "test comments"],
 ];
 

@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
-import { findBin } from "../benchmarks/postgres-cluster.ts";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { runCheck, type StepResult } from "./step.ts";
 
 /** The Chromium without windows takes half the processor time for the same pages. */
@@ -48,6 +48,29 @@ export function findProgram(name: string): string | null {
 /** The Chromium of this machine, if it has one. */
 export function findChromium(): string | undefined {
   return CHROMIUM_PATHS.find((path) => existsSync(path));
+}
+
+/** Debian installs the server's programs outside of PATH, one folder per version. The newest is used. */
+export function findBin(): string | null {
+  const root = "/usr/lib/postgresql";
+  try {
+    const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a));
+    for (const version of versions) {
+      const bin = join(root, version, "bin");
+      if (readdirSync(bin).includes("initdb") && readdirSync(bin).includes("pgbench")) return bin;
+    }
+  } catch {
+    // Other systems have them in PATH.
+  }
+  const initdb = Bun.which("initdb");
+  return initdb !== null && Bun.which("pgbench") !== null ? join(initdb, "..") : null;
+}
+
+/** PostgreSQL does not run as root. In that case it runs as this user. */
+export function otherUser(): string | null {
+  if (process.getuid?.() !== 0) return null;
+  const { success } = Bun.spawnSync(["id", "postgres"], { stdout: "ignore", stderr: "ignore" });
+  return success ? "postgres" : "nobody";
 }
 
 /** Installs Debian's packages that these tests need where they are missing: a quarter of a minute. Null: none is. */

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
 import { loadConfig } from "../../src/config.ts";
 import {
   PROBE_BYTES,
@@ -11,6 +10,7 @@ import {
   WriteProbe,
 } from "../../src/kernel/health/readiness.ts";
 import { startServer } from "../../src/server.ts";
+import { ServerProcess, SOURCE_COMMAND } from "../harness/processes/server-process.ts";
 import { KeptLog, rejection, Scratch } from "../kernel/support.ts";
 import { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../harness/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 

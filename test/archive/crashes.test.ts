@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import { runRemovalRounds } from "../../scripts/archives/removals.ts";
-import { runArchiveRounds } from "../../scripts/archives/rounds.ts";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { runRemovalRounds } from "../harness/archive/removals.ts";
+import { runArchiveRounds } from "../harness/archive/rounds.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { repeated } from "../support/long-form.ts";
 import { S3Server } from "../support/s3-server.ts";
 
-/** Kills at random times; scripts/archive-crashes makes as many as it is told to. */
+/** Kills at random times; scripts/harness archive-crashes makes as many as it is told to. */
 const KILLS = repeated(3, 10);
-/** Kills in the two requests that delete, and at more steps in the long form; scripts/archive-crashes visits all 40. */
+/** Kills in the two requests that delete, and at more steps in the long form; scripts/harness archive-crashes visits all 40. */
 const REMOVAL_ROUNDS = repeated(2, 8);
 /** Far above what a round takes: a machine that is busy with other things must not fail it. */
 const REMOVAL_ROUND_MS_MAX = 300_000;

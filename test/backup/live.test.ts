@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { NINEFOLD_COMMAND, plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { WAL_RESTART_BYTES } from "../../src/kernel/storage/checkpointer.ts";
+import { NINEFOLD_COMMAND, plainEnvironment } from "../harness/processes/server-process.ts";
 import type { Client } from "../support/client.ts";
 import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
 

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { plainEnvironment, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { plainEnvironment, SOURCE_COMMAND } from "../harness/processes/server-process.ts";
 import { BackupStage, ninefold, runToEnd, TIMEOUT_MS } from "./support.ts";
 
 const stage = new BackupStage();

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Command, NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
+import { type Command, NINEFOLD_COMMAND, ServerProcess } from "../harness/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { type Ended, endOf } from "../support/ended.ts";
 

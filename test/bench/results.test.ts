@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { findingsOf, type Series, seriesKey } from "../../scripts/benchmarks/results.ts";
-import { BENCHMARKS } from "../../scripts/benchmarks/rows.ts";
+import { findingsOf, type Series, seriesKey } from "../../bench/results.ts";
+import { BENCHMARKS } from "../../bench/rows.ts";
 
 function series(name: string, ...perSecond: readonly number[]): [string, Series] {
   const rounds = perSecond.map((one) => ({ perSecond: one, p50Ms: null, p99Ms: null }));

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { ServerProcess } from "../../scripts/processes/server-process.ts";
 import { commandHelp } from "../../src/cli/help.ts";
 import { COMMANDS } from "../../src/cli/table.ts";
+import type { ServerProcess } from "../harness/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { makeChain } from "../support/receipts.ts";
 import { Binaries, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";

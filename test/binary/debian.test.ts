@@ -10,11 +10,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { plainEnvironment, ROOT, ServerProcess } from "../../scripts/processes/server-process.ts";
 import { packDebian } from "../../scripts/releases/debian.ts";
 import { runner } from "../../scripts/releases/executables.ts";
 import { ownPlatform } from "../../scripts/releases/platforms.ts";
 import { isBearerKey } from "../../src/kernel/secrets/key-format.ts";
+import { plainEnvironment, ROOT, ServerProcess } from "../harness/processes/server-process.ts";
 import { unpack } from "../kept/archive.ts";
 import { Client } from "../support/client.ts";
 import { executable, modeOf, TIMEOUT_MS } from "./support.ts";

@@ -11,7 +11,7 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { plainEnvironment } from "../../scripts/processes/server-process.ts";
+import { plainEnvironment } from "../harness/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { until } from "../support/eventually.ts";
 import { Binaries, connect, executable, modeOf, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { plainEnvironment } from "../../scripts/processes/server-process.ts";
+import { plainEnvironment } from "../harness/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import type { Ended } from "../support/ended.ts";
 import { Binaries, executable, fingerprint, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";

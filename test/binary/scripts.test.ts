@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { plainEnvironment } from "../../scripts/processes/server-process.ts";
+import { plainEnvironment } from "../harness/processes/server-process.ts";
 import { Binaries, executable, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";
 
 const binaries = new Binaries();

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { residentMiB } from "../../scripts/processes/memory.ts";
 import { TIMESTAMP_EXPECTED } from "../../src/kernel/time/date-time.ts";
+import { residentMiB } from "../harness/processes/memory.ts";
 import { leastMs, quietMs } from "../support/processor-time.ts";
 import { Binaries, operatorOf, TIMEOUT_MS } from "./support.ts";
 

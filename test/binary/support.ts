@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { Connection } from "../../scripts/processes/connection.ts";
-import { ServerProcess } from "../../scripts/processes/server-process.ts";
+import { Connection } from "../harness/processes/connection.ts";
+import { ServerProcess } from "../harness/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { type Ended, endOf } from "../support/ended.ts";
 

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { packPlatform } from "../../scripts/packages/platform.ts";
-import { plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
 import { ownPlatform } from "../../scripts/releases/platforms.ts";
 import { packedPackage } from "../client/installed.ts";
+import { plainEnvironment, ROOT } from "../harness/processes/server-process.ts";
 import { RUNTIMES } from "../testing/support.ts";
 import { executable } from "./support.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import type { Ended } from "../support/ended.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { TEXT_BYTES_MAX } from "../../src/config/sources.ts";
 import { readFile } from "../../src/configuration/file.ts";
 import { kindsOf } from "../../src/configuration/kinds.ts";
 import { startNinefold } from "../../src/testing/index.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { type AccountClient, useTestServer } from "../support/server.ts";
 import { ninefold } from "./run.ts";
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
 import { fingerprint } from "../binary/support.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../harness/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { ninefold } from "./run.ts";
 

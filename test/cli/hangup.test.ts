@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
-import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../harness/processes/server-process.ts";
 
 const TIMEOUT_MS = 180_000;
 const POLL_MS = 20;

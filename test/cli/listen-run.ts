@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND, plainEnvironment } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, plainEnvironment } from "../harness/processes/server-process.ts";
 
 /** Size of a run. */
 export interface ListenSize {

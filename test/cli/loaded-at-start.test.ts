@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { plainEnvironment } from "../../scripts/processes/server-process.ts";
+import { plainEnvironment } from "../harness/processes/server-process.ts";
 import { S3Server } from "../support/s3-server.ts";
 import type { StartReport } from "./start-report.ts";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { type Ended, endOf, type RunOptions as HowToRun } from "../support/ended.ts";
 
 /** Options of a run. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { SOURCE_COMMAND } from "../harness/processes/server-process.ts";
 import { runToEnd } from "./run.ts";
 
 /** A shell whose completions are tested. */

@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
-import { NINEFOLD_COMMAND, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
 import { commandHelp, groupHelp, overview } from "../../src/cli/help.ts";
 import { oneLine } from "../../src/cli/output.ts";
 import { COMMANDS } from "../../src/cli/table.ts";
 import { sqliteVersion } from "../../src/kernel/storage/examine.ts";
+import { NINEFOLD_COMMAND, SOURCE_COMMAND } from "../harness/processes/server-process.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
 import { ninefold, runToEnd } from "./run.ts";
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../scripts/processes/ports.ts";
-import { NINEFOLD_COMMAND, plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { initialConfig } from "../../src/cli/config-init.ts";
 import { readConfigFile } from "../../src/config/sources.ts";
 import { loadConfig } from "../../src/config.ts";
+import { freePort } from "../harness/processes/ports.ts";
+import { NINEFOLD_COMMAND, plainEnvironment } from "../harness/processes/server-process.ts";
 import { until } from "../support/eventually.ts";
 import { type AccountClient, startTestServer, useTestServer } from "../support/server.ts";
 import { ninefold } from "./run.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { freePort } from "../../scripts/processes/ports.ts";
 import { Ninefold, NinefoldError } from "../../src/client/index.ts";
+import { freePort } from "../harness/processes/ports.ts";
 import { apiError, type StubAnswer, startStub } from "./stub-server.ts";
 
 const KEY = `sm_${"a".repeat(43)}_0123abcd`;

@@ -1,6 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Engine, startEtcd } from "../../scripts/failovers/engines.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { findHistory, writeHistory } from "../../src/archive/history.ts";
 import { baseNamed, entryName, entryNamed } from "../../src/archive/names.ts";
 import { Uploader } from "../../src/archive/uploader.ts";
@@ -13,6 +11,8 @@ import { positionIn, type StoredPosition } from "../../src/kernel/storage/replic
 import type { Server } from "../../src/server.ts";
 import { rowsIn, TestArchive } from "../archive/support.ts";
 import { ninefold } from "../cli/run.ts";
+import { type Engine, startEtcd } from "../harness/failover/engines.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
 import { Scratch } from "../kernel/support.ts";
 import type { Client } from "../support/client.ts";
 import { until } from "../support/eventually.ts";

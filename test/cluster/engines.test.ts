@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { type Engine, missingFor, startEngine, startPostgres } from "../../scripts/failovers/engines.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
 import {
   type ClusterNode,
@@ -15,6 +13,8 @@ import { EtcdPut } from "../../src/cluster/engines/etcd-put.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { OutboundClient } from "../../src/kernel/outbound/client.ts";
 import { ninefold } from "../cli/run.ts";
+import { type Engine, missingFor, startEngine, startPostgres } from "../harness/failover/engines.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 
 const A: ClusterNode = { id: "node-a", advertise: "http://127.0.0.1:1" };

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Engine, startEtcd } from "../../scripts/failovers/engines.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
 import { type ClusterNode, type CommitLog, EngineUnavailable } from "../../src/cluster/commit-log.ts";
 import { EtcdPut } from "../../src/cluster/engines/etcd-put.ts";
 import { extraAuthorities } from "../../src/kernel/outbound/authorities.ts";
 import { OutboundClient } from "../../src/kernel/outbound/client.ts";
+import { type Engine, startEtcd } from "../harness/failover/engines.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 
 const START_MS_MAX = 120_000;

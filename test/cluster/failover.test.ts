@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
-import { runFailovers } from "../../scripts/failovers/run.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { runFailovers } from "../harness/failover/run.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { S3Server } from "../support/s3-server.ts";
 
 const RUN_MS_MAX = 300_000;
@@ -9,7 +9,7 @@ const RUN_MS_MAX = 300_000;
 const cleanup = new Cleanup();
 afterAll(() => cleanup.run());
 
-// The long form is scripts/failover.
+// The long form is scripts/harness failover.
 test(
   "nothing is lost or doubled, nor missing in the archive, when the leader is killed and paused, and when the engine is away",
   async () => {

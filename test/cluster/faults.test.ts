@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Engine, startEtcd } from "../../scripts/failovers/engines.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import type { CommitLog } from "../../src/cluster/commit-log.ts";
 import type { Server } from "../../src/server.ts";
 import { ninefold } from "../cli/run.ts";
+import { type Engine, startEtcd } from "../harness/failover/engines.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
 import type { Client } from "../support/client.ts";
 import { memoryDisk } from "../support/memory-disk.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";

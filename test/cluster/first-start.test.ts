@@ -2,9 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startEtcd } from "../../scripts/failovers/engines.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { OfflineDatabase } from "../../src/kernel/storage/offline.ts";
+import { startEtcd } from "../harness/failover/engines.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
 import { buildSyncedDisk, missingForSyncedDisk, SyncedDisk } from "../support/synced-disk.ts";
 
 const TIMEOUT_MS = 120_000;

@@ -1,8 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Engine, startEtcd } from "../../scripts/failovers/engines.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import type { CommitLog } from "../../src/cluster/commit-log.ts";
 import { openDataFolder } from "../../src/data-folder.ts";
 import { closeKernel } from "../../src/kernel/kernel.ts";
@@ -16,6 +14,8 @@ import {
   readHeader,
 } from "../../src/kernel/storage/replication/entry.ts";
 import { positionIn } from "../../src/kernel/storage/replication/position.ts";
+import { type Engine, startEtcd } from "../harness/failover/engines.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
 import { KeptLog } from "../kernel/support.ts";
 import { confirmed, filesOf, logOf, MASTER_KEY, Nodes, operatorOf, stateOf } from "./nodes.ts";
 

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Cleanup } from "../../scripts/processes/cleanup.ts";
-import { freePorts } from "../../scripts/processes/ports.ts";
 import type { ArchiveParts } from "../../src/archive/archive.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
 import { type CommitLog, type EngineSpace, EngineUnavailable } from "../../src/cluster/commit-log.ts";
 import { loadConfig } from "../../src/config.ts";
 import { type Clock, createSystemClock } from "../../src/kernel/time/clock.ts";
 import { type Server, startNode } from "../../src/server.ts";
+import type { Cleanup } from "../harness/processes/cleanup.ts";
+import { freePorts } from "../harness/processes/ports.ts";
 import { KeptLog } from "../kernel/support.ts";
 import { Client } from "../support/client.ts";
 

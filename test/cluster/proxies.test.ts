@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startEtcd } from "../../scripts/failovers/engines.ts";
-import { leaderOf, SupervisedNode } from "../../scripts/failovers/supervised-node.ts";
-import { Cleanup } from "../../scripts/processes/cleanup.ts";
-import { freePorts } from "../../scripts/processes/ports.ts";
-import { NINEFOLD_COMMAND, ROOT } from "../../scripts/processes/server-process.ts";
+import { startEtcd } from "../harness/failover/engines.ts";
+import { leaderOf, SupervisedNode } from "../harness/failover/supervised-node.ts";
+import { Cleanup } from "../harness/processes/cleanup.ts";
+import { freePorts } from "../harness/processes/ports.ts";
+import { NINEFOLD_COMMAND, ROOT } from "../harness/processes/server-process.ts";
 import { Proxies } from "../support/proxies.ts";
 
 const TIMEOUT_MS = 120_000;

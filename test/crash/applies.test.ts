@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runApplyRounds } from "../../scripts/crashes/applies.ts";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { runApplyRounds } from "../harness/crash/applies.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { repeated } from "../support/long-form.ts";
 
 /** Each kills twice. */

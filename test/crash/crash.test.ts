@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ReadWorkload } from "../../scripts/crashes/reads.ts";
-import { describeRound, type RoundResult, runCrashRounds } from "../../scripts/crashes/rounds.ts";
-import { allWorkloads } from "../../scripts/crashes/workloads.ts";
-import { NINEFOLD_COMMAND, ServerProcess, spawnServer } from "../../scripts/processes/server-process.ts";
+import { ReadWorkload } from "../harness/crash/reads.ts";
+import { describeRound, type RoundResult, runCrashRounds } from "../harness/crash/rounds.ts";
+import { allWorkloads } from "../harness/crash/workloads.ts";
+import { NINEFOLD_COMMAND, ServerProcess, spawnServer } from "../harness/processes/server-process.ts";
 import { repeated } from "../support/long-form.ts";
 
 const ROUNDS = repeated(4, 20);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Disk, NAMES_KEPT } from "../../scripts/powercuts/disk.ts";
-import { type Choice, DiskFile, DROPPED, KEPT, PAGE_BYTES } from "../../scripts/powercuts/file.ts";
-import { NOTE, type Note } from "../../scripts/powercuts/trace.ts";
+import { Disk, NAMES_KEPT } from "../harness/powercut/disk.ts";
+import { type Choice, DiskFile, DROPPED, KEPT, PAGE_BYTES } from "../harness/powercut/file.ts";
+import { NOTE, type Note } from "../harness/powercut/trace.ts";
 
 const page = (letter: string): Buffer => Buffer.alloc(PAGE_BYTES, letter);
 /** The first byte of each page. */

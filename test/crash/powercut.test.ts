@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildShim, missingForShim } from "../../scripts/powercuts/build-shim.ts";
-import type { Kind } from "../../scripts/powercuts/images.ts";
-import { type ImageResult, simulate } from "../../scripts/powercuts/simulation.ts";
-import { describeImage, summaryOf } from "../../scripts/powercuts/verdict.ts";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { buildShim, missingForShim } from "../harness/powercut/build-shim.ts";
+import type { Kind } from "../harness/powercut/images.ts";
+import { type ImageResult, simulate } from "../harness/powercut/simulation.ts";
+import { describeImage, summaryOf } from "../harness/powercut/verdict.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { repeated } from "../support/long-form.ts";
 
 const IMAGES = repeated(8, 40);

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RelayWorkload } from "../../scripts/crashes/relays.ts";
-import { inParallel, ServerTarget } from "../../scripts/crashes/target.ts";
-import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
+import { RelayWorkload } from "../harness/crash/relays.ts";
+import { inParallel, ServerTarget } from "../harness/crash/target.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../harness/processes/server-process.ts";
 import { repeated } from "../support/long-form.ts";
 
 const DELIVERIES = repeated(1_500, 5_000);

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
+import { plainEnvironment, ROOT } from "../harness/processes/server-process.ts";
 
 const VERSION = "9.9.9";
 /** The programs that the script may use, except those that hash. */

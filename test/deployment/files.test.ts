@@ -2,10 +2,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT } from "../../scripts/processes/server-process.ts";
 import { OPTIONS } from "../../src/config/options.ts";
 import { readConfigFile } from "../../src/config/sources.ts";
 import { loadConfig } from "../../src/config.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
 import { isBearerKey } from "../../src/kernel/secrets/key-format.ts";
+import { plainEnvironment, ROOT } from "../harness/processes/server-process.ts";
 
 const SERVICE = "etc/systemd/system/ninefold.service";
 const SYSTEM_COMMANDS = [

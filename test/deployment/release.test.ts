@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { ROOT } from "../../scripts/processes/server-process.ts";
 import { sourcesOf, tryOut } from "../../scripts/releases/checkout.ts";
 import { feedText, notesOf } from "../../scripts/releases/notes.ts";
 import { ownPlatform, releaseName } from "../../scripts/releases/platforms.ts";
 import { billOfMaterials } from "../../scripts/releases/sbom.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { endOf } from "../support/ended.ts";
 import { IS_LONG } from "../support/long-form.ts";
 

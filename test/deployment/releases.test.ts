@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { ROOT } from "../../scripts/processes/server-process.ts";
 import { buildArtifact } from "../../scripts/releases/build.ts";
 import { changesOf, writeSums } from "../../scripts/releases/finish.ts";
 import { describeFormat, readFormat } from "../../scripts/releases/format.ts";
@@ -14,6 +13,7 @@ import {
   releaseName,
 } from "../../scripts/releases/platforms.ts";
 import { obtainRuntime, type Run } from "../../scripts/releases/runtime.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
 afterEach(() => {

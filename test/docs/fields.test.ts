@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { FIELDS_COMMAND, withFields } from "../../scripts/guides/fields.ts";
 import { withMethods } from "../../scripts/guides/methods.ts";
 import type { Document } from "../../scripts/packages/document.ts";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { readPage } from "./page.ts";
 
 const PAGES = [...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { patternOf, readPage, type Step, shellBlocks, stepsOf } from "./page.ts";
 import { type Outcome, Reader } from "./reader.ts";
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/compiler.ts";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 
 const TIMEOUT_MS = 60_000;
 /** What Node 20 has, the oldest version that the client supports. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { closeBrowser, openBrowser, openContext } from "../pages/browser.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { readPage } from "./page.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 
 /** A command that a reader pastes, and its documented outcome. */
 export interface Step {

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../scripts/processes/ports.ts";
-import { ROOT } from "../../scripts/processes/server-process.ts";
 import { makeBearer, makeKey } from "../areas/keys/support.ts";
+import { freePort } from "../harness/processes/ports.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { Proxies } from "../support/proxies.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { readPage } from "./page.ts";

@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { freePort } from "../../scripts/processes/ports.ts";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { freePort } from "../harness/processes/ports.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import type { Step } from "./page.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { simulateDay } from "../../scripts/heartbeats/day.ts";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { simulateDay } from "../harness/heartbeats/day.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
 
 /** Far above the normal duration: the test must not fail on a busy machine. */
 const TIMEOUT_MS = 180_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { guideFiles } from "../../scripts/guides/render.ts";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { expectError } from "../support/errors.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
-import { ATTACKS } from "../../scripts/storms/attacks.ts";
-import { describeNeighbours, runNeighbours } from "../../scripts/storms/neighbours.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
+import { ATTACKS } from "../harness/storm/attacks.ts";
+import { describeNeighbours, runNeighbours } from "../harness/storm/neighbours.ts";
 
 /** Far above the usual duration, for a busy machine. */
 const TIMEOUT_MS = 120_000;
@@ -24,7 +24,7 @@ test(
       expect([name, row?.statuses.filter((status) => !statuses.includes(status))]).toEqual([name, []]);
       expect(row?.requests).toBeGreaterThanOrEqual(clients);
       expect(row?.pings).toBeGreaterThan(0);
-      // How long they take depends on the machine: `scripts/storm` judges it, and test/api/event-loop.test.ts the turns.
+      // How long they take depends on the machine: `scripts/harness storm` judges it, and test/api/event-loop.test.ts the turns.
       expect(row?.p99Ms).toBeGreaterThan(0);
       expect(describeNeighbours(rows)).toContain(name);
     }

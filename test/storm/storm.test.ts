@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
-import { runStorm } from "../../scripts/storms/storm.ts";
-import { type Grant, Resource, Witness } from "../../scripts/storms/witness.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
+import { runStorm } from "../harness/storm/storm.ts";
+import { type Grant, Resource, Witness } from "../harness/storm/witness.ts";
 
 /** Far above the usual duration, for a busy machine. */
 const TIMEOUT_MS = 180_000;

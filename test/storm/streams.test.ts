@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
-import { describeStreamLoad, runStreamLoad } from "../../scripts/storms/streams.ts";
+import { NINEFOLD_COMMAND } from "../harness/processes/server-process.ts";
+import { describeStreamLoad, runStreamLoad } from "../harness/storm/streams.ts";
 
 /** Far above the usual duration, for a busy machine. */
 const TIMEOUT_MS = 180_000;

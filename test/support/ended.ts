@@ -1,4 +1,4 @@
-import { plainEnvironment } from "../../scripts/processes/server-process.ts";
+import { plainEnvironment } from "../harness/processes/server-process.ts";
 
 /** What a program that ends by itself has left. */
 export interface Ended {

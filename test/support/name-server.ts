@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from "node:dgram";
 import { createServer, type Server } from "node:net";
-import { freePort } from "../../scripts/processes/ports.ts";
+import { freePort } from "../harness/processes/ports.ts";
 
 const HEADER_BYTES = 12;
 const TYPE_A = 1;

@@ -93,7 +93,7 @@ export class S3Server {
   }
 
   /**
-   * The same server for the rounds of scripts/archive-crashes: in every other round it is down, or fails after its work.
+   * The same server for the rounds of scripts/harness archive-crashes: in every other round it is down, or fails after its work.
    * `atStep` calls back once, at the next request that is a step, before or after it was carried out; its response is lost.
    */
   disturbed() {

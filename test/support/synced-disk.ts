@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../harness/processes/server-process.ts";
 
 /** Why there is no such disk here; null where there can be one. */
 export function missingForSyncedDisk(): string | null {

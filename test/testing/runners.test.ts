@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { Project, RUNTIMES, TIMEOUT_MS } from "./support.ts";
 
 const project = new Project();

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NINEFOLD_COMMAND, plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, plainEnvironment, ROOT } from "../harness/processes/server-process.ts";
 
 /** Timeout for a test that runs a test runner, which runs servers, on a busy machine. */
 export const TIMEOUT_MS = 60_000;

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT } from "../../scripts/processes/server-process.ts";
 import { judge, readCounts } from "../../scripts/steps/bun-test.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { endOf } from "../support/ended.ts";
 
 const report = (tests: number, failures: number, skipped: number): string =>

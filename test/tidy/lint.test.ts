@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { ROOT } from "../../scripts/processes/server-process.ts";
+import { ROOT } from "../harness/processes/server-process.ts";
 import { endOf } from "../support/ended.ts";
 
 /** The findings of `scripts/lint` with the repository's configuration: `rule path` for each. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { EventSocket, openEventSockets } from "../../../scripts/processes/event-socket.ts";
 import { STREAMS_PER_KEY_MAX } from "../../../src/areas/flags/ofrep/domain.ts";
+import { EventSocket, openEventSockets } from "../../harness/processes/event-socket.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { EventReader } from "../../support/event-reader.ts";

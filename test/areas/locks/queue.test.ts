@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Connection } from "../../../scripts/processes/connection.ts";
 import { WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
+import { Connection } from "../../harness/processes/connection.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import {

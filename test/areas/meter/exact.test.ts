@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { startTestServer } from "../../support/server.ts";
 import { runExact } from "./exact-run.ts";
 
-/** The short form; `scripts/exact` runs it at any size (default: 100,000 deductions from 50,000). */
+/** The short form; `scripts/harness exact` runs it at any size (default: 100,000 deductions from 50,000). */
 const SIZE = { clients: 64, deducts: 2_000, balance: 1_000 };
 
 test("64 clients deduct 2,000 times from 1,000, with retries: exactly 1,000 succeed", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { percentile, startReceiver } from "../../../scripts/benchmarks/schedule.ts";
+import { percentile, startReceiver } from "../../../bench/schedule.ts";
 import { scheduleStore } from "../../../src/areas/relay/schedules/store.ts";
 import { laneName } from "../../../src/kernel/scheduler/dispatcher.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";

@@ -183,7 +183,7 @@ test("the alert rules use existing metrics, labels and values", () => {
   }
 });
 
-/** Installed, or taken from its package by `scripts/promtool`. */
+/** Installed, or taken from its package by `test/support/promtool`. */
 const OWN_PROMTOOL = join(ROOT, ".tools", "promtool", "promtool");
 const promtool = Bun.which("promtool") ?? (existsSync(OWN_PROMTOOL) ? OWN_PROMTOOL : null);
 if (promtool !== null) {

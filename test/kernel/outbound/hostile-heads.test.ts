@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createRandom, type Random } from "../../../scripts/crashes/random.ts";
 import { HEAD_BYTES_MAX, ResponseReader } from "../../../src/kernel/outbound/response-reader.ts";
+import { createRandom, type Random } from "../../harness/crash/random.ts";
 import { leastMs, longestTurnMs, processorMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ServerProcess } from "../../../scripts/processes/server-process.ts";
+import type { ServerProcess } from "../../harness/processes/server-process.ts";
 import { Client } from "../../support/client.ts";
 import { until } from "../../support/eventually.ts";
 import { buildSyncedDisk, missingForSyncedDisk, SyncedDisk } from "../../support/synced-disk.ts";
