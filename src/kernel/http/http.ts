@@ -166,6 +166,13 @@ export class Http implements Front {
       return refusal === null ? this.serve(request, handler, NOBODY) : this.reject(request, refusal);
     };
     this.route(["GET", "HEAD"], path, serve);
+    if (path === "/" || !path.endsWith("/")) return;
+    // Elysia takes one slash off the end of a path for the runtime's router. Its own router finds what has two.
+    this.route(["GET", "HEAD"], `${path}/`, (routed) =>
+      this.isAsSent(routed.request)
+        ? serve(routed)
+        : this.serve(routed.request, (call) => this.unknownRoute(call)),
+    );
   }
 
   /** Serves a request that came over no socket. */
