@@ -56,6 +56,7 @@ function pageOf(file: string, text: string, { names, icon }: Context): string {
     .html(markdown.replaceAll(/^<!-- .* -->$/gm, ""))
     // Pictures are not part of the executable.
     .replaceAll(/<p><img [^>]*><\/p>\n/g, "")
+    .replaceAll(/<pre><code class="language-mermaid">.*?<\/code><\/pre>\n/gs, "")
     .replaceAll("<pre>", '<pre tabindex="0">')
     .replaceAll(
       /<(h[1-6])>(.*?)<\/\1>/gs,

@@ -44,6 +44,14 @@ test("a guide has its headings with anchors, its tables and its examples", async
   expect(html).not.toContain("<!-- fields");
 });
 
+test("pictures are left out", async () => {
+  const [picture, drawing] = await Promise.all(
+    ["readme", "architecture"].map(async (page) => (await get(`/docs/guides/${page}`)).text()),
+  );
+  expect(picture).not.toContain("<img");
+  expect(drawing).not.toContain("flowchart");
+});
+
 test("the API reference links to the guides, and the guides to the reference", async () => {
   expect(await (await get("/docs")).text()).toContain('<a href="docs/guides/">Guides</a>');
   expect(await (await get("/docs/guides/")).text()).toContain('<a href="../../docs">API reference</a>');
@@ -76,7 +84,7 @@ describe("every link of every guide leads to a page of this server and to an anc
   });
 });
 
-test.each(["nothing", "api/nothing", "api/monitors/", "api%2Fmonitors", "toString"])(
+test.each(["/", "nothing", "api/nothing", "api/monitors/", "api%2Fmonitors", "toString"])(
   "/docs/guides/%s is a 404",
   async (path) => {
     expectError(await server.client(null).get(`/docs/guides/${path}`), "not_found");
