@@ -1,4 +1,24 @@
+import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 import type { TargetStatus } from "./schema.ts";
+
+const codes = registerErrors({
+  monitor_name_taken: [409, "Another monitor of the project has this name: the one in `monitor_id`."],
+  monitor_slug_taken: [409, "Another heartbeat of the project has this slug: the one in `monitor_id`."],
+  monitor_limit_exceeded: [403, "The account has the maximum number of monitors of its tier."],
+  page_slug_taken: [409, "This slug is not available."],
+  page_limit_exceeded: [403, "The account has the maximum number of status pages of its tier."],
+  channel_limit_exceeded: [403, "The project has the maximum number of channels."],
+  maintenance_limit_exceeded: [403, "The project has the maximum number of maintenance entries."],
+  incident_limit_exceeded: [
+    403,
+    "The project has reached its limit of open manual incidents. Resolve one first.",
+  ],
+  incident_update_limit_exceeded: [403, "The incident has reached its limit of updates."],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
 
 /** The state of a monitor after its checks. */
 export interface MonitorState {

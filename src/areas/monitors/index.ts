@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { Caller } from "../../kernel/callers/caller.ts";
-import { type ErrorMeaning, registerErrorFields, registerErrors } from "../../kernel/errors.ts";
+import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
@@ -49,18 +49,6 @@ registerErrorFields({
       "With `monitor_name_taken` and `monitor_slug_taken`: the id of the monitor that uses the name or slug.",
   }),
 });
-
-const codes = registerErrors({
-  monitor_name_taken: [409, "Another monitor of the project has this name: the one in `monitor_id`."],
-  monitor_slug_taken: [409, "Another heartbeat of the project has this slug: the one in `monitor_id`."],
-  monitor_limit_exceeded: [403, "The account has the maximum number of monitors of its tier."],
-  page_slug_taken: [409, "This slug is not available."],
-  page_limit_exceeded: [403, "The account has the maximum number of status pages of its tier."],
-});
-
-declare module "../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 /** Stored checks of all monitors, about 4 GB: above it, the oldest are deleted before their 30 days end. */
 const STORED_CHECKS_MAX = 100_000_000;

@@ -1,5 +1,20 @@
-import { invalidField } from "../../kernel/errors.ts";
+import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
 import { backoffMs, varied } from "../../kernel/outbound/retries.ts";
+
+const codes = registerErrors({
+  "notary.fork_detected": [
+    503,
+    "Others have seen a longer history of this chain. Nothing is signed until the fork is accepted.",
+  ],
+  "notary.inconsistent": [
+    422,
+    "The proof does not show that the checkpoint continues the one that was cosigned last.",
+  ],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
 
 /** Maximum characters of an object prefix. The complete object name stays far below the 1,024 bytes that S3 allows. */
 export const PREFIX_LENGTH_MAX = 512;

@@ -1,16 +1,5 @@
-import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { ChainActor } from "./chain.ts";
-
-const codes = registerErrors({
-  "notary.fork_detected": [
-    503,
-    "Others have seen a longer history of this chain. Nothing is signed until the fork is accepted.",
-  ],
-});
-
-declare module "../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 /** A longer history than the server's own. */
 export interface Fork {

@@ -16,6 +16,8 @@ const codes = registerErrors({
     "Buckets deliver their events to this endpoint; `bucket_id` identifies one of them.",
   ],
   endpoint_limit_exceeded: [403, "The project has reached its tier's limit of endpoints."],
+  schedule_name_taken: [409, "Another schedule of the project has this name; `schedule_id` identifies it."],
+  schedule_limit_exceeded: [403, "The project has reached its tier's limit of schedules."],
 });
 
 declare module "../../kernel/errors.ts" {

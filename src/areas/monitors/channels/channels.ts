@@ -1,5 +1,5 @@
 import type { Static } from "@sinclair/typebox";
-import { type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import { invalidField } from "../../../kernel/errors.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { limitPerProject } from "../../../kernel/resources/limit.ts";
@@ -20,14 +20,6 @@ import {
   DEFAULT_EVENTS,
 } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
-
-const codes = registerErrors({
-  channel_limit_exceeded: [403, "The project has the maximum number of channels."],
-});
-
-declare module "../../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 type Parts = Pick<MonitorParts, "ids" | "vault" | "outbound" | "outbox" | "owners"> & {
   readonly channels: ChannelStore;

@@ -1,5 +1,5 @@
 import { isUuid } from "../../../kernel/data/uuid.ts";
-import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { limitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -19,17 +19,6 @@ import { timelineOf } from "./timeline.ts";
 
 /** Maximum number of open manual incidents of a project: far more than people can work on. */
 export const OPEN_INCIDENTS_MAX = 100;
-
-const codes = registerErrors({
-  incident_limit_exceeded: [
-    403,
-    "The project has reached its limit of open manual incidents. Resolve one first.",
-  ],
-});
-
-declare module "../../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 /** Status pages, as far as incidents concern them. */
 export interface IncidentPages {

@@ -1,5 +1,5 @@
 import type { Caller } from "../../../kernel/callers/caller.ts";
-import { ApiError, type ErrorMeaning, registerErrors } from "../../../kernel/errors.ts";
+import { ApiError } from "../../../kernel/errors.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { Notifications } from "../channels/notifications.ts";
@@ -21,14 +21,6 @@ import type { IncidentRow, IncidentStore } from "./store.ts";
 export const INCIDENT_UPDATES_MAX = 100;
 /** Time that an incident is stored after it is resolved, in milliseconds. */
 export const INCIDENT_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
-
-const codes = registerErrors({
-  incident_update_limit_exceeded: [403, "The incident has reached its limit of updates."],
-});
-
-declare module "../../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 /** Outage found by a check. */
 export interface Outage {

@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { bytesToUuid, isUuid } from "../../../kernel/data/uuid.ts";
-import { type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import { invalidField } from "../../../kernel/errors.ts";
 import type { ResourceContext } from "../../../kernel/resources/declaration.ts";
 import { limitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
@@ -18,14 +18,6 @@ import {
 import type { MaintenanceRow, MaintenanceStore } from "./store.ts";
 import { statusOf, timingOf } from "./timing.ts";
 import type { MaintenanceWindows } from "./windows.ts";
-
-const codes = registerErrors({
-  maintenance_limit_exceeded: [403, "The project has the maximum number of maintenance entries."],
-});
-
-declare module "../../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 /** Declares maintenance: windows in which failures of monitors cause no alerts. */
 export function maintenanceResource(

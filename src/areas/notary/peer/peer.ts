@@ -1,5 +1,5 @@
 import { hash, type KeyObject, sign } from "node:crypto";
-import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { fromBase64Url, isEqual } from "../../../verify/bytes.ts";
@@ -19,17 +19,6 @@ import { emptyRoot, isConsistent } from "../../../verify/tree.ts";
 import { privateKeyOf, publicXOf, SEED_BYTES } from "../chain.ts";
 import { parseSubmission, type Submission } from "../witnesses/add-checkpoint.ts";
 import type { PeerStore } from "./store.ts";
-
-const codes = registerErrors({
-  "notary.inconsistent": [
-    422,
-    "The proof does not show that the checkpoint continues the one that was cosigned last.",
-  ],
-});
-
-declare module "../../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 const SEAL_CONTEXT = "notary-witness-key";
 const PUBLIC_KEY_BYTES = 32;

@@ -1,6 +1,5 @@
 import { parseNearly } from "../../../json-text.ts";
 import { SIDE_BYTES_MAX } from "../../../kernel/audit/redaction.ts";
-import { type ErrorMeaning, registerErrors } from "../../../kernel/errors.ts";
 import { largeBody } from "../../../kernel/http/operation.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
@@ -33,15 +32,6 @@ import {
   nextRun,
 } from "./settings.ts";
 import { type ScheduleRow, type ScheduleStore, SETTING_NAMES } from "./store.ts";
-
-const codes = registerErrors({
-  schedule_name_taken: [409, "Another schedule of the project has this name; `schedule_id` identifies it."],
-  schedule_limit_exceeded: [403, "The project has reached its tier's limit of schedules."],
-});
-
-declare module "../../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 interface ScheduleParts extends Pick<Kernel, "ids" | "vault"> {
   readonly schedules: ScheduleStore;
