@@ -20,10 +20,10 @@ import { TIER_NAMES, type Tiers } from "./kernel/limits/tiers.ts";
 import { isEmail } from "./kernel/mail/address.ts";
 import { nextOccurrence } from "./kernel/scheduler/calendar.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
+import { HOUR_MS } from "./kernel/time/units.ts";
 import { createNativeCrypto } from "./verify/native.ts";
 import { ED25519, isKeyName, KEY_NAME_LENGTH_MAX, parseVkey } from "./verify/note.ts";
 
-const HOUR_MS = 60 * 60 * 1000;
 /** The file descriptor of standard error: `process.stderr` would make a stream of it. */
 const STDERR = 2;
 

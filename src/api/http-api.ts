@@ -6,6 +6,7 @@ import { OutboundClient } from "../kernel/outbound/client.ts";
 import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
 import { realDelay } from "../kernel/time/clock.ts";
+import { HOUR_MS } from "../kernel/time/units.ts";
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -61,7 +62,7 @@ export interface HttpResponse extends ResponseText {
 /** Timeout: a very busy server still responds within seconds. */
 const RESPONSE_TIMEOUT_MS = 30_000;
 /** The same for a response of any length: an export of a million records takes seconds, the disk of its reader longer. */
-const STREAM_TIMEOUT_MS = 6 * 60 * 60 * 1000;
+const STREAM_TIMEOUT_MS = 6 * HOUR_MS;
 /** Largest response: a full page of keys with all possible metadata is far smaller. */
 const RESPONSE_BODY_BYTES_MAX = 16 * 1024 * 1024;
 

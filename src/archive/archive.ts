@@ -10,6 +10,7 @@ import type { EntrySource } from "../kernel/storage/replication/entry-source.ts"
 import { epochAbove, type StoredPosition } from "../kernel/storage/replication/position.ts";
 import { type Segment, Tail } from "../kernel/storage/replication/tail.ts";
 import { type Cancel, monotonicMs, realDelay, realTimeout } from "../kernel/time/clock.ts";
+import { DAY_MS, HOUR_MS } from "../kernel/time/units.ts";
 import { type ConfirmedLog, readMissing } from "./continuation.ts";
 import type { ArchiveEnd } from "./history.ts";
 import type { NamedPosition } from "./names.ts";
@@ -35,9 +36,9 @@ const RETRY_MS_MAX = 30_000;
 /** Pause before a failed base is repeated. */
 const BASE_RETRY_MS = 60_000;
 /** Pause before a failed deletion of expired objects is repeated, at the next change: nothing depends on it. */
-const EXPIRY_RETRY_MS = 60 * 60 * 1000;
+const EXPIRY_RETRY_MS = HOUR_MS;
 /** Interval of bases: it limits the objects that a restore has to read. */
-const BASE_INTERVAL_MS = 24 * 60 * 60 * 1000;
+const BASE_INTERVAL_MS = DAY_MS;
 
 /** The first line of the tail has space for an archive's name of this length, in characters; for a longer one its hash stands. */
 const IDENTITY_LENGTH_MAX = 160;

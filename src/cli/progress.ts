@@ -1,11 +1,11 @@
 import { monotonicMs } from "../kernel/time/clock.ts";
+import { SECOND_MS } from "../kernel/time/units.ts";
 
 /** Unit of the counted items. */
 type Unit = "bytes" | "rows";
 
 const KILO = 1000;
 const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"] as const;
-const SECOND_MS = 1000;
 const MINUTE_S = 60;
 const HOUR_S = 60 * MINUTE_S;
 

@@ -1,8 +1,8 @@
 import { ApiError } from "../../kernel/errors.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 
 /** Characters of a user id after `usr_`. */
 export const USER_ID_LENGTH = 20;
-export const HOUR_MS = 60 * 60 * 1000;
 /** Minimum time between two rotations of a platform key. */
 export const ROTATION_INTERVAL_MS = HOUR_MS;
 /** Longest grace period of a rotation, in hours: 7 days, which is also the default. */

@@ -11,6 +11,7 @@ import {
 } from "../../kernel/data/schema.ts";
 import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
 import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from "../../kernel/mail/address.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import { GRACE_HOURS_MAX } from "./domain.ts";
 
 const Email = Type.String({
@@ -131,7 +132,7 @@ export const RotatedPlatformKey = named("RotatedPlatformKey", {
 export type RotatedPlatformKey = Static<typeof RotatedPlatformKey>;
 
 /** Longest advance of the test clock: a hundred years. */
-const ADVANCE_MS_MAX = 100 * 365 * 24 * 60 * 60 * 1000;
+const ADVANCE_MS_MAX = 100 * 365 * DAY_MS;
 
 export const ClockBody = named("ClockBody", {
   advance_ms: duration({

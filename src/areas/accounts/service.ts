@@ -13,11 +13,11 @@ import type { SuspendedAccounts } from "../../kernel/projects/suspended-accounts
 import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
 import type { ManualClock } from "../../kernel/time/clock.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import type { PlatformCredentials } from "./credentials.ts";
 import {
   assertTierOpen,
   foldEmail,
-  HOUR_MS,
   monthOf,
   SIGNUP_WINDOW_MS,
   SIGNUPS_TOTAL_PER_WINDOW,

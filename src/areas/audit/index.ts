@@ -5,6 +5,7 @@ import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
 import type { RecentList } from "../../kernel/projects/overview-card.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import { auditExport } from "./export.ts";
 import { auditRoutes } from "./routes.ts";
 import { AuditEntry } from "./schema.ts";
@@ -39,7 +40,6 @@ export interface AuditArea extends ApiArea {
   readonly removeRows: RemoveAccountRows;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Entries removed in one unit of work: a few milliseconds of the writer's time. */
 const PURGE_SLICE_ROWS = 200;
 

@@ -6,6 +6,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { countsSchema, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import { Buckets, type CatchPorts } from "./buckets/buckets.ts";
 import { Removal } from "./buckets/removal.ts";
 import { EventSequence } from "./event-ids.ts";
@@ -49,7 +50,7 @@ interface CatchArea extends ApiArea {
 }
 
 /** Retention of finished bulk replays. */
-export const REPLAY_RETENTION_MS = 7 * 86_400_000;
+export const REPLAY_RETENTION_MS = 7 * DAY_MS;
 
 /** Buckets with failed events in the overview. */
 const FAILING_SHOWN_MAX = 5;

@@ -13,6 +13,7 @@ import {
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import {
   ACK_RESULTS,
   ATTEMPT_KINDS,
@@ -39,7 +40,7 @@ export const ID_LENGTH_MAX = 64;
 /** Longest `error` of an acknowledgement. */
 export const ACK_ERROR_LENGTH_MAX = 500;
 /** Longest `duration_ms` of an acknowledgement: a day. */
-export const ACK_DURATION_MS_MAX = 86_400_000;
+export const ACK_DURATION_MS_MAX = DAY_MS;
 const BucketId = Type.String({ examples: ["brave-otter-314159"] });
 /** An event's id for examples. */
 export const EVENT_ID = "evt_1jjbpshg000";

@@ -5,6 +5,7 @@ import {
   invalidField,
   registerErrors,
 } from "../../kernel/errors.ts";
+import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
 
 /** Maximum characters of a flag's key. */
 export const FLAG_KEY_LENGTH_MAX = 64;
@@ -22,9 +23,9 @@ export const SAVE_BYTES_PER_CREDIT = 4 * 1024;
 /** Reserved key, because its path returns the configuration. */
 export const RESERVED_KEY = "config";
 /** Resolution of the last evaluation, in milliseconds: a flag in use causes one small write per hour. */
-export const USE_RESOLUTION_MS = 3_600_000;
+export const USE_RESOLUTION_MS = HOUR_MS;
 /** Time without changes and evaluations after which a flag is stale, in milliseconds. */
-export const STALE_AFTER_MS = 30 * 86_400_000;
+export const STALE_AFTER_MS = 30 * DAY_MS;
 
 const codes = registerErrors({
   "gate.rule_invalid": [400, "A field of the flag is not valid. See `fields`."],

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../kernel/time/units.ts";
 import type { Uses } from "./schema.ts";
 
 /** The uses that a key has left, as a stored row. */
@@ -11,8 +12,6 @@ export type AllowanceRow = {
   /** `remaining` includes the refills until this time. Epoch milliseconds. */
   readonly refilled_at: number;
 };
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The row of the uses in a body, starting now. */
 export function allowanceOf({ remaining, refill }: UsesTerms, now: number): AllowanceRow {

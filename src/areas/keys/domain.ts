@@ -1,5 +1,6 @@
 import { ApiError, type ErrorMeaning, echoed, invalidField, registerErrors } from "../../kernel/errors.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
+import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
 
 /** Longest prefix of a key. */
 export const PREFIX_LENGTH_MAX = 32;
@@ -18,7 +19,7 @@ export const GRACE_HOURS_MAX = 720;
 /** Default grace period, in hours. */
 export const GRACE_HOURS_DEFAULT = 24;
 /** How long the record of a key is stored after the key is revoked or its project deleted. */
-export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
+export const RETENTION_MS = 30 * DAY_MS;
 /**
  * Rotations may exceed the tier's number of keys by this factor: an account at its limit can rotate every key once, while
  * the old keys are in their grace period.
@@ -37,7 +38,7 @@ export const RATELIMIT_MAX = 1_000_000;
 /** Shortest duration of a rate limit, in milliseconds: below it, network delays would decide the result. */
 export const DURATION_MS_MIN = 1_000;
 /** Longest duration: buckets are in memory, so a restart grants at most one hour's tokens. Longer quotas are `uses`. */
-export const DURATION_MS_MAX = 3_600_000;
+export const DURATION_MS_MAX = HOUR_MS;
 /** Rate-limit buckets in memory. Beyond it, full buckets are dropped first: dropping a full bucket changes nothing. */
 export const LIMIT_BUCKETS_MAX = 200_000;
 /** Addresses and ranges on one key: enough for an office or a cluster. */
@@ -49,7 +50,7 @@ export const COST_MAX = 1_000_000;
 /** Keys that one revocation by owner revokes, at most. */
 export const REVOKED_PER_REQUEST_MAX = 1_000;
 /** How long the hourly usage of a key is stored. */
-export const USAGE_RETENTION_MS = 90 * 24 * 60 * 60 * 1000;
+export const USAGE_RETENTION_MS = 90 * DAY_MS;
 /** Hours or days in the range of one usage request, at most. */
 export const USAGE_BUCKETS_MAX = 1_000;
 /** Stored characters of a client's user agent. */
@@ -57,8 +58,6 @@ export const USER_AGENT_LENGTH_MAX = 1_024;
 
 /** The prefix of keys that work as Bearer credentials. */
 export const BEARER_PREFIX = "sm";
-
-const HOUR_MS = 60 * 60 * 1000;
 
 const codes = registerErrors({
   key_limit_exceeded: [403, "The account has as many managed keys as its tier allows."],

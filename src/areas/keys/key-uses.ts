@@ -1,6 +1,7 @@
 import { BatchedWrites, type PendingWrite } from "../../kernel/background/batched-writes.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import { OUTCOMES, type Outcome } from "./domain.ts";
 import type { HourRow, KeyStore, KeyUseRow } from "./store.ts";
 
@@ -11,7 +12,6 @@ const WRITE_AFTER_MS = 5_000;
 /** Rows written in one unit of work: under a millisecond. */
 const ROWS_PER_UNIT = 100;
 
-const HOUR_MS = 60 * 60 * 1000;
 const VALID = OUTCOMES.indexOf("valid");
 /** Counters per hour: at least as many as there are outcomes. */
 const CELLS = 16;

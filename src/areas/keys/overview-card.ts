@@ -1,9 +1,10 @@
 import type { Caller } from "../../kernel/callers/caller.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import type { KeyStore } from "./store.ts";
 
 /** A key that expires within this time is counted in `ending_soon`. */
-const EXPIRING_SOON_MS = 7 * 24 * 60 * 60 * 1000;
+const EXPIRING_SOON_MS = 7 * DAY_MS;
 
 /** Keys that are looked at to count those that are not revoked: some milliseconds, read from an index. */
 export const KEYS_SCANNED_MAX = 100_000;

@@ -1,11 +1,11 @@
 import { invalidField } from "../../kernel/errors.ts";
 import { isoTime, timestampOfQuery } from "../../kernel/time/date-time.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import { OUTCOMES, USAGE_BUCKETS_MAX, USAGE_RETENTION_MS } from "./domain.ts";
 import { hourOf } from "./key-uses.ts";
 import type { KeyUsage } from "./schema.ts";
 import type { HourRow } from "./store.ts";
 
-const HOUR_MS = 60 * 60 * 1000;
 const DAY_HOURS = 24;
 
 export interface UsageSpan {

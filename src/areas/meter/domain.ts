@@ -1,8 +1,5 @@
 import { ApiError } from "../../kernel/errors.ts";
-
-/** Milliseconds of an hour and a day in UTC without leap seconds. */
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS } from "../../kernel/time/units.ts";
 
 /** Statuses of holds, in the order of their stored numbers. */
 export const HOLD_STATUSES = ["open", "captured", "released", "expired"] as const;

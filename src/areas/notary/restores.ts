@@ -2,6 +2,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import { type ChainActor, readLogEntry } from "./chain.ts";
 import type { Checkpoints } from "./checkpoints/checkpoints.ts";
 import { retryDelayMs } from "./domain.ts";
@@ -18,7 +19,7 @@ export const RESTORED_JOB = "notary.restored";
 const CONCURRENT_CHAINS = 16;
 
 /** How long a storage or a witness that does not respond delays a restored chain. */
-export const UNREACHABLE_MS = 24 * 60 * 60 * 1000;
+export const UNREACHABLE_MS = DAY_MS;
 
 /** What the restore notes in the database, as far as it is used here. */
 interface RestoreNote {

@@ -1,7 +1,5 @@
 import { ApiError } from "../../kernel/errors.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+import { HOUR_MS, MINUTE_MS } from "../../kernel/time/units.ts";
 
 /** Maximum lifetime of a session. */
 export const SESSION_MS = 7 * 24 * HOUR_MS;

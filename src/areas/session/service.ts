@@ -15,6 +15,7 @@ import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
+import { MINUTE_MS } from "../../kernel/time/units.ts";
 import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./domain.ts";
 import { Logins } from "./logins.ts";
 import { RejectedLogins, type RejectedRequest } from "./rejected-logins.ts";
@@ -41,8 +42,6 @@ export interface OpenedSession {
   readonly session: Session;
   readonly cookie: string;
 }
-
-const MINUTE_MS = 60_000;
 
 /** The use cases of browser sessions. */
 export class SessionService {

@@ -7,11 +7,11 @@ import { errorText } from "../../kernel/errors.ts";
 import { verifySmtp } from "../../kernel/mail/smtp.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";
 
 const DNS_TIMEOUT_MS = 5_000;
 const PING_TIMEOUT_MS = 3_000;
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Days before a certificate ends when it should have been renewed. */
 const RENEWAL_DAYS = 14;
 

@@ -1,10 +1,8 @@
 import { StartupError } from "../../kernel/errors.ts";
 import { isCron, isTimeZone } from "../../kernel/scheduler/calendar.ts";
+import { SECOND_MS } from "../../kernel/time/units.ts";
 import { type Draft, Secret } from "./draft.ts";
 import { isObject, SourceObject, shown } from "./source.ts";
-
-/** A second, in milliseconds. */
-const SECOND_MS = 1_000;
 
 /** Fields of a check that are state, or addresses of the other server. */
 const STATE = [

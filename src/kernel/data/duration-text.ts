@@ -1,10 +1,12 @@
+import { DAY_MS, HOUR_MS } from "../time/units.ts";
+
 /** Milliseconds of the units, from the smallest. */
 const UNITS_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,
   m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
+  h: HOUR_MS,
+  d: DAY_MS,
   w: 604_800_000,
 };
 

@@ -1,4 +1,5 @@
 // The field builders of all schemas: requests, responses and configuration files. Each makes its own error message.
+
 import {
   FormatRegistry,
   Kind,
@@ -20,6 +21,7 @@ import {
 import { invalidField } from "../errors.ts";
 import { isOneLine } from "../one-line.ts";
 import { parseDateTime, TIMESTAMP_EXPECTED } from "../time/date-time.ts";
+import { DAY_MS, HOUR_MS } from "../time/units.ts";
 import { durationText, msOfText, STORED_DURATION } from "./duration-text.ts";
 
 /** An object by the name that the API's description and the client give it. */
@@ -259,8 +261,8 @@ const UNITS = {
   ms: { ms: 1, noun: "milliseconds", suffix: "ms" },
   seconds: { ms: 1_000, noun: "seconds", suffix: "s" },
   minutes: { ms: 60_000, noun: "minutes", suffix: "m" },
-  hours: { ms: 3_600_000, noun: "hours", suffix: "h" },
-  days: { ms: 86_400_000, noun: "days", suffix: "d" },
+  hours: { ms: HOUR_MS, noun: "hours", suffix: "h" },
+  days: { ms: DAY_MS, noun: "days", suffix: "d" },
 } as const;
 
 /** Unit of a field with a duration. */

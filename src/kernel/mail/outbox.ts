@@ -6,6 +6,7 @@ import { backoffMs } from "../outbound/retries.ts";
 import { laneName } from "../scheduler/dispatcher.ts";
 import type { Job, JobOutcome, WorkGate } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
+import { HOUR_MS } from "../time/units.ts";
 import { faultOf, MAIL_FAULTS, type Mailer, type MailFault, type MailMessage } from "./smtp.ts";
 
 /** Concurrent e-mails: mail servers limit connections. */
@@ -16,7 +17,7 @@ export const MAIL_ATTEMPTS_MAX = 40;
 export const MAIL_REJECTIONS_MAX = 12;
 /** Wait after a failed attempt, doubled each time up to the second value. */
 const RETRY_MS = 1_000;
-const RETRY_MAX_MS = 60 * 60 * 1000;
+const RETRY_MAX_MS = HOUR_MS;
 
 /** Attempts before an e-mail fails, by what the last one was about. */
 const ATTEMPTS_MAX: Readonly<Record<MailFault, number>> = {

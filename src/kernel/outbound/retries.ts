@@ -1,14 +1,15 @@
 import { durationMs } from "../data/duration-text.ts";
 import { invalidField } from "../errors.ts";
+import { DAY_MS, HOUR_MS } from "../time/units.ts";
 import { LOOP_DETECTED } from "./hops.ts";
 
 /** Longest delay that a target can request with `Retry-After`. */
-export const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
+export const RETRY_AFTER_MS_MAX = HOUR_MS;
 /** Jitter of a delay, as a fraction: attempts that failed together are not repeated together. */
 const JITTER = 0.1;
 /** Longest delay in a retry schedule, and their longest sum. */
-const RETRY_WAIT_MS_MAX = 86_400_000;
-const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
+const RETRY_WAIT_MS_MAX = DAY_MS;
+const RETRY_WAITS_MS_MAX = 7 * DAY_MS;
 /** The target does not exist any more. */
 export const GONE = 410;
 

@@ -2,6 +2,7 @@ import { parseNearly } from "../../json-text.ts";
 import { bytesToUuid } from "../data/uuid.ts";
 import type { Database, SqlValue } from "../storage/database.ts";
 import { isoTime } from "../time/date-time.ts";
+import { HOUR_MS } from "../time/units.ts";
 
 /** A row as it is stored. */
 export type ExportRow = Readonly<Record<string, SqlValue>>;
@@ -61,7 +62,7 @@ export const asBase64: Shown = (value) =>
 export const asText: Shown = (value) => (value instanceof Uint8Array ? Buffer.from(value).toString() : value);
 export const asTime: Shown = (value) => isoTime(Number(value));
 /** Start of an hour that is counted from 1970. */
-export const asHour: Shown = (value) => isoTime(Number(value) * 3_600_000);
+export const asHour: Shown = (value) => isoTime(Number(value) * HOUR_MS);
 
 /** A number that stands for one of these names. `first`: the number of the first one. */
 export function asName(names: readonly string[], first: number): Shown {

@@ -6,11 +6,12 @@ import { NOBODY, type Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type Cancel, type Clock, realTimeout } from "../time/clock.ts";
 import { isoTime } from "../time/date-time.ts";
+import { DAY_MS, HOUR_MS } from "../time/units.ts";
 
 /** A clock that has jumped by more is not trusted: machines without a battery start with one that is wrong by years. */
-export const JUMP_MS_MAX = 24 * 60 * 60 * 1000;
+export const JUMP_MS_MAX = DAY_MS;
 /** How long a clock must run steadily after a jump until it is trusted. NTP corrects a wrong clock within minutes. */
-export const STEADY_MS = 60 * 60 * 1000;
+export const STEADY_MS = HOUR_MS;
 /** Real time between two notes of the time: a crash forgets no more. */
 const NOTE_MS = 60_000;
 

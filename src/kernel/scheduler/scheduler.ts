@@ -7,6 +7,7 @@ import type { Database } from "../storage/database.ts";
 import { ANYONE, type Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type Cancel, type Clock, monotonicMs, realDelay } from "../time/clock.ts";
+import { HOUR_MS } from "../time/units.ts";
 import { nextOccurrence } from "./calendar.ts";
 import { ClockSetBack } from "./clock-set-back.ts";
 import { ClockTrust } from "./clock-trust.ts";
@@ -75,7 +76,7 @@ export interface WorkGate {
 
 /** Wait before a job with a defect runs again: doubled each time, up to the second value. */
 const DEFECT_RETRY_MS = 1_000;
-const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
+const DEFECT_RETRY_MAX_MS = HOUR_MS;
 
 /** Wait before a job of a suspended account is looked at again: it runs so much after a reactivation at the latest. */
 export const SUSPENDED_MS = 60_000;

@@ -1,4 +1,5 @@
 import { TimerHeap } from "./timer-heap.ts";
+import { DAY_MS } from "./units.ts";
 
 /** Takes a timer back. Calling it twice, or after the timer ran, does nothing. */
 export type Cancel = () => void;
@@ -42,7 +43,7 @@ export interface Clock {
 export type WallListener = (before: number, now: number) => void;
 
 /** setTimeout is limited to 2^31−1 ms: longer waits check again after a day. */
-const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
+const LONGEST_SLEEP_MS = DAY_MS;
 /**
  * Longest wait of {@link onSharedTick}, and so between two checks of the wall clock. It may be set at any time, or jump when a
  * suspended machine resumes, and no timer notices: what waits for it is at most a second late.

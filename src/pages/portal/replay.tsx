@@ -1,11 +1,9 @@
 import { useState } from "preact/hooks";
 import type { PortalResend, RelayResendMatched, RelayResendStarted } from "../../client/generated/api.ts";
+import { DAY_MS, MINUTE_MS } from "../dashboard/core/format.ts";
 import { send } from "./api.ts";
 import { useAction, useLoaded, usePolling } from "./load.ts";
 import { ActionButton, Failure, Waiting } from "./parts.tsx";
-
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 
 /** A time for a `datetime-local` field: local time without a zone. */
 function localTime(at: number): string {

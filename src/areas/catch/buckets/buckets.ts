@@ -14,6 +14,7 @@ import { isOtherOrigin, movedWithoutSecret } from "../../../kernel/secrets/bound
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Fields, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import {
   assertBelowBucketLimit,
   type EventStatus,
@@ -44,8 +45,6 @@ import {
   settingsIn,
   settingsView,
 } from "./settings.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Idle buckets in memory: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;

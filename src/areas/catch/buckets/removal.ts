@@ -5,6 +5,7 @@ import type { ProjectResources } from "../../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { digestOfId } from "../deduplication-store.ts";
 import { decodeStatus, type OldestEvent, type RemovableRow } from "../store.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
@@ -23,7 +24,6 @@ const BUCKETS_PER_STEP = 100;
 
 /** The job that removes a deleted bucket's events. */
 const REMOVE_BUCKET = "catch.remove-bucket";
-const HOUR_MS = 60 * 60 * 1000;
 
 /** Rows that are removed with their bucket: its bulk replays. */
 interface OwnedRows {

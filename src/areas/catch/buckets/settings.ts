@@ -3,6 +3,7 @@ import { invalidField } from "../../../kernel/errors.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { knownProvider, type Provider } from "../domain.ts";
 import { isSource } from "../providers/extracted-fields.ts";
 import { canBeVerified, PRESETS, type Preset, withRecipe } from "../providers/presets.ts";
@@ -19,8 +20,6 @@ import {
   type SettingsView,
   type Signature,
 } from "../settings-schema.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Stored settings of a bucket: only those that its owner has set. */
 export interface StoredSettings {

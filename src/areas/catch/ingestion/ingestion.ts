@@ -9,6 +9,7 @@ import { type AdditionalReply, additionalReply } from "../../../kernel/http/resp
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { HOPS_HEADER, HOPS_MAX, hopsOf, LOOP_DETECTED } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, type StoredSettings, secretsOf } from "../buckets/settings.ts";
@@ -286,7 +287,6 @@ export class Ingestion {
   }
 }
 
-const HOUR_MS = 60 * 60 * 1000;
 /** HTTP status of a request that is too large. */
 const TOO_LARGE = 413;
 

@@ -5,6 +5,7 @@ import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import type { MeterActor } from "../actor.ts";
 import type { MeterChange } from "../book.ts";
 import { HOLD_STATUSES, type HoldStatus } from "../domain.ts";
@@ -27,7 +28,7 @@ export const HOLDS_OPEN_MAX = 1_000;
 /** Captures that leave a hold open. Each adds a ledger entry, and only the creation of the hold costs a credit. */
 export const CAPTURES_MAX = 1_000;
 /** Retention of closed holds in milliseconds, the same as of finished deliveries. */
-export const HOLD_RETENTION_MS = 7 * 86_400_000;
+export const HOLD_RETENTION_MS = 7 * DAY_MS;
 
 /** A change of a hold. */
 export interface HoldChange extends MeterChange {

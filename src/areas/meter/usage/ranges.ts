@@ -1,5 +1,5 @@
 import { invalidField } from "../../../kernel/errors.ts";
-import { DAY_MS, HOUR_MS } from "../domain.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import type { Granularity, UsageQuery } from "./schema.ts";
 
 /** Maximum buckets per series, more than a chart can display. */

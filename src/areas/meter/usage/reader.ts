@@ -3,7 +3,7 @@ import { errorText } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { NOBODY, type Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs, realDelay } from "../../../kernel/time/clock.ts";
-import { HOUR_MS } from "../domain.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import type { RecentEntries } from "../recent-entries.ts";
 import type { UsageEntry, UsageRow, UsageStore } from "../store.ts";
 import { addEntry, emptySums } from "./sums.ts";

@@ -2,6 +2,7 @@ import { sign } from "node:crypto";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { isEqual, toBase64 } from "../../../verify/bytes.ts";
 import { createNativeCrypto } from "../../../verify/native.ts";
 import { checkpointText, type NoteKey, noteKey, signatureLine, vkeyOf } from "../../../verify/note.ts";
@@ -19,8 +20,6 @@ export const CHECKPOINT_INTERVAL_MS = 1_000;
 
 /** Newest checkpoints of a chain that are stored; of older ones only the last of each day (UTC). */
 export const CHECKPOINTS_STORED_MAX = 1_000;
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Text of the first line of a proof in the format of c2sp.org/tlog-proof. */
 const TLOG_PROOF = "c2sp.org/tlog-proof@v1";

@@ -1,13 +1,12 @@
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { type ChainActor, contentHashOf, readLogEntry } from "../chain.ts";
 import type { Redacted } from "../schema.ts";
 import type { NotaryService } from "../service.ts";
 import type { NotaryStore, ReceiptRow } from "../store.ts";
 import type { Uploads } from "../uploads.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Receipts of one step of the retention. A step also ends after {@link STEP_LOG_BYTES_MAX}. */
 const STEP_RECEIPTS_MAX = 100;

@@ -2,6 +2,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { backoffMs, varied } from "../../../kernel/outbound/retries.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import type { ChainActor } from "../chain.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
 import type { Fork } from "../history.ts";
@@ -12,7 +13,7 @@ import { SUBMISSION_INTERVAL_MS, WITNESS_JOB, type Witnesses } from "./witnesses
 const CONCURRENT_CHAINS = 16;
 
 /** Longest delay before a witness without a response gets the same checkpoint again. */
-const RETRY_LONGEST_MS = 60 * 60 * 1000;
+const RETRY_LONGEST_MS = HOUR_MS;
 
 interface SubmissionDeps {
   readonly notary: NotaryService;

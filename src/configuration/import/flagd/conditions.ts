@@ -1,4 +1,5 @@
 import { CONDITIONS_MAX, type Condition } from "../../../areas/flags/definitions/schema.ts";
+import { SECOND_MS } from "../../../kernel/time/units.ts";
 import { isObject, shown } from "../source.ts";
 
 /** Alternatives of a condition: more than the rules of a flag. */
@@ -21,7 +22,6 @@ const NEVER: Alternatives = [];
 /** The members of flagd's context that the server knows. */
 const TIMESTAMP = "$flagd.timestamp";
 const NOW = "$now";
-const SECOND_MS = 1_000;
 
 const OPPOSITE = { "<": ">", "<=": ">=", ">": "<", ">=": "<=" } as const;
 type Comparison = keyof typeof OPPOSITE;

@@ -1,11 +1,10 @@
 import { StartupError } from "../../../kernel/errors.ts";
 import { isCron, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import { SECOND_MS } from "../../../kernel/time/units.ts";
 import type { Draft } from "../draft.ts";
 import { isObject, SourceObject, shown } from "../source.ts";
 import { monitorOf, normalized } from "./monitors.ts";
 import { notificationOf } from "./notifications.ts";
-
-const SECOND_MS = 1_000;
 
 /** Imports a backup of Uptime Kuma, or what {@link readKumaDatabase} has read. @throws StartupError */
 export function importKuma(draft: Draft, value: unknown): void {

@@ -1,11 +1,11 @@
 import { isOwnHeader } from "../../../kernel/outbound/headers.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
+import { DAY_MS, SECOND_MS } from "../../../kernel/time/units.ts";
 import { type Draft, Secret } from "../draft.ts";
 import { isObject, parseJson, SourceObject, shown } from "../source.ts";
 
-const SECOND_MS = 1_000;
 /** Limits of the fields below, in milliseconds. */
-const INTERVAL = [15_000, 86_400_000] as const;
+const INTERVAL = [15_000, DAY_MS] as const;
 const RETRY = [5_000, 300_000] as const;
 const TIMEOUT = [1_000, 30_000] as const;
 const PERIOD = [60_000, 31_536_000_000] as const;

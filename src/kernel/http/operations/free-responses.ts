@@ -3,6 +3,7 @@ import { ApiError } from "../../errors.ts";
 import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
+import { HOUR_MS } from "../../time/units.ts";
 
 /**
  * Bytes per request that a tier allows in a day: twice those of a usual response. One key that sends requests all day at
@@ -13,7 +14,6 @@ export const FREE_RESPONSE_BYTES = 512;
 const RESPONSE_ROW_BYTES = 100;
 
 const MINUTES_A_DAY = 24 * 60;
-const HOUR_MS = 60 * 60 * 1000;
 /** Hours for which a response counts: the 24 of its retention, and the hour in which they begin. */
 const HOURS_COUNTED = 25;
 

@@ -6,11 +6,12 @@ import type { Housekeeping } from "../../scheduler/housekeeping.ts";
 import type { Vault } from "../../secrets/vault.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
+import { DAY_MS } from "../../time/units.ts";
 import { type RenderedResponse, ReplayedResponse } from "../responses/response.ts";
 import type { FreeResponses } from "./free-responses.ts";
 
 /** Retention of a response. */
-export const IDEMPOTENCY_RETENTION_MS = 24 * 60 * 60 * 1000;
+export const IDEMPOTENCY_RETENTION_MS = DAY_MS;
 /** Rows removed in one step of the hourly housekeeping: a few milliseconds of the writer's time. */
 const PURGE_SLICE = 500;
 /** Longest response that is stored without a change: rejections are far shorter. */

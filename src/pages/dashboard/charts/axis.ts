@@ -1,3 +1,5 @@
+import { DAY_MS } from "../core/format.ts";
+
 /** State of a bar: all checks were up, some, none, or there were no checks. */
 export type SlotTone = "good" | "warn" | "bad" | "none";
 
@@ -81,7 +83,6 @@ export function pathOf(points: readonly Point[], { x, y }: Pick<Scale, "x" | "y"
   return path;
 }
 
-const DAY_MS = 86_400_000;
 /** Below this duration both ends could show the same minute, so seconds are shown. */
 const SHORT_MS = 600_000;
 const PARTS = 6;

@@ -1,29 +1,30 @@
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** Epoch milliseconds of a value of the API: RFC 3339, or a number of seconds or milliseconds. */
 export function instant(at: string | number): number {
   if (typeof at === "string") return Date.parse(at);
   // As seconds this value is in the year 5138, as milliseconds in 1973.
-  return at < 100_000_000_000 ? at * SECOND : at;
+  return at < 100_000_000_000 ? at * SECOND_MS : at;
 }
 
 /** A duration in one unit: `3 min`. */
 export function span(ms: number): string {
   const length = Math.abs(ms);
-  if (length < SECOND) return `${Math.round(length)} ms`;
-  if (length < MINUTE) return `${Math.floor(length / SECOND)} s`;
-  if (length < HOUR) return `${Math.floor(length / MINUTE)} min`;
-  if (length < 2 * DAY) return `${Math.floor(length / HOUR)} h`;
-  return `${Math.floor(length / DAY)} d`;
+  if (length < SECOND_MS) return `${Math.round(length)} ms`;
+  if (length < MINUTE_MS) return `${Math.floor(length / SECOND_MS)} s`;
+  if (length < HOUR_MS) return `${Math.floor(length / MINUTE_MS)} min`;
+  if (length < 2 * DAY_MS) return `${Math.floor(length / HOUR_MS)} h`;
+  return `${Math.floor(length / DAY_MS)} d`;
 }
 
 /** A duration in up to two units: `59 min 30 s`, `5 h 20 min`. */
 export function duration(ms: number): string {
-  if (ms < MINUTE) return span(ms);
-  const [unit, next] = ms < HOUR ? [MINUTE, SECOND] : ms < 2 * DAY ? [HOUR, MINUTE] : [DAY, HOUR];
+  if (ms < MINUTE_MS) return span(ms);
+  const [unit, next] =
+    ms < HOUR_MS ? [MINUTE_MS, SECOND_MS] : ms < 2 * DAY_MS ? [HOUR_MS, MINUTE_MS] : [DAY_MS, HOUR_MS];
   const rest = ms % unit;
   return rest < next ? span(ms) : `${span(ms - rest)} ${span(rest)}`;
 }
@@ -31,7 +32,7 @@ export function duration(ms: number): string {
 /** A time relative to now: `3 min ago`, `in 2 h`. */
 export function ago(at: number, now: number): string {
   const past = now - at;
-  if (Math.abs(past) < 2 * SECOND) return "just now";
+  if (Math.abs(past) < 2 * SECOND_MS) return "just now";
   return past > 0 ? `${span(past)} ago` : `in ${span(past)}`;
 }
 

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
+import { MINUTE_MS } from "./format.ts";
 
 const TICK_MS = 1_000;
-const MINUTE_MS = 60_000;
 
 /** The current time, updated every second while the page is visible. Components that show an age read it. */
 export const now = signal(Date.now());

@@ -3,14 +3,13 @@ import type { Overview } from "../../../client/generated/api.ts";
 import type { Bar } from "../charts/bar.ts";
 import { Bars } from "../charts/bars.tsx";
 import { call } from "../core/api.ts";
-import { count, formatNumber } from "../core/format.ts";
+import { count, formatNumber, HOUR_MS } from "../core/format.ts";
 import { minute } from "../core/now.ts";
 import { useResource } from "../core/resource.ts";
 import { href } from "../core/route.ts";
 import { may, session } from "../core/session.ts";
 import { Ago } from "../ui/time.tsx";
 
-const HOUR_MS = 3_600_000;
 /** Lengths of the periods, and of their bars. */
 const PERIODS = {
   "1h": [HOUR_MS, HOUR_MS / 24],

@@ -1,4 +1,5 @@
 import type { BodyField } from "../../../client/generated/bodies.ts";
+import { MINUTE_MS } from "../core/format.ts";
 
 /** How a value of a request body is entered as text. */
 export interface Kind {
@@ -93,8 +94,6 @@ export const RETRIES: Kind = {
   input: { placeholder: "1s, 5s, 25s" },
   hint: `Delays separated by commas; ${NO_RETRIES} for no retries. Leave empty for the default.`,
 };
-
-const MINUTE_MS = 60_000;
 
 /** A time for a `datetime-local` field: local time without a zone. */
 export function localTime(value: unknown): string {

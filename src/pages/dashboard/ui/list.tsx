@@ -1,6 +1,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Request } from "../core/api.ts";
+import { HOUR_MS } from "../core/format.ts";
 import type { List } from "../core/lists.ts";
 import { href as hrefOf, place, setQuery } from "../core/route.ts";
 import { Button } from "./button.tsx";
@@ -119,8 +120,6 @@ export interface Filter {
   /** For options that may be many. */
   readonly asSelect?: boolean;
 }
-
-const HOUR_MS = 3_600_000;
 
 /** The filter of a list by the time of its items, and its start in epoch milliseconds; undefined for any time. */
 export function useRange(label: string): readonly [Filter, number | undefined] {

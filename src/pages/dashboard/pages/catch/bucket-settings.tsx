@@ -1,4 +1,5 @@
 import type { Bucket } from "../../../../client/generated/api.ts";
+import { HOUR_MS } from "../../core/format.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { HOURS, RETRIES, SECRET } from "../../ui/kinds.ts";
 
@@ -11,7 +12,6 @@ const OVERLOAD = [
   ["429", "429: the sender can retry"],
   ["503", "503: the sender can retry"],
 ] as const;
-const HOUR_MS = 3_600_000;
 const PREVIOUS_HOURS = 24;
 
 /** A bucket's settings: accepted requests, retention and responses. */

@@ -1,6 +1,6 @@
 import type { FlagDefinition } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { instant } from "../../core/format.ts";
+import { HOUR_MS, instant } from "../../core/format.ts";
 import { minute } from "../../core/now.ts";
 import { useCall } from "../../core/resource.ts";
 import { go, href } from "../../core/route.ts";
@@ -79,8 +79,6 @@ function State({ of: flag }: { of: FlagDefinition }) {
     </Panel>
   );
 }
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** The server stores the hour only, so an age in minutes would be wrong. */
 function LastEvaluated({ at }: { at: string | null }) {

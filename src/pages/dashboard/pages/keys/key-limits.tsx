@@ -1,4 +1,5 @@
 import type { KeyItem } from "../../../../client/generated/api.ts";
+import { SECOND_MS } from "../../core/format.ts";
 import type { RowOf } from "../../ui/data-form.tsx";
 import { type Kind, LINES, wordsOf } from "../../ui/kinds.ts";
 
@@ -7,7 +8,6 @@ export const BEARER_PREFIX = "sm";
 
 type RateLimit = KeyItem["ratelimits"][number];
 
-const SECOND_MS = 1_000;
 const REFILLS = [
   ["", "never"],
   ["day", "daily"],

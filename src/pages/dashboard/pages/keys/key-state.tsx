@@ -1,9 +1,10 @@
 import type { KeyItem } from "../../../../client/generated/api.ts";
+import { DAY_MS } from "../../core/format.ts";
 import { now } from "../../core/now.ts";
 import { Status } from "../../ui/status.tsx";
 import { Ago } from "../../ui/time.tsx";
 
-const SOON_MS = 7 * 24 * 60 * 60 * 1000;
+const SOON_MS = 7 * DAY_MS;
 
 type KeyDates = Pick<KeyItem, "revoked_at" | "expires_at" | "enabled">;
 

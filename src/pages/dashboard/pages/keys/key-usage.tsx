@@ -3,14 +3,13 @@ import type { KeyUsage } from "../../../../client/generated/api.ts";
 import type { Bar } from "../../charts/bar.ts";
 import { Bars } from "../../charts/bars.tsx";
 import { call } from "../../core/api.ts";
-import { count, formatNumber } from "../../core/format.ts";
+import { count, formatNumber, HOUR_MS } from "../../core/format.ts";
 import { now } from "../../core/now.ts";
 import { useResource } from "../../core/resource.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Choice } from "../../ui/field.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 
-const HOUR_MS = 60 * 60 * 1000;
 const SPANS = {
   hours: { granularity: "hour", stepMs: HOUR_MS, places: 24, words: "24 hours" },
   days: { granularity: "day", stepMs: 24 * HOUR_MS, places: 14, words: "14 days" },

@@ -1,6 +1,6 @@
 import type { KeyItem } from "../../../../client/generated/api.ts";
 import { requestOf } from "../../core/api.ts";
-import { formatNumber } from "../../core/format.ts";
+import { DAY_MS, formatNumber } from "../../core/format.ts";
 import { useList } from "../../core/lists.ts";
 import { href, place } from "../../core/route.ts";
 import { projectName, projects } from "../../core/session.ts";
@@ -62,7 +62,6 @@ function KeyList() {
 
 /** Days without a use after which a key counts as unused. */
 const UNUSED_DAYS = 90;
-const DAY_MS = 86_400_000;
 /** Keys of the account, which have no project. */
 const ACCOUNT = "account";
 

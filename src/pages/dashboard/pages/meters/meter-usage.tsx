@@ -1,11 +1,10 @@
 import { Bars } from "../../charts/bars.tsx";
 import { call } from "../../core/api.ts";
-import { formatNumber } from "../../core/format.ts";
+import { DAY_MS, formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { Panel } from "../../ui/page.tsx";
 
 const DAYS = 30;
-const DAY_MS = 86_400_000;
 
 /** The usage of a meter, or without an id of all meters, over the last days; hidden without usage. */
 export function MeterUsage({ id }: { id?: string }) {

@@ -1,4 +1,5 @@
 import type { MonitorStatus } from "../../../../client/generated/api.ts";
+import { HOUR_MS } from "../../core/format.ts";
 import { go } from "../../core/route.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { MINUTES } from "../../ui/kinds.ts";
@@ -9,7 +10,6 @@ const WAYS = [
   ["period", "at an interval"],
   ["schedule", "on a cron schedule"],
 ] as const;
-const HOUR_MS = 3_600_000;
 
 interface HeartbeatFormProps {
   /** Undefined for a new heartbeat. */

@@ -1,4 +1,5 @@
 import type { Maintenance } from "../../../../client/generated/api.ts";
+import { HOUR_MS } from "../../core/format.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { MINUTES } from "../../ui/kinds.ts";
 import { monitorBoxes } from "./monitor-boxes.tsx";
@@ -8,7 +9,6 @@ const KINDS = [
   ["again", "Recurring"],
 ] as const;
 const MUTED = monitorBoxes("Monitors without alerts in this time");
-const HOUR_MS = 3_600_000;
 
 interface MaintenanceFormProps {
   /** Undefined for a new window. */

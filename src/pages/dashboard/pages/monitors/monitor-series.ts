@@ -5,9 +5,7 @@ import type {
   MonitorStatus,
 } from "../../../../client/generated/api.ts";
 import type { Point, Span } from "../../charts/axis.ts";
-import { count, duration } from "../../core/format.ts";
-
-const DAY_MS = 86_400_000;
+import { count, DAY_MS, duration } from "../../core/format.ts";
 
 /** Ranges of the chart. */
 export const RANGES = [

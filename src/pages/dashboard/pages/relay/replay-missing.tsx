@@ -1,15 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 import type { RelayEndpoint } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { count, formatNumber } from "../../core/format.ts";
+import { count, DAY_MS, formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { place, setQuery } from "../../core/route.ts";
 import { RATES, Running } from "../../ui/bulk.tsx";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { localTime } from "../../ui/kinds.ts";
-
-const DAY_MS = 86_400_000;
 
 /** Sends an endpoint the messages of a time that it missed. The dialog counts them before the start. */
 export function ReplayMissing({ of: endpoint, onClose }: { of: RelayEndpoint; onClose: () => void }) {

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { ServerStatus } from "../../../../client/generated/api.ts";
 import { LineChart } from "../../charts/line.tsx";
 import { BASE_URL, call, requestOf } from "../../core/api.ts";
-import { bytes, formatNumber } from "../../core/format.ts";
+import { bytes, formatNumber, MINUTE_MS } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { CurlButton } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
@@ -15,7 +15,6 @@ const LOOK_MS = 5_000;
 /** Samples of ten minutes. */
 const SAMPLES_MAX = 120;
 const MEBIBYTE = 1024 * 1024;
-const MINUTE_MS = 60_000;
 
 interface Sample {
   readonly at: number;
