@@ -38,7 +38,7 @@ export function hasDebianPackage({ libc }: Platform): boolean {
 
 /**
  * Creates the Debian package of an executable: the files that `scripts/install --package` installs, and the scripts of
- * `scripts/installation/debian`. The same input gives the same bytes. Returns the name of the file.
+ * `packaging/debian`. The same input gives the same bytes. Returns the name of the file.
  *
  * @throws Error with what failed.
  */
@@ -101,7 +101,7 @@ Description: nine backend services in one executable, on one SQLite file
   const hashed = files.filter((path) => !CONFFILES.includes(path));
   write("md5sums", hashed.map((path) => `${sum(path)}  ${path}\n`).join(""));
   for (const name of ["postinst", "prerm", "postrm"]) {
-    cpSync(join(root, "scripts/installation/debian", name), join(control, name));
+    cpSync(join(root, "packaging/debian", name), join(control, name));
     chmodSync(join(control, name), 0o755);
   }
 }

@@ -20,7 +20,7 @@ export interface TestRun {
 }
 
 /** How long each file takes, milliseconds: those that take longest are begun first. */
-const TIMINGS = `${import.meta.dir}/timings.json`;
+const TIMINGS = `${import.meta.dir}/../../test/timings.json`;
 /** Tests also wait: for time to pass, for the disk, and for the programs that they start. */
 const PROCESSES = availableParallelism() + 2;
 /** More processes at once would take the memory of a large machine for a second or two. */

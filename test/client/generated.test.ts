@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Document, operationsOf } from "../../scripts/packages/document.ts";
-import { generatedFiles } from "../../scripts/packages/formatted.ts";
-import { GENERATE_COMMAND } from "../../scripts/packages/generate.ts";
-import { PUBLISHED, WITHOUT_METHOD, WRITTEN } from "../../scripts/packages/method-names.ts";
-import { generateMethods } from "../../scripts/packages/method-text.ts";
-import { derivedPath, objectsOf } from "../../scripts/packages/methods.ts";
+import { type Document, operationsOf } from "../../codegen/document.ts";
+import { generatedFiles } from "../../codegen/formatted.ts";
+import { GENERATE_COMMAND } from "../../codegen/generate.ts";
+import { PUBLISHED, WITHOUT_METHOD, WRITTEN } from "../../codegen/method-names.ts";
+import { generateMethods } from "../../codegen/method-text.ts";
+import { derivedPath, objectsOf } from "../../codegen/methods.ts";
 import { Ninefold } from "../../src/client/index.ts";
 
 const root = join(import.meta.dir, "../..");

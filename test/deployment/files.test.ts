@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
-const INSTALLATION = "scripts/installation";
+const PACKAGING = "packaging";
 
 /** Every variable that configures the server, secrets also by file. */
 const VARIABLES = OPTIONS.flatMap(({ variable, secret }) =>
@@ -36,7 +36,7 @@ function systemdVersion(analyze: string): number {
 }
 
 describe("the service", () => {
-  const text = read(`${INSTALLATION}/ninefold.service`);
+  const text = read(`${PACKAGING}/ninefold.service`);
   const settings = settingsOf(text);
 
   test("has its data folder and its secrets where the server reads them", () => {
@@ -78,7 +78,7 @@ describe("the service", () => {
   });
 
   test("starts with a configuration that the server takes", () => {
-    const file = join(ROOT, INSTALLATION, "ninefold.toml");
+    const file = join(ROOT, PACKAGING, "ninefold.toml");
     expect([...readConfigFile(file).given.keys()].sort()).toEqual(["host", "port", "signup", "trust_proxy"]);
     expect(loadConfig(["--config", file], {})).toMatchObject({
       host: "127.0.0.1",

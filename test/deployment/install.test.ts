@@ -90,9 +90,7 @@ describe("as root", () => {
     expect(read("etc/ninefold/master.key")).toMatch(/^[0-9a-f]{64}$/);
     expect(isBearerKey(read("etc/ninefold/operator.key").trimEnd())).toBe(true);
     expect(read("usr/local/bin/ninefold")).toBe("#!/bin/sh\necho 1.2.3\n");
-    expect(read(SERVICE)).toBe(
-      readFileSync(join(ROOT, "scripts", "installation", "ninefold.service"), "utf8"),
-    );
+    expect(read(SERVICE)).toBe(readFileSync(join(ROOT, "packaging", "ninefold.service"), "utf8"));
   });
 
   test("done again it changes nothing, and does not restart the service", () => {

@@ -1,15 +1,16 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { FIELDS_COMMAND, withFields } from "../../scripts/guides/fields.ts";
-import { withMethods } from "../../scripts/guides/methods.ts";
-import type { Document } from "../../scripts/packages/document.ts";
+import type { Document } from "../../codegen/document.ts";
+import { GENERATE_COMMAND } from "../../codegen/generate.ts";
+import { withFields } from "../../codegen/guide-fields.ts";
+import { withMethods } from "../../codegen/guide-methods.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 import { readPage } from "./page.ts";
 
 const PAGES = [...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
 const document: Document = await Bun.file(join(ROOT, "test/golden/openapi.json")).json();
 
-test(`the tables of fields and methods are those of the API's document; otherwise run ${FIELDS_COMMAND}`, () => {
+test(`the tables of fields and methods are those of the API's document; otherwise run ${GENERATE_COMMAND}`, () => {
   const fresh = (page: string): string => withMethods(withFields(readPage(page), document), document);
   const stale = PAGES.filter((page) => fresh(page) !== readPage(page));
   expect(stale).toEqual([]);

@@ -10,5 +10,5 @@ for (const [name, text] of Object.entries(await renderGoldens())) {
   writeFileSync(join(import.meta.dir, name), text);
   console.log(`wrote test/golden/${name}`);
 }
-await import("../../scripts/package-types.ts");
+await import("../../codegen/main.ts");
 process.exit(0);

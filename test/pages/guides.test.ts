@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { guideFiles } from "../../scripts/guides/render.ts";
+import { guideFiles } from "../../scripts/guides.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 import { expectError } from "../support/errors.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";

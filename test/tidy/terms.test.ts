@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { type Prose, rateOf, usageOf } from "../../scripts/rules/terms.ts";
+import { type Prose, rateOf, usageOf } from "./rules/terms.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 

@@ -1,4 +1,4 @@
-import { checkTree } from "../../scripts/rules/check.ts";
+import { checkTree } from "./rules/check.ts";
 
 /** Checks a tree given as path → text; returns `rule path:line` for each violation. */
 export function violationsIn(tree: Readonly<Record<string, string>>): string[] {

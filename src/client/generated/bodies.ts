@@ -1,4 +1,4 @@
-// Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
+// Written by `bun codegen/main.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
 
 /** A field of a request body. */
 export interface BodyField {

@@ -8,7 +8,7 @@ export const GENERATED_FILES = {
   methods: "src/client/areas/methods.ts",
 } as const;
 /** Generates them, from the repository's root. */
-export const GENERATE_COMMAND = "bun scripts/package-types.ts";
+export const GENERATE_COMMAND = "bun codegen/main.ts";
 
 /** First line of a generated file. */
 export const HEADER = `// Written by \`${GENERATE_COMMAND}\` from test/golden/openapi.json. Change the schemas of the areas instead.\n`;

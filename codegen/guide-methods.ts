@@ -1,6 +1,6 @@
-import type { Document } from "../packages/document.ts";
-import { signatureOf } from "../packages/method-text.ts";
-import { objectsOf } from "../packages/methods.ts";
+import type { Document } from "./document.ts";
+import { signatureOf } from "./method-text.ts";
+import { objectsOf } from "./methods.ts";
 
 /** A marked block: `<!-- methods -->` up to `<!-- /methods -->`. */
 const BLOCK = /^<!-- methods -->\n(?:.*?\n)??<!-- \/methods -->$/gms;

@@ -50,7 +50,7 @@ function syntax(module: Module): Violation[] {
   return module.syntaxErrors.map(({ offset, message }) => violationAt(module, offset, "syntax", message));
 }
 
-const CODE = /^(src|scripts|bench|test|migrations)\//;
+const CODE = /^(src|scripts|codegen|bench|test|migrations)\//;
 
 /** Code by its folder and ending; a script without an ending is code too. */
 function isCode({ path }: SourceText): boolean {

@@ -55,14 +55,16 @@ export type Prose = (typeof KINDS)[number];
 const CODE: readonly (readonly [root: string, texts: Prose, comments: Prose])[] = [
   ["src/", "texts", "comments"],
   ["scripts/", "script texts", "script comments"],
+  ["codegen/", "script texts", "script comments"],
   ["bench/", "script texts", "script comments"],
   ["test/harness/", "script texts", "script comments"],
+  ["test/tidy/rules/", "script texts", "script comments"],
   ["test/", "test texts", "test comments"],
 ];
 
 /** Texts that are not prose of the project: generated files, this rule and its test. */
 const EXCLUDED =
-  /\/generated\/|^src\/client\/areas\/methods\.ts$|^scripts\/rules\/terms\.ts$|^test\/tidy\/terms\.test\.ts$/;
+  /\/generated\/|^src\/client\/areas\/methods\.ts$|^test\/tidy\/(rules\/terms|terms\.test)\.ts$/;
 
 /** How often a kind of prose uses words outside the glossary. */
 export interface Usage {

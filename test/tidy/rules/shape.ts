@@ -16,8 +16,8 @@ export function checkLiterals(module: Module): Violation[] {
   return found;
 }
 
-/** Tests and their fixtures; the harnesses are programs. */
-const TESTS = /^test\/(?!harness\/)/;
+/** Tests and their fixtures; the harnesses and the rules are programs. */
+const TESTS = /^test\/(?!harness\/|tidy\/rules\/)/;
 
 /**
  * Rule 5: a function has a limited number of statements. Its length in lines is the formatter's work. Tests are sequences

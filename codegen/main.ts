@@ -1,11 +1,17 @@
-// Generates the tables of fields and of the client's methods in the guides from the API's document: bun scripts/guide-fields.ts
+// Generates the client's types, table of operations and methods from the API's document, and the tables of fields and methods in
+// the guides: bun codegen/main.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { withFields } from "./guides/fields.ts";
-import { withMethods } from "./guides/methods.ts";
-import type { Document } from "./packages/document.ts";
+import type { Document } from "./document.ts";
+import { generatedFiles } from "./formatted.ts";
+import { withFields } from "./guide-fields.ts";
+import { withMethods } from "./guide-methods.ts";
 
 const root = join(import.meta.dir, "..");
+for (const [path, text] of Object.entries(generatedFiles(root))) {
+  writeFileSync(join(root, path), text);
+  console.log(`wrote ${path}`);
+}
 const document: Document = await Bun.file(join(root, "test/golden/openapi.json")).json();
 for (const page of new Bun.Glob("docs/**/*.md").scanSync(root)) {
   const path = join(root, page);

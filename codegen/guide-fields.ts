@@ -1,7 +1,4 @@
-import type { Document, Schema } from "../packages/document.ts";
-
-/** Writes the tables again, run from the repository's root. */
-export const FIELDS_COMMAND = "bun scripts/guide-fields.ts";
+import type { Document, Schema } from "./document.ts";
 
 /** The limits and examples of a value, which the other generators do not need. */
 interface Value extends Schema {

@@ -1,7 +1,7 @@
 import { checkTree, describeViolation } from "./rules/check.ts";
 import { readTree } from "./rules/files.ts";
 
-const root = `${import.meta.dir}/..`;
+const root = `${import.meta.dir}/../..`;
 const files = await readTree(root);
 const violations = checkTree(files);
 for (const violation of violations) console.log(describeViolation(violation));
