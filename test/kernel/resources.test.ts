@@ -1,3 +1,7 @@
+/**
+ * Rules for every declared resource, including future ones. Scopes, foreign ids, and one audit entry for each change
+ * hold for every route: see the matrices in `test/api`, and `test/areas/audit/operations.test.ts`.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import { loadConfig } from "../../src/config.ts";
@@ -8,11 +12,6 @@ import type { Answer, Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import { bodyOf } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-
-/**
- * Rules for every declared resource, including future ones. Scopes, foreign ids, and one audit entry for each change
- * hold for every route: see the matrices in `test/api`, and `test/areas/audit/operations.test.ts`.
- */
 
 /** The lowered limit of a tier. */
 const LOW = 3;

@@ -5,9 +5,10 @@ import type { Answer } from "./client.ts";
 /** A UUIDv7, as `X-Request-Id` carries it. */
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** What no answer may tell: where the code lies, what called what, how the data is kept. */
-/** Codes whose answers say which fields are wrong. */
+/** Codes whose responses say which fields are wrong. */
 const NAMES_FIELDS: ReadonlySet<string> = new Set(["validation_error", "gate.rule_invalid"]);
+
+/** What no response may show: where the code lies, what called what, how the data is stored. */
 const INNER_WORKINGS = /\bat \S+ \(|\.ts:\d+|node_modules|\/src\/|SQLite|SQLITE|TypeError|undefined/;
 
 /** The body of an error, in both documented shapes at once. */
@@ -18,7 +19,7 @@ export interface ErrorBody {
   readonly fields?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Asserts that an answer is an error of this code, whole and in the documented shape. Returns its body. */
+/** Asserts that an response is an error of this code, whole and in the documented shape. Returns its body. */
 export function expectError(answer: Answer, code: string): ErrorBody {
   const body = answer.body as unknown as ErrorBody;
   expect({ status: answer.status, code: body.code }, answer.text).toEqual({

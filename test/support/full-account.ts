@@ -87,7 +87,6 @@ export async function makeFullAccount(server: TestServer, email: string): Promis
   return { account, managed, browser, publicPaths };
 }
 
-/** As the sums of every ten seconds would. */
 /** A witness, and a cosignature as it would store it. */
 async function fillWitnesses({ server: { kernel } }: TestServer, account: AccountClient): Promise<void> {
   const { vkey } = witnessOf(8);
@@ -99,6 +98,7 @@ async function fillWitnesses({ server: { kernel } }: TestServer, account: Accoun
   await kernel.writer.submit((tx) => add(tx, vkey));
 }
 
+/** Usage as the sums of every ten seconds write it. */
 async function fillUsage({ server: { kernel } }: TestServer): Promise<void> {
   const { ref, project } = kernel.db.one<{ ref: number; project: number }>(
     "SELECT ref, project_ref AS project FROM meters ORDER BY ref DESC LIMIT 1",

@@ -36,6 +36,15 @@ test("a literal is written in one piece", () => {
   expect(violationsIn({ ...main, "src/a.ts": code })).toEqual(["literal-spread src/a.ts:1"]);
 });
 
+test("a doc comment is followed by what it documents", () => {
+  const orphan = "/** The second. */";
+  const code = `/** The file. */\n\nimport "./b.ts";\n\n/** The first. */\nconst a = {\n  /** A field. */\n  b: 1,\n};\n`;
+  const inFile = (text: string): string[] => violationsIn({ "src/b.ts": "", "test/a.ts": text });
+  expect(inFile(`${code}// A line.\n${orphan}\n// Another line.\nrun(a);\n`)).toEqual([]);
+  for (const end of [`${orphan}\n\n/** The third. */\nconst c = 1;\n`, orphan, `{\n${orphan}\n}\n`])
+    expect(inFile(code + end), end).toEqual([`doc-comment test/a.ts:${end.startsWith("{") ? 11 : 10}`]);
+});
+
 describe("exports", () => {
   test("an export that nothing imports", () => {
     const main = { "src/main.ts": 'import { used } from "./a.ts";\nused();\n' };
@@ -84,7 +93,7 @@ describe("forbidden texts", () => {
 });
 
 test("a section is cited with its document", () => {
-  const cite = (document: string) => `run();\n/** A rule (${document}, ${"sec"}tion 4). */\n`;
+  const cite = (document: string) => `run();\n/** A rule (${document}, ${"sec"}tion 4). */\nrun();\n`;
   const cited = {
     "src/a.ts": cite("decisions"),
     "test/a.test.ts": cite("see there"),

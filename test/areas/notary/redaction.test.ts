@@ -517,5 +517,3 @@ describe("retain_days", () => {
       expect((await receiptsOf(account)).map(({ log }) => log)).toEqual([undefined, undefined, undefined]);
   });
 });
-
-/** Longest time that the event loop may spend in one turn. */

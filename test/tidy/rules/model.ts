@@ -1,4 +1,4 @@
-import { type Node, parseSync, visitorKeys } from "oxc-parser";
+import { type Comment, type Node, parseSync, visitorKeys } from "oxc-parser";
 
 /** One file of the tree, its path relative to the root and written with forward slashes. */
 export interface SourceText {
@@ -17,6 +17,7 @@ export interface Violation {
 /** A parsed TypeScript file. */
 export interface Module extends SourceText {
   readonly root: Node;
+  readonly comments: readonly Comment[];
   readonly syntaxErrors: readonly { readonly offset: number; readonly message: string }[];
   /** The line, counted from 1, of an offset in the text. */
   lineAt(offset: number): number;
@@ -38,6 +39,7 @@ export function parseModule(source: SourceText): Module {
   return {
     ...source,
     root: parsed.program,
+    comments: parsed.comments,
     syntaxErrors: parsed.errors.map((error) => ({
       offset: error.labels[0]?.start ?? 0,
       message: error.message,

@@ -16,6 +16,25 @@ export function checkLiterals(module: Module): Violation[] {
   return found;
 }
 
+/** A comment documents what follows it: not another comment, the end of a block, or that of the file. */
+export function checkDocComments(module: Module): Violation[] {
+  return module.comments
+    .filter(({ type, value, end }) => {
+      const isDoc = type === "Block" && value.startsWith("*");
+      return isDoc && DOCUMENTS_NOTHING.test(module.text.slice(end));
+    })
+    .map(({ start }) =>
+      violationAt(
+        module,
+        start,
+        "doc-comment",
+        "it documents nothing; move it to its declaration, or delete it",
+      ),
+    );
+}
+
+const DOCUMENTS_NOTHING = /^\s*(?:\/\*\*|[\])}]|$)/;
+
 /** Tests and their fixtures; the harnesses and the rules are programs. */
 const TESTS = /^test\/(?!harness\/|tidy\/rules\/)/;
 
