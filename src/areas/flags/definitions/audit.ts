@@ -21,8 +21,8 @@ export function auditOfSave(
   return {
     summary: `Flag ${flagKey} ${describeChange(before, after)}`,
     target: targetOf(flagKey),
-    before: before && fieldsOf(before, showsDefinition, hasOffVariant(after)),
-    after: fieldsOf(after, showsDefinition, before !== null && hasOffVariant(before)),
+    before: before && fieldsOf(before, { showsDefinition, showsOffVariant: hasOffVariant(after) }),
+    after: fieldsOf(after, { showsDefinition, showsOffVariant: before !== null && hasOffVariant(before) }),
     isDefinition: showsDefinition,
   };
 }
@@ -33,7 +33,7 @@ export function auditOfDeletion(flagKey: string, before: FlagSettings): AuditCha
   return {
     summary: `Flag ${flagKey} deleted`,
     target: targetOf(flagKey),
-    before: fieldsOf(before, showsDefinition),
+    before: fieldsOf(before, { showsDefinition }),
     after: null,
     isDefinition: showsDefinition,
   };
@@ -57,8 +57,7 @@ function hasOffVariant({ definition }: FlagSettings): boolean {
  */
 function fieldsOf(
   { definition, archived, ...setting }: FlagSettings,
-  showsDefinition: boolean,
-  showsOffVariant = false,
+  { showsDefinition, showsOffVariant = false }: { showsDefinition: boolean; showsOffVariant?: boolean },
 ) {
   if (!showsDefinition) return setting;
   const { off_variant } = withDefaults(definition ?? {});

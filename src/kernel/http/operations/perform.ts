@@ -85,7 +85,7 @@ export class Performing {
       const paidWork = () => this.chargeAndWork(tx, performer, (unit) => work(unit, waiveCharge), audit);
       if (idempotency === null) return paidWork();
       const outcome = storable(tx, paidWork);
-      this.remember(tx, performer, outcome, charged, !charged);
+      this.remember(tx, performer, outcome, { charged, changedNothing: !charged });
       return outcome;
     });
     return submitted.then(unwrap);
@@ -270,7 +270,7 @@ export class Performing {
       if (!(error instanceof ApiError && keepsCharge(error))) refund();
       outcome = new StoredFailure(error, charged);
     }
-    this.remember(tx, performer, outcome, charged);
+    this.remember(tx, performer, outcome, { charged });
     return outcome;
   }
 
@@ -282,8 +282,7 @@ export class Performing {
     tx: Tx,
     performer: Performer,
     outcome: object,
-    charged = true,
-    changedNothing = false,
+    { charged = true, changedNothing = false }: { charged?: boolean; changedNothing?: boolean } = {},
   ): void {
     const { idempotency, caller, requestId, operation } = performer;
     if (idempotency === null || !isStored(outcome)) return;
