@@ -4,12 +4,15 @@ import type { Authenticator } from "../../kernel/http/access/guard.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { LruMap } from "../../kernel/limits/lru-map.ts";
 import { keyDigest, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";
+import { sealedText } from "../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { assertMayRotate } from "./domain.ts";
 import type { AccountActor, Accounts } from "./ledger.ts";
 import type { RotatedPlatformKey } from "./schema.ts";
 import type { AccountStore } from "./store.ts";
+
+const PLATFORM_KEY = sealedText("platform-key");
 
 /** Recently used platform keys in memory. */
 export const CREDENTIALS_IN_MEMORY_MAX = 20_000;
@@ -99,7 +102,7 @@ export class PlatformCredentials implements Authenticator {
   issue(tx: Tx, account: AccountActor, given?: string): string {
     const { vault, ids } = this.kernel;
     const key = given ?? mintKey(PLATFORM_PREFIX, ids);
-    const sealed = vault.seal(key, sealContext(account));
+    const sealed = PLATFORM_KEY.seal(vault, account.userId, key);
     const id = this.nextId++;
     this.accounts.change(tx, account, { newestKey: id });
     this.store.insertKey(tx, { id, accountRef: account.ref, digest: keyDigest(key), sealed, now: tx.now });
@@ -150,7 +153,7 @@ export class PlatformCredentials implements Authenticator {
   private openNewest(account: AccountActor): string | null {
     const row = this.store.newestKeyOf(account.ref);
     if (row === null) throw new Error(`account ${account.ref} has no platform key`);
-    return row.sealed.length === 0 ? null : this.kernel.vault.open(row.sealed, sealContext(account));
+    return PLATFORM_KEY.openOrNull(this.kernel.vault, account.userId, row.sealed);
   }
 
   /** A key that works like the account's newest one in this process alone; nothing is stored. */
@@ -196,8 +199,4 @@ export class PlatformCredentials implements Authenticator {
       key.endsAt = Math.min(key.endsAt ?? expiresAt, expiresAt);
     }
   }
-}
-
-function sealContext(account: AccountActor): string {
-  return `platform-key:${account.userId}`;
 }

@@ -8,7 +8,7 @@ import {
   type ExportRow,
 } from "../../kernel/projects/account-export.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
-import { settingsContext } from "./buckets/buckets.ts";
+import { BUCKET_SETTINGS } from "./buckets/buckets.ts";
 import { openSettings, settingsView } from "./buckets/settings.ts";
 import { EVENT_STATUSES, PROVIDERS } from "./domain.ts";
 import { readHeaders } from "./event-headers.ts";
@@ -33,7 +33,7 @@ export function catchExport({ vault }: { vault: Vault }): AreaExport {
           live: asFlag,
           pull: asFlag,
           settings: (value, { id, provider }) => {
-            const stored = JSON.parse(vault.open(value as Uint8Array, settingsContext(String(id))));
+            const stored = BUCKET_SETTINGS.open(vault, String(id), value as Uint8Array);
             const sender = decodeProvider(Number(provider));
             return settingsView(sender, openSettings(sender, stored));
           },

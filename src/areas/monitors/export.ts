@@ -11,11 +11,11 @@ import {
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import { redactedConfig } from "./channels/channel-kinds.ts";
-import { channelSealContext } from "./channels/notifications.ts";
+import { CHANNEL_CONFIG } from "./channels/notifications.ts";
 import type { ChannelKind } from "./channels/schema.ts";
-import { pingKeyContext } from "./heartbeats/heartbeats.ts";
+import { PING_KEY } from "./heartbeats/heartbeats.ts";
 import type { PingStore } from "./heartbeats/store.ts";
-import { sealContext } from "./targets/http.ts";
+import { MONITOR_HEADERS } from "./targets/http.ts";
 
 const OF_PROJECT = { project_ref: "ref" };
 const OF_MONITOR = { monitor_ref: "ref" };
@@ -45,11 +45,10 @@ export function monitorExport({
           type: null,
           // As the API shows them.
           headers: (value, row, context) =>
-            JSON.parse(
-              vault.open(
-                value as Uint8Array,
-                sealContext(String(asUuid(row["monitor_id"] ?? "", row, context))),
-              ),
+            MONITOR_HEADERS.open(
+              vault,
+              String(asUuid(row["monitor_id"] ?? "", row, context)),
+              value as Uint8Array,
             ),
           email_alert: asFlag,
           notify_recovery: asFlag,
@@ -125,10 +124,7 @@ export function monitorExport({
         key: ["project_ref"],
         show: { digest: null, sealed: null },
         more: ({ project_ref, sealed }) => ({
-          ping_key:
-            (sealed as Uint8Array).length === 0
-              ? null
-              : vault.open(sealed as Uint8Array, pingKeyContext(Number(project_ref))),
+          ping_key: PING_KEY.openOrNull(vault, Number(project_ref), sealed as Uint8Array),
         }),
       },
       {
@@ -140,7 +136,7 @@ export function monitorExport({
           config: (value, { kind, channel_id }) =>
             redactedConfig(
               String(kind) as ChannelKind,
-              JSON.parse(vault.open(value as Uint8Array, channelSealContext(String(channel_id)))),
+              CHANNEL_CONFIG.open(vault, String(channel_id), value as Uint8Array),
             ),
           is_default: asFlag,
           events: asJson,

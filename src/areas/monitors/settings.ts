@@ -1,13 +1,12 @@
 import { invalidField } from "../../kernel/errors.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
 import { assertFeature } from "./features.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
-import { sealContext } from "./targets/http.ts";
+import { MONITOR_HEADERS } from "./targets/http.ts";
 
 /** Defaults of a new monitor. */
 export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
@@ -62,7 +61,9 @@ export function mergedSettings(
   const plain: MonitorSettings = {
     ...(before ?? { ...MONITOR_DEFAULTS, url: "", interval: minimum }),
     ...others,
-    ...(headers === undefined ? {} : { headers: sealed(parts.vault, headers, monitorId) }),
+    ...(headers === undefined
+      ? {}
+      : { headers: MONITOR_HEADERS.sealOrNull(parts.vault, monitorId, headers && givenHeaders(headers)) }),
     ...(interval === undefined ? {} : { interval: Math.max(requested, minimum) }),
   };
   const settings = { ...plain, ...resolveOptions(given, before, plain, minimum) };
@@ -81,13 +82,4 @@ export function mergedSettings(
 function raisedWarning(field: string, requested: number, minimum: number, tier: TierName): string | null {
   if (requested >= minimum) return null;
   return `${field} was raised from ${requested} to ${minimum} ms, the minimum of the tier ${tier}.`;
-}
-
-function sealed(
-  vault: Vault,
-  headers: Readonly<Record<string, string>> | null,
-  monitorId: string,
-): Uint8Array | null {
-  if (headers === null || Object.keys(headers).length === 0) return null;
-  return vault.seal(JSON.stringify(givenHeaders(headers)), sealContext(monitorId));
 }

@@ -12,7 +12,7 @@ import type { MonitorParts } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
-import { sealContext } from "./targets/http.ts";
+import { MONITOR_HEADERS } from "./targets/http.ts";
 import { checksTarget } from "./types.ts";
 
 /** Representations of monitors in responses and in the audit log. */
@@ -112,7 +112,7 @@ export class MonitorViews {
 
   /** The headers of its checks; null without any. */
   headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
-    return headers && JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
+    return MONITOR_HEADERS.openOrNull(this.parts.vault, monitorId, headers);
   }
 }
 

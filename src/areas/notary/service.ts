@@ -3,6 +3,7 @@ import type { CallerProject } from "../../kernel/callers/caller.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { sealedText } from "../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
@@ -20,12 +21,14 @@ import {
   signHash,
 } from "./chain.ts";
 import { assertOneHistory } from "./history.ts";
-
 import type { ChainCreated, ChainExists, ReceiptPage } from "./schema.ts";
 import { type ReceiptSearch, Search } from "./search/search.ts";
 import { matchingPrediction, type SignInBackground, SpeculativeSigner } from "./speculative-signing.ts";
 import type { ChainRow, NotaryStore, PublicChainRow, ReceiptRow } from "./store.ts";
 import { ReceiptTrees } from "./tree/receipt-tree.ts";
+
+/** The seed of a chain's signing key, in base64url. */
+const SIGNING_KEY = sealedText("notary-key");
 
 /** Chains in memory, about 2 KB each. Any other chain costs two indexed reads and the decryption of its key. */
 const CHAINS_IN_MEMORY_MAX = 16_384;
@@ -88,7 +91,7 @@ export class NotaryService {
     const seed = ids.bytes(SEED_BYTES);
     const chain_id = chainIdOf(userId, project.id);
     const public_key = publicXOf(privateKeyOf(seed));
-    const private_key = vault.seal(Buffer.from(seed).toString("base64url"), sealContext(chain_id));
+    const private_key = SIGNING_KEY.seal(vault, chain_id, Buffer.from(seed).toString("base64url"));
     const row = { project_ref: project.ref, chain_id, public_key, private_key, origin };
     this.store.addChain(tx, { ...row, now: tx.now });
     const target = { type: "chain", id: chain_id };
@@ -318,7 +321,7 @@ export class NotaryService {
   private activate(projectRef: number, row: ChainRow): ChainActor {
     const { ref, chain_id, public_key: publicX, private_key } = row;
     const { sequence, chain_hash: hash } = this.store.head(ref) ?? NO_RECEIPT;
-    const seed = () => Buffer.from(this.kernel.vault.open(private_key, sealContext(chain_id)), "base64url");
+    const seed = () => Buffer.from(SIGNING_KEY.open(this.kernel.vault, chain_id, private_key), "base64url");
     const privateKey = private_key.length === 0 ? null : privateKeyOf(seed());
     return {
       recent: false,
@@ -375,8 +378,4 @@ export function noSuchChain(): ApiError {
 /** The public key of a chain as a JSON Web Key. */
 export function jwkOf(x: string): PublicKeyJwk {
   return { kty: "OKP", crv: "Ed25519", x };
-}
-
-function sealContext(chainId: string): string {
-  return `notary-key:${chainId}`;
 }

@@ -12,6 +12,7 @@ import {
   type S3Bucket,
 } from "../../kernel/outbound/s3.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
+import { sealedText } from "../../kernel/secrets/sealed-column.ts";
 import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { Fields, Tx } from "../../kernel/storage/tx.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
@@ -27,6 +28,8 @@ import {
 import type { Receipt, ReceiptStorage, StorageBody, StorageConfigured } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
 import type { CopyStore, NewReceiptStore, ReceiptStoreRow, StoreLocation } from "./store.ts";
+
+const STORAGE_SECRET = sealedText("receipt-store");
 
 /** Timeout of the upload that a log request waits for, in milliseconds. */
 export const IMMEDIATE_UPLOAD_TIMEOUT_MS = 2_000;
@@ -125,7 +128,7 @@ export class Uploads {
       region,
       prefix,
       access_key_id: config.accessKeyId,
-      secret_access_key: this.deps.vault.seal(config.secretAccessKey, sealContext(project.ref)),
+      secret_access_key: STORAGE_SECRET.seal(this.deps.vault, project.ref, config.secretAccessKey),
     };
     tx.audit({
       summary: `Receipts are copied to the storage bucket ${bucket}`,
@@ -157,11 +160,7 @@ export class Uploads {
     const { endpoint, bucket, region, prefix, access_key_id, secret_access_key, last_error } = store;
     const secrets = {
       accessKeyId: access_key_id,
-      // Empty after a restore without the master key.
-      secretAccessKey:
-        secret_access_key.length === 0
-          ? null
-          : this.deps.vault.open(secret_access_key, sealContext(projectRef)),
+      secretAccessKey: STORAGE_SECRET.openOrNull(this.deps.vault, projectRef, secret_access_key),
     };
     return {
       endpoint,
@@ -268,8 +267,8 @@ export class Uploads {
   /** A storage with its credentials; null if a restore has removed them. */
   private bucketOf(projectRef: number, store: ReceiptStoreRow): S3Bucket | null {
     const { endpoint, bucket, region, access_key_id: accessKeyId } = store;
-    if (store.secret_access_key.length === 0) return null;
-    const secretAccessKey = this.deps.vault.open(store.secret_access_key, sealContext(projectRef));
+    const secretAccessKey = STORAGE_SECRET.openOrNull(this.deps.vault, projectRef, store.secret_access_key);
+    if (secretAccessKey === null) return null;
     const account = this.deps.owners.accountOf(projectRef);
     return { account, endpoint, bucket, region, accessKeyId, secretAccessKey };
   }
@@ -440,8 +439,4 @@ function replaceableBy({ log: _, note: __, redacted_at, ...fields }: Receipt): R
 
 function uploadKey({ chainRef, sequence }: Upload): string {
   return `${chainRef}:${sequence}`;
-}
-
-function sealContext(projectRef: number): string {
-  return `receipt-store:${projectRef}`;
 }

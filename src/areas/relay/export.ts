@@ -1,5 +1,5 @@
 import { BULK_STATUSES } from "../../kernel/bulk/bulk.ts";
-import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
+import { type RequestHeaders, withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import {
   type AreaExport,
   asBase64,
@@ -11,12 +11,13 @@ import {
   idLookup,
   type Shown,
 } from "../../kernel/projects/account-export.ts";
+import type { SealedColumn } from "../../kernel/secrets/sealed-column.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import { RELAY_KINDS, RELAY_STATUSES } from "./deliveries/schema.ts";
-import { endpointSealContext } from "./endpoints/registry.ts";
+import { ENDPOINT_HEADERS } from "./endpoints/registry.ts";
 import { ENDPOINT_STATES } from "./endpoints/schema.ts";
-import { headersContext } from "./schedules/runs.ts";
+import { SCHEDULE_HEADERS } from "./schedules/runs.ts";
 
 const OF_PROJECT = { project_ref: "ref" };
 
@@ -47,9 +48,9 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
     }),
   });
   const headers =
-    (context: (row: Parameters<Shown>[1]) => string): Shown =>
+    (column: SealedColumn<RequestHeaders>, id: string): Shown =>
     (value, row) =>
-      withSecretsCovered(JSON.parse(vault.open(value as Uint8Array, context(row))));
+      withSecretsCovered(column.open(vault, String(row[id]), value as Uint8Array));
   const endpointId = idLookup(db, "relay_endpoints", "endpoint_id");
   const messageId = idLookup(db, "relay_messages", "message_id");
   const relayId = idLookup(db, "relays", "relay_id", asUuid);
@@ -65,7 +66,7 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
         show: {
           terms: asJson,
           metadata: asJson,
-          headers: headers(({ endpoint_id }) => endpointSealContext(String(endpoint_id))),
+          headers: headers(ENDPOINT_HEADERS, "endpoint_id"),
           state: asName([...ENDPOINT_STATES, "deleted"], 1),
           failing_since: asTime,
         },
@@ -140,7 +141,7 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
         key: ["ref"],
         isLarge: true,
         show: {
-          headers: headers(({ schedule_id }) => headersContext(String(schedule_id))),
+          headers: headers(SCHEDULE_HEADERS, "schedule_id"),
           payload: asJson,
           retry_schedule: asJson,
         },

@@ -11,6 +11,7 @@ import type { ProjectActivity } from "../../../kernel/projects/activity.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { isOtherOrigin, movedWithoutSecret } from "../../../kernel/secrets/bound-secret.ts";
+import { sealedJson, sealedText } from "../../../kernel/secrets/sealed-column.ts";
 import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Fields, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
@@ -45,6 +46,10 @@ import {
   settingsIn,
   settingsView,
 } from "./settings.ts";
+
+const SIGNING_SECRET = sealedText("catch-signing-secret");
+/** The further settings of a bucket, some of which are secret. */
+export const BUCKET_SETTINGS = sealedJson<StoredSettings>("catch-settings");
 
 /** Idle buckets in memory: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
@@ -284,7 +289,7 @@ export class Buckets {
       live: body.state === "live",
       pull,
       provider: encodeProvider(provider),
-      signing_secret: this.seal(id, body.signing_secret ?? null),
+      signing_secret: SIGNING_SECRET.sealOrNull(this.deps.vault, id, body.signing_secret ?? null),
       ...this.sealSettings(id, settings),
       created_at: tx.now,
       managed_by: body.managed_by ?? null,
@@ -352,7 +357,10 @@ export class Buckets {
     bucket.updated_at = tx.now;
     tx.audit(changed({ ...aboutBucket(bucket, "changed"), before, after: termsOf(bucket) }));
     this.keep(bucket);
-    const sealed = { signing_secret: this.seal(bucket.id, secret), ...this.sealSettings(bucket.id, set) };
+    const sealed = {
+      signing_secret: SIGNING_SECRET.sealOrNull(this.deps.vault, bucket.id, secret),
+      ...this.sealSettings(bucket.id, set),
+    };
     this.deps.store.setTerms(tx, { ...bucket, target_url: url ?? NO_TARGET, ...sealed });
     if (changes.targets !== undefined) this.storeTargets(tx, bucket.ref, set);
     if (isSending(bucket) && (!sent || hadTargets !== hasTargets(bucket)))
@@ -422,7 +430,7 @@ export class Buckets {
     if (row === null) return undefined;
     const { signing_secret: sealed, settings, deleted_at, ...same } = row;
     const provider = decodeProvider(row.provider);
-    const set = settings === null ? "{}" : this.deps.vault.open(settings, settingsContext(id));
+    const { vault } = this.deps;
     return {
       ...same,
       idle: true,
@@ -430,8 +438,8 @@ export class Buckets {
       traffic: NO_TRAFFIC,
       provider,
       target_url: row.target_url === NO_TARGET ? null : row.target_url,
-      settings: openSettings(provider, JSON.parse(set) as StoredSettings),
-      signing_secret: sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)),
+      settings: openSettings(provider, BUCKET_SETTINGS.openOrNull(vault, id, settings) ?? {}),
+      signing_secret: SIGNING_SECRET.openOrNull(vault, id, sealed),
       live: row.live !== 0,
       pull: row.pull !== 0,
       deleted: deleted_at !== null,
@@ -489,17 +497,12 @@ export class Buckets {
     }
   }
 
-  private seal(id: string, secret: string | null): Uint8Array | null {
-    return secret === null ? null : this.deps.vault.seal(secret, sealContext(id));
-  }
-
   private sealSettings(
     id: string,
     { stored }: Settings,
   ): Pick<BucketRow, "settings"> & { retention_hours: number | null } {
     const { retention_hours = null } = stored;
-    if (Object.keys(stored).length === 0) return { settings: null, retention_hours };
-    return { settings: this.deps.vault.seal(JSON.stringify(stored), settingsContext(id)), retention_hours };
+    return { settings: BUCKET_SETTINGS.sealOrNull(this.deps.vault, id, stored), retention_hours };
   }
 
   private settingsTerms({ now }: Tx, tier: CallerAccount["tier"], projectRef: number): SettingsTerms {
@@ -584,15 +587,6 @@ function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
           hint: `The bucket is paused and forwards nothing. To start forwarding: PATCH /v1/catch/buckets/${id} {"state": "live"}`,
         }),
   };
-}
-
-/** The context in which the settings of a bucket are sealed. */
-export function settingsContext(bucketId: string): string {
-  return `catch-settings:${bucketId}`;
-}
-
-function sealContext(bucketId: string): string {
-  return `catch-signing-secret:${bucketId}`;
 }
 
 /** Whether the sender sends the secret itself, so that each event has it. */

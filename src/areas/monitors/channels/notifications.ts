@@ -2,6 +2,7 @@ import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import type { MailTrial } from "../../../kernel/mail/outbox.ts";
 import type { Notification } from "../../../kernel/outbound/notification.ts";
+import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import { shownName } from "../domain.ts";
@@ -20,6 +21,9 @@ import {
 } from "./channel-kinds.ts";
 import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent, type Remind } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
+
+/** The configuration of a channel, with its secrets. */
+export const CHANNEL_CONFIG = sealedJson<ChannelConfig>("channel-config");
 
 /** A notification to channels. */
 export interface ChannelNotification {
@@ -256,12 +260,12 @@ export class Notifications {
 
   /** Seals a channel's configuration. */
   sealed(config: ChannelConfig, id: string): Uint8Array {
-    return this.parts.vault.seal(JSON.stringify(config), channelSealContext(id));
+    return CHANNEL_CONFIG.seal(this.parts.vault, id, config);
   }
 
   /** A channel's configuration. */
   configOf({ config, id }: ChannelRow): ChannelConfig {
-    return JSON.parse(this.parts.vault.open(config, channelSealContext(id)));
+    return CHANNEL_CONFIG.open(this.parts.vault, id, config);
   }
 
   private testMessage({ name }: ChannelRow): ChannelMessage {
@@ -374,11 +378,6 @@ export class Notifications {
       return { ...notification, target_url: destination.url };
     return { ...notification, target_url: redactedUrl(destination.url), destination };
   }
-}
-
-/** The context in which the configuration of a channel is sealed. */
-export function channelSealContext(channelId: string): string {
-  return `channel-config:${channelId}`;
 }
 
 /** `10:02–10:04 UTC`, with dates if it is not of one day: `2026-03-10 10:02–2026-03-11 08:01 UTC`. */

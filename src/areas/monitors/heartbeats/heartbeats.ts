@@ -3,6 +3,7 @@ import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
+import { sealedText } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { HeartbeatView } from "../heartbeat-fields.ts";
@@ -12,6 +13,9 @@ import { PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
 import { deadlineOf, type HeartbeatState, withNextExpected } from "./state.ts";
 import { PLAIN_SUCCESS, type SteadyHeartbeats } from "./steady.ts";
 import type { HeartbeatRow, HeartbeatSettings, HeartbeatStore, NumberedPing } from "./store.ts";
+
+/** The ping key of a project. */
+export const PING_KEY = sealedText("ping-key");
 
 /** The job of a heartbeat's deadline; its key is the monitor's reference. A heartbeat without a deadline has none. */
 export const DEADLINE_JOB = "monitors.heartbeats";
@@ -99,7 +103,7 @@ export class Heartbeats {
     const { heartbeats, ids, vault } = this.parts;
     const had = heartbeats.keyOf(project.ref) !== null;
     const ping_key = ids.base62(PING_KEY_LENGTH);
-    const sealed = vault.seal(ping_key, pingKeyContext(project.ref));
+    const sealed = PING_KEY.seal(vault, project.ref, ping_key);
     const owner = { projectRef: project.ref, accountRef: account.ref };
     heartbeats.setKey(tx, { ...owner, digest: keyDigest(ping_key), sealed });
     tx.audit({
@@ -141,9 +145,7 @@ export class Heartbeats {
   private keyOf(projectRef: number): string | null {
     const row = this.parts.heartbeats.keyOf(projectRef);
     // A restore without the master key removes its text; pings with it still work.
-    return row === null || row.sealed.length === 0
-      ? null
-      : this.parts.vault.open(row.sealed, pingKeyContext(projectRef));
+    return PING_KEY.openOrNull(this.parts.vault, projectRef, row?.sealed ?? null);
   }
 
   /**
@@ -171,9 +173,4 @@ export class Heartbeats {
     const message = `The monitor ${monitor_id} of this project has this slug. Choose another slug, or change that monitor.`;
     throw new ApiError("monitor_slug_taken", message, { extras: { monitor_id } });
   }
-}
-
-/** The context in which the ping key of a project is sealed. */
-export function pingKeyContext(projectRef: number): string {
-  return `ping-key:${projectRef}`;
 }

@@ -1,4 +1,5 @@
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Vault } from "../../../kernel/secrets/vault.ts";
 import { readsBody } from "../options.ts";
 import type { MonitorRow } from "../store.ts";
@@ -11,6 +12,9 @@ const REDIRECTS_MAX = 5;
 /** Bytes of the body that a check reads, and as many of what they are decoded to. */
 const BODY_BYTES_MAX = 64 * 1024;
 const USER_AGENT = "Svc-Pulse/1.0";
+
+/** The headers that checks of a monitor send. */
+export const MONITOR_HEADERS = sealedJson<RequestHeaders>("monitor-headers");
 
 export const HTTP: TargetKind = { urlOf: ({ url }) => url, check: checkUrl, probeUrlOf: (url) => url };
 
@@ -45,15 +49,9 @@ function headersOf(
   { monitorId, settings: { headers } }: MonitorRow,
   body: string | null,
 ): RequestHeaders {
-  const given: RequestHeaders =
-    headers === null ? {} : JSON.parse(vault.open(headers, sealContext(monitorId)));
+  const given = MONITOR_HEADERS.openOrNull(vault, monitorId, headers) ?? {};
   const type: RequestHeaders = body === null ? {} : { "Content-Type": contentTypeOf(body) };
   return withDefaults(given, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
-}
-
-/** The context that headers of a monitor are sealed for. */
-export function sealContext(monitorId: string): string {
-  return `monitor-headers:${monitorId}`;
 }
 
 function contentTypeOf(body: string): string {

@@ -7,7 +7,7 @@ import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
-import { hasSecrets, type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
+import { hasSecrets, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
@@ -30,9 +30,9 @@ import { HEALTHY } from "./breaker.ts";
 import type { EventSource } from "./event-source.ts";
 import { assertNoNotices, NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";
 import {
+  ENDPOINT_HEADERS,
   type Endpoint,
   type EndpointRegistry,
-  endpointSealContext,
   isOrdered,
   NOTICE_PREFIX,
 } from "./registry.ts";
@@ -146,7 +146,7 @@ export class Endpoints {
       ...NEW,
       state: state === "paused" ? PAUSED : LIVE,
       terms: JSON.stringify({ url, ...ENDPOINT_DEFAULTS, ...terms }),
-      headers: this.seal(custom, endpoint_id),
+      headers: ENDPOINT_HEADERS.sealOrNull(this.deps.vault, endpoint_id, custom),
       created_at: tx.now,
       updated_at: tx.now,
       managed_by: managed_by ?? null,
@@ -224,7 +224,7 @@ export class Endpoints {
       name,
       terms: JSON.stringify({ ...before.terms, ...terms }),
       updated_at: tx.now,
-      headers: this.seal(custom, endpoint_id),
+      headers: ENDPOINT_HEADERS.sealOrNull(this.deps.vault, endpoint_id, custom),
     });
     if (metadata !== undefined) endpoints.setMetadata(tx, metadata, ref);
     if (secret !== undefined) this.deps.secrets.rotate(tx, ref, GRACE_HOURS * HOUR_MS, secret);
@@ -439,11 +439,6 @@ export class Endpoints {
       "event_types",
       `name types of ${NOTICE_PREFIX}*, as ${NOTICE_SUBSCRIBERS_MAX} endpoints of this project do already: change one of those`,
     );
-  }
-
-  private seal(custom: RequestHeaders, endpointId: string): Uint8Array | null {
-    if (Object.keys(custom).length === 0) return null;
-    return this.deps.vault.seal(JSON.stringify(custom), endpointSealContext(endpointId));
   }
 }
 

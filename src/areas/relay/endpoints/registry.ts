@@ -3,6 +3,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
+import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { ENDPOINT_DEFAULTS, type EndpointTerms } from "./schema.ts";
 import { CLOSED, DELETED, type EndpointRow, type EndpointStore, type Health, LIVE } from "./store.ts";
@@ -48,10 +49,8 @@ export interface Endpoint {
   health: Health;
 }
 
-/** The context that an endpoint's headers are sealed with. */
-export function endpointSealContext(endpointId: string): string {
-  return `endpoint-headers:${endpointId}`;
-}
+/** The user's headers of an endpoint. */
+export const ENDPOINT_HEADERS = sealedJson<RequestHeaders>("endpoint-headers");
 
 /** Whether due deliveries of an endpoint must be parked. */
 export function mustPark({ health: { state, breaker, holds, retrying_ref } }: Endpoint): boolean {
@@ -139,8 +138,7 @@ export class EndpointRegistry {
   private ready({ terms: text, headers, ...row }: EndpointRow): Endpoint {
     // Settings that did not exist when the endpoint was stored have their defaults.
     const terms: EndpointTerms = { ...ENDPOINT_DEFAULTS, ...JSON.parse(text) };
-    const custom =
-      headers === null ? {} : JSON.parse(this.deps.vault.open(headers, endpointSealContext(row.endpoint_id)));
+    const custom = ENDPOINT_HEADERS.openOrNull(this.deps.vault, row.endpoint_id, headers) ?? {};
     const { ref, endpoint_id, accountRef, projectRef, name, owner_id, ...others } = row;
     const { created_at, updated_at, managed_by, ...health } = others;
     return {

@@ -5,6 +5,7 @@ import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/head
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { DUE_HEADER } from "../domain.ts";
@@ -13,6 +14,9 @@ import type { Messages } from "../messages/messages.ts";
 import type { ScheduleRun } from "./schema.ts";
 import { nextRun } from "./settings.ts";
 import type { ScheduleProgress, ScheduleRow, ScheduleStore } from "./store.ts";
+
+/** The user's headers of a schedule. */
+export const SCHEDULE_HEADERS = sealedJson<RequestHeaders>("relay-schedule-headers");
 
 /** The job of a schedule, by its reference. It is due at the next run; without a next run there is no job. */
 const RUNS = "relay.schedules";
@@ -119,13 +123,12 @@ export class ScheduleRuns {
 
   /** The user's headers, unsealed. */
   headersOf({ headers, id }: Pick<ScheduleRow, "headers" | "id">): RequestHeaders {
-    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, headersContext(id)));
+    return SCHEDULE_HEADERS.openOrNull(this.deps.vault, id, headers) ?? {};
   }
 
   /** Seals headers for storage. */
   sealed(headers: RequestHeaders, scheduleId: string): Uint8Array | null {
-    if (Object.keys(headers).length === 0) return null;
-    return this.deps.vault.seal(JSON.stringify(headers), headersContext(scheduleId));
+    return SCHEDULE_HEADERS.sealOrNull(this.deps.vault, scheduleId, headers);
   }
 
   private async run({ key }: Job): Promise<JobOutcome> {
@@ -187,9 +190,4 @@ export class ScheduleRuns {
 /** Time up to which a schedule has run, for a job that is early because the clock was set back. */
 function completedUntil({ last_run_at }: ScheduleRow, now: number): number {
   return last_run_at === null || last_run_at > now + SET_BACK_MS ? now : Math.max(now, last_run_at);
-}
-
-/** The context in which the headers of a schedule are sealed. */
-export function headersContext(scheduleId: string): string {
-  return `relay-schedule-headers:${scheduleId}`;
 }
