@@ -1,14 +1,17 @@
-/** The name that was probably meant by an unknown one; null if none is similar. Only for names of limited length. */
-export function nearestName(given: string, names: readonly string[]): string | null {
+/** The known name that is most similar to an unknown one; null if none is similar. Only for names of limited length. */
+export function nearestName(name: string, names: readonly string[]): string | null {
   const near = names
-    .map((name) => ({ name, distance: editDistance(given, name) }))
-    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
+    .map((known) => ({ known, distance: editDistance(name, known) }))
+    .filter(({ known, distance }) => distance <= Math.max(1, Math.floor(known.length / 3)))
     .toSorted((a, b) => a.distance - b.distance)[0];
-  return near?.name ?? null;
+  return near?.known ?? null;
 }
 
-/** Letters to change, insert, delete or swap with their neighbour (Damerau, optimal string alignment). */
-function editDistance(a: string, b: string): number {
+/**
+ * Letters to change, insert, delete or swap with their neighbour (Damerau, optimal string alignment). Its time grows with
+ * the product of both lengths.
+ */
+export function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
   for (let i = 1; i <= a.length; i += 1) {

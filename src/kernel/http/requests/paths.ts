@@ -1,3 +1,4 @@
+import { editDistance } from "../../data/nearest-name.ts";
 import { ApiError, echoed } from "../../errors.ts";
 
 /** Longest path that a near one is looked for: several times ours, with the ids that stand in them. */
@@ -243,18 +244,10 @@ function withoutSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** Whether one letter was added, removed or replaced, or two neighbours were swapped. In one pass. */
+/** Whether one letter was added, removed or replaced, or two neighbours were swapped. */
 function isTypo(name: string, word: string): boolean {
   if (name.length < TYPO_LENGTH_MIN || Math.abs(name.length - word.length) > 1) return false;
-  const shorter = Math.min(name.length, word.length);
-  let start = 0;
-  while (start < shorter && name[start] === word[start]) start += 1;
-  let end = 0;
-  while (end < shorter - start && name.at(-1 - end) === word.at(-1 - end)) end += 1;
-  const left = name.slice(start, name.length - end);
-  const right = word.slice(start, word.length - end);
-  if (left.length <= 1 && right.length <= 1) return true;
-  return left.length === 2 && right.length === 2 && left[0] === right[1] && left[1] === right[0];
+  return editDistance(name, word) === 1;
 }
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
