@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { COMPILER, COMPILER_ENVIRONMENT } from "./packages/compiler.ts";
-import { runTests, type TestRun } from "./steps/bun-test.ts";
+import { flakyFiles, runTests, type TestRun } from "./steps/bun-test.ts";
 import { installHeadlessShell, installMissing } from "./steps/debian.ts";
 import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
 
@@ -92,13 +92,13 @@ const MEASUREMENTS = [
   "test/kernel/storage/log-preallocation.test.ts",
 ];
 
-async function runAll(measure: boolean): Promise<void> {
+async function runAll(measure: boolean, flaky: readonly string[]): Promise<void> {
   const checks = CHECKS.map(([name, command]) => runCheck(name, command, COMPILER_ENVIRONMENT));
   const together = testFiles("test").filter((file) => !MEASUREMENTS.includes(file));
-  await runFiles(together, true, { verbose: false, measure, rerun: true });
+  await runFiles(together, true, { verbose: false, measure, flaky });
   for (const check of checks) record(await check);
   const alone = { name: "measurements", files: MEASUREMENTS, processes: 1 };
-  record(await runTests({ ...alone, verbose: false, rerun: true }));
+  record(await runTests({ ...alone, verbose: false, flaky }));
 }
 
 async function runSome(paths: readonly string[], only: string | undefined): Promise<void> {
@@ -163,8 +163,10 @@ try {
       "update-timings": { type: "boolean", default: false },
     },
   });
-  if (values.long) await runFiles(longFiles(), false, { verbose: false, env: LONG_FORM.env, rerun: true });
-  else if (positionals.length === 0 && values.only === undefined) await runAll(values["update-timings"]);
+  const flaky = flakyFiles(readFileSync("test/flaky.json", "utf8"));
+  if (values.long) await runFiles(longFiles(), false, { verbose: false, env: LONG_FORM.env, flaky });
+  else if (positionals.length === 0 && values.only === undefined)
+    await runAll(values["update-timings"], flaky);
   else await runSome(positionals, values.only);
 } catch (error) {
   const output = `scripts/test: ${error instanceof Error ? error.message : String(error)}`;

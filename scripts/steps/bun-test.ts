@@ -15,8 +15,8 @@ export interface TestRun {
   readonly processes?: number;
   /** Whether to write down how long each file takes, for the runs to come. */
   readonly measure?: boolean;
-  /** Whether files that fail run a second time, alone; see `runTests`. */
-  readonly rerun?: boolean;
+  /** Files that run a second time, alone, when they fail; see `runTests`. */
+  readonly flaky?: readonly string[];
 }
 
 /** How long each file takes, milliseconds: those that take longest are begun first. */
@@ -26,8 +26,30 @@ const PROCESSES = availableParallelism() + 2;
 /** More processes at once would take the memory of a large machine for a second or two. */
 const PROCESSES_MAX = 8;
 
-/** A fault of the machine hits a file or two. More failing files are a fault of the code, which no second run changes. */
-export const RERUN_MAX = 3;
+/** Tests of what must never fail, not even once: they may not be recorded as flaky. */
+const NEVER_FLAKY = ["test/crash/", "test/storm/", "test/archive/", "test/backup/", "test/kernel/storage/"];
+
+/**
+ * The files of `test/flaky.json`, a list of `{ file, date, reason }`: each failed once, passed alone, and waits for its repair.
+ *
+ * @throws Error for an entry without a date or a reason, for a second entry of a file, and for a file that may not be there
+ */
+export function flakyFiles(json: string): string[] {
+  const files: string[] = [];
+  for (const entry of JSON.parse(json) as Partial<Record<"file" | "date" | "reason", string>>[]) {
+    const { file = "", date = "", reason = "" } = entry;
+    const fail = (what: string): never => {
+      throw new Error(`test/flaky.json: ${JSON.stringify(entry)} ${what}`);
+    };
+    if (!file.endsWith(".test.ts")) fail("names no test file");
+    if (!/^\d{4}-\d\d-\d\d$/.test(date) || reason.trim() === "")
+      fail("needs a date (2026-01-31) and a reason");
+    if (NEVER_FLAKY.some((folder) => file.startsWith(folder))) fail("may not be flaky; repair it");
+    if (files.includes(file)) fail("failed twice; repair it");
+    files.push(file);
+  }
+  return files;
+}
 
 /** The counts in a JUnit report. */
 export interface Counts {
@@ -45,13 +67,14 @@ interface Ran extends StepResult {
 /**
  * Runs test files under `bun test`, which prints for itself, and counts by its JUnit report.
  *
- * With `rerun`, at most `RERUN_MAX` files that failed run once more with nothing beside them, and the second run counts.
- * A file that passes then is named in the result: it depends on how busy the machine is, which is a fault of the test.
+ * When only `flaky` files failed, each of them runs once more with nothing beside it, and the second run counts. A file that
+ * passes then is named in the result. Any other failure stands: a second run would only hide it.
  */
 export async function runTests(run: TestRun): Promise<StepResult> {
   const first = await runOnce(run);
   const { failing } = first;
-  if (run.rerun !== true || failing.length === 0 || failing.length > RERUN_MAX) return first;
+  const { flaky = [] } = run;
+  if (failing.length === 0 || !failing.every((file) => flaky.includes(file))) return first;
   const again = { failed: 0, seconds: 0 };
   const rerun: string[] = [];
   for (const file of failing) {

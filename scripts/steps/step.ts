@@ -8,7 +8,7 @@ export interface StepResult {
   readonly note: string;
   /** What the step printed, if it did not print by itself. */
   readonly output: string;
-  /** Test files that failed and passed when they ran again alone. */
+  /** Flaky test files that failed, and passed when they ran again alone. */
   readonly rerun?: readonly string[];
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judge, readCounts } from "../../scripts/steps/bun-test.ts";
+import { flakyFiles, judge, readCounts } from "../../scripts/steps/bun-test.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 import { endOf } from "../support/ended.ts";
 
@@ -40,34 +40,62 @@ describe("the counts of a test run", () => {
   });
 });
 
-test("a file that fails, and passes when it runs again alone, is named", async () => {
+describe("files that may run a second time", () => {
+  const entry = { file: "test/cli/a.test.ts", date: "2026-11-28", reason: "the shell is slow to start" };
+
+  test("are recorded with a date and a reason", () => {
+    expect(flakyFiles("[]")).toEqual([]);
+    expect(flakyFiles(JSON.stringify([entry]))).toEqual([entry.file]);
+  });
+
+  test.each([
+    ["without a test file", [{ ...entry, file: "test/cli" }], "names no test file"],
+    ["without a date", [{ ...entry, date: "yesterday" }], "needs a date"],
+    ["without a reason", [{ ...entry, reason: " " }], "needs a date (2026-01-31) and a reason"],
+    ["a second time", [entry, { ...entry, date: "2026-11-29" }], "failed twice; repair it"],
+    ["of crashes and power cuts", [{ ...entry, file: "test/crash/powercut.test.ts" }], "may not be flaky"],
+    ["of storms", [{ ...entry, file: "test/storm/storm.test.ts" }], "may not be flaky"],
+    ["of the storage", [{ ...entry, file: "test/kernel/storage/tx.test.ts" }], "may not be flaky"],
+  ])("are not recorded %s", (_, entries, message) => {
+    expect(() => flakyFiles(JSON.stringify(entries))).toThrow(message);
+  });
+});
+
+test("only flaky files run a second time, alone, and only while no other file fails", async () => {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-rerun-test-"));
   try {
-    const ran = JSON.stringify(join(folder, "ran"));
-    const once = `import { expect, test } from "bun:test";
+    const once = (marker: string) => `import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 test("the second time", () => {
-  const hasRun = existsSync(${ran});
-  writeFileSync(${ran}, "");
+  const hasRun = existsSync(${JSON.stringify(join(folder, marker))});
+  writeFileSync(${JSON.stringify(join(folder, marker))}, "");
   expect(hasRun).toBe(true);
 });
 `;
     const steps = JSON.stringify(join(ROOT, "scripts/steps/bun-test.ts"));
     const run = `import { runTests } from ${steps};
-const run = { name: "tests", files: ["once.test.ts", "never.test.ts"], verbose: false, rerun: true };
-const { passed, failed, rerun } = await runTests(run);
-console.log(JSON.stringify({ passed, failed, rerun }));
+const flaky = ["once.test.ts", "never.test.ts"];
+const results = [];
+for (const files of [["other.test.ts", "never.test.ts"], flaky]) {
+  const { passed, failed, rerun } = await runTests({ name: "tests", files, verbose: false, flaky });
+  results.push({ passed, failed, rerun });
+}
+console.log(JSON.stringify(results));
 `;
     const never = 'import { test } from "bun:test";\ntest("never", () => { throw new Error(); });\n';
     for (const [name, text] of Object.entries({
-      "once.test.ts": once,
+      "once.test.ts": once("once"),
+      "other.test.ts": once("other"),
       "never.test.ts": never,
       "run.ts": run,
     }))
       writeFileSync(join(folder, name), text);
     const { out } = await endOf([process.execPath, "run.ts"], { cwd: folder, timeoutMs: 60_000 });
     const last = out.trimEnd().split("\n").at(-1) ?? "";
-    expect(JSON.parse(last)).toEqual({ passed: 1, failed: 1, rerun: ["once.test.ts"] });
+    expect(JSON.parse(last)).toEqual([
+      { passed: 0, failed: 2 },
+      { passed: 1, failed: 1, rerun: ["once.test.ts"] },
+    ]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
