@@ -40,7 +40,8 @@ function record(step: StepResult): void {
 function testFiles(path: string): string[] {
   if (!existsSync(path)) return [];
   if (!statSync(path).isDirectory()) return [path];
-  return [...new Bun.Glob("**/*.test.ts").scanSync(path)].map((file) => `${path}/${file}`).sort();
+  const files = [...new Bun.Glob("**/*.test.ts").scanSync(path)].map((file) => `${path}/${file}`);
+  return files.filter((file) => !file.includes("node_modules/")).sort();
 }
 
 /** What the tests with a long form import, and the variable that it reads. */

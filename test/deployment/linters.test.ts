@@ -57,7 +57,7 @@ test("the Dockerfile has nothing that its linter objects to", () => {
 });
 
 test("the shell scripts have nothing that ShellCheck objects to", () => {
-  const files = ["scripts", "test/support", "examples"].flatMap((folder) =>
+  const files = ["scripts", "packaging", "test/support", "examples"].flatMap((folder) =>
     [...new Bun.Glob("**/*").scanSync(join(ROOT, folder))].map((path) => `${folder}/${path}`),
   );
   const scripts = files.filter((path) => !path.endsWith(".ts") && read(path).startsWith("#!/bin/sh"));

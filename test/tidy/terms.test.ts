@@ -16,8 +16,9 @@ const RATES_MAX: Readonly<Record<Prose, number>> = {
 };
 
 test("guides, texts and comments use the standard terms", async () => {
-  const patterns = ["README.md", "docs/**/*.md", "{src,scripts,test}/**/*.{ts,tsx}"];
-  const paths = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(ROOT)]);
+  const patterns = ["README.md", "docs/**/*.md", "{src,scripts,codegen,bench,test}/**/*.{ts,tsx}"];
+  const all = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(ROOT)]);
+  const paths = all.filter((path) => !path.includes("node_modules/"));
   const files = await Promise.all(
     paths.map(async (path) => ({ path, text: await Bun.file(join(ROOT, path)).text() })),
   );
