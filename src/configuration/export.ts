@@ -4,8 +4,9 @@ import { type ScalarTag, stringify, type Tags } from "yaml";
 import type { JsonObject } from "../api/http-api.ts";
 import { isExactNumber } from "../json-text.ts";
 import { SECRET } from "../kernel/audit/redaction.ts";
+import { isSecret, notNull } from "../kernel/data/schema.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
-import { fileName, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
+import { fileName, isFree, isHeaders, type Kind } from "./kinds.ts";
 import type { ProjectApi, ServerProject } from "./server.ts";
 import { replaced, shownValue } from "./shown.ts";
 

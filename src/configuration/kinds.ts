@@ -1,4 +1,5 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
+import { notNull, referenceIn } from "../kernel/data/schema.ts";
 import type { DeclaredRoute } from "../kernel/http/api.ts";
 import { aliasesOf } from "../kernel/http/requests/aliases.ts";
 import type { FileFacts } from "../kernel/http/resource-facts.ts";
@@ -43,11 +44,6 @@ const ORDER = [
   ...["keys", "notary.storage", "flags", "channels", "endpoints", "buckets"],
   ...["monitors", "maintenance", "status_pages", "schedules"],
 ];
-
-/** Extension of a schema that names the section that a text refers to. */
-const REFERENCE = "x-resource";
-/** Extension of a schema that says when a text is a secret. */
-const SECRET_IF = "x-secret-if";
 
 /** The kinds of resources that the endpoints of a server declare, in the order of changes. */
 export function kindsOf(routes: readonly DeclaredRoute[]): Kind[] {
@@ -141,31 +137,17 @@ export function fileName(apiName: string, schema: TSchema): string {
 
 /** The section that a text, or the texts of a list, refer to; null for none. */
 function referenceOf(schema: TSchema): string | null {
-  const own: unknown = schema[REFERENCE] ?? schema["items"]?.[REFERENCE];
-  if (typeof own === "string") return own;
+  const own = referenceIn(schema) ?? referenceIn(schema["items"] ?? {});
+  if (own !== null) return own;
   const [first] = notNull(schema);
   return schema["anyOf"] === undefined || first === undefined ? null : referenceOf(first);
 }
 
 function referencesIn(schema: TSchema): string[] {
   const inner = [schema["items"], ...(schema["anyOf"] ?? []), ...Object.values(schema["properties"] ?? {})];
-  const own: unknown = schema[REFERENCE];
+  const own = referenceIn(schema);
   const below = inner.flatMap((one) => (one === undefined ? [] : referencesIn(one as TSchema)));
-  return typeof own === "string" ? [own, ...below] : below;
-}
-
-/** The schemas of a value that may be null. */
-export function notNull(schema: TSchema): TSchema[] {
-  const members: TSchema[] = schema["anyOf"] ?? [schema];
-  return members.filter(({ type }) => type !== "null");
-}
-
-/** Whether a text is a secret, given the fields next to it. */
-export function isSecret(schema: TSchema, beside: Readonly<Record<string, unknown>>): boolean {
-  if (schema["writeOnly"] === true) return true;
-  const condition: { field: string; values: readonly unknown[] } | undefined = schema[SECRET_IF];
-  if (condition?.values.includes(beside[condition.field]) === true) return true;
-  return schema["anyOf"] !== undefined && notNull(schema).some((one) => isSecret(one, beside));
+  return own === null ? below : [own, ...below];
 }
 
 /** Whether a field maps the names of headers to texts. */

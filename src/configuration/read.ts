@@ -1,12 +1,12 @@
 import { type TSchema, Kind as TypeKind } from "@sinclair/typebox";
 import { EXACT_NUMBER_PROBLEM, isExactNumber } from "../json-text.ts";
 import { nearestName } from "../kernel/data/nearest-name.ts";
-import { durationUnitOf, readDuration } from "../kernel/data/schema.ts";
+import { durationUnitOf, isSecret, notNull, readDuration } from "../kernel/data/schema.ts";
 import { rejectionBy } from "../kernel/errors.ts";
 import { fieldMessages } from "../kernel/http/requests/validate.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { FileError, type FileMap, type FileValue, type Place, parseDocuments, plainOf } from "./document.ts";
-import { aliasesIn, type Field, fileName, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
+import { aliasesIn, type Field, fileName, isFree, isHeaders, type Kind } from "./kinds.ts";
 
 /** Longest name for which a similar one is searched. */
 const NAME_LENGTH_MAX = 100;

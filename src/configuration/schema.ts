@@ -1,6 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
+import { isSecret } from "../kernel/data/schema.ts";
 import { type Json, publicSchema } from "../kernel/http/document/openapi.ts";
-import { aliasesIn, fileName, isHeaders, isSecret, type Kind } from "./kinds.ts";
+import { aliasesIn, fileName, isHeaders, type Kind } from "./kinds.ts";
 
 /** A reference to a secret or another text. */
 const REFERENCE: Json = {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type TSchema, Type } from "@sinclair/typebox";
+import { isSecret, notNull, referenceIn } from "../kernel/data/schema.ts";
 import { matchesDigest, type SecretValue } from "../kernel/secrets/secret-digest.ts";
-import { type Field, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
+import { type Field, isFree, isHeaders, type Kind } from "./kinds.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -11,8 +12,8 @@ export type Replace = (section: string, text: string) => string;
 /** A value of a field with its references replaced. */
 export function replaced(schema: TSchema, value: unknown, replace: Replace): unknown {
   if (value === null || value === undefined) return value;
-  const section: unknown = schema["x-resource"];
-  if (typeof section === "string" && typeof value === "string") return replace(section, value);
+  const section = referenceIn(schema);
+  if (section !== null && typeof value === "string") return replace(section, value);
   const own = memberFor(schema, value);
   if (own === undefined || isFree(own)) return value;
   if (own !== schema) return replaced(own, value, replace);

@@ -1,8 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
 import { stringify } from "yaml";
 import { TEXT_BYTES_MAX } from "../../config/sources.ts";
+import { notNull } from "../../kernel/data/schema.ts";
 import { StartupError } from "../../kernel/errors.ts";
-import { fileName, type Kind, notNull } from "../kinds.ts";
+import { fileName, type Kind } from "../kinds.ts";
 import { problemOf } from "../read.ts";
 
 /** Notes of an import: more than a person reads. Further ones are counted. */

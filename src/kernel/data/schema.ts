@@ -62,22 +62,48 @@ export function oneOf<const Values extends readonly (string | number)[]>(
   ) as never;
 }
 
-/** Marks a text as the id of a resource, by the section of a configuration file: there its name stands in place of the id. */
-export function refersTo(section: string) {
-  return { "x-resource": section };
-}
-
-/** Marks a text as a secret while another field has one of some values; `writeOnly` marks one that always is. */
-export function secretOf(field: string, values: readonly string[]) {
-  return { "x-secret-if": { field, values } };
-}
-
 /** The same, or null. */
 export function orNull<Schema extends TSchema>(
   schema: Schema,
   options: SchemaOptions = {},
 ): TUnion<[Schema, TNull]> {
   return Type.Union([schema, Type.Null()], options);
+}
+
+/** The schemas of a value that may be null. */
+export function notNull(schema: TSchema): TSchema[] {
+  const members: TSchema[] = schema["anyOf"] ?? [schema];
+  return members.filter(({ type }) => type !== "null");
+}
+
+/** Extension of a schema: the section of a configuration file that the text refers to. */
+const REFERENCE = "x-resource";
+
+/** Marks a text as the id of a resource, by the section of a configuration file: there its name stands in place of the id. */
+export function refersTo(section: string) {
+  return { [REFERENCE]: section };
+}
+
+/** The section that a text refers to; null for none. */
+export function referenceIn(schema: TSchema): string | null {
+  const section: unknown = schema[REFERENCE];
+  return typeof section === "string" ? section : null;
+}
+
+/** Extension of a schema: when the text is a secret. */
+const SECRET_IF = "x-secret-if";
+
+/** Marks a text as a secret while another field has one of some values; `writeOnly` marks one that always is. */
+export function secretOf(field: string, values: readonly string[]) {
+  return { [SECRET_IF]: { field, values } };
+}
+
+/** Whether a text is a secret, given the fields next to it. */
+export function isSecret(schema: TSchema, beside: Readonly<Record<string, unknown>>): boolean {
+  if (schema["writeOnly"] === true) return true;
+  const condition: { field: string; values: readonly unknown[] } | undefined = schema[SECRET_IF];
+  if (condition?.values.includes(beside[condition.field]) === true) return true;
+  return schema["anyOf"] !== undefined && notNull(schema).some((one) => isSecret(one, beside));
 }
 
 /** A field that can be omitted, and null: both mean the same. */
@@ -132,6 +158,15 @@ export function integer({ min, max, ...notes }: IntegerOptions) {
 /** A UUID of a response. */
 export function uuid(notes: SchemaOptions = {}) {
   return Type.String({ format: "uuid", ...notes });
+}
+
+/** Longest id that is looked up: ours are shorter. */
+const ID_LENGTH_MAX = 64;
+
+/** The path parameter of a resource: `channel_id`. */
+export function idParams<const Name extends string>(type: Name) {
+  const id = Type.String({ maxLength: ID_LENGTH_MAX });
+  return Type.Object({ [`${type}_id`]: id } as Record<`${Name}_id`, typeof id>);
 }
 
 const KIND = "Characters";

@@ -7,7 +7,7 @@ import {
   Type,
 } from "@sinclair/typebox";
 import { changed } from "../audit/change.ts";
-import { NextCursor, named } from "../data/schema.ts";
+import { idParams, NextCursor, named } from "../data/schema.ts";
 import { prefixedId } from "../data/uuid.ts";
 import { ApiError, type ErrorCode } from "../errors.ts";
 import type { Method } from "../http/api.ts";
@@ -21,9 +21,6 @@ import type { AuditChange, Fields, Tx } from "../storage/tx.ts";
 import type { Done, ResourceContext, ResourceDeclaration, VerbSpec } from "./declaration.ts";
 import { MANAGED, type ManagedBy, managedView, SECRET_DIGEST } from "./managed.ts";
 import type { ResourceRow } from "./table.ts";
-
-/** Longest id that is looked up: ours are shorter. */
-const ID_LENGTH_MAX = 64;
 
 /** The input of a request, which its schemas have checked. */
 export interface Input {
@@ -245,12 +242,6 @@ function extended(schema: TObject, more: TProperties): TObject {
   if (Object.keys(more).length === 0) return schema;
   const { properties, required: _, ...options } = schema;
   return Type.Object({ ...properties, ...more }, options);
-}
-
-/** The path parameter of a resource: `channel_id`. */
-export function idParams<const Name extends string>(type: Name) {
-  const id = Type.String({ maxLength: ID_LENGTH_MAX });
-  return Type.Object({ [`${type}_id`]: id } as Record<`${Name}_id`, typeof id>);
 }
 
 function contextOf(tx: Tx, call: Call): ResourceContext {

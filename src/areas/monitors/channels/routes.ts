@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
+import { idParams } from "../../../kernel/data/schema.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
 import type { Channels } from "./channels.ts";
 import { ChannelTested } from "./schema.ts";

@@ -3,6 +3,7 @@ import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk/bu
 import {
   duration,
   givenEpochMs,
+  idParams,
   listOf,
   NextCursor,
   named,
@@ -122,7 +123,7 @@ export const RelayScheduled = named("RelayScheduled", {
 export type RelayScheduled = Static<typeof RelayScheduled>;
 
 /** Path of a delivery. */
-export const RelayParams = Type.Object({ relay_id: Type.String({ maxLength: 64 }) });
+export const RelayParams = idParams("relay");
 
 /** Every status of a delivery. */
 export const RELAY_STATUSES = ["scheduled", "delivering", "delivered", "failed", "cancelled"] as const;
@@ -462,10 +463,10 @@ export const RelayRecoverBody = named("RelayRecoverBody", {
 export type RelayRecoverBody = Static<typeof RelayRecoverBody>;
 
 /** Path of the recovery of an endpoint. */
-export const RelayRecoverParams = Type.Object({ endpoint_id: Type.String({ maxLength: 64 }) });
+export const RelayRecoverParams = idParams("endpoint");
 
 /** Path of a bulk resend. */
-export const RelayResendParams = Type.Object({ resend_id: Type.String({ maxLength: 64 }) });
+export const RelayResendParams = idParams("resend");
 
 /** The progress of a bulk resend. */
 export const RelayResend = named("RelayResend", {

@@ -3,6 +3,7 @@ import {
   duration,
   flag,
   GivenMetadata,
+  idParams,
   integer,
   listOf,
   Metadata,
@@ -292,7 +293,7 @@ export const RelayEndpointCreated = named("RelayEndpointCreated", { ...ENDPOINT,
 export type RelayEndpointCreated = Static<typeof RelayEndpointCreated>;
 
 /** Path of an endpoint. */
-export const RelayEndpointParams = Type.Object({ endpoint_id: Type.String({ maxLength: 64 }) });
+export const RelayEndpointParams = idParams("endpoint");
 
 /** Query of a list of endpoints. */
 export const RelayEndpointQuery = named("RelayEndpointQuery", {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { listOf, NextCursor, named, OwnerId, orNull } from "../../../kernel/data/schema.ts";
+import { idParams, listOf, NextCursor, named, OwnerId, orNull } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { FILTERS, LIST_LIMIT, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
 import { Channels, MessageType } from "../endpoints/schema.ts";
@@ -129,7 +129,7 @@ export const RelayMessage = named("RelayMessage", {
 export type RelayMessage = Static<typeof RelayMessage>;
 
 /** Path of a message. */
-export const RelayMessageParams = Type.Object({ message_id: Type.String({ maxLength: 64 }) });
+export const RelayMessageParams = idParams("message");
 
 /** Query of a list of messages. */
 export const RelayMessageQuery = named("RelayMessageQuery", {

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
+import { idParams } from "../../../kernel/data/schema.ts";
 import type { Api } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
-import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
 import type { Schedules } from "./schedules.ts";
 import { ScheduleRun } from "./schema.ts";
