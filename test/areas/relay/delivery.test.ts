@@ -385,6 +385,7 @@ describe("misbehaving targets", () => {
       const done = `/v1/relay/${answer.body["relay_id"]}`;
       while ((await user.get(done)).body["status"] !== "delivered") await Bun.sleep(10);
       // 16 concurrent attempts to one host; the others wait.
+      await until(() => silent.connections >= 16);
       expect(silent.connections).toBe(16);
       const count = async (status: string) => {
         const page = await user.get(`/v1/relay?limit=100&status=${status}`);
