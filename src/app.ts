@@ -69,7 +69,7 @@ export interface App {
 }
 
 /** What an app is built with besides kernel and configuration. */
-export interface AppParts {
+export interface AppDeps {
   readonly testClock?: ManualClock | null;
   readonly overrides?: OutboundOverrides;
   readonly archive?: Archive | null;
@@ -87,7 +87,7 @@ export async function loadMcp(): Promise<typeof createMcp> {
 export function createApp(
   kernel: Kernel,
   config: Config,
-  { testClock = null, overrides = {}, archive = null, cluster = null, createMcp = null }: AppParts = {},
+  { testClock = null, overrides = {}, archive = null, cluster = null, createMcp = null }: AppDeps = {},
 ): App {
   const areas = { ...createAreas(kernel, config, testClock, overrides), archive, cluster, createMcp };
   const {
@@ -190,7 +190,7 @@ function openOutbound(
   );
 }
 
-type Areas = ReturnType<typeof createAreas> & Required<Pick<AppParts, "archive" | "cluster" | "createMcp">>;
+type Areas = ReturnType<typeof createAreas> & Required<Pick<AppDeps, "archive" | "cluster" | "createMcp">>;
 
 /** Every area with its ports. */
 function createAreas(

@@ -1,7 +1,7 @@
 import { MIGRATIONS } from "../migrations/index.ts";
 import { version } from "../package.json" with { type: "json" };
 import { type App, createApp, loadMcp } from "./app.ts";
-import type { Archive, ArchiveParts } from "./archive/archive.ts";
+import type { Archive, ArchiveDeps } from "./archive/archive.ts";
 import type { LeadingNode } from "./cluster/cluster.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
@@ -54,7 +54,7 @@ export interface Server {
 export class DeposedAtStart extends Error {}
 
 /** What is told of a server's start, and replacements for tests. */
-export interface ServerParts {
+export interface ServerDeps {
   /** Called when it first has work: its first request, or its {@link UNITS_OF_WORK}th unit of work. */
   readonly onFirstWork?: () => void;
   /** Announces the server, which is ready. */
@@ -64,7 +64,7 @@ export interface ServerParts {
   readonly log?: Logger;
   readonly outbound?: OutboundOverrides;
   readonly cores?: number;
-  readonly archive?: ArchiveParts;
+  readonly archive?: ArchiveDeps;
   /** A shorter idle timeout of connections, for tests of requests that take longer. */
   readonly idleTimeoutSeconds?: number;
 }
@@ -75,8 +75,8 @@ export interface ServerParts {
  * @throws StartupError when the folder is in use or cannot be written, the database or its key does not match, or
  *   the port is in use.
  */
-export async function startServer(folder: string, config: Config, parts: ServerParts = {}): Promise<Server> {
-  return locked(folder, () => startLocked(folder, config, parts, null));
+export async function startServer(folder: string, config: Config, deps: ServerDeps = {}): Promise<Server> {
+  return locked(folder, () => startLocked(folder, config, deps, null));
 }
 
 /**
@@ -88,12 +88,12 @@ export async function startNode(
   folder: string,
   config: Config,
   stopped: Promise<unknown>,
-  parts: ServerParts = {},
+  deps: ServerDeps = {},
 ): Promise<Server | null> {
   const settings = config.cluster;
-  if (settings === null) return startServer(folder, config, parts);
-  const clock = parts.clock ?? createSystemClock();
-  const logger = parts.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
+  if (settings === null) return startServer(folder, config, deps);
+  const clock = deps.clock ?? createSystemClock();
+  const logger = deps.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
   return locked(folder, async () => {
     // Loaded on use: a server without a cluster starts without it.
     const { waitToLead } = await import("./cluster/cluster.ts");
@@ -111,8 +111,7 @@ export async function startNode(
       stopped,
     });
     return (
-      leading &&
-      startLocked(folder, config, { ...parts, clock: leading.clockOf(clock), log: logger }, leading)
+      leading && startLocked(folder, config, { ...deps, clock: leading.clockOf(clock), log: logger }, leading)
     );
   });
 }
@@ -156,14 +155,14 @@ function warnOfVariables({ ignoredVariables = [] }: Config, log: Logger): void {
 async function startLocked(
   folder: string,
   config: Config,
-  parts: ServerParts,
+  deps: ServerDeps,
   leading: LeadingNode | null,
 ): Promise<Server> {
-  const clock = parts.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
-  const log = parts.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
+  const clock = deps.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
+  const log = deps.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
   warnOfVariables(config, log);
   const { masterKey, durability, acceptDamagedLog } = config;
-  const { ids, cores } = parts;
+  const { ids, cores } = deps;
   const kernel = openDataFolder(folder, {
     masterKey,
     durability,
@@ -179,13 +178,13 @@ async function startLocked(
   if (kernel.entries !== null) kernel.entries.onFailure = failed.resolve;
   let archive: Archive | null = null;
   try {
-    const receivers = await receiversOf(kernel, config, parts, leading);
+    const receivers = await receiversOf(kernel, config, deps, leading);
     const { replication } = receivers;
     archive = receivers.archive;
     await archive?.start();
     const app = createApp(kernel, config, {
       testClock: clock instanceof ManualClock ? clock : null,
-      ...(parts.outbound && { overrides: parts.outbound }),
+      ...(deps.outbound && { overrides: deps.outbound }),
       archive,
       cluster: replication,
       createMcp: config.mcp ? await loadMcp() : null,
@@ -198,13 +197,13 @@ async function startLocked(
     }
     const listenOptions = {
       ...config,
-      idleTimeoutSeconds: parts.idleTimeoutSeconds,
+      idleTimeoutSeconds: deps.idleTimeoutSeconds,
       ...leading?.listenOptions,
     };
-    if (parts.onFirstWork !== undefined) watchForWork(kernel, app, parts.onFirstWork);
+    if (deps.onFirstWork !== undefined) watchForWork(kernel, app, deps.onFirstWork);
     // Before the first account is created: if the port is in use, the next start is still the first one.
     const url = app.http.listen(listenOptions);
-    const operator = await begin(app, config, url, parts);
+    const operator = await begin(app, config, url, deps);
     log.info("server started", { version, url, data: folder, pid: process.pid, ...changedSettings(config) });
     return {
       url,
@@ -230,7 +229,7 @@ async function startLocked(
 async function receiversOf(
   kernel: Kernel,
   config: Config,
-  parts: ServerParts,
+  deps: ServerDeps,
   leading: LeadingNode | null,
 ): Promise<{ readonly replication: Replication | null; readonly archive: Archive | null }> {
   // Loaded on use: a server without an archive starts without it. Both begin in one turn of the event loop, without a batch between.
@@ -238,7 +237,7 @@ async function receiversOf(
   const replication = leading?.replicate(kernel) ?? null;
   if (config.archive === null || loaded === null) return { replication, archive: null };
   const log = leading?.confirmedLog ?? null;
-  const archive = new loaded.Archive(kernel, config.archive, config.extraCaPath, parts.archive, log);
+  const archive = new loaded.Archive(kernel, config.archive, config.extraCaPath, deps.archive, log);
   loaded.declareArchiveMetrics(kernel, archive);
   if (replication !== null) replication.archivedThrough = () => archive.archivedThrough;
   return { replication, archive };
@@ -249,7 +248,7 @@ async function begin(
   app: App,
   config: Config,
   url: string,
-  { announce }: ServerParts,
+  { announce }: ServerDeps,
 ): Promise<Server["operator"]> {
   try {
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);

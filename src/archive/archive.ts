@@ -65,7 +65,7 @@ export interface ArchiveStatus {
 }
 
 /** Replacements for tests. */
-export interface ArchiveParts {
+export interface ArchiveDeps {
   readonly tailBytesMax?: number;
   readonly uploadPartBytes?: number;
   readonly retryMs?: number;
@@ -125,7 +125,7 @@ export class Archive {
     private readonly kernel: Kernel,
     private readonly settings: ArchiveSettings,
     extraCaPath: string | null,
-    private readonly parts: ArchiveParts = {},
+    private readonly deps: ArchiveDeps = {},
     private readonly log: ConfirmedLog | null = null,
   ) {
     if (kernel.entries === null) throw new Error("an archive needs entries");
@@ -136,7 +136,7 @@ export class Archive {
     this.identity = identity.length > IDENTITY_LENGTH_MAX ? hash("sha256", identity, "hex") : identity;
     this.tail = new Tail(join(this.folder, "ninefold.tail"));
     const key = kernel.vault.derive(ENTRY_KEY_PURPOSE);
-    const { uploadPartBytes } = parts;
+    const { uploadPartBytes } = deps;
     this.uploader = new UploaderThread({
       place,
       key,
@@ -293,7 +293,7 @@ export class Archive {
     this.isStored = true;
     this.currentSince ??= monotonicMs();
     this.waitingSince ??= this.currentSince;
-    if (this.tail.bytes > (this.parts.tailBytesMax ?? TAIL_BYTES_MAX)) {
+    if (this.tail.bytes > (this.deps.tailBytesMax ?? TAIL_BYTES_MAX)) {
       this.note("the archive is too far behind: the changes that wait for it are replaced by a new base");
       this.beginAnew();
     }
@@ -448,7 +448,7 @@ export class Archive {
   }
 
   private get retryMs(): number {
-    return this.parts.retryMs ?? RETRY_MS;
+    return this.deps.retryMs ?? RETRY_MS;
   }
 
   /** Closes the current segment, and archives all in order. */
@@ -522,7 +522,7 @@ export class Archive {
     if (this.base === null) return true;
     // A base from the future was made while the clock was wrong.
     const age = Math.abs(this.kernel.clock.now() - this.base.at);
-    return age >= (this.parts.baseIntervalMs ?? BASE_INTERVAL_MS);
+    return age >= (this.deps.baseIntervalMs ?? BASE_INTERVAL_MS);
   }
 
   /** A clock that has jumped must not delete what is retained. */
@@ -588,7 +588,7 @@ export class Archive {
       this.kernel.log.error("the base of the archive could not be made; it is repeated", {
         error: errorText(error),
       });
-      this.cancelBaseTimer = realTimeout(this.parts.baseRetryMs ?? BASE_RETRY_MS, () => {
+      this.cancelBaseTimer = realTimeout(this.deps.baseRetryMs ?? BASE_RETRY_MS, () => {
         this.cancelBaseTimer = null;
         this.considerBase();
       });
@@ -601,7 +601,7 @@ export class Archive {
 
   /** Deletes what no retained time needs. What is left after a failure or a kill, the next deletion finds again. */
   private async expire(): Promise<void> {
-    const since = this.kernel.clock.now() - (this.parts.keepMs ?? this.settings.keepMs);
+    const since = this.kernel.clock.now() - (this.deps.keepMs ?? this.settings.keepMs);
     try {
       const objects = await this.uploader.call<number>("expire", since, this.history ?? 0);
       this.isExpiryDue = false;
@@ -611,7 +611,7 @@ export class Archive {
       this.kernel.log.error("expired objects of the archive could not be deleted; it is repeated", {
         error: errorText(error),
       });
-      this.expiryNotBefore = monotonicMs() + (this.parts.expiryRetryMs ?? EXPIRY_RETRY_MS);
+      this.expiryNotBefore = monotonicMs() + (this.deps.expiryRetryMs ?? EXPIRY_RETRY_MS);
     }
   }
 }

@@ -7,7 +7,7 @@ import { errorText, StartupError } from "../kernel/errors.ts";
 import { createLogger } from "../kernel/log.ts";
 import { makeFolder, makeTemporaryFolder, writeAll } from "../kernel/storage/folders.ts";
 import { createSystemClock } from "../kernel/time/clock.ts";
-import { DeposedAtStart, type Server, type ServerParts, startNode } from "../server.ts";
+import { DeposedAtStart, type Server, type ServerDeps, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
 import { useUsualJitPolicy } from "./jit-policy.ts";
 
@@ -27,11 +27,11 @@ export async function serve(given: Given): Promise<number> {
     const signal = stopSignal(config.stopWithStdin, () => noteHangup(config));
     // It may follow for days before it leads.
     if (config.cluster !== null) useUsualJitPolicy();
-    const parts: ServerParts = {
+    const deps: ServerDeps = {
       onFirstWork: useUsualJitPolicy,
       announce: (ready) => announce(config, folder, ready),
     };
-    const server = await startNode(folder, config, signal, parts).catch((error: unknown) => {
+    const server = await startNode(folder, config, signal, deps).catch((error: unknown) => {
       if (error instanceof DeposedAtStart) return "deposed" as const;
       throw error;
     });

@@ -72,7 +72,7 @@ export class BaseServer {
   private readonly time: NodeTime;
 
   constructor(
-    private readonly parts: {
+    private readonly deps: {
       readonly folder: string;
       /** This node. */
       readonly node: ClusterNode;
@@ -89,15 +89,15 @@ export class BaseServer {
       readonly backUp?: (path: string) => Promise<Pick<Seal, "bytes" | "sha256">>;
     },
   ) {
-    this.verifier = new RequestVerifier(parts);
-    this.disk = parts.disk ?? LOCAL_DISK;
-    this.time = parts.time ?? REAL_TIME;
+    this.verifier = new RequestVerifier(deps);
+    this.disk = deps.disk ?? LOCAL_DISK;
+    this.time = deps.time ?? REAL_TIME;
   }
 
   async respond(request: Request): Promise<Response> {
     const verified = this.verifier.verify(request.headers.get("authorization"));
     if ("status" in verified) return refusal(verified.status, verified.message);
-    if (!this.parts.isLeading()) return refusal(503, "This node cannot confirm that it leads.");
+    if (!this.deps.isLeading()) return refusal(503, "This node cannot confirm that it leads.");
     const { copy, page } = verified.request;
     if (copy === null) return this.begin(verified.responseKey);
     if (this.copy?.copy !== copy) return refusal(410, "This copy of the database is not available any more.");
@@ -134,7 +134,7 @@ export class BaseServer {
 
   private async make(): Promise<void> {
     const { disk, time } = this;
-    const { folder, backUp = (to: string) => backUpTo(to, folder) } = this.parts;
+    const { folder, backUp = (to: string) => backUpTo(to, folder) } = this.deps;
     const path = `${folder}/ninefold.db.sent`;
     this.isMaking = true;
     try {

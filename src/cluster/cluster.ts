@@ -41,7 +41,7 @@ export function openCommitLog(settings: ClusterSettings): CommitLog {
 }
 
 /** What a node needs to take part. */
-export interface ClusterParts {
+export interface ClusterDeps {
   readonly settings: ClusterSettings;
   readonly folder: string;
   /** The configured master key; null for the one in the data folder. */
@@ -62,7 +62,7 @@ export class LeadingNode {
 
   constructor(
     private readonly lead: Lead,
-    private readonly parts: {
+    private readonly deps: {
       readonly cell: string;
       readonly node: ClusterNode;
       readonly log: CommitLog;
@@ -88,13 +88,13 @@ export class LeadingNode {
 
   /** The clock of a leader: it continues that of the one before. */
   clockOf(clock: Clock): Clock {
-    const { differenceMs } = this.parts;
+    const { differenceMs } = this.deps;
     return differenceMs === 0 ? clock : continuedClock(clock, differenceMs);
   }
 
   /** How the server listens. */
   get listenOptions() {
-    const serveBase = (request: Request): Promise<Response> => this.parts.base.respond(request);
+    const serveBase = (request: Request): Promise<Response> => this.deps.base.respond(request);
     return { gate: this.leadership, nodeRoutes: { [BASE_PATH]: serveBase } };
   }
 
@@ -103,7 +103,7 @@ export class LeadingNode {
     const { seal } = this.lead;
     const read: ConfirmedLog["read"] = async (from, max) => {
       try {
-        return await this.parts.log.read(from, max);
+        return await this.deps.log.read(from, max);
       } catch (error) {
         if (error instanceof LogTrimmed) return null;
         throw error;
@@ -120,7 +120,7 @@ export class LeadingNode {
     metrics,
   }: Pick<Kernel, "entries" | "db" | "writer" | "metrics">): Replication {
     if (entries === null) throw new Error("the kernel makes no entries");
-    const { leadership, parts, lead } = this;
+    const { leadership, deps, lead } = this;
     // No entry has what a start writes into a new file: a power cut must not undo it.
     if (entries.origin === null) {
       for (const path of [db.path, db.logPath]) syncPath(path);
@@ -128,7 +128,7 @@ export class LeadingNode {
     }
     const probe = new WriteProbe(db, writer);
     const replication = new Replication({
-      ...parts,
+      ...deps,
       leadership,
       entries,
       logId: lead.seal.log,
@@ -138,8 +138,8 @@ export class LeadingNode {
       commits: writer.stats,
     });
     declareNodeMetrics(metrics, {
-      errors: parts.log.errors,
-      elections: () => parts.elections,
+      errors: deps.log.errors,
+      elections: () => deps.elections,
       place: () => ({
         role: leadership.isTrusted ? "leader" : "suspended",
         epoch: leadership.epoch,
@@ -157,11 +157,11 @@ export class LeadingNode {
  *
  * @throws StartupError when the engine, the master key or the folder do not fit.
  */
-export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | null> {
-  const { settings, folder, masterKey, logger, now } = parts;
+export async function waitToLead(deps: ClusterDeps): Promise<LeadingNode | null> {
+  const { settings, folder, masterKey, logger, now } = deps;
   const files = dataFilesOf(folder);
   const log = openCommitLog(settings);
-  const nodeFolder = new NodeFolder(files.database, parts.newId);
+  const nodeFolder = new NodeFolder(files.database, deps.newId);
   await prepare(log, nodeFolder.hasJoined, logger);
   const place = { given: masterKey, path: files.masterKey };
   if (findMasterKey(place) === null && !(await isEmpty(log)))
@@ -178,9 +178,9 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
   const membership = new Membership({
     log,
     node,
-    processId: parts.newId(),
+    processId: deps.newId(),
     place: placeOf(folder),
-    schema: parts.schema,
+    schema: deps.schema,
     logger,
     time: REAL_TIME,
     now,
@@ -194,15 +194,15 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
     membership,
     comparison,
     key: entryKey,
-    schema: parts.schema,
+    schema: deps.schema,
     leaseMs,
     logger,
     fetchBase: (leader, id, watch) => fetchBase(access, { leader, log: id }, nodeFolder.copyPath, watch),
     time: REAL_TIME,
     now,
-    newLogId: () => parts.newId().replaceAll("-", ""),
+    newLogId: () => deps.newId().replaceAll("-", ""),
   });
-  const standby = new StandbyServer(parts.listen, follower, parts.metricsAccess, log.errors);
+  const standby = new StandbyServer(deps.listen, follower, deps.metricsAccess, log.errors);
   if (settings.advertise !== null && isPlainAndPublic(settings.advertise))
     logger.warn(
       "--advertise names an unencrypted URL on a public network, where requests and keys of clients can be read: use https",
@@ -210,7 +210,7 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
     );
   logger.info("this node follows", { cell: settings.cell, port: standby.port, node: node.id });
   const stop = (): void => follower.stop();
-  parts.stopped.then(stop, stop);
+  deps.stopped.then(stop, stop);
   try {
     const lead = await follower.follow();
     if (lead === null) {

@@ -38,7 +38,7 @@ const COPY_PAUSE_MS = 60_000;
 const NOTHING: LogPosition = { log: null, epoch: 0, seq: 0 };
 
 /** What a follower needs. */
-export interface FollowerParts {
+export interface FollowerDeps {
   readonly log: CommitLog;
   readonly node: ClusterNode;
   readonly cell: string;
@@ -98,8 +98,8 @@ export class Follower {
   private lastEpoch = 0;
   private copiedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly parts: FollowerParts) {
-    this.begunAt = parts.time.monotonic();
+  constructor(private readonly deps: FollowerDeps) {
+    this.begunAt = deps.time.monotonic();
   }
 
   /** Changes of the leader that this process has seen, with its own. */
@@ -134,7 +134,7 @@ export class Follower {
    *   of this node.
    */
   async follow(): Promise<Lead | null> {
-    const { folder, log, logger, time } = this.parts;
+    const { folder, log, logger, time } = this.deps;
     const cancel = log.watch(1, () => this.wake());
     let isOver = false;
     void this.reportUntil(() => isOver || this.isStopped);
@@ -174,13 +174,13 @@ export class Follower {
   /** Logs a problem once, however often it is met before another one, or none. */
   private note(problem: string | null): void {
     if (problem !== null && problem !== this.problem)
-      this.parts.logger.warn("the commit log cannot be followed now", { error: problem });
+      this.deps.logger.warn("the commit log cannot be followed now", { error: problem });
     this.problem = problem;
   }
 
   /** Does what can be done now. Returns the lead when this node has got it. */
   private async step(): Promise<Lead | null> {
-    const { log, membership, node, time } = this.parts;
+    const { log, membership, node, time } = this.deps;
     if (!this.isRegistered) {
       await membership.register(this.reported);
       this.isRegistered = true;
@@ -212,7 +212,7 @@ export class Follower {
 
   /** Finds the place of the file in the log, or fetches a file that has one. False: there is nothing to begin with yet. */
   private async establish(): Promise<boolean> {
-    const { folder, log } = this.parts;
+    const { folder, log } = this.deps;
     const range = await log.range();
     this.identity = await log.identity();
     if (range === null) {
@@ -228,7 +228,7 @@ export class Follower {
     const own = folder.position();
     if (own === null)
       throw new StartupError(
-        `The commit log of the cell ${this.parts.cell} has data of its own, and this folder has others: start with an empty folder, ` +
+        `The commit log of the cell ${this.deps.cell} has data of its own, and this folder has others: start with an empty folder, ` +
           "or name another --cell. To continue with the data of this folder, such as after a restore, stop all nodes and run ninefold " +
           "cluster reset-log --accept here.",
       );
@@ -240,7 +240,7 @@ export class Follower {
     if (there !== null && there.epoch === own.epoch && there.log === own.log) return this.begin(own);
     if (!(await this.isOwnBatch(own, range))) throw this.isAhead(own, range);
     if (folder.cutUnconfirmed()) {
-      this.parts.logger.info("the last change of this node was confirmed to nobody, and is undone", {
+      this.deps.logger.info("the last change of this node was confirmed to nobody, and is undone", {
         seq: own.seq,
       });
       return this.establish();
@@ -253,7 +253,7 @@ export class Follower {
 
   /** Follows from this place of the log on, at which the file is. */
   private begin(position: LogPosition): true {
-    this.parts.folder.accept(position);
+    this.deps.folder.accept(position);
     this.applied = position;
     return true;
   }
@@ -266,14 +266,14 @@ export class Follower {
     } catch (error) {
       if (!(error instanceof InvalidEntry)) throw error;
       throw new StartupError(
-        `The newest entry of the commit log of the cell ${this.parts.cell} cannot be opened (${error.message}). All nodes of a cell ` +
+        `The newest entry of the commit log of the cell ${this.deps.cell} cannot be opened (${error.message}). All nodes of a cell ` +
           "need the same master key: copy master.key of another node, or set NINEFOLD_MASTER_KEY. If this is another cell, set --cell.",
       );
     }
     // Trimmed meanwhile, or of the last version.
     if (entry !== null && entry.log !== null && entry.log !== this.identity)
       throw new StartupError(
-        `The engine says that the commit log of the cell ${this.parts.cell} is ${this.identity ?? "not identified"}, but its newest entry ` +
+        `The engine says that the commit log of the cell ${this.deps.cell} is ${this.identity ?? "not identified"}, but its newest entry ` +
           `is of the log ${entry.log}: somebody has changed the engine's data. Restore it, or stop all nodes and run ninefold cluster ` +
           "reset-log --accept on the one with the newest data.",
       );
@@ -282,7 +282,7 @@ export class Follower {
   /** @throws StartupError if this is the id of another log than the engine's. */
   private assertIsOurs(log: string | null): void {
     if (log === null || log === this.identity) return;
-    const { cell, folder } = this.parts;
+    const { cell, folder } = this.deps;
     throw new StartupError(
       `${folder.databasePath} belongs to the commit log ${log}, and the commit log of the cell ${cell} is ` +
         `${this.identity ?? "not identified yet"}. Nothing was changed. Set the --cell that the folder belongs to; or, if its data is not ` +
@@ -296,7 +296,7 @@ export class Follower {
    * written.
    */
   private async proveFormer({ first, last }: LogRange): Promise<void> {
-    const { cell, folder } = this.parts;
+    const { cell, folder } = this.deps;
     const stored = folder.stored();
     const isThere = stored !== null && stored.seq >= first && stored.seq <= last;
     const entry = isThere ? await this.entryAt(stored.seq) : null;
@@ -311,7 +311,7 @@ export class Follower {
 
   private isAhead({ epoch, seq }: LogPosition, { first, last }: LogRange): StartupError {
     return new StartupError(
-      `This node is at entry ${seq} of epoch ${epoch}, which the commit log of the cell ${this.parts.cell} does not have (it has the entries ` +
+      `This node is at entry ${seq} of epoch ${epoch}, which the commit log of the cell ${this.deps.cell} does not have (it has the entries ` +
         `${first} to ${last}): the engine has lost what it had confirmed, such as after a restore of a snapshot. Nothing was changed. ` +
         "Restore the newest data of the engine; or stop all nodes, and run ninefold cluster reset-log --accept on the one with the " +
         "newest data.",
@@ -323,7 +323,7 @@ export class Follower {
    * nobody. What it had followed was in the log, and so was everything before that batch.
    */
   private async isOwnBatch({ epoch, seq }: LogPosition, { first, last }: LogRange): Promise<boolean> {
-    if (this.parts.folder.hasFollowed || seq > last + 1) return false;
+    if (this.deps.folder.hasFollowed || seq > last + 1) return false;
     return seq <= first || (await this.entryAt(seq - 1))?.epoch === epoch;
   }
 
@@ -332,7 +332,7 @@ export class Follower {
    * a power cut has undone all. Null: it is another log, or the file says where it is.
    */
   private async positionBegun({ first }: LogRange, epoch: number): Promise<LogPosition | null> {
-    const { folder, log } = this.parts;
+    const { folder, log } = this.deps;
     const entries = (await log.read(first, PAGE_ENTRIES)).map((logged) => this.decoded(logged));
     const changedAt = entries.findIndex(({ isSeal }) => !isSeal);
     const end = changedAt < 0 ? entries.at(-1) : entries[changedAt - 1];
@@ -345,7 +345,7 @@ export class Follower {
   /** An entry of the log; null if there is none any more. @throws InvalidEntry */
   private async entryAt(seq: number): Promise<Entry | null> {
     try {
-      const [found] = await this.parts.log.read(seq, 1);
+      const [found] = await this.deps.log.read(seq, 1);
       return found === undefined ? null : this.decoded(found);
     } catch (error) {
       if (error instanceof LogTrimmed) return null;
@@ -354,7 +354,7 @@ export class Follower {
   }
 
   private decoded({ seq, epoch, parts }: LoggedEntry): Entry {
-    const entry = decodeEntry(parts, this.parts.key);
+    const entry = decodeEntry(parts, this.deps.key);
     if (entry.seq !== seq || entry.epoch !== epoch)
       throw new InvalidEntry("an entry is at another place than its own");
     return entry;
@@ -365,7 +365,7 @@ export class Follower {
    * never was. If none does, no other node has the data: then it is kept, which it may be, since its outcome is unknown.
    */
   private async awaitOthers(own: LogPosition): Promise<boolean> {
-    const { log, node, leaseMs, key, logger, time } = this.parts;
+    const { log, node, leaseMs, key, logger, time } = this.deps;
     this.waitingSince ??= time.monotonic();
     this.note("this node has a change that the log does not have: another node is to lead");
     const isFree = this.leaderNow === null || this.leaderNow.id === node.id;
@@ -384,7 +384,7 @@ export class Follower {
 
   /** Copies the database although there is one, which stays until the copy is complete. */
   private async tryToFetch(): Promise<void> {
-    const { log, time } = this.parts;
+    const { log, time } = this.deps;
     try {
       this.leaderNow = await log.leader();
       this.identity = await log.identity();
@@ -397,7 +397,7 @@ export class Follower {
   }
 
   private async fetch(): Promise<boolean> {
-    const { fetchBase, folder, log, logger, node } = this.parts;
+    const { fetchBase, folder, log, logger, node } = this.deps;
     const { identity, leaderNow: leader } = this;
     if (leader === null || leader.id === node.id || leader.advertise === null) {
       this.note(
@@ -433,7 +433,7 @@ export class Follower {
       const { epoch, seq } = position;
       folder.replace({ log: position.log, epoch, seq });
       this.applied = { log: position.log, epoch, seq };
-      this.copiedAt = this.parts.time.monotonic();
+      this.copiedAt = this.deps.time.monotonic();
       logger.info("the database was copied from the leader", { leader: advertise, seq });
       this.note(null);
       return true;
@@ -444,7 +444,7 @@ export class Follower {
 
   /** Applies what was appended. Whether there was something. */
   private async applyNew(): Promise<boolean> {
-    const { comparison, folder, log, now } = this.parts;
+    const { comparison, folder, log, now } = this.deps;
     const before = this.applied ?? NOTHING;
     const entries = await log.read(before.seq + 1, PAGE_ENTRIES);
     if (entries.length === 0) return false;
@@ -475,11 +475,11 @@ export class Follower {
     const own = this.applied?.log ?? null;
     if (log === own) return;
     if (own === null) {
-      if (log !== this.identity) this.identity = await this.parts.log.identity();
+      if (log !== this.identity) this.identity = await this.deps.log.identity();
       if (log === this.identity) return;
     }
     throw new StartupError(
-      `Entry ${seq} of the commit log of the cell ${this.parts.cell} is of the log ${log ?? "without an id"}, and this node follows the log ` +
+      `Entry ${seq} of the commit log of the cell ${this.deps.cell} is of the log ${log ?? "without an id"}, and this node follows the log ` +
         `${own ?? this.identity ?? "without an id"}: somebody has changed the engine's data. Nothing of it was applied. Restore the engine's ` +
         "data, or stop all nodes and run ninefold cluster reset-log --accept on the one with the newest data.",
     );
@@ -492,9 +492,9 @@ export class Follower {
   private async assertIsInLog(place: LogPosition): Promise<void> {
     const there = place.seq === 0 ? place : await this.entryAt(place.seq);
     if (there?.epoch === place.epoch) return;
-    const range = await this.parts.log.range();
+    const range = await this.deps.log.range();
     if (range === null && this.isFirst) return;
-    if (range === null) throw lostLog(this.parts.folder.databasePath);
+    if (range === null) throw lostLog(this.deps.folder.databasePath);
     if (place.seq < range.first)
       throw new LogTrimmed(`the log begins at entry ${range.first}, after this node's ${place.seq}`);
     throw this.isAhead(place, range);
@@ -502,13 +502,13 @@ export class Follower {
 
   /** Whether this node could not serve when it led, and others may be able to. */
   private letsOthersLead(): boolean {
-    const { folder, leaseMs, time } = this.parts;
+    const { folder, leaseMs, time } = this.deps;
     return folder.hasGivenUp && time.monotonic() - this.begunAt < OTHERS_FIRST_LEASES * leaseMs;
   }
 
   /** Whether this program knows the schema of the file. */
   private canLead(): boolean {
-    const { folder, schema, logger } = this.parts;
+    const { folder, schema, logger } = this.deps;
     if (!folder.hasDatabase) return true;
     const found = folder.schema;
     if (found > schema && !this.hasNewerSchema)
@@ -521,7 +521,7 @@ export class Follower {
   }
 
   private async tryToLead(): Promise<Lead | null> {
-    const { folder, log, node, leaseMs, logger, time, now } = this.parts;
+    const { folder, log, node, leaseMs, logger, time, now } = this.deps;
     const [before, slept] = [time.monotonic(), sleptMs(time)];
     const epoch = await log.tryLead(node, leaseMs, epochAbove(this.applied?.epoch ?? 0, now()));
     if (epoch === null) return null;
@@ -548,9 +548,9 @@ export class Follower {
   /** On a full disk it cannot be noted: then the lease was released, if the engine could be reached. */
   private noteGivenUp(): void {
     try {
-      this.parts.folder.noteGivenUp();
+      this.deps.folder.noteGivenUp();
     } catch (error) {
-      this.parts.logger.warn("it could not be noted that this node lets others lead", {
+      this.deps.logger.warn("it could not be noted that this node lets others lead", {
         error: errorText(error),
       });
     }
@@ -558,7 +558,7 @@ export class Follower {
 
   /** Id of the log. It is made by the first leader: of the log, or of this version. */
   private async identify(): Promise<string> {
-    const { log, newLogId } = this.parts;
+    const { log, newLogId } = this.deps;
     this.identity = (await log.identity()) ?? (await log.identify(newLogId()));
     // An empty log may continue the data of a folder that was in another one.
     if ((await log.range()) !== null) this.assertIsOurs(this.applied?.log ?? null);
@@ -567,7 +567,7 @@ export class Follower {
 
   /** Takes the place after the last entry: nobody with an earlier epoch can append from then on. */
   private async seal(leadership: Leadership, id: string): Promise<LogPosition> {
-    const { key, log, folder } = this.parts;
+    const { key, log, folder } = this.deps;
     const { epoch } = leadership;
     for (;;) {
       while (await this.applyNew());
@@ -587,21 +587,21 @@ export class Follower {
   }
 
   private syncSometimes(): void {
-    if (this.parts.time.monotonic() - this.syncedAt >= SYNC_MS) this.sync();
+    if (this.deps.time.monotonic() - this.syncedAt >= SYNC_MS) this.sync();
   }
 
   private sync(): void {
-    this.syncedAt = this.parts.time.monotonic();
-    if (this.applied !== null) this.parts.folder.sync(this.applied);
+    this.syncedAt = this.deps.time.monotonic();
+    if (this.applied !== null) this.deps.folder.sync(this.applied);
   }
 
   private get reported(): NodeState {
-    return { applied: this.applied?.seq ?? 0, synced: (this.copying ?? this.parts.folder.synced)?.seq ?? 0 };
+    return { applied: this.applied?.seq ?? 0, synced: (this.copying ?? this.deps.folder.synced)?.seq ?? 0 };
   }
 
   /** Reports how far this node is, also while it copies a database. */
   private async reportUntil(isOver: () => boolean): Promise<void> {
-    const { membership, time } = this.parts;
+    const { membership, time } = this.deps;
     while (!isOver()) {
       await time.delay(REPORT_MS);
       if (isOver() || !this.isRegistered) continue;
@@ -619,7 +619,7 @@ export class Follower {
   }
 
   private compareClocks(reports: readonly NodeReport[]): void {
-    const { comparison, time, now } = this.parts;
+    const { comparison, time, now } = this.deps;
     const { leaderNow: leader, reportsSeenAt } = this;
     this.reportsSeenAt = time.monotonic();
     const report = reports.find(({ id }) => id === leader?.id);
@@ -628,13 +628,13 @@ export class Follower {
     // One that was not there at the last look.
     if (leader === null || report === undefined || known === 0 || known === report.at) return;
     comparison.note(leader.epoch, report.at, now(), this.reportsSeenAt - reportsSeenAt);
-    this.parts.logger.debug("compared with the clock of the leader", { ahead_ms: -comparison.differenceMs });
+    this.deps.logger.debug("compared with the clock of the leader", { ahead_ms: -comparison.differenceMs });
   }
 
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.isStopped) return resolve();
-      const cancel = this.parts.time.after(ms, resolve);
+      const cancel = this.deps.time.after(ms, resolve);
       this.wake = () => {
         cancel();
         resolve();

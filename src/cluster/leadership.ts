@@ -31,7 +31,7 @@ const FINISH_MS_MAX = 2_000;
 const APPEND_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** What a leader needs. */
-export interface LeadershipParts {
+export interface LeadershipDeps {
   readonly log: CommitLog;
   readonly node: ClusterNode;
   readonly epoch: number;
@@ -83,15 +83,15 @@ export class Leadership {
   /** What the wall clock shows beyond the monotonic one. */
   private wallLead: number;
 
-  constructor(private readonly parts: LeadershipParts) {
+  constructor(private readonly deps: LeadershipDeps) {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.deposed = promise;
     this.depose = resolve;
-    this.epoch = parts.epoch;
-    this.time = parts.time ?? REAL_TIME;
+    this.epoch = deps.epoch;
+    this.time = deps.time ?? REAL_TIME;
     this.sleptMs = sleptMs(this.time);
     this.wallLead = this.time.wall() - this.time.monotonic();
-    this.trustedUntil = parts.since + parts.leaseMs * TRUSTED_PART;
+    this.trustedUntil = deps.since + deps.leaseMs * TRUSTED_PART;
     this.keepLease().catch((error: unknown) => this.end(errorText(error)));
     this.look();
   }
@@ -193,11 +193,11 @@ export class Leadership {
   /** Lets another node lead, because this one cannot serve. */
   async giveUp(reason: string): Promise<void> {
     if (this.isOver) return;
-    this.parts.logger.error("this node cannot serve, and lets another one lead", { error: reason });
+    this.deps.logger.error("this node cannot serve, and lets another one lead", { error: reason });
     this.trustedUntil = 0;
     this.close();
     this.interrupt();
-    this.parts.onGivenUp?.();
+    this.deps.onGivenUp?.();
     await this.release();
     this.isDeposed = true;
     this.depose(reason);
@@ -205,7 +205,7 @@ export class Leadership {
 
   /** The engine has no space left: what its owner must do. */
   noteFullEngine(): void {
-    this.parts.logger.error(
+    this.deps.logger.error(
       "the engine of the commit log has no space left, and takes no changes: with etcd, run etcdctl defrag --cluster and then etcdctl " +
         "alarm disarm, and see what else it stores; with PostgreSQL, free space on its disk",
     );
@@ -213,7 +213,7 @@ export class Leadership {
 
   /** The request may arrive although its response does not. */
   private async release(): Promise<void> {
-    const { log, node } = this.parts;
+    const { log, node } = this.deps;
     const released = log.release(node, this.epoch).catch(() => undefined);
     await Promise.race([released, this.time.delay(2 * CALL_MS_MAX)]);
   }
@@ -233,7 +233,7 @@ export class Leadership {
       for (;;) {
         if (this.isOver) throw outcomeUnknown();
         try {
-          await this.parts.log.append(entry);
+          await this.deps.log.append(entry);
           break;
         } catch (error) {
           if (error instanceof PlaceTaken) {
@@ -241,7 +241,7 @@ export class Leadership {
             throw outcomeUnknown();
           }
           if (failure === null)
-            this.parts.logger.warn("the commit log has not confirmed a change, which is sent again", {
+            this.deps.logger.warn("the commit log has not confirmed a change, which is sent again", {
               error: errorText(error),
             });
           failure = error;
@@ -259,13 +259,13 @@ export class Leadership {
     this.appendFailsSince = null;
     if (!this.isUncertain) return;
     this.isUncertain = false;
-    this.parts.logger.info("the commit log confirms changes again");
+    this.deps.logger.info("the commit log confirms changes again");
   }
 
   private becomeUncertain(failure: unknown): void {
     if (this.isUncertain || this.isOver) return;
     this.isUncertain = true;
-    this.parts.logger.error("the commit log does not confirm changes: requests are rejected until it does", {
+    this.deps.logger.error("the commit log does not confirm changes: requests are rejected until it does", {
       error: failure === null ? "no response yet" : errorText(failure),
     });
     this.interrupt();
@@ -277,7 +277,7 @@ export class Leadership {
   }
 
   private async keepLease(): Promise<void> {
-    const { log, node, leaseMs, logger } = this.parts;
+    const { log, node, leaseMs, logger } = this.deps;
     const pauseMs = (leaseMs * TRUSTED_PART) / RENEWALS_PER_LEASE;
     let isFailing = false;
     while (!this.isOver) {
@@ -321,7 +321,7 @@ export class Leadership {
     const now = this.time.monotonic();
     const [renewals, append] = [this.renewalsFailSince ?? now, this.appendFailsSince ?? now];
     const forMs = now - Math.min(renewals, append);
-    if (forMs <= this.parts.leaseMs) return;
+    if (forMs <= this.deps.leaseMs) return;
     const what = renewals <= append ? "the lease" : "a change";
     await this.giveUp(`the commit log has not confirmed ${what} for ${Math.round(forMs / 1_000)} s`);
   }
@@ -337,7 +337,7 @@ export class Leadership {
   /** Another node leads, or another process is this node: nothing may leave this one any more. */
   end(reason: string): void {
     if (this.isDeposed || this.isOver) return;
-    this.parts.logger.warn("this node does not lead any more: its process ends, and the next one follows", {
+    this.deps.logger.warn("this node does not lead any more: its process ends, and the next one follows", {
       reason,
     });
     this.isDeposed = true;

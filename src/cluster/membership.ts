@@ -17,7 +17,7 @@ const LOOK_MS = 500;
 export type NodeState = Pick<NodeReport, "applied" | "synced">;
 
 /** What a membership needs. */
-export interface MembershipParts {
+export interface MembershipDeps {
   readonly log: Pick<CommitLog, "nodes" | "report">;
   readonly node: ClusterNode;
   /** See {@link NodeProcess}. */
@@ -38,8 +38,8 @@ export class Membership {
   private readonly seen = new Map<string, { readonly at: number; readonly since: number | null }>();
   private readonly wrongClocks = new Set<string>();
 
-  constructor(private readonly parts: MembershipParts) {
-    this.process = { id: parts.processId, place: parts.place, term: 0 };
+  constructor(private readonly deps: MembershipDeps) {
+    this.process = { id: deps.processId, place: deps.place, term: 0 };
   }
 
   /**
@@ -49,7 +49,7 @@ export class Membership {
    * @throws StartupError if it runs: then the folder was copied.
    */
   async register(state: NodeState): Promise<void> {
-    const { node, place, time } = this.parts;
+    const { node, place, time } = this.deps;
     const before = await this.findOwn();
     if (before !== undefined && before.process?.place !== place) {
       const until = time.monotonic() + SILENCE_MS;
@@ -61,13 +61,13 @@ export class Membership {
       }
     }
     this.process = { ...this.process, term: (before?.process?.term ?? 0) + 1 };
-    this.parts.logger.debug("this node is registered", { node: node.id, term: this.process.term });
+    this.deps.logger.debug("this node is registered", { node: node.id, term: this.process.term });
     await this.report(state);
   }
 
   /** Reports how far this node is. @throws StartupError if another process has taken its place. */
   async report(state: NodeState): Promise<void> {
-    const { log, node, schema, now } = this.parts;
+    const { log, node, schema, now } = this.deps;
     const { process } = this;
     const replaced = await log.report({ ...node, ...state, schema, at: now(), process });
     const other = replaced?.process;
@@ -78,7 +78,7 @@ export class Membership {
 
   /** The other nodes, as they reported last. Warns of clocks that are wrong. */
   async others(): Promise<NodeReport[]> {
-    const { log, node, now, logger, time } = this.parts;
+    const { log, node, now, logger, time } = this.deps;
     const others = (await log.nodes()).filter(({ id }) => id !== node.id);
     for (const { id, advertise, at } of others) {
       const before = this.seen.get(id);
@@ -99,18 +99,18 @@ export class Membership {
   /** Whether another node runs, has everything that the log does not have, and knows the schema: it could lead. */
   couldLead({ id, synced, schema }: NodeReport, range: LogRange | null): boolean {
     const since = this.seen.get(id)?.since ?? null;
-    const isRunning = since !== null && this.parts.time.monotonic() - since < SILENCE_MS;
-    return isRunning && synced > 0 && synced >= (range?.first ?? 1) - 1 && schema >= this.parts.schema;
+    const isRunning = since !== null && this.deps.time.monotonic() - since < SILENCE_MS;
+    return isRunning && synced > 0 && synced >= (range?.first ?? 1) - 1 && schema >= this.deps.schema;
   }
 
   private async findOwn(): Promise<NodeReport | undefined> {
-    return (await this.parts.log.nodes()).find(({ id }) => id === this.parts.node.id);
+    return (await this.deps.log.nodes()).find(({ id }) => id === this.deps.node.id);
   }
 
   private isCopied({ advertise, process }: NodeReport): StartupError {
     const where = advertise ?? process?.place ?? "elsewhere";
     return new StartupError(
-      `Another process runs as this node (${this.parts.node.id}, at ${where}): its data folder was copied. ` +
+      `Another process runs as this node (${this.deps.node.id}, at ${where}): its data folder was copied. ` +
         "Stop one of the two. To make a second node of the copy, delete follower.json and all files whose names begin with " +
         "ninefold.db from its folder, and start it: it copies the database from the leader.",
     );

@@ -61,7 +61,7 @@ export class RequestVerifier {
   private readonly nonces = new Map<string, number>();
 
   constructor(
-    private readonly parts: {
+    private readonly deps: {
       readonly node: ClusterNode;
       /** Id of the log. */
       readonly log: string;
@@ -73,7 +73,7 @@ export class RequestVerifier {
 
   /** Accepts each request once. */
   verify(header: string | null): SignedRequest | Rejection {
-    const { key, cell, node, log, now } = this.parts;
+    const { key, cell, node, log, now } = this.deps;
     const [, text = "", signature = ""] = HEADER.exec(header ?? "") ?? [];
     if (text === "" || !equalInConstantTime(signature, signatureOf(text, key, cell)))
       return rejection(
@@ -101,7 +101,7 @@ export class RequestVerifier {
 
   private forgetOld(): void {
     for (const [nonce, until] of this.nonces) {
-      if (until > this.parts.now()) return;
+      if (until > this.deps.now()) return;
       this.nonces.delete(nonce);
     }
   }

@@ -42,7 +42,7 @@ export interface ClusterStatus {
 }
 
 /** What the replication of a leader needs. */
-export interface ReplicationParts {
+export interface ReplicationDeps {
   readonly cell: string;
   readonly log: CommitLog;
   readonly leadership: Leadership;
@@ -92,18 +92,18 @@ export class Replication {
   /** Since when nothing could be committed (monotonic); null: it can. */
   private failingSince: number | null = null;
 
-  constructor(private readonly parts: ReplicationParts) {
+  constructor(private readonly deps: ReplicationDeps) {
     ({ promise: this.askedToHandOver, resolve: this.handOverAsked } = Promise.withResolvers<void>());
-    parts.leadership.hasSuccessor = () => this.hasSuccessor;
-    parts.leadership.onEnded = () => parts.entries.rejectBatches("this node does not lead any more");
-    parts.entries.onEntry((entry) => this.send(entry));
+    deps.leadership.hasSuccessor = () => this.hasSuccessor;
+    deps.leadership.onEnded = () => deps.entries.rejectBatches("this node does not lead any more");
+    deps.entries.onEntry((entry) => this.send(entry));
     this.look();
   }
 
   /** Entries that no second node has on its disk. */
   get lag(): number {
     const best = Math.max(0, ...this.reports.map(({ synced }) => synced));
-    return Math.max(0, this.parts.entries.position.seq - best);
+    return Math.max(0, this.deps.entries.position.seq - best);
   }
 
   /** Other nodes that could lead. */
@@ -122,7 +122,7 @@ export class Replication {
   }
 
   get status(): ClusterStatus {
-    const { entries, leadership, cell, logId: log } = this.parts;
+    const { entries, leadership, cell, logId: log } = this.deps;
     const { epoch, seq } = entries.position;
     const { isTrusted } = leadership;
     return { cell, log, epoch, seq, isTrusted, space: this.space, nodes: this.reports };
@@ -131,24 +131,24 @@ export class Replication {
   /** Waits for what is being sent, and lets another node lead. */
   async finish(): Promise<void> {
     this.endLooks();
-    await this.parts.leadership.handOver();
-    this.parts.log.close();
+    await this.deps.leadership.handOver();
+    this.deps.log.close();
   }
 
   /** Ends without waiting for what is being sent, and lets another node lead: nothing is committed or appended any more. */
   async close(): Promise<void> {
     this.endLooks();
-    await this.parts.leadership.resign();
+    await this.deps.leadership.resign();
   }
 
   private endLooks(): void {
     this.isStopped = true;
     this.cancelLook();
-    this.parts.base.close();
+    this.deps.base.close();
   }
 
   private send(entry: Entry): void {
-    const { entries, leadership, entryKey } = this.parts;
+    const { entries, leadership, entryKey } = this.deps;
     const parts = [...encodeEntry(entry, entryKey)];
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
     this.bytesSinceTrim += bytes;
@@ -158,7 +158,7 @@ export class Replication {
   }
 
   private look(): void {
-    this.cancelLook = this.parts.time.after(REPORT_MS, () => {
+    this.cancelLook = this.deps.time.after(REPORT_MS, () => {
       Promise.all([this.lookAtDisk(), this.lookAtLog()])
         .catch((error: unknown) => this.note(error))
         .finally(() => {
@@ -169,7 +169,7 @@ export class Replication {
 
   /** A leader that cannot write lets a node lead that can. */
   private async lookAtDisk(): Promise<void> {
-    const { commits, probe, leadership, leaseMs, time } = this.parts;
+    const { commits, probe, leadership, leaseMs, time } = this.deps;
     const problem = commits.failing === null ? null : await probe();
     if (problem === null) {
       this.failingSince = null;
@@ -181,9 +181,9 @@ export class Replication {
   }
 
   private async lookAtLog(): Promise<void> {
-    const { base, log, leadership, membership, entries } = this.parts;
+    const { base, log, leadership, membership, entries } = this.deps;
     const { seq } = entries.position;
-    await this.parts.syncLog();
+    await this.deps.syncLog();
     // An engine without space takes no report, and lets the log be trimmed.
     const failure = await membership.report({ applied: seq, synced: seq }).catch((error: unknown) => error);
     if (failure instanceof StartupError) throw failure;
@@ -204,7 +204,7 @@ export class Replication {
 
   /** An engine that was restored from a snapshot has lost what it had confirmed. The leader has it, and others copy its database. */
   private async lookForGap(range: LogRange | null, seq: number): Promise<void> {
-    const { log, leadership, logger } = this.parts;
+    const { log, leadership, logger } = this.deps;
     const known = this.confirmedSeq;
     this.confirmedSeq = Math.max(known, seq - leadership.unconfirmed);
     if (known === 0 || (range !== null && known < range.first)) return;
@@ -240,8 +240,8 @@ export class Replication {
     const through = isFull ? newest : needed;
     if (isFull) this.warnOfNodesBehind(through);
     if (through < first) return;
-    await this.parts.log.trim(through);
-    this.parts.base.logFirst = through + 1;
+    await this.deps.log.trim(through);
+    this.deps.base.logFirst = through + 1;
     this.bytesSinceTrim = 0;
     for (const { id, synced } of this.reports) if (synced >= through) this.leftBehind.delete(id);
   }
@@ -272,7 +272,7 @@ export class Replication {
     for (const { id, advertise, synced } of this.reports) {
       if (synced >= through || this.leftBehind.has(id)) continue;
       this.leftBehind.add(id);
-      this.parts.logger.warn(
+      this.deps.logger.warn(
         "the commit log is not kept for a node any longer, which copies the database when it is back: until then this is the only " +
           "machine with all data, if no other node has it. If the node is gone for good: ninefold cluster forget",
         { node: advertise ?? id, entry: synced },
@@ -282,7 +282,7 @@ export class Replication {
 
   /** Logs a problem with the log once, however often it is met before another one, or none. */
   private note(error: unknown): void {
-    const { leadership, logger } = this.parts;
+    const { leadership, logger } = this.deps;
     if (error instanceof StartupError) {
       leadership.end(error.message);
       return;

@@ -6,7 +6,7 @@ import type { Family, Sample } from "./metrics/metrics.ts";
 import type { JobsNow } from "./scheduler/due-jobs.ts";
 
 /** What the kernel cannot know by itself. */
-export interface MetricPorts {
+export interface MetricDeps {
   /** Requests in progress. */
   readonly requestsInFlight: () => number;
   /** When the last backup was made, epoch milliseconds; null: none is known of. */
@@ -26,18 +26,18 @@ export function declareEventLoopLag({ metrics }: Pick<Kernel, "metrics">): (late
 }
 
 /** Declares the metrics of the kernel and of the process. All values are read when they are requested. */
-export function declareKernelMetrics(kernel: Kernel, ports: MetricPorts): void {
+export function declareKernelMetrics(kernel: Kernel, deps: MetricDeps): void {
   const { metrics, clock } = kernel;
   declareStorage(kernel);
   declareJobs(kernel);
   // The metrics of a process have the names that every Prometheus client library gives them.
   const startedAt = clock.now() - process.uptime() * 1000;
   const numbers: readonly NumberMetric[] = [
-    ["ninefold_http_requests_in_flight", "Requests in progress, including this one.", ports.requestsInFlight],
+    ["ninefold_http_requests_in_flight", "Requests in progress, including this one.", deps.requestsInFlight],
     [
       "ninefold_last_backup_timestamp_seconds",
       "Time of the last backup, in Unix seconds.",
-      () => inSeconds(ports.lastBackupAt()),
+      () => inSeconds(deps.lastBackupAt()),
     ],
     [
       "ninefold_clock_trusted",

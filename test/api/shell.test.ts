@@ -15,7 +15,7 @@ beforeAll(async () => {
     if (broken) throw new Error(DEFECT);
     return ids.base62(length);
   };
-  server = await startTestServer({ manualClock: true, parts: { ids: { ...ids, base62 } } });
+  server = await startTestServer({ manualClock: true, deps: { ids: { ...ids, base62 } } });
 });
 afterAll(() => server.stop());
 

@@ -173,7 +173,7 @@ test(
     archive.s3.before = once("before");
     archive.s3.after = once("after");
     server = archive.server({
-      parts: { archive: { uploadPartBytes: 64 * 1024, baseRetryMs: 100, retryMs: 20 } },
+      deps: { archive: { uploadPartBytes: 64 * 1024, baseRetryMs: 100, retryMs: 20 } },
     });
     await server.start();
     for (let amount = 1; amount <= 5; amount += 1) await refill("m", amount);
@@ -299,7 +299,7 @@ test(
 test(
   "a tail that grows too long is replaced by a new base",
   async () => {
-    server = archive.server({ parts: { archive: { tailBytesMax: 200_000 } } });
+    server = archive.server({ deps: { archive: { tailBytesMax: 200_000 } } });
     await server.start();
     await until(() => isArchived(server));
     const [first] = await archive.names("b/");
@@ -366,7 +366,7 @@ test(
     const before = [...(await archive.names("b/")), ...(await archive.names("e/"))];
     await server.stop();
     // Nothing before the newest base is retained.
-    server = archive.server({ parts: { archive: { keepMs: 0 } } });
+    server = archive.server({ deps: { archive: { keepMs: 0 } } });
     await server.start();
     await refill("m", 2);
     await until(
@@ -385,7 +385,7 @@ test(
     await refill("m", 1);
     await until(() => isArchived(server));
     await server.stop();
-    server = archive.server({ parts: { archive: { keepMs: 0 } } });
+    server = archive.server({ deps: { archive: { keepMs: 0 } } });
     const requests: string[] = [];
     const isRemoval = ({ method, search, body }: { method: string; search: string; body: Buffer }) =>
       method === "POST" && search.includes("delete") && body.includes("/e/");
@@ -442,7 +442,7 @@ test(
     const before = await archive.names("");
     // A key that may not delete gets a response with the status 200.
     archive.s3.before = ({ search }) => (search.includes("delete") ? 200 : null);
-    const options = { parts: { archive: { keepMs: 0, expiryRetryMs: 50 } } };
+    const options = { deps: { archive: { keepMs: 0, expiryRetryMs: 50 } } };
     const { folder, key } = server;
     server = archive.server(options);
     Object.assign(server, { folder, key });
@@ -468,8 +468,8 @@ test(
 test(
   "a start deletes what an earlier process was killed at, without a new base",
   async () => {
-    const parts = { archive: { keepMs: 0 } };
-    server = archive.server({ parts });
+    const deps = { archive: { keepMs: 0 } };
+    server = archive.server({ deps });
     await server.start();
     await refill("m", 1);
     await until(() => isArchived(server));
@@ -477,7 +477,7 @@ test(
     archive.s3.before = (request) => (isDeletion(request) ? 500 : null);
     const { folder } = server;
     await server.halt();
-    server = archive.server({ parts: { archive: { keepMs: 0, baseIntervalMs: 1 } } });
+    server = archive.server({ deps: { archive: { keepMs: 0, baseIntervalMs: 1 } } });
     server.folder = folder;
     await server.start();
     await until(() => server.logs.some(({ message }) => message.includes("could not be deleted")));
@@ -485,7 +485,7 @@ test(
     const bases = await archive.names("b/");
     expect(bases).toContain(first);
     archive.s3.before = () => null;
-    server = archive.server({ parts });
+    server = archive.server({ deps });
     server.folder = folder;
     await server.start();
     await until(async () => !(await archive.names("b/")).includes(first));

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ArchiveParts } from "../../src/archive/archive.ts";
+import type { ArchiveDeps } from "../../src/archive/archive.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
 import { type CommitLog, type EngineSpace, EngineUnavailable } from "../../src/cluster/commit-log.ts";
 import { loadConfig } from "../../src/config.ts";
@@ -35,7 +35,7 @@ export interface NodeOptions {
   /** Variables beside the master key. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Replacements of the archive. */
-  readonly archive?: ArchiveParts;
+  readonly archive?: ArchiveDeps;
 }
 
 /** A node of a cluster in this process, from the start of its program to its end. */

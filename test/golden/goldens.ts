@@ -22,7 +22,7 @@ export interface Goldens {
 /** Renders the golden files from a running server; on a test clock, so that every route is there. */
 export async function renderGoldens(): Promise<Goldens> {
   const resolver = { resolve: async (name: string) => (name === "app" ? ["172.18.0.2"] : []) };
-  const server = await startTestServer({ manualClock: true, parts: { outbound: { resolver } } });
+  const server = await startTestServer({ manualClock: true, deps: { outbound: { resolver } } });
   try {
     const { body } = await server.client(null).get("/openapi.json");
     // The other files are rendered from responses that the golden document may not describe yet.

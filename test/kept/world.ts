@@ -100,7 +100,7 @@ export function serverAt(at: number, receiver: Receiver): TestServer & { readonl
   const server = new TestServer({
     // Plain HTTP to a name is accepted only where all targets are.
     args: ["--allow-private-targets", "all"],
-    parts: { clock: time, outbound: { resolver: { resolve: async () => [receiver.address] } } },
+    deps: { clock: time, outbound: { resolver: { resolve: async () => [receiver.address] } } },
   });
   return Object.assign(server, { time });
 }

@@ -3,7 +3,7 @@ import { loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { createSystemClock } from "../../src/kernel/time/clock.ts";
-import { type Server, type ServerParts, startServer } from "../../src/server.ts";
+import { type Server, type ServerDeps, startServer } from "../../src/server.ts";
 import { KeptLog, rejection, Scratch } from "./support.ts";
 
 const log = createLogger(createSystemClock(), { level: "error" });
@@ -15,8 +15,8 @@ beforeEach(() => {
 });
 afterEach(() => scratch.remove());
 
-function start(parts: ServerParts = {}): Promise<Server> {
-  return startServer(scratch.folder, config, { log, ...parts });
+function start(deps: ServerDeps = {}): Promise<Server> {
+  return startServer(scratch.folder, config, { log, ...deps });
 }
 
 test("a server says when its first request arrives, before it serves it", async () => {

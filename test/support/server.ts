@@ -6,7 +6,7 @@ import { type Config, loadConfig } from "../../src/config.ts";
 import type { LogFields, Logger } from "../../src/kernel/log.ts";
 import { SLOW_DISK } from "../../src/kernel/storage/writer.ts";
 import { ManualClock } from "../../src/kernel/time/clock.ts";
-import { type Server, type ServerParts, startServer } from "../../src/server.ts";
+import { type Server, type ServerDeps, startServer } from "../../src/server.ts";
 import { Client } from "./client.ts";
 
 /** A log line that a test can look at. */
@@ -28,7 +28,7 @@ export interface TestServerOptions {
   readonly config?: Partial<Config>;
   /** Runs on a manual clock, which starts at {@link TEST_START_MS} unless at another moment. */
   readonly manualClock?: boolean | { readonly startMs: number };
-  readonly parts?: ServerParts;
+  readonly deps?: ServerDeps;
   /** Commits wait for the disk, as they do by default: for tests of just that. Elsewhere no power is cut. */
   readonly durable?: boolean;
   /** Leaves the operator's key untold, as a start does that ends before it has printed it. */
@@ -106,7 +106,7 @@ export class TestServer {
       {
         log: this.logger(),
         ...(this.clockInUse === null ? {} : { clock: this.clockInUse }),
-        ...this.options.parts,
+        ...this.options.deps,
       },
     );
     this.running = true;

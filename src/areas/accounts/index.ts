@@ -47,7 +47,7 @@ export type LiveAccount = CallerAccount & Readonly<Pick<AccountActor, "email" | 
 export function createAccounts(
   kernel: Kernel,
   settings: AccountSettings,
-  ports: {
+  deps: {
     projects: DefaultProjects;
     outbox: MailQueue;
     trail: AuditTrail;
@@ -55,17 +55,17 @@ export function createAccounts(
   },
 ): AccountsArea {
   const store = accountStore(kernel.db);
-  const accounts = new Accounts(store, ports.projects);
+  const accounts = new Accounts(store, deps.projects);
   const ledger = new AccountLedger(store, accounts, kernel);
   const credentials = new PlatformCredentials(store, accounts, kernel);
   const { suspended } = kernel.scheduler;
   suspended.load(store.suspended().map(({ ref }) => ref));
-  const shared = { ...kernel, ...settings, ...ports, store, accounts, ledger, credentials, suspended };
+  const shared = { ...kernel, ...settings, ...deps, store, accounts, ledger, credentials, suspended };
   const removal = new AccountRemoval(shared);
   const exports = new AccountExports(shared);
-  const deps = { ...shared, removal, exports };
-  const service = new AccountService(deps);
-  registerMonthlyGrant(kernel.scheduler, deps);
+  const serviceDeps = { ...shared, removal, exports };
+  const service = new AccountService(serviceDeps);
+  registerMonthlyGrant(kernel.scheduler, serviceDeps);
   return {
     authenticator: credentials,
     keyNames: credentials,
@@ -88,7 +88,7 @@ export function createAccounts(
     refOfUser: store.refOfUser,
     setDefaultProject: (tx, accountRef, defaultProject) =>
       accounts.change(tx, accounts.get(accountRef), { defaultProject }),
-    ...operatorAccess(service, deps),
+    ...operatorAccess(service, serviceDeps),
   };
 }
 

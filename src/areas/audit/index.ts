@@ -24,7 +24,7 @@ interface Accounts extends AuditAccounts {
 }
 
 /** What the log needs of other areas. */
-interface AuditPorts extends Pick<AuditTrailDeps, "keyOf"> {
+interface AuditDeps extends Pick<AuditTrailDeps, "keyOf"> {
   readonly accounts: Accounts;
   readonly tiers: Tiers;
 }
@@ -47,7 +47,7 @@ const PURGE_SLICE_ROWS = 200;
 export function createAudit(
   kernel: Kernel,
   settings: AuditSettings,
-  { keyOf, accounts, tiers }: AuditPorts,
+  { keyOf, accounts, tiers }: AuditDeps,
 ): AuditArea {
   const store = auditStore(kernel.db);
   const service = new AuditService(store, accounts);

@@ -7,7 +7,7 @@ import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { countsSchema, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { DAY_MS } from "../../kernel/time/units.ts";
-import { Buckets, type CatchPorts } from "./buckets/buckets.ts";
+import { Buckets, type CatchDeps } from "./buckets/buckets.ts";
 import { Removal } from "./buckets/removal.ts";
 import { EventSequence } from "./event-ids.ts";
 import { EventService } from "./events/events.ts";
@@ -56,20 +56,20 @@ export const REPLAY_RETENTION_MS = 7 * DAY_MS;
 const FAILING_SHOWN_MAX = 5;
 
 /** Builds the area: buckets that receive, store and forward webhooks. */
-export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
+export function createCatch(kernel: Kernel, deps: CatchDeps): CatchArea {
   const events = eventStore(kernel.db);
   const sequence = new EventSequence(events.highestSequence());
   const replays = replayStore(kernel.db);
-  const deps = { ...kernel, ...ports, store: bucketStore(kernel.db), events, replays, sequence };
-  const jobs = new ForwardJobs(deps);
-  const buckets = new Buckets(deps, jobs);
-  const removal = new Removal(deps, buckets);
-  const failures = new FailureNotices(deps.notices);
-  const targets = new Targets(deps, buckets, failures);
-  const forwarder = new Forwarder(deps, buckets, jobs, targets, failures);
-  const service = new EventService(deps, buckets, removal, targets);
-  const stream = new EventStream(deps, buckets, service);
-  const bulk = new Replays(deps, buckets, service);
+  const shared = { ...kernel, ...deps, store: bucketStore(kernel.db), events, replays, sequence };
+  const jobs = new ForwardJobs(shared);
+  const buckets = new Buckets(shared, jobs);
+  const removal = new Removal(shared, buckets);
+  const failures = new FailureNotices(shared.notices);
+  const targets = new Targets(shared, buckets, failures);
+  const forwarder = new Forwarder(shared, buckets, jobs, targets, failures);
+  const service = new EventService(shared, buckets, removal, targets);
+  const stream = new EventStream(shared, buckets, service);
+  const bulk = new Replays(shared, buckets, service);
   kernel.housekeeping.addPurge({
     name: "catch.purge",
     rowsMax: 250,
@@ -79,7 +79,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     buckets,
     removal,
     events: service,
-    ingestion: new Ingestion(deps, buckets, removal, forwarder, targets),
+    ingestion: new Ingestion(shared, buckets, removal, forwarder, targets),
   };
   return {
     parts: [

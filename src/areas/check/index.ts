@@ -1,11 +1,11 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { CheckPorts } from "./ports.ts";
+import type { CheckDeps } from "./ports.ts";
 import { checkRoutes } from "./routes.ts";
 import { CheckService } from "./service.ts";
 
 /** Creates the area: one call that authorizes a customer's request. */
-export function createCheck<KeyRequest>(ports: CheckPorts<KeyRequest>): ApiArea {
-  const service = new CheckService(ports);
+export function createCheck<KeyRequest>(deps: CheckDeps<KeyRequest>): ApiArea {
+  const service = new CheckService(deps);
   return {
     parts: [
       {
@@ -15,6 +15,6 @@ export function createCheck<KeyRequest>(ports: CheckPorts<KeyRequest>): ApiArea 
       },
     ],
     alsoCalled: { check: ["authorize", "access", "entitlements", "protect"] },
-    routes: (api) => checkRoutes(api, ports, service),
+    routes: (api) => checkRoutes(api, deps, service),
   };
 }

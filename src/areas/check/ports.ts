@@ -136,7 +136,7 @@ export interface FlagPort {
 }
 
 /** Services that a check uses. */
-export interface CheckPorts<KeyRequest> {
+export interface CheckDeps<KeyRequest> {
   readonly keys: KeyPort<KeyRequest>;
   readonly meters: MeterPort;
   readonly flags: FlagPort;

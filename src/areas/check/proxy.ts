@@ -5,7 +5,7 @@ import { rateLimitHeaders } from "../../kernel/http/access/guard.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { ClientRejection, renderError } from "../../kernel/http/responses/response.ts";
 import { PROXY_FLAGS_MAX, SCOPES_HEADER_BYTES_MAX } from "./domain.ts";
-import type { CheckPorts, SchemaOf } from "./ports.ts";
+import type { CheckDeps, SchemaOf } from "./ports.ts";
 import type { CheckResult } from "./schema.ts";
 import type { CheckRequest } from "./service.ts";
 
@@ -15,7 +15,7 @@ const AUTHORIZATION = "authorization";
 const BEARER = /^Bearer +(\S+) *$/i;
 
 /** Creates the query of a proxy. It comes from the proxy's configuration, so that unknown parameters are errors. */
-export function proxyQuery<KeyRequest>({ keys, meters, flags }: CheckPorts<KeyRequest>) {
+export function proxyQuery<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyRequest>) {
   return Type.Object(
     {
       require: queryParameter(keys.fields.require, {
@@ -79,7 +79,7 @@ function queryParameter<Value>(schema: SchemaOf<Value>, more: object = {}) {
 
 /** Creates the check of a proxy's client. @throws ApiError `validation_error` */
 export function checkRequestOf<KeyRequest>(
-  { keys }: CheckPorts<KeyRequest>,
+  { keys }: CheckDeps<KeyRequest>,
   call: Call,
   { require, cost, ratelimit = [], deduct, meter, flag = [], header = AUTHORIZATION }: ProxyQuery,
 ): CheckRequest<KeyRequest> {

@@ -6,7 +6,7 @@ import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DENIALS } from "./domain.ts";
-import type { CheckPorts } from "./ports.ts";
+import type { CheckDeps } from "./ports.ts";
 import { checkRequestOf, clientRejection, headersOf, proxyQuery } from "./proxy.ts";
 import { type CheckBody, type CheckResult, checkBody, checkResult } from "./schema.ts";
 import type { Charge, CheckRequest, CheckService } from "./service.ts";
@@ -17,16 +17,16 @@ const CHECK = { access: "check:write", cost: 1, changesProject: false } as const
 /** Declares the routes of the check. */
 export function checkRoutes<KeyRequest>(
   api: Api,
-  ports: CheckPorts<KeyRequest>,
+  deps: CheckDeps<KeyRequest>,
   service: CheckService<KeyRequest>,
 ) {
-  const result = checkResult(ports.keys.facts);
-  return [callRoute(api, ports, service, result), proxyRoute(api, ports, service, result)];
+  const result = checkResult(deps.keys.facts);
+  return [callRoute(api, deps, service, result), proxyRoute(api, deps, service, result)];
 }
 
 function callRoute<KeyRequest>(
   api: Api,
-  ports: CheckPorts<KeyRequest>,
+  deps: CheckDeps<KeyRequest>,
   service: CheckService<KeyRequest>,
   response: ReturnType<typeof checkResult>,
 ) {
@@ -36,7 +36,7 @@ function callRoute<KeyRequest>(
       {
         ...CHECK,
         name: "check",
-        bodyLimits: ports.flags.contextBody,
+        bodyLimits: deps.flags.contextBody,
         summary: "Authorize a customer's request",
         description:
           "Checks key, scopes, addresses, rate limits, uses, credits and flags in one transaction. Unless all of them pass, nothing is taken. The response to every well-formed request is 200; `status` is the status for your response to the customer. With an `Idempotency-Key`, only allowed responses are stored.",
@@ -47,13 +47,13 @@ function callRoute<KeyRequest>(
           deduct: { amount: 5 },
           flags: ["new-checkout"],
         },
-        body: checkBody(ports),
+        body: checkBody(deps),
         response,
       },
       ({ call, body }) => {
         const context = exactMember("context", body, call.bodyText);
         const request = {
-          key: ports.keys.requestOf(body),
+          key: deps.keys.requestOf(body),
           charge: chargeOf(body),
           flags: body.flags ?? [],
           context: context ?? {},
@@ -87,7 +87,7 @@ function chargeOf({ deduct, hold }: CheckBody): Charge | null {
 
 function proxyRoute<KeyRequest>(
   api: Api,
-  ports: CheckPorts<KeyRequest>,
+  deps: CheckDeps<KeyRequest>,
   service: CheckService<KeyRequest>,
   response: ReturnType<typeof checkResult>,
 ) {
@@ -102,11 +102,11 @@ function proxyRoute<KeyRequest>(
         description:
           "The proxy sends its own key in `X-Ninefold-Key` and the client's key unchanged. The response is 200, or the rejection for the client. An error that the client did not cause is logged and returned as 503, which denies the request. All responses except 503 have the headers `X-Check-Code`, `X-Check-Status`, `X-Key-Id`, `X-Key-Owner`, `X-Key-Environment`, `X-Key-Scopes`, `X-Meter-Available` and `X-Flags`; an empty value is `-`. An `Idempotency-Key` has no effect, because the client can choose it.",
         errors: DENIALS,
-        query: proxyQuery(ports),
+        query: proxyQuery(deps),
         response,
       },
       async ({ call, query }) => {
-        const request = checkRequestOf(ports, call, query);
+        const request = checkRequestOf(deps, call, query);
         const result = await runCheck(call, service, request, (value) => value);
         if (!result.allowed) throw clientRejection(result, query.deny, call.requestId);
         return reply(200, result, headersOf(result));

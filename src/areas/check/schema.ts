@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { listOf, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { CHECK_CODES, FLAGS_MAX, SECRET_LENGTH_MAX } from "./domain.ts";
-import type { CheckPorts, KeyFacts } from "./ports.ts";
+import type { CheckDeps, KeyFacts } from "./ports.ts";
 
 /** Creates the body of a check from the schemas of keys, meters and flags. */
-export function checkBody<KeyRequest>({ keys, meters, flags }: CheckPorts<KeyRequest>) {
+export function checkBody<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyRequest>) {
   const { amount, meter_id, ttl_seconds, hold_id } = meters.fields;
   const meter = Type.Optional({
     ...meter_id,
@@ -95,7 +95,7 @@ const CheckFlag = named("CheckFlag", {
 });
 export type CheckFlag = Static<typeof CheckFlag>;
 
-type Facts = CheckPorts<never>["keys"]["facts"];
+type Facts = CheckDeps<never>["keys"]["facts"];
 
 /** Creates the schema of a check's result, which always has the same fields. */
 export function checkResult(facts: Facts) {

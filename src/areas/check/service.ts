@@ -1,7 +1,7 @@
 import type { Caller } from "../../kernel/callers/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type CheckCode, type Denial, statusOf } from "./domain.ts";
-import type { CheckPorts, FlagOutcome, HoldTerms, KeyEvaluation, KeyUsage, MeterBalances } from "./ports.ts";
+import type { CheckDeps, FlagOutcome, HoldTerms, KeyEvaluation, KeyUsage, MeterBalances } from "./ports.ts";
 import type { CheckFlag, CheckMeter, CheckResult } from "./schema.ts";
 
 /** Credits that a request costs, deducted or held. Without a meter id, the key determines the meter. */
@@ -31,11 +31,11 @@ const METER_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** Authorizes requests. It evaluates everything first, and then takes all or nothing. */
 export class CheckService<KeyRequest> {
-  constructor(private readonly ports: CheckPorts<KeyRequest>) {}
+  constructor(private readonly deps: CheckDeps<KeyRequest>) {}
 
   /** Whether a check may write to the database. Its result must then be durable before it is returned. */
   mayWrite(caller: Caller, { key, charge }: CheckRequest<KeyRequest>): boolean {
-    return charge !== null || this.ports.keys.consumesUses(caller, key);
+    return charge !== null || this.deps.keys.consumesUses(caller, key);
   }
 
   /**
@@ -45,7 +45,7 @@ export class CheckService<KeyRequest> {
    */
   check(tx: Tx, checkCaller: CheckCaller, request: CheckRequest<KeyRequest>): CheckResult {
     const { caller } = checkCaller;
-    const key = this.ports.keys.examine(tx, caller, request.key);
+    const key = this.deps.keys.examine(tx, caller, request.key);
     const flags = () => this.flagsOf(tx, caller, request, key);
     const payment = request.charge && paymentOf(request.charge, key);
     const findRepeatedHold = this.findRepeatedHold(tx, caller, payment, key);
@@ -54,7 +54,7 @@ export class CheckService<KeyRequest> {
     if (key.error !== null) return denied(tx, key, key.error);
     if (request.charge === null) return takeAndAllow(tx, key, null, flags());
     if (payment === null) return denied(tx, key, "no_meter");
-    const state = this.ports.meters.available(tx, caller.project.ref, payment.meter_id) ?? EMPTY_METER;
+    const state = this.deps.meters.available(tx, caller.project.ref, payment.meter_id) ?? EMPTY_METER;
     if (state.available < payment.amount) {
       return denied(tx, key, "insufficient_balance", meterOf(payment, state));
     }
@@ -72,7 +72,7 @@ export class CheckService<KeyRequest> {
   ): CheckMeter | null {
     // The first request may have taken the last token or use. The repeated one takes none.
     if (payment?.kind !== "hold" || !(error === null || SPENT_DENIALS.has(error))) return null;
-    const hold = this.ports.meters.findOpenHold(tx, project.ref, payment);
+    const hold = this.deps.meters.findOpenHold(tx, project.ref, payment);
     return hold && meterOf(payment, hold, 0, hold.hold_id);
   }
 
@@ -83,7 +83,7 @@ export class CheckService<KeyRequest> {
     payment: Payment,
     state: MeterBalances,
   ): CheckMeter {
-    const { meters } = this.ports;
+    const { meters } = this.deps;
     const { kind, meter_id, amount } = payment;
     if (kind === "deduct") {
       const balance = meters.deduct(tx, project.ref, meter_id, amount, requestId);
@@ -109,7 +109,7 @@ export class CheckService<KeyRequest> {
       targetingKey: context["targetingKey"] ?? owner_id ?? id,
       key: { id, owner_id, environment, metadata },
     };
-    const outcomes = this.ports.flags.outcomesOf(project.ref, flags, evaluationContext, tx.now);
+    const outcomes = this.deps.flags.outcomesOf(project.ref, flags, evaluationContext, tx.now);
     const evaluated: Record<string, CheckFlag> = {};
     // Flag keys begin with a letter or a digit, so that none is `__proto__`.
     flags.forEach((flagKey, index) => {

@@ -52,7 +52,7 @@ export interface FlagsArea extends ApiArea {
 }
 
 /** Dependencies on other areas and on the configuration. */
-export interface FlagPorts {
+export interface FlagDeps {
   readonly keys: NamedKeys;
   readonly charger: Charger;
   /** Public URL of this server; null: clients use the URL of their request. */
@@ -60,7 +60,7 @@ export interface FlagPorts {
 }
 
 /** Creates the area: feature flags of projects. */
-export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPorts): FlagsArea {
+export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagDeps): FlagsArea {
   const store = flagStore(kernel.db);
   const usage = new FlagUsage(store, kernel);
   const flags = new FlagService(store, usage);

@@ -100,7 +100,7 @@ export interface Evaluation {
   reject(tx: Tx, outcome?: Outcome): void;
 }
 
-interface AdmissionParts {
+interface AdmissionDeps {
   readonly store: KeyStore;
   readonly registry: KeyRegistry;
   readonly uses: KeyUses;
@@ -112,13 +112,13 @@ export class Admission {
   /** SHA-256 of secrets, hex. It never changes; whether its key is valid is checked each time. */
   private readonly digests = new LruMap<string, string>(DIGESTS_REMEMBERED_MAX);
 
-  constructor(private readonly parts: AdmissionParts) {}
+  constructor(private readonly deps: AdmissionDeps) {}
 
   /** Whether a valid key would lose uses: then the verdict must be durable before it is returned. */
   consumesUses(caller: Caller, request: AdmissionRequest): boolean {
     if (request.cost === 0) return false;
     const key = this.find(caller, request);
-    return key !== undefined && this.parts.registry.hasAllowance(key);
+    return key !== undefined && this.deps.registry.hasAllowance(key);
   }
 
   /**
@@ -140,11 +140,11 @@ export class Admission {
    * @throws ApiError `validation_error` for limits that the key does not have.
    */
   examine(tx: Tx, caller: Caller, request: AdmissionRequest): Evaluation {
-    const { registry } = this.parts;
+    const { registry } = this.deps;
     const key = this.find(caller, request);
     const inactiveReason = key === undefined ? "invalid_key" : registry.inactiveReasonOf(key, tx.now);
     if (key === undefined || inactiveReason === "invalid_key") return NO_KEY;
-    return new KeyEvaluation(this.parts, key, inactiveReason, request, tx.now);
+    return new KeyEvaluation(this.deps, key, inactiveReason, request, tx.now);
   }
 
   private find(caller: Caller, { secret, inProject }: AdmissionRequest): ActiveKey | undefined {
@@ -155,7 +155,7 @@ export class Admission {
   }
 
   private withSecret(secret: string): ActiveKey | undefined {
-    const { registry } = this.parts;
+    const { registry } = this.deps;
     const known = this.digests.get(secret);
     if (known !== undefined) return registry.find(known);
     if (!hasValidChecksum(secret)) return undefined;
@@ -176,13 +176,13 @@ class KeyEvaluation implements Evaluation {
   private cached: KeyVerdict | null = null;
 
   constructor(
-    private readonly parts: AdmissionParts,
+    private readonly deps: AdmissionDeps,
     private readonly key: ActiveKey,
     inactiveReason: InactiveReason | null,
     private readonly request: AdmissionRequest,
     private readonly now: number,
   ) {
-    const { store, registry } = parts;
+    const { store, registry } = deps;
     this.allowance = registry.hasAllowance(key) ? store.allowance(key.allowanceRef) : null;
     const error = inactiveReason ?? rejectionOf(key, request);
     // If the key is rejected for another reason, its limits are not applied.
@@ -197,13 +197,13 @@ class KeyEvaluation implements Evaluation {
   }
 
   take(tx: Tx): Remaining {
-    const { parts, key, request, allowance, check, facts } = this;
-    tx.afterCommit(() => parts.uses.recordUse(key, tx.now, request.client));
+    const { deps, key, request, allowance, check, facts } = this;
+    tx.afterCommit(() => deps.uses.recordUse(key, tx.now, request.client));
     if (allowance === null && check === null) return facts;
     check?.take(tx);
     const remaining = allowance === null ? null : remainingAt(allowance, tx.now) - request.cost;
     if (remaining !== null && request.cost > 0)
-      parts.store.setRemaining(tx, remaining, tx.now, key.allowanceRef);
+      deps.store.setRemaining(tx, remaining, tx.now, key.allowanceRef);
     return {
       uses_remaining: remaining,
       ratelimits: check?.states() ?? [],
@@ -212,10 +212,10 @@ class KeyEvaluation implements Evaluation {
   }
 
   reject(tx: Tx, outcome?: Outcome): void {
-    const { parts, key } = this;
+    const { deps, key } = this;
     const counted = outcome ?? OUTCOMES.find((one) => one === this.error);
     // `deleted` is no outcome: nothing is stored for keys of a deleted project.
-    if (counted !== undefined) tx.afterCommit(() => parts.uses.recordRejection(key, tx.now, counted));
+    if (counted !== undefined) tx.afterCommit(() => deps.uses.recordRejection(key, tx.now, counted));
   }
 
   private checkLimits(): LimitsCheck | null {
@@ -223,7 +223,7 @@ class KeyEvaluation implements Evaluation {
     const { ratelimits } = this.request;
     return limits.length === 0 && ratelimits.length === 0
       ? null
-      : this.parts.limits.check(this.key, ratelimits, this.now);
+      : this.deps.limits.check(this.key, ratelimits, this.now);
   }
 
   private exceededLimit(): KeyError | null {
@@ -234,9 +234,9 @@ class KeyEvaluation implements Evaluation {
   }
 
   private completeVerdict(): KeyVerdict {
-    const { key, allowance, check, parts, error, facts, now } = this;
+    const { key, allowance, check, deps, error, facts, now } = this;
     if (error === null && allowance === null && check === null) return facts;
-    const unusedLimits = error === null || check !== null || key.limits.length === 0 ? null : parts.limits;
+    const unusedLimits = error === null || check !== null || key.limits.length === 0 ? null : deps.limits;
     return {
       ...facts,
       valid: error === null,
@@ -258,9 +258,9 @@ class KeyEvaluation implements Evaluation {
 
   /** The verdict on the valid key without its limits. Cached with the key unless its metadata is long. */
   private baseVerdict(): KeyVerdict {
-    const { key, parts } = this;
+    const { key, deps } = this;
     if (key.verdict !== null) return key.verdict;
-    const metadata = key.metadata === undefined ? parts.store.metadataOf(key.ref)?.metadata : key.metadata;
+    const metadata = key.metadata === undefined ? deps.store.metadataOf(key.ref)?.metadata : key.metadata;
     const verdict: KeyVerdict = {
       valid: true,
       key_id: key.id,

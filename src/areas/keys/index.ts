@@ -15,7 +15,7 @@ import { keyExport } from "./export.ts";
 import { hourOf, KeyUses } from "./key-uses.ts";
 import { KEYS_SCANNED_MAX, keyCard } from "./overview-card.ts";
 import { KeyLimits } from "./rate-limits.ts";
-import { type KeyParts, KeyRegistry, managedRef } from "./registry.ts";
+import { type KeyDeps, KeyRegistry, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
 import { type KeyStore, keyStore, type RemovableKey } from "./store.ts";
@@ -28,17 +28,14 @@ const DESCRIPTION =
   "Managed keys with scopes, for this API or for your own: create, rotate, revoke and verify them. Rotation of the platform key.";
 
 /** Builds the area: keys that accounts create, for this API or for their own. */
-export function createKeys(
-  kernel: Kernel,
-  ports: Pick<KeyParts, "accounts" | "projects"> & { tiers: Tiers },
-) {
+export function createKeys(kernel: Kernel, deps: Pick<KeyDeps, "accounts" | "projects"> & { tiers: Tiers }) {
   const store = keyStore(kernel.db);
   const uses = new KeyUses(store, kernel);
-  const parts = { ...kernel, ...ports, store, uses };
-  const registry = new KeyRegistry(parts);
-  const tierLimit = new TierLimit(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
+  const shared = { ...kernel, ...deps, store, uses };
+  const registry = new KeyRegistry(shared);
+  const tierLimit = new TierLimit(kernel.db, deps.tiers, "keys", "key_limit_exceeded");
   const limits = new KeyLimits();
-  const service = new KeyService({ ...parts, registry, tierLimit, limits });
+  const service = new KeyService({ ...shared, registry, tierLimit, limits });
   const admission = new Admission({ store, registry, uses, limits });
 
   /** Removes keys from memory, and from the database by `removeRow`. Returns their number. */

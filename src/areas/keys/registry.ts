@@ -40,7 +40,7 @@ export interface KeyProjects {
   readonly activity: ProjectActivity;
 }
 
-export interface KeyParts extends Pick<Kernel, "clock" | "ids"> {
+export interface KeyDeps extends Pick<Kernel, "clock" | "ids"> {
   readonly store: KeyStore;
   readonly accounts: KeyAccounts;
   readonly projects: KeyProjects;
@@ -178,7 +178,7 @@ export class KeyRegistry implements Authenticator {
   private allowancesVersion = 0;
 
   constructor(
-    private readonly deps: KeyParts,
+    private readonly deps: KeyDeps,
     inMemoryMax = KEYS_IN_MEMORY_MAX,
   ) {
     this.active = new ActorRegistry(inMemoryMax);

@@ -24,7 +24,7 @@ import {
   ROTATION_LIMIT_FACTOR,
 } from "./domain.ts";
 import { type KeyLimits, limitedOf } from "./rate-limits.ts";
-import type { KeyParts, KeyRegistry } from "./registry.ts";
+import type { KeyDeps, KeyRegistry } from "./registry.ts";
 import type {
   Key,
   KeyCreateBody,
@@ -77,7 +77,7 @@ export class KeyService {
   private nextRef: number;
 
   constructor(
-    private readonly deps: KeyParts & {
+    private readonly deps: KeyDeps & {
       readonly registry: KeyRegistry;
       readonly tierLimit: TierLimit;
       readonly limits: KeyLimits;

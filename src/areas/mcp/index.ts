@@ -1,10 +1,10 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import { mcpRoutes } from "./routes.ts";
-import { type McpPorts, McpServer } from "./server.ts";
+import { type McpDeps, McpServer } from "./server.ts";
 
 /** Builds the area: operations as tools of agents. Mount it after all others, whose operations it reads. */
-export function createMcp(ports: McpPorts): ApiArea {
-  const server = new McpServer(ports);
+export function createMcp(deps: McpDeps): ApiArea {
+  const server = new McpServer(deps);
   return {
     parts: [
       {

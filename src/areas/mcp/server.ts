@@ -24,7 +24,7 @@ import { dataResult, errorResult, type ToolResult } from "./results.ts";
 import { argumentProblem, definitionOf, inputOf, mayCall, type Tool, toolsOf } from "./tools.ts";
 
 /** What the server of tools needs. */
-export interface McpPorts {
+export interface McpDeps {
   /** Origins whose pages may call it, besides the public URL's. */
   readonly config: {
     readonly publicUrl: string | null;
@@ -62,9 +62,9 @@ export class McpServer {
   /** JSON texts of definitions, by tool. */
   private readonly definitions = new Map<string, string>();
 
-  constructor(private readonly ports: McpPorts) {
-    const { publicUrl, corsOrigins, mcpWrite } = ports.config;
-    this.tools = toolsOf(ports.routes, mcpWrite);
+  constructor(private readonly deps: McpDeps) {
+    const { publicUrl, corsOrigins, mcpWrite } = deps.config;
+    this.tools = toolsOf(deps.routes, mcpWrite);
     this.origins = new Set([...(publicUrl === null ? [] : [new URL(publicUrl).origin]), ...corsOrigins]);
   }
 
@@ -190,7 +190,7 @@ export class McpServer {
   /** Runs the operation of a tool as a request of its own. */
   private async run(call: Call, tool: Tool, args: Readonly<Record<string, unknown>>): Promise<ToolResult> {
     const input = inputOf(tool, args);
-    const { contained, guard } = this.ports;
+    const { contained, guard } = this.deps;
     // The contained request takes it again.
     guard.returnToken(call.caller, call.operation);
     const response = await contained.serve(call.request, tool.route.operation.name, input);

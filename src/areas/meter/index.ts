@@ -13,7 +13,7 @@ import { DueWork } from "./holds/due.ts";
 import { HOLD_RETENTION_MS, type HoldResult, HoldService } from "./holds/holds.ts";
 import { HoldBody, type MeterHold, PositiveAmount } from "./holds/schema.ts";
 import { PlanService } from "./plans/plans.ts";
-import type { MeterPorts } from "./ports.ts";
+import type { MeterDeps } from "./ports.ts";
 import { meterRoutes } from "./routes.ts";
 import { MeterParams } from "./schema.ts";
 import { MeterService } from "./service.ts";
@@ -72,13 +72,13 @@ export interface MeterArea extends ApiArea {
 }
 
 /** Creates the area: a meter for each end user or tenant of a project. */
-export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
+export function createMeter(kernel: Kernel, deps: MeterDeps): MeterArea {
   const store = meterStore(kernel.db);
   const service = new MeterService(store, kernel);
   const stopped = new StoppedProjects(kernel.db, "meter_stopped_projects");
-  const due = new DueWork(store, service.book, stopped, ports.projects, kernel);
+  const due = new DueWork(store, service.book, stopped, deps.projects, kernel);
   const holds = new HoldService(store.holds, service, due, kernel);
-  const plans = new PlanService(store.plans, service.book, due, ports);
+  const plans = new PlanService(store.plans, service.book, due, deps);
   const reader = new UsageReader(store.usage, kernel, service.book.recent);
   const usage = new UsageService(store.usage, reader, service.book, kernel);
   service.book.listeners = { low: (tx, meter) => plans.low(tx, meter), flushed: () => reader.changed() };
@@ -102,7 +102,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
       holds: ["reserve", "reservations"],
       plan: ["grants", "recurring"],
     },
-    routes: (api) => meterRoutes(api, { meters: service, holds, plans, usage, charger: ports.charger }),
+    routes: (api) => meterRoutes(api, { meters: service, holds, plans, usage, charger: deps.charger }),
     exported: meterExport((row) => service.book.stored(row as unknown as MeterRow)),
     resources: resourcesOf(service, plans, stopped),
     card: {
@@ -110,7 +110,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
       schema: countsSchema(["balance", "monthly_credits", "meters"]),
       read: ({ account, project }) => ({
         balance: account.balance,
-        monthly_credits: ports.tiers[account.tier].monthlyCredits,
+        monthly_credits: deps.tiers[account.tier].monthlyCredits,
         meters: service.countTo(project.ref, COUNTED_MAX),
       }),
     },

@@ -3,7 +3,7 @@ import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { Notifier } from "../../kernel/outbound/notification.ts";
 
 /** Dependencies on other areas. */
-export interface MeterPorts {
+export interface MeterDeps {
   /** Delivers alerts, signed and retried. */
   readonly notifier: Pick<Notifier, "notify">;
   /** Owners of projects. */

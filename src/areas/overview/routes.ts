@@ -10,7 +10,7 @@ import type { Clock } from "../../kernel/time/clock.ts";
 const RECENT_MAX = 10;
 
 /** The parts of an overview. */
-export interface OverviewParts {
+export interface OverviewDeps {
   readonly cards: readonly OverviewCard[];
   readonly recent: RecentList;
   /** The number of open incidents in the caller's project, and the area that counts them. */
@@ -18,7 +18,7 @@ export interface OverviewParts {
 }
 
 /** Declares the overview. */
-export function overviewRoutes(api: Api, parts: OverviewParts, clock: Clock) {
+export function overviewRoutes(api: Api, deps: OverviewDeps, clock: Clock) {
   return new Elysia({ tags: ["Overview"] }).get(
     "/v1/overview",
     api.endpoint(
@@ -28,9 +28,9 @@ export function overviewRoutes(api: Api, parts: OverviewParts, clock: Clock) {
         summary: "Get a summary of all areas",
         description: `One object per area that the key can read. Counts end at ${COUNTED_MAX}.`,
         query: OverviewQuery,
-        response: overviewSchema(parts),
+        response: overviewSchema(deps),
       },
-      ({ call, query }) => overviewOf(parts, call.caller, clock.now(), query.details === true),
+      ({ call, query }) => overviewOf(deps, call.caller, clock.now(), query.details === true),
     ),
   );
 }
@@ -48,7 +48,7 @@ const OverviewQuery = Type.Object(
 );
 
 function overviewOf(
-  { cards, recent, incidents }: OverviewParts,
+  { cards, recent, incidents }: OverviewDeps,
   caller: Caller,
   now: number,
   isDetailed: boolean,
@@ -68,7 +68,7 @@ function overviewOf(
   };
 }
 
-function overviewSchema({ cards, recent }: OverviewParts): TObject {
+function overviewSchema({ cards, recent }: OverviewDeps): TObject {
   const areas = Object.fromEntries(cards.map(({ area, schema }) => [area, Type.Optional(schema)]));
   return named("Overview", {
     ...areas,

@@ -27,14 +27,14 @@ export interface ProjectsArea extends ApiArea {
 export function createProjects(
   kernel: Kernel,
   directory: ProjectDirectory,
-  ports: Pick<ProjectDeps, "accounts" | "resources" | "trail"> & { readonly tiers: Tiers },
+  deps: Pick<ProjectDeps, "accounts" | "resources" | "trail"> & { readonly tiers: Tiers },
 ): ProjectsArea {
-  const limit = new TierLimit(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
-  const deps = { ...kernel, ...ports, directory };
-  const overviews = new Overviews(deps);
-  const removal = new ProjectRemoval(deps, overviews);
-  const service = new ProjectService(deps, overviews, removal, limit);
-  const kinds = ports.resources.map(({ name }) => name);
+  const limit = new TierLimit(kernel.db, deps.tiers, "projects", "project_limit_exceeded");
+  const shared = { ...kernel, ...deps, directory };
+  const overviews = new Overviews(shared);
+  const removal = new ProjectRemoval(shared, overviews);
+  const service = new ProjectService(shared, overviews, removal, limit);
+  const kinds = deps.resources.map(({ name }) => name);
   return {
     parts: [
       {

@@ -7,7 +7,7 @@ import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { LINK_MINUTES } from "./domain.ts";
 import { sessionExport } from "./export.ts";
 import { sessionRoutes } from "./routes.ts";
-import { type SessionDeps, SessionService } from "./service.ts";
+import { type SessionAreaDeps, SessionService } from "./service.ts";
 import { Sessions } from "./sessions.ts";
 import { sessionStore } from "./store.ts";
 
@@ -27,10 +27,10 @@ export interface SessionArea extends ApiArea {
 const PURGE_SLICE_ROWS = 200;
 
 /** Builds the area: browser sessions, which act for a key without storing it in the browser. */
-export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): SessionArea {
+export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionArea {
   const store = sessionStore(kernel.db);
-  const sessions = new Sessions(kernel, store, ports);
-  const service = new SessionService({ ...kernel, store, sessions, ports });
+  const sessions = new Sessions(kernel, store, deps);
+  const service = new SessionService({ ...kernel, ...deps, store, sessions });
   kernel.housekeeping.addPurge({
     name: "sessions.purge",
     rowsMax: PURGE_SLICE_ROWS,

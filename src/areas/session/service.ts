@@ -20,19 +20,21 @@ import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./
 import { Logins } from "./logins.ts";
 import { RejectedLogins, type RejectedRequest } from "./rejected-logins.ts";
 import type { LoginLink, Session, SessionBody } from "./schema.ts";
-import { type SessionPorts, type Sessions, tokenHash } from "./sessions.ts";
+import { type SessionDeps, type Sessions, tokenHash } from "./sessions.ts";
 import type { SessionStore } from "./store.ts";
 
-export interface SessionDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "log"> {
+/** What the area needs of other areas. */
+export interface SessionAreaDeps extends SessionDeps {
+  readonly trail: AuditTrail;
+  /** The clock of the login limits. */
+  readonly limitClock: Pick<Clock, "monotonic">;
+  readonly emailOf: (accountRef: number) => string;
+  readonly keyOf: (credential: string) => AuditedKey | null;
+}
+
+interface SessionServiceDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "log">, SessionAreaDeps {
   readonly store: SessionStore;
   readonly sessions: Sessions;
-  readonly ports: SessionPorts & {
-    readonly trail: AuditTrail;
-    /** The clock of the login limits. */
-    readonly limitClock: Pick<Clock, "monotonic">;
-    readonly emailOf: (accountRef: number) => string;
-    readonly keyOf: (credential: string) => AuditedKey | null;
-  };
 }
 
 export type LoginRequest = RejectedRequest & PageRequest & { readonly requestOrigin: RequestOrigin };
@@ -48,9 +50,9 @@ export class SessionService {
   readonly rejectedLogins: RejectedLogins;
   private readonly logins: Logins;
 
-  constructor(private readonly deps: SessionDeps) {
-    this.logins = new Logins(deps.ports.limitClock);
-    this.rejectedLogins = new RejectedLogins(deps, deps.ports.trail);
+  constructor(private readonly deps: SessionServiceDeps) {
+    this.logins = new Logins(deps.limitClock);
+    this.rejectedLogins = new RejectedLogins(deps, deps.trail);
   }
 
   /** @throws ApiError `rate_limit_exceeded` for an address with too many logins, or too many rejected ones. */
@@ -154,7 +156,7 @@ export class SessionService {
 
   /** @throws ApiError `unauthorized`, `forbidden` */
   private callerOf(digest: Uint8Array, { requestOrigin }: LoginRequest): Caller {
-    const caller = this.deps.ports.keys.authenticate(Buffer.from(digest).toString("hex"));
+    const caller = this.deps.keys.authenticate(Buffer.from(digest).toString("hex"));
     if (caller === null) throw new ApiError("unauthorized", UNKNOWN_KEY);
     assertStillValid(caller);
     assertAllowedFrom(caller, requestOrigin.ip ?? "");
@@ -168,7 +170,7 @@ export class SessionService {
     token: string,
     { requestOrigin, requestId }: LoginRequest,
   ): Caller {
-    const { store, sessions, ports } = this.deps;
+    const { store, sessions, trail } = this.deps;
     const { ref: account_ref, userId } = caller.account;
     const token_hash = tokenHash(token);
     const { ip } = requestOrigin;
@@ -180,7 +182,7 @@ export class SessionService {
     }
     const id = store.withToken(token_hash)?.id ?? 0;
     const after = { expires_at: isoTime(expires_at) };
-    ports.trail.recordLogin(
+    trail.recordLogin(
       tx,
       "session.create",
       { caller, requestId, requestOrigin },
@@ -195,7 +197,7 @@ export class SessionService {
 
   private viewOf(caller: Caller, endsAt: number): Session {
     const { account, scopes, project, projectBound } = caller;
-    const { emailOf, keyOf } = this.deps.ports;
+    const { emailOf, keyOf } = this.deps;
     const key = keyOf(caller.session?.credential ?? caller.credential);
     return {
       user_id: account.userId,

@@ -20,7 +20,7 @@ import {
 import type { SessionRow, SessionStore } from "./store.ts";
 
 /** What sessions need of other areas. */
-export interface SessionPorts {
+export interface SessionDeps {
   /** Finds the caller of a key by its digest. */
   readonly keys: Authenticator;
   /** The account's project with this id; null when there is none. */
@@ -80,7 +80,7 @@ export class Sessions implements SessionAuthenticator {
   constructor(
     private readonly kernel: Pick<Kernel, "clock" | "writer" | "log">,
     private readonly store: SessionStore,
-    private readonly ports: SessionPorts,
+    private readonly deps: SessionDeps,
   ) {
     this.names = cookieNames(store.instanceId()?.value ?? "");
   }
@@ -97,10 +97,10 @@ export class Sessions implements SessionAuthenticator {
     this.assertSameOrigin(from);
     const session = token.length === TOKEN_LENGTH ? this.find(token) : undefined;
     if (session === undefined) return null;
-    const key = this.ports.keys.authenticate(session.digest);
+    const key = this.deps.keys.authenticate(session.digest);
     if (key === null) return null;
     this.recordUse(session);
-    const isDeleted = ({ id }: CallerProject) => this.ports.findProject(key.account.ref, id) === null;
+    const isDeleted = ({ id }: CallerProject) => this.deps.findProject(key.account.ref, id) === null;
     return new SessionCaller(session, key, this.projectOf(request, key), isDeleted);
   }
 
@@ -150,7 +150,7 @@ export class Sessions implements SessionAuthenticator {
   }
 
   private projectOf(request: Request, key: Caller): CallerProject | null {
-    return chosenProject(request, key, { find: this.ports.findProject });
+    return chosenProject(request, key, { find: this.deps.findProject });
   }
 
   private recordUse(session: ActiveSession): void {

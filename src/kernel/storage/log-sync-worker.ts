@@ -2,11 +2,11 @@
 import { closeSync } from "node:fs";
 import { errorText } from "../errors.ts";
 import { syncLog } from "./log-file.ts";
-import { CLOSE, IDLE, REQUESTED, SYNC, type SyncEnd, type SyncThreadParts } from "./log-sync.ts";
+import { CLOSE, IDLE, REQUESTED, SYNC, type SyncEnd, type SyncThreadStart } from "./log-sync.ts";
 import { SyncFailure } from "./storage-failures.ts";
 
 declare const self: {
-  onmessage: ((event: MessageEvent<SyncThreadParts>) => void) | null;
+  onmessage: ((event: MessageEvent<SyncThreadStart>) => void) | null;
   postMessage(end: SyncEnd): void;
 };
 

@@ -8,7 +8,7 @@ export const SYNC = 1;
 export const CLOSE = 2;
 
 /** What the thread receives once. It closes the log at its end. */
-export interface SyncThreadParts {
+export interface SyncThreadStart {
   readonly path: string;
   readonly fd: number;
   readonly state: Int32Array;
@@ -76,7 +76,7 @@ export class LogSync {
     thread.onmessage = ({ data }: MessageEvent<SyncEnd>) => this.ended(data);
     thread.onerror = ({ message }) => this.ended(message);
     thread.unref();
-    thread.postMessage({ path: this.path, fd: this.file.fd, state: this.state } satisfies SyncThreadParts);
+    thread.postMessage({ path: this.path, fd: this.file.fd, state: this.state } satisfies SyncThreadStart);
     return thread;
   }
 

@@ -198,7 +198,7 @@ test(
   "a wait outlasts the server's idle time-out, and ends when the lock is free",
   async () => {
     // Bun rounds idle timeouts up to four seconds.
-    const quick = await startTestServer({ parts: { idleTimeoutSeconds: 1 } });
+    const quick = await startTestServer({ deps: { idleTimeoutSeconds: 1 } });
     try {
       const client = quick.operator;
       const held = await acquire(client, "idle", { ttl: 60_000 });

@@ -4,7 +4,7 @@ import { DueWork } from "../../../src/areas/meter/holds/due.ts";
 import { HoldService } from "../../../src/areas/meter/holds/holds.ts";
 import { createMeter, type MeterArea } from "../../../src/areas/meter/index.ts";
 import { PlanService } from "../../../src/areas/meter/plans/plans.ts";
-import type { MeterPorts } from "../../../src/areas/meter/ports.ts";
+import type { MeterDeps } from "../../../src/areas/meter/ports.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import { UsageReader } from "../../../src/areas/meter/usage/reader.ts";
@@ -15,7 +15,7 @@ import { KernelBench } from "../projects/kernel-bench.ts";
 
 const REQUEST_ID = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";
 const PROJECT = 1;
-const PORTS: MeterPorts = {
+const PORTS: MeterDeps = {
   notifier: { notify: () => "" },
   charger: { charge: () => {}, refund: () => {} },
   projects: { accountOf: () => null },

@@ -91,7 +91,7 @@ describe("over real connections", () => {
     server = await startTestServer({
       manualClock: { startMs: Date.now() },
       args: ["--allow-private-targets", "127.0.0.0/8"],
-      parts: { outbound: { certificateAuthorities: authority.pem } },
+      deps: { outbound: { certificateAuthorities: authority.pem } },
     });
     account = await server.account({ tier: "unlimited" });
     await account.post("/v1/pulse/channels", {

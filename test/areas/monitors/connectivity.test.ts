@@ -32,7 +32,7 @@ afterEach(async () => {
 
 async function start(...args: string[]): Promise<void> {
   const permitted = ["--allow-private-targets", "127.0.0.0/8", ...args];
-  server = await startTestServer({ manualClock: true, args: permitted, parts: { outbound: line.overrides } });
+  server = await startTestServer({ manualClock: true, args: permitted, deps: { outbound: line.overrides } });
   account = await server.account();
   await channel.open(account);
 }

@@ -20,7 +20,7 @@ beforeEach(async () => {
   server = await startTestServer({
     manualClock: true,
     args: ["--allow-private-targets", "127.0.0.0/8", "--observer-targets", `probe.example:${probe.port}`],
-    parts: { outbound: line.overrides },
+    deps: { outbound: line.overrides },
   });
   account = await server.account();
   await channel.open(account);

@@ -16,7 +16,7 @@ const HOUR = 60 * MINUTE;
 let server: TestServer;
 let account: AccountClient;
 beforeEach(async () => {
-  server = await startTestServer({ manualClock: true, parts: { outbound: { resolver: NO_NAMES } } });
+  server = await startTestServer({ manualClock: true, deps: { outbound: { resolver: NO_NAMES } } });
   account = await server.account();
 });
 afterEach(async () => {

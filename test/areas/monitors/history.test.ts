@@ -45,7 +45,7 @@ describe("a process that stalled", () => {
     const held = await startTestServer({
       manualClock: true,
       args: LOOPBACK,
-      parts: { outbound: { stalls: { longestSince: () => stalledMs, wake: () => {}, stop: () => {} } } },
+      deps: { outbound: { stalls: { longestSince: () => stalledMs, wake: () => {}, stop: () => {} } } },
     });
     try {
       const user = await held.account();

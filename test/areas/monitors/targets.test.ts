@@ -30,7 +30,7 @@ beforeEach(async () => {
   server = await startTestServer({
     manualClock: true,
     args: ["--allow-private-targets", "127.0.0.1"],
-    parts: { outbound: { resolver } },
+    deps: { outbound: { resolver } },
   });
   account = await server.account();
 });
@@ -255,7 +255,7 @@ describe("a dns monitor", () => {
   test("that hangs ends at its timeout", async () => {
     const hanging = await startTestServer({
       manualClock: true,
-      parts: { outbound: { resolver: { resolve: () => new Promise<readonly string[]>(() => {}) } } },
+      deps: { outbound: { resolver: { resolve: () => new Promise<readonly string[]>(() => {}) } } },
     });
     account = await hanging.account();
     const id = await create(dns({ timeout: 1_000 }));

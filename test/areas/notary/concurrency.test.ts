@@ -43,7 +43,7 @@ const steps = fc.array(
 // With few processors receipts are signed in their units of work; with more, off the event loop.
 describe.each([2, 4])("a chain, on %i processors,", (cores) => {
   beforeAll(async () => {
-    server = await startTestServer({ manualClock: true, parts: { cores } });
+    server = await startTestServer({ manualClock: true, deps: { cores } });
   });
   afterAll(() => server.stop());
 

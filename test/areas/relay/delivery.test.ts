@@ -327,7 +327,7 @@ describe("retries", () => {
 
   test("are not made for a blocked target", async () => {
     const resolver = { resolve: async () => ["10.0.0.1"] };
-    const guarded = await startTestServer({ manualClock: true, parts: { outbound: { resolver } } });
+    const guarded = await startTestServer({ manualClock: true, deps: { outbound: { resolver } } });
     try {
       const user = await guarded.account();
       const { body } = await user.post("/v1/relay", {

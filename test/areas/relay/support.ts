@@ -37,8 +37,8 @@ export class RelayStage {
 
   static async start(environment: Readonly<Record<string, string>> = {}): Promise<RelayStage> {
     const args = ["--allow-private-targets", "127.0.0.0/8"];
-    const parts = { outbound: { resolver: NO_NAMES } };
-    const server = await startTestServer({ manualClock: true, args, environment, parts });
+    const deps = { outbound: { resolver: NO_NAMES } };
+    const server = await startTestServer({ manualClock: true, args, environment, deps });
     return new RelayStage(server, await server.account());
   }
 

@@ -59,7 +59,7 @@ export interface ServerFaults {
 }
 
 /** What a simulated server needs. */
-export interface ServerParts {
+export interface ServerDeps {
   readonly lead: Lead;
   readonly cell: string;
   readonly node: ClusterNode;
@@ -96,8 +96,8 @@ export class SimulatedServer {
   private hasUnconfirmed = false;
   private wasAbandoned = false;
 
-  constructor(private readonly parts: ServerParts) {
-    const { lead, disk, folder, random, schema, faults, clock, differenceMs } = parts;
+  constructor(private readonly deps: ServerDeps) {
+    const { lead, disk, folder, random, schema, faults, clock, differenceMs } = deps;
     this.leadership = lead.leadership;
     this.clock =
       differenceMs === 0 || faults.keepsOwnClock === true ? clock : continuedClock(clock, differenceMs);
@@ -105,14 +105,14 @@ export class SimulatedServer {
     this.position = { ...lead.seal, at: 0 };
     const base = new BaseServer({
       folder,
-      node: parts.node,
+      node: deps.node,
       log: lead.seal.log,
-      key: parts.nodeKey,
-      cell: parts.cell,
+      key: deps.nodeKey,
+      cell: deps.cell,
       isLeading: () => this.leadership.isTrusted,
       now: clock.now,
       disk,
-      time: parts.time,
+      time: deps.time,
       backUp: (path) => this.backUp(path),
     });
     this.base = base;
@@ -130,7 +130,7 @@ export class SimulatedServer {
     };
     this.entries = entries;
     this.replication = new Replication({
-      ...parts,
+      ...deps,
       leadership: this.leadership,
       base,
       entries,
@@ -165,7 +165,7 @@ export class SimulatedServer {
 
   /** Stops in order, as after SIGTERM. */
   async stop(): Promise<void> {
-    const { time } = this.parts;
+    const { time } = this.deps;
     const late = time.delay(STOP_MS_MAX).then(() => "late" as const);
     const orderly = async () => {
       const within = time.delay(HAND_OVER_MS_MAX).then(() => "late" as const);
@@ -190,7 +190,7 @@ export class SimulatedServer {
   }
 
   private async confirmed(): Promise<"confirmed"> {
-    while (this.hasUnconfirmed) await this.parts.time.delay(10);
+    while (this.hasUnconfirmed) await this.deps.time.delay(10);
     return "confirmed";
   }
 
@@ -199,7 +199,7 @@ export class SimulatedServer {
   }
 
   private respond(state: AccountState, respond: Respond): void {
-    if (this.parts.faults.respondsEarly === true) {
+    if (this.deps.faults.respondsEarly === true) {
       respond(state);
       return;
     }
@@ -213,7 +213,7 @@ export class SimulatedServer {
   private schedule(): void {
     if (this.isScheduled) return;
     this.isScheduled = true;
-    this.parts.time.after(1, () => {
+    this.deps.time.after(1, () => {
       this.isScheduled = false;
       if (this.queue.length > 0 && !this.hasUnconfirmed) this.flush();
     });
@@ -231,7 +231,7 @@ export class SimulatedServer {
       state: this.apply(operation, pages, at),
       respond,
     }));
-    pages.set(1, pageOf(next, this.parts.schema));
+    pages.set(1, pageOf(next, this.deps.schema));
     try {
       this.file.commit(pages);
     } catch (error) {
@@ -249,11 +249,11 @@ export class SimulatedServer {
     const tell = (): void => {
       for (const { state, respond } of made) if (state !== null) this.respond(state, respond);
     };
-    if (this.parts.faults.respondsEarly === true) tell();
+    if (this.deps.faults.respondsEarly === true) tell();
     Promise.resolve(confirmation).then(
       () => {
         this.hasUnconfirmed = false;
-        if (this.parts.faults.respondsEarly !== true) tell();
+        if (this.deps.faults.respondsEarly !== true) tell();
         if (this.queue.length > 0) this.schedule();
       },
       // The process ends.
@@ -277,7 +277,7 @@ export class SimulatedServer {
   }
 
   private checkpointLater(): void {
-    const { time, random } = this.parts;
+    const { time, random } = this.deps;
     time.after(random.between(1, CHECKPOINT_MS_MAX), () => {
       if (this.leadership.isEnded) return;
       this.tryToCheckpoint();
@@ -286,7 +286,7 @@ export class SimulatedServer {
   }
 
   private tryToCheckpoint(): void {
-    const movesAll = this.parts.faults.movesUnconfirmed === true;
+    const movesAll = this.deps.faults.movesUnconfirmed === true;
     try {
       this.file.checkpoint(this.hasUnconfirmed && !movesAll);
     } catch {
@@ -296,7 +296,7 @@ export class SimulatedServer {
 
   private async probe(): Promise<string | null> {
     try {
-      this.parts.disk.writeText(`${this.parts.folder}/probe`, "");
+      this.deps.disk.writeText(`${this.deps.folder}/probe`, "");
       this.stats.failing = null;
       return null;
     } catch (error) {
@@ -305,7 +305,7 @@ export class SimulatedServer {
   }
 
   private async backUp(path: string) {
-    const { disk, folder, time, copyMs } = this.parts;
+    const { disk, folder, time, copyMs } = this.deps;
     await time.delay(copyMs());
     const bytes = Buffer.concat(readPages(disk, `${folder}/ninefold.db`));
     const file = disk.open(path, true);

@@ -1,4 +1,4 @@
-import type { ArchiveParts } from "../../../src/archive/archive.ts";
+import type { ArchiveDeps } from "../../../src/archive/archive.ts";
 
 /** An archive in which seconds are what days are otherwise: objects expire within a round. */
 export const RETENTION = {
@@ -6,4 +6,4 @@ export const RETENTION = {
   baseIntervalMs: 1_000,
   baseRetryMs: 200,
   expiryRetryMs: 200,
-} as const satisfies ArchiveParts;
+} as const satisfies ArchiveDeps;

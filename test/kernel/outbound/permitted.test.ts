@@ -83,7 +83,7 @@ describe("a server without the option", () => {
   let server: TestServer;
   let owner: AccountClient;
   beforeAll(async () => {
-    server = await startTestServer({ manualClock: true, parts: { outbound: { resolver } } });
+    server = await startTestServer({ manualClock: true, deps: { outbound: { resolver } } });
     owner = await server.account();
   });
   afterAll(() => server.stop());
@@ -117,7 +117,7 @@ describe("a server that permits loopback", () => {
     server = await startTestServer({
       manualClock: true,
       args: ["--allow-private-targets", "loopback"],
-      parts: { outbound: { resolver } },
+      deps: { outbound: { resolver } },
     });
     owner = await server.account();
   });

@@ -118,8 +118,8 @@ export interface EndpointAttempt {
   readonly response_body: Uint8Array | null;
 }
 
-/** Parts of the server that the area depends on. */
-export interface CatchPorts {
+/** What the area needs of other areas and of the server. */
+export interface CatchDeps {
   readonly accounts: {
     /** The account in memory: changes of tier, balance or suspension are visible immediately. */
     account(accountRef: number): CallerAccount;
@@ -142,7 +142,8 @@ export interface CatchPorts {
   readonly publicUrl: string | null;
 }
 
-export interface CatchDeps extends Kernel, CatchPorts {
+/** What the services of the area share. */
+export interface SharedDeps extends Kernel, CatchDeps {
   readonly store: BucketStore;
   readonly events: EventStore;
   readonly sequence: EventSequence;
@@ -184,7 +185,7 @@ export class Buckets {
 
   constructor(
     private readonly deps: Pick<
-      CatchDeps,
+      SharedDeps,
       | "store"
       | "events"
       | "vault"

@@ -8,7 +8,7 @@ import { realDelay } from "../../../kernel/time/clock.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { digestOfId } from "../deduplication-store.ts";
 import { decodeStatus, type OldestEvent, type RemovableRow } from "../store.ts";
-import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
+import type { BucketActor, Buckets, SharedDeps } from "./buckets.ts";
 
 /** Events removed in one unit of work: one or two milliseconds of the writer's time. */
 export const REMOVAL_SLICE_ROWS = 50;
@@ -36,7 +36,7 @@ export class Removal {
   private stopping = false;
 
   constructor(
-    private readonly deps: CatchDeps & { readonly replays: OwnedRows },
+    private readonly deps: SharedDeps & { readonly replays: OwnedRows },
     private readonly buckets: Buckets,
   ) {
     deps.scheduler.register(REMOVE_BUCKET, {

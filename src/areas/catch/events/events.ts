@@ -11,8 +11,8 @@ import {
   aboutBucket,
   type BucketActor,
   type Buckets,
-  type CatchDeps,
   hasTargets,
+  type SharedDeps,
 } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider } from "../domain.ts";
@@ -59,7 +59,7 @@ export class EventService {
 
   constructor(
     private readonly deps: Pick<
-      CatchDeps,
+      SharedDeps,
       "events" | "outbound" | "accounts" | "clock" | "vault" | "writer" | "secrets" | "charger" | "endpoints"
     >,
     private readonly buckets: Buckets,

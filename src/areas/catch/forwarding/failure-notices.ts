@@ -1,6 +1,6 @@
 import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { BucketActor, CatchPorts } from "../buckets/buckets.ts";
+import type { BucketActor, CatchDeps } from "../buckets/buckets.ts";
 import { eventIdOf } from "../event-ids.ts";
 import type { EventRow } from "../store.ts";
 
@@ -14,7 +14,7 @@ export class FailureNotices {
   /** Times of the last notices, by bucket, epoch milliseconds. A restart forgets them. */
   private readonly last = new LruMap<number, number>(BUCKETS_REMEMBERED_MAX);
 
-  constructor(private readonly notices: CatchPorts["notices"]) {}
+  constructor(private readonly notices: CatchDeps["notices"]) {}
 
   /** Sends a notice, unless the bucket sent one within {@link FAILURE_NOTICE_MS}. */
   notify(tx: Tx, bucket: BucketActor, row: EventRow): void {

@@ -5,7 +5,13 @@ import { replaySignature } from "../../../kernel/outbound/signing.ts";
 import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { type BucketActor, type Buckets, type CatchDeps, hasTargets, isSending } from "../buckets/buckets.ts";
+import {
+  type BucketActor,
+  type Buckets,
+  hasTargets,
+  isSending,
+  type SharedDeps,
+} from "../buckets/buckets.ts";
 import { afterForward } from "../domain.ts";
 import { readHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
@@ -43,7 +49,7 @@ const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
 /** Sends the exact bytes of an event, signed, to the current target of its bucket. */
 export async function forward(
-  deps: Pick<CatchDeps, "outbound" | "accounts" | "clock" | "vault" | "secrets">,
+  deps: Pick<SharedDeps, "outbound" | "accounts" | "clock" | "vault" | "secrets">,
   bucket: BucketActor,
   { sequence, provider, received_at }: Pick<EventRow, "sequence" | "provider" | "received_at">,
   { headers, body }: PayloadRow,
@@ -92,7 +98,7 @@ export class Forwarder {
   private readonly outcomes;
 
   constructor(
-    private readonly deps: CatchDeps,
+    private readonly deps: SharedDeps,
     private readonly buckets: Buckets,
     private readonly jobs: ForwardJobs,
     private readonly targets: Targets,

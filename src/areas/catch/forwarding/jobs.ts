@@ -1,6 +1,6 @@
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { BucketActor, CatchDeps, EventForwarding } from "../buckets/buckets.ts";
+import type { BucketActor, EventForwarding, SharedDeps } from "../buckets/buckets.ts";
 
 /** One job per bucket with pending events: it makes the first attempt of each event, or stores its deliveries to endpoints. */
 export const FORWARD = "catch.forward";
@@ -18,7 +18,7 @@ export class ForwardJobs implements EventForwarding {
   /** By reference of the bucket. */
   private readonly progress = new Map<number, Progress>();
 
-  constructor(private readonly deps: Pick<CatchDeps, "scheduler" | "sequence">) {}
+  constructor(private readonly deps: Pick<SharedDeps, "scheduler" | "sequence">) {}
 
   /** The progress of a bucket; undefined when it has no job. */
   progressOf(bucketRef: number): Progress | undefined {

@@ -6,9 +6,9 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import {
   type BucketActor,
   type Buckets,
-  type CatchDeps,
   type EndpointDelivery,
   forwardsSecret,
+  type SharedDeps,
 } from "../buckets/buckets.ts";
 import { bucketIdIn } from "../buckets/own-path.ts";
 import type { EventStatus } from "../domain.ts";
@@ -46,7 +46,7 @@ interface DeliveryChange {
 /** Events of buckets whose targets are endpoints: each has a delivery for every endpoint that accepts it. */
 export class Targets {
   constructor(
-    private readonly deps: CatchDeps,
+    private readonly deps: SharedDeps,
     private readonly buckets: Buckets,
     private readonly failures: FailureNotices,
   ) {}

@@ -10,7 +10,7 @@ import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { HOPS_HEADER, HOPS_MAX, hopsOf, LOOP_DETECTED } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
-import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
+import { type BucketActor, type Buckets, hasTargets, type SharedDeps } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, type StoredSettings, secretsOf } from "../buckets/settings.ts";
 import { digestOfId } from "../deduplication-store.ts";
@@ -66,7 +66,7 @@ export class Ingestion {
   private readonly misses: AttemptLimiter;
 
   constructor(
-    private readonly deps: CatchDeps,
+    private readonly deps: SharedDeps,
     private readonly buckets: Buckets,
     private readonly removal: Removal,
     private readonly forwarder: Forwarder,

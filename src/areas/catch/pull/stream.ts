@@ -3,7 +3,7 @@ import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { ConnectionSlots } from "../../../kernel/http/access/connection-slots.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { monotonicMs, realDelay, realTimeout } from "../../../kernel/time/clock.ts";
-import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
+import type { BucketActor, Buckets, SharedDeps } from "../buckets/buckets.ts";
 import { knownProvider } from "../domain.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import type { EventService } from "../events/events.ts";
@@ -69,7 +69,7 @@ export class EventStream {
   private readonly ended = new AbortController();
 
   constructor(
-    private readonly deps: Pick<CatchDeps, "events" | "changes">,
+    private readonly deps: Pick<SharedDeps, "events" | "changes">,
     private readonly buckets: Buckets,
     private readonly service: EventService,
   ) {}

@@ -18,7 +18,7 @@ import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
-import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
+import { type BucketActor, type Buckets, hasTargets, type SharedDeps } from "../buckets/buckets.ts";
 import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import type { EventService } from "../events/events.ts";
@@ -68,7 +68,7 @@ export class Replays {
   private readonly bulk: Bulk<ReplayRow>;
 
   constructor(
-    private readonly deps: CatchDeps & { readonly replays: ReplayStore },
+    private readonly deps: SharedDeps & { readonly replays: ReplayStore },
     private readonly buckets: Buckets,
     private readonly service: EventService,
   ) {

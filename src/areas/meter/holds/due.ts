@@ -3,7 +3,7 @@ import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { MeterBook } from "../book.ts";
-import type { MeterPorts } from "../ports.ts";
+import type { MeterDeps } from "../ports.ts";
 import type { MeterStore } from "../store.ts";
 
 const JOB = "meter.due";
@@ -21,7 +21,7 @@ export class DueWork {
     private readonly store: MeterStore,
     private readonly book: MeterBook,
     private readonly stopped: StoppedProjects,
-    private readonly projects: Pick<MeterPorts["projects"], "accountOf">,
+    private readonly projects: Pick<MeterDeps["projects"], "accountOf">,
     private readonly kernel: Pick<Kernel, "scheduler" | "writer" | "changes">,
   ) {
     kernel.scheduler.register(JOB, { concurrency: 1, run: () => this.run() });

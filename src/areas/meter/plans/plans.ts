@@ -4,7 +4,7 @@ import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { LowMeter, MeterBook, MeterChange } from "../book.ts";
 import { nextRefill, type Plan } from "../domain.ts";
 import type { DueWork } from "../holds/due.ts";
-import type { MeterPorts } from "../ports.ts";
+import type { MeterDeps } from "../ports.ts";
 import { type AlertRow, type PlanStore, planOfRow, rowOfPlan } from "../store.ts";
 import type { AlertBody, MeterAlert, MeterPlan, PlanBody } from "./schema.ts";
 
@@ -20,7 +20,7 @@ export class PlanService {
     private readonly store: PlanStore,
     private readonly book: MeterBook,
     private readonly due: DueWork,
-    private readonly ports: MeterPorts,
+    private readonly deps: MeterDeps,
   ) {}
 
   /**
@@ -123,7 +123,7 @@ export class PlanService {
     const event = "meter.low";
     const payload = { event, meter_id, threshold, balance, available, at: isoTime(tx.now), request_id };
     const body = JSON.stringify(payload);
-    this.ports.notifier.notify(tx, { accountRef, projectRef, event, monitor_id: null, target_url, body });
+    this.deps.notifier.notify(tx, { accountRef, projectRef, event, monitor_id: null, target_url, body });
   }
 
   /** Removes the alert of a deleted project. */
@@ -135,7 +135,7 @@ export class PlanService {
   /** Called before anything is written. @throws ApiError `validation_error`. */
   assertAlert({ webhook_url }: AlertBody): void {
     // Alerts contain customer data, so that https is required.
-    this.ports.policy.assertUrl("webhook_url", webhook_url, { requireHttps: true });
+    this.deps.policy.assertUrl("webhook_url", webhook_url, { requireHttps: true });
   }
 
   /** Meters are stored permanently, so that creating one here costs as much as with a refill. */
