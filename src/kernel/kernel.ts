@@ -10,6 +10,7 @@ import { Changes } from "./projects/changes.ts";
 import { Housekeeping } from "./scheduler/housekeeping.ts";
 import { Scheduler, type WorkGate } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
+import { SecretDigests } from "./secrets/secret-digest.ts";
 import type { Vault } from "./secrets/vault.ts";
 import { Checkpointer } from "./storage/checkpointer.ts";
 import { Database, type Durability } from "./storage/database.ts";
@@ -55,6 +56,8 @@ export interface Kernel {
   /** Removes expired rows. */
   readonly housekeeping: Housekeeping;
   readonly vault: Vault;
+  /** Makes the field `secret_digest` of resources. */
+  readonly digests: SecretDigests;
   readonly metrics: Metrics;
   /** Processors that this process may use. */
   readonly cores: number;
@@ -166,6 +169,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     gate: options.gate ?? (db.logSync === null ? null : confirmedBefore(writer)),
     housekeeping: new Housekeeping(scheduler, writer, log),
     vault,
+    digests: new SecretDigests(vault),
     metrics: new Metrics(),
     cores: options.cores ?? availableParallelism(),
     changes: new Changes(),

@@ -37,7 +37,10 @@ export interface MonitorPorts {
 /** What every part of this area may use. A part declares what it needs of the others. */
 export interface MonitorParts
   extends MonitorPorts,
-    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes" | "writer" | "log"> {
+    Pick<
+      Kernel,
+      "db" | "clock" | "ids" | "vault" | "digests" | "scheduler" | "metrics" | "changes" | "writer" | "log"
+    > {
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;

@@ -1,6 +1,5 @@
 import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
-import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { Fields } from "../../kernel/storage/tx.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
 import { daysLeft } from "./certificate.ts";
@@ -17,19 +16,15 @@ import { checksTarget } from "./types.ts";
 
 /** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
-  private readonly digests: SecretDigests;
-
   constructor(
-    private readonly parts: Pick<MonitorParts, "clock" | "vault">,
+    private readonly parts: Pick<MonitorParts, "clock" | "vault" | "digests">,
     private readonly of: {
       readonly channels: Channels;
       readonly incidents: Incidents;
       readonly suppression: Suppression;
       readonly behaviors: TypeBehaviors;
     },
-  ) {
-    this.digests = new SecretDigests(parts.vault);
-  }
+  ) {}
 
   /** A monitor with its headers. */
   whole(monitor: MonitorRow, viewer: Viewer): Monitor {
@@ -70,7 +65,7 @@ export class MonitorViews {
     { caller }: Viewer,
     headers: Readonly<Record<string, string>> | null,
   ) {
-    return { ...managedView(managedBy), ...this.digests.of(caller, "pulse", monitorId, { headers }) };
+    return { ...managedView(managedBy), ...this.parts.digests.of(caller, "pulse", monitorId, { headers }) };
   }
 
   /** The settings for the audit log, without results of checks. */

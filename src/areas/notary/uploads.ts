@@ -13,7 +13,6 @@ import {
 } from "../../kernel/outbound/s3.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import { sealedText } from "../../kernel/secrets/sealed-column.ts";
-import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { Fields, Tx } from "../../kernel/storage/tx.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { checkReceipt, isObject, publicKeyX } from "../../verify/receipt.ts";
@@ -88,7 +87,7 @@ interface Destination extends Actor {
   buffered: number;
 }
 
-interface UploadDeps extends Pick<Kernel, "vault" | "scheduler" | "ids" | "changes"> {
+interface UploadDeps extends Pick<Kernel, "vault" | "digests" | "scheduler" | "ids" | "changes"> {
   readonly notary: NotaryService;
   readonly store: CopyStore;
   readonly outbound: OutboundClient;
@@ -101,11 +100,7 @@ export class Uploads {
   /** Uploads that a log request is waiting for. The job skips them. */
   private readonly inFlight = new Set<string>();
 
-  private readonly digests: SecretDigests;
-
-  constructor(private readonly deps: UploadDeps) {
-    this.digests = new SecretDigests(deps.vault);
-  }
+  constructor(private readonly deps: UploadDeps) {}
 
   /** @throws ApiError `validation_error` if the configuration cannot work or its address is not allowed. */
   assertUsable(config: StorageBody): void {
@@ -170,7 +165,7 @@ export class Uploads {
       accessKeyId: masked(access_key_id),
       buffered,
       last_error,
-      ...this.digests.of(caller, "witness", id, secrets),
+      ...this.deps.digests.of(caller, "witness", id, secrets),
     };
   }
 

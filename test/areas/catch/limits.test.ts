@@ -16,6 +16,7 @@ import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { ATTEMPT_TIMEOUT_MS, RESPONSE_BYTES_MAX } from "../../../src/kernel/outbound/attempt.ts";
 import { OutboundClient, type OutboundRequest } from "../../../src/kernel/outbound/client.ts";
 import { Changes } from "../../../src/kernel/projects/changes.ts";
+import { SecretDigests } from "../../../src/kernel/secrets/secret-digest.ts";
 import { createVault } from "../../../src/kernel/secrets/vault.ts";
 import { Database } from "../../../src/kernel/storage/database.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
@@ -183,6 +184,7 @@ describe("buckets in memory", () => {
         store: { ...store, find },
         events,
         vault,
+        digests: new SecretDigests(vault),
         ids,
         writer,
         outbound,

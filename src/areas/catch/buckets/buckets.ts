@@ -12,7 +12,6 @@ import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { isOtherOrigin, movedWithoutSecret } from "../../../kernel/secrets/bound-secret.ts";
 import { sealedJson, sealedText } from "../../../kernel/secrets/sealed-column.ts";
-import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Fields, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
@@ -181,7 +180,6 @@ export class Buckets {
   private readonly actors: ActorRegistry<string, BucketActor>;
   private changed = new Set<BucketActor>();
   private nextRef: number;
-  private readonly digests: SecretDigests;
 
   constructor(
     private readonly deps: Pick<
@@ -189,6 +187,7 @@ export class Buckets {
       | "store"
       | "events"
       | "vault"
+      | "digests"
       | "ids"
       | "writer"
       | "outbound"
@@ -203,7 +202,6 @@ export class Buckets {
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
     this.nextRef = deps.store.highestRef() + 1;
-    this.digests = new SecretDigests(deps.vault);
     deps.writer.beforeCommit((tx) => this.writeCounts(tx));
   }
 
@@ -377,7 +375,7 @@ export class Buckets {
       previous_signing_secret: stored.previous_signing_secret,
       "challenge.token": stored.challenge?.token,
     };
-    return { ...bucketView(bucket, baseUrl), ...this.digests.of(caller, "catch", bucket.id, secrets) };
+    return { ...bucketView(bucket, baseUrl), ...this.deps.digests.of(caller, "catch", bucket.id, secrets) };
   }
 
   /** Marks a bucket as deleted: it is hidden, and its rows are removed later. */

@@ -4,7 +4,6 @@ import type { Call } from "../../../kernel/http/requests/call.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { limitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
-import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
 import { assertConfig, assertFields } from "./channel-config.ts";
@@ -21,7 +20,7 @@ import {
 } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
 
-type Parts = Pick<MonitorParts, "ids" | "vault" | "outbound" | "outbox" | "owners"> & {
+type Parts = Pick<MonitorParts, "ids" | "digests" | "outbound" | "outbox" | "owners"> & {
   readonly channels: ChannelStore;
 };
 
@@ -69,7 +68,7 @@ function channelResource(parts: Parts, notifications: Notifications) {
     schema: Channel,
     view,
     secrets: {
-      digests: new SecretDigests(parts.vault),
+      digests: parts.digests,
       of: (row) => secretsIn(row.kind, notifications.configOf(row)),
     },
     summary: ({ name }, done) => `Channel ${name} ${done}`,

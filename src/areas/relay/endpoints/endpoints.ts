@@ -14,7 +14,6 @@ import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { assertSecretStays, isOtherOrigin } from "../../../kernel/secrets/bound-secret.ts";
-import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import {
@@ -85,10 +84,9 @@ export function checkedSettings(given: RelayEndpointPatch, policy: Pick<TargetPo
 
 export class Endpoints {
   private nextRef: number;
-  private readonly digests: SecretDigests;
 
   constructor(
-    private readonly deps: Pick<Kernel, "ids" | "vault"> & {
+    private readonly deps: Pick<Kernel, "ids" | "vault" | "digests"> & {
       readonly endpoints: EndpointStore;
       readonly registry: EndpointRegistry;
       readonly messages: Messages;
@@ -105,7 +103,6 @@ export class Endpoints {
     },
   ) {
     this.nextRef = deps.endpoints.highestRef() + 1;
-    this.digests = new SecretDigests(deps.vault);
   }
 
   /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
@@ -366,7 +363,7 @@ export class Endpoints {
   private shownTo(caller: Caller, endpoint: Endpoint): RelayEndpointItem {
     const { ref, endpoint_id } = endpoint.row;
     const secrets = { secret: this.deps.secrets.newest(ref), headers: endpoint.custom };
-    return { ...this.itemView(endpoint), ...this.digests.of(caller, "relay", endpoint_id, secrets) };
+    return { ...this.itemView(endpoint), ...this.deps.digests.of(caller, "relay", endpoint_id, secrets) };
   }
 
   private itemView(endpoint: Endpoint): RelayEndpointItem {

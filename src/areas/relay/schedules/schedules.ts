@@ -8,7 +8,6 @@ import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { tierLimitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
 import { assertSecretStays } from "../../../kernel/secrets/bound-secret.ts";
-import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
@@ -33,7 +32,7 @@ import {
 } from "./settings.ts";
 import { type ScheduleRow, type ScheduleStore, SETTING_NAMES } from "./store.ts";
 
-interface ScheduleParts extends Pick<Kernel, "ids" | "vault"> {
+interface ScheduleParts extends Pick<Kernel, "ids" | "digests"> {
   readonly schedules: ScheduleStore;
   readonly runs: ScheduleRuns;
   readonly policy: TargetPolicy;
@@ -41,7 +40,7 @@ interface ScheduleParts extends Pick<Kernel, "ids" | "vault"> {
 }
 
 /** Declares schedules, which send a webhook at the times of a cron expression. */
-function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: ScheduleParts) {
+function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: ScheduleParts) {
   function item(row: ScheduleRow): ScheduleItem {
     const { ref, id: schedule_id, accountRef, projectRef, managedBy, payload, ...shown } = row;
     return {
@@ -78,7 +77,7 @@ function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: Schedu
         next_runs.push(at);
       return { ...item(row), next_runs };
     },
-    secrets: { digests: new SecretDigests(vault), of: (row) => ({ headers: runs.headersOf(row) }) },
+    secrets: { digests, of: (row) => ({ headers: runs.headersOf(row) }) },
     raw: { field: "payload", json: ({ payload }) => payload },
     summary: ({ name, cron }, done) => `Schedule ${name ?? cron} ${done}`,
     audited(_, row) {
