@@ -28,6 +28,23 @@ describe("layers", () => {
     ]);
   });
 
+  test("what an image is built from imports nothing of the tests, the benchmarks and the generator", () => {
+    const found = violationsIn({
+      "package.json": "{}",
+      "test/a.ts": "export const a = 1;\n",
+      "bench/b.ts": 'import { a } from "../test/a.ts";\nexport const b = a;\n',
+      "codegen/c.ts": "export const c = 1;\n",
+      "scripts/x.ts": 'import { a } from "../test/a.ts";\nimport { b } from "../bench/b.ts";\n',
+      "scripts/y.ts": 'import manifest from "../package.json" with { type: "json" };\n',
+      "src/x.ts": 'import { c } from "../codegen/c.ts";\n',
+    });
+    expect(found).toEqual([
+      "built-alone scripts/x.ts:1",
+      "built-alone scripts/x.ts:2",
+      "built-alone src/x.ts:1",
+    ]);
+  });
+
   test("an area imports no other area, types included", () => {
     const found = violationsIn({
       "src/areas/meter/service.ts": "export interface Meter {}\n",

@@ -14,9 +14,12 @@ import {
   STANDS_ALONE,
 } from "./zones.ts";
 
+/** What an image is built from; it has none of the other folders. */
+const BUILT_FROM = /^(src|scripts|migrations)\//;
+
 /** Rules 1 to 3: which modules may import which. Types count as well. */
 export function checkLayers(module: Module, imports: readonly Import[]): Violation[] {
-  if (!module.path.startsWith("src/")) return [];
+  if (!BUILT_FROM.test(module.path)) return [];
   const found: Violation[] = [];
   for (const one of imports) {
     for (const [rule, message] of broken(module.path, one)) {
@@ -29,7 +32,10 @@ export function checkLayers(module: Module, imports: readonly Import[]): Violati
 type Finding = readonly [rule: string, message: string];
 
 function broken(from: string, one: Import): Finding[] {
+  const apart = outside(from, one);
+  if (!from.startsWith("src/")) return apart ? [apart] : [];
   const findings = [
+    apart,
     packageZone(from, one),
     domain(from, one),
     standsAlone(from, one),
@@ -39,6 +45,14 @@ function broken(from: string, one: Import): Finding[] {
   const target = one.target;
   if (target) findings.push(kernelToArea(from, target), areaToArea(from, target), areaIndex(from, target));
   return findings.filter((finding) => finding !== undefined);
+}
+
+function outside(from: string, { target }: Import): Finding | undefined {
+  if (!target?.includes("/") || BUILT_FROM.test(target)) return undefined;
+  return [
+    "built-alone",
+    `${from} imports ${target}; an image is built from src, scripts and migrations alone`,
+  ];
 }
 
 function kernelToArea(from: string, target: string): Finding | undefined {
