@@ -211,7 +211,7 @@ function prepare(path: string, order: RestoreOrder, seal: Seal | null, keyProble
  */
 function prepareNewKey(
   path: string,
-  { folder, masterKey: given }: RestoreOrder,
+  { folder, masterKey: configured }: RestoreOrder,
   keyProblem: string | null,
 ): void {
   if (keyProblem === null) {
@@ -225,20 +225,25 @@ function prepareNewKey(
   } finally {
     db.close();
   }
-  obtainMasterKey({ given, path: dataFilesOf(folder).masterKey, databaseExists: false, durability: "full" });
+  obtainMasterKey({
+    configured,
+    path: dataFilesOf(folder).masterKey,
+    databaseExists: false,
+    durability: "full",
+  });
 }
 
-function keyProblem(mark: Uint8Array | null, { folder, masterKey: given }: RestoreOrder): string | null {
+function keyProblem(mark: Uint8Array | null, { folder, masterKey: configured }: RestoreOrder): string | null {
   const path = dataFilesOf(folder).masterKey;
-  if (given === null && !existsSync(path))
+  if (configured === null && !existsSync(path))
     return `There is no master key in ${folder}. Put the master.key of the server that was backed up there, or set NINEFOLD_MASTER_KEY, before the start.`;
   try {
-    const key = obtainMasterKey({ given, path, databaseExists: true, durability: "full" });
+    const key = obtainMasterKey({ configured, path, databaseExists: true, durability: "full" });
     if (mark === null || opensMark(key, mark)) return null;
   } catch (error) {
     return plainText(error);
   }
-  const which = given === null ? path : "NINEFOLD_MASTER_KEY";
+  const which = configured === null ? path : "NINEFOLD_MASTER_KEY";
   return `${which} is not the key of this backup. Before the start, replace it by the master.key of the server that was backed up; store the present one with the database that it belongs to.`;
 }
 

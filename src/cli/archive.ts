@@ -37,7 +37,7 @@ export function openArchive(given: Given, url: string | null): OpenArchive {
   const store = new ArchiveStore(archiveClient(config.extraCaPath), archivePlace(config.archive));
   const path = dataFilesOf(resolve(config.dataFolder)).masterKey;
   const key = (): Uint8Array => {
-    const masterKey = findMasterKey({ given: config.masterKey, path });
+    const masterKey = findMasterKey({ configured: config.masterKey, path });
     if (masterKey === null)
       throw new StartupError(
         `The archive is encrypted with the master key. Put it at ${path}, or set NINEFOLD_MASTER_KEY.`,

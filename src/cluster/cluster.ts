@@ -163,7 +163,7 @@ export async function waitToLead(deps: ClusterDeps): Promise<LeadingNode | null>
   const log = openCommitLog(settings);
   const nodeFolder = new NodeFolder(files.database, deps.newId);
   await prepare(log, nodeFolder.hasJoined, logger);
-  const place = { given: masterKey, path: files.masterKey };
+  const place = { configured: masterKey, path: files.masterKey };
   if (findMasterKey(place) === null && !(await isEmpty(log)))
     throw new StartupError(
       `All nodes of a cell need the same master key: copy ${files.masterKey} of another node, or set NINEFOLD_MASTER_KEY.`,

@@ -106,8 +106,8 @@ export function openKernel(options: KernelOptions): Kernel {
   checkLog(options);
   inspect(databasePath, migrations);
   if (!databaseExists) noteLoneKey(options);
-  const { masterKey: given, masterKeyPath: path, durability } = options;
-  const masterKey = obtainMasterKey({ given, path, databaseExists, durability });
+  const { masterKey: configured, masterKeyPath: path, durability } = options;
+  const masterKey = obtainMasterKey({ configured, path, databaseExists, durability });
   if (!databaseExists && options.template !== undefined) {
     copyTemplate(options.template, databasePath, options.durability);
   }

@@ -69,7 +69,7 @@ export const masterKeyCheck: Check = {
     const path = dataFilesOf(folder).masterKey;
     const database = databasePath(target);
     if (config.ephemeral) return skipped("an ephemeral server creates its own");
-    const key = findMasterKey({ given: config.masterKey, path });
+    const key = findMasterKey({ configured: config.masterKey, path });
     if (key === null) {
       if (database === null) return skipped("there is none yet: the first start creates it");
       return failed(

@@ -53,8 +53,8 @@ export class AddressRanges {
 
   /** Whether every address of `others` lies in one of these ranges. */
   covers(others: AddressRanges): boolean {
-    const own = this.entries();
-    return others.entries().every((wanted) => own.some((entry) => covers(entry, wanted)));
+    const entries = this.entries();
+    return others.entries().every((wanted) => entries.some((entry) => covers(entry, wanted)));
   }
 
   private entries(): Uint8Array[] {

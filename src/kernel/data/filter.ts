@@ -30,10 +30,10 @@ interface Place {
  *
  * @throws ApiError `validation_error` that names the place of a fault.
  */
-export function compileFilter(field: string, given: unknown): Filter {
-  if (Buffer.byteLength(JSON.stringify(given)) > FILTER_BYTES_MAX)
+export function compileFilter(field: string, filter: unknown): Filter {
+  if (Buffer.byteLength(JSON.stringify(filter)) > FILTER_BYTES_MAX)
     throw invalidField(field, `must be at most ${FILTER_BYTES_MAX} bytes of JSON`);
-  return all(given, { path: field, depth: 1, used: { conditions: 0 } });
+  return all(filter, { path: field, depth: 1, used: { conditions: 0 } });
 }
 
 /**
@@ -42,9 +42,9 @@ export function compileFilter(field: string, given: unknown): Filter {
  *
  * @throws ApiError `validation_error` as {@link compileFilter}, and for such a number
  */
-export function assertFilter(field: string, given: unknown): void {
-  compileFilter(field, given);
-  assertDigits(field, given);
+export function assertFilter(field: string, filter: unknown): void {
+  compileFilter(field, filter);
+  assertDigits(field, filter);
 }
 
 function assertDigits(path: string, value: unknown): void {
@@ -57,12 +57,12 @@ function assertDigits(path: string, value: unknown): void {
 }
 
 /** Every member of an object holds. */
-function all(given: unknown, place: Place): Filter {
+function all(value: unknown, place: Place): Filter {
   const { path } = place;
-  if (!isFields(given)) throw invalidField(path, "must be an object");
+  if (!isFields(value)) throw invalidField(path, "must be an object");
   if (place.depth > FILTER_DEPTH_MAX)
     throw invalidField(path, `is nested deeper than ${FILTER_DEPTH_MAX} levels`);
-  const parts = Object.entries(given).map(([name, wanted]) => part(name, wanted, inside(place, name)));
+  const parts = Object.entries(value).map(([name, wanted]) => part(name, wanted, inside(place, name)));
   return (value) => parts.every((holds) => holds(value));
 }
 
@@ -216,14 +216,14 @@ function pointerSteps(pointer: string, { path }: Place): string[] {
   return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-function listed(given: unknown, { path, depth }: Place): readonly unknown[] {
-  if (!Array.isArray(given) || given.length === 0) throw invalidField(path, "must be a list, not empty");
+function listed(value: unknown, { path, depth }: Place): readonly unknown[] {
+  if (!Array.isArray(value) || value.length === 0) throw invalidField(path, "must be a list, not empty");
   if (depth > FILTER_DEPTH_MAX) throw invalidField(path, `is nested deeper than ${FILTER_DEPTH_MAX} levels`);
-  return given;
+  return value;
 }
 
-function scalar(given: unknown, { path }: Place): Scalar {
-  if (isScalar(given)) return given;
+function scalar(value: unknown, { path }: Place): Scalar {
+  if (isScalar(value)) return value;
   throw invalidField(path, "must be a text, a number, true, false or null");
 }
 

@@ -46,8 +46,8 @@ export function systemRoutes(
     contentType: "application/json",
     immutable: false,
     read: () => {
-      text ??= openApiDocument(http.routes, http.parts, publicUrl).then((made) =>
-        sharedBytes(new TextEncoder().encode(JSON.stringify(made))),
+      text ??= openApiDocument(http.routes, http.parts, publicUrl).then((document) =>
+        sharedBytes(new TextEncoder().encode(JSON.stringify(document))),
       );
       return text;
     },

@@ -41,22 +41,22 @@ export class TrustAnchors {
 /** The certificate of a connection's other end; null without TLS. */
 export function certificateOf(socket: Socket, anchors: TrustAnchors): Certificate | null {
   if (!(socket instanceof tls.TLSSocket)) return null;
-  const own = socket.getPeerCertificate(true);
-  const notAfter = Date.parse(own.valid_to);
+  const leaf = socket.getPeerCertificate(true);
+  const notAfter = Date.parse(leaf.valid_to);
   if (Number.isNaN(notAfter)) return null;
   // A name may stand several times.
-  const [issuer = "unknown"] = [own.issuer.O ?? own.issuer.CN].flat();
+  const [issuer = "unknown"] = [leaf.issuer.O ?? leaf.issuer.CN].flat();
   const certificate = { notAfter, issuer: issuer.slice(0, NAME_LENGTH_MAX) };
-  const others = presentedWith(own);
+  const others = presentedWith(leaf);
   // Authorities let no certificate outlive its intermediate; what does is worth the proof.
   const isSuspicious = others.some(({ valid_to }) => Date.parse(valid_to) < notAfter);
-  return isSuspicious ? (earlierOnPath(certificate, [own, ...others], anchors) ?? certificate) : certificate;
+  return isSuspicious ? (earlierOnPath(certificate, [leaf, ...others], anchors) ?? certificate) : certificate;
 }
 
 /** The other certificates that a target presents, in their order. */
-function presentedWith(own: DetailedPeerCertificate): DetailedPeerCertificate[] {
-  const all = new Set([own]);
-  for (let next = own.issuerCertificate; next && !all.has(next); next = next.issuerCertificate) {
+function presentedWith(leaf: DetailedPeerCertificate): DetailedPeerCertificate[] {
+  const all = new Set([leaf]);
+  for (let next = leaf.issuerCertificate; next && !all.has(next); next = next.issuerCertificate) {
     if (all.size === CHAIN_LENGTH_MAX) break;
     all.add(next);
   }
@@ -72,10 +72,10 @@ function earlierOnPath(
   presented: readonly DetailedPeerCertificate[],
   anchors: TrustAnchors,
 ): Certificate | null {
-  const [own, ...others] = presented.map((one) => ({ read: new X509Certificate(one.raw), ...one }));
-  if (own === undefined) return null;
+  const [leaf, ...others] = presented.map((one) => ({ read: new X509Certificate(one.raw), ...one }));
+  if (leaf === undefined) return null;
   let earliest: Certificate | null = null;
-  let current = own;
+  let current = leaf;
   for (let depth = 0; depth < others.length && !anchors.haveIssued(current.read); depth += 1) {
     const { read } = current;
     const [issuer] = others

@@ -104,9 +104,9 @@ export function requestBytes(
  * last one counts.
  * @throws ApiError `validation_error` for a name or a value that HTTP does not allow, one that the server sets itself, or too many.
  */
-export function givenHeaders(given: Readonly<Record<string, string>>): RequestHeaders {
-  const entries = Object.entries(given);
-  if (entries.length === 0) return given;
+export function givenHeaders(headers: Readonly<Record<string, string>>): RequestHeaders {
+  const entries = Object.entries(headers);
+  if (entries.length === 0) return headers;
   if (entries.length > HEADERS_MAX) throw invalidField("headers", `must be ${HEADERS_MAX} at most`);
   const byName = new Map<string, [name: string, value: string]>();
   for (const [name, value] of entries) {

@@ -234,8 +234,8 @@ export function createSystemResolver(
     return addresses;
   };
   const addressesOf = async (host: string, errors: ServerErrors): Promise<readonly string[]> => {
-    const own = names.addressesOf(host);
-    if (own.length > 0) return own;
+    const addresses = names.addressesOf(host);
+    if (addresses.length > 0) return addresses;
     const known = remembered.get(host);
     if (known !== undefined && known.until > monotonicMs()) return known.addresses;
     let failure: LookupFailure | null = null;

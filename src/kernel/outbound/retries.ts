@@ -105,8 +105,8 @@ export function backoffMs(failures: number, firstMs: number, longestMs: number):
  * Parses a `retry_schedule` to milliseconds.
  * @throws ApiError `validation_error` for an invalid or too long delay, or sum of delays.
  */
-export function readWaits(given: readonly string[]): readonly number[] {
-  const waits = given.map(durationMs);
+export function readWaits(durations: readonly string[]): readonly number[] {
+  const waits = durations.map(durationMs);
   const total = waits.reduce((sum, wait) => sum + wait, 0);
   if (waits.every((wait) => wait <= RETRY_WAIT_MS_MAX) && total <= RETRY_WAITS_MS_MAX) return waits;
   throw invalidField(

@@ -106,13 +106,13 @@ export class WebhookSecrets {
   }
 
   /**
-   * Puts a new secret, or the given one, in the place of the newest; the older ones are valid until `graceMs` from now, or
+   * Puts a new secret, or `secret`, in the place of the newest; the older ones are valid until `graceMs` from now, or
    * their own end if that comes first.
    *
-   * @throws ApiError `validation_error` for a given one that is none.
+   * @throws ApiError `validation_error` for an invalid secret.
    */
-  rotate(tx: Tx, ownerRef: number, graceMs: number, given?: string): ValidSecrets {
-    const text = given ?? signingSecret(this.deps.ids.bytes(KEY_BYTES));
+  rotate(tx: Tx, ownerRef: number, graceMs: number, secret?: string): ValidSecrets {
+    const text = secret ?? signingSecret(this.deps.ids.bytes(KEY_BYTES));
     if (signingKeyIn(text) === null)
       throw invalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes");
     this.current(tx, ownerRef);

@@ -163,8 +163,8 @@ export class AccountExporter {
 
 /** How a column is exported; null: not at all. */
 function shownOf({ show, of }: ExportedTable, name: string): Shown | null {
-  const given = show?.[name];
-  if (given !== undefined) return given;
+  const declared = show?.[name];
+  if (declared !== undefined) return declared;
   if (name === "ref" || name === "previous" || name.endsWith("_ref") || name in of) return null;
   return name === "at" || name.endsWith("_at") ? asTime : asStored;
 }

@@ -74,7 +74,7 @@ export interface ResourceDeclaration<
   Filters extends TProperties,
   Body extends TObject,
   Patch extends TObject,
-  Given,
+  Creation,
   Change,
   Raw extends string,
 > extends ResourceFacts {
@@ -124,11 +124,11 @@ export interface ResourceDeclaration<
     readonly prepare?: (
       body: Static<Body>,
       call: Pick<Call, "bodyText" | "addWarnings">,
-    ) => Given | Promise<Given>;
+    ) => Creation | Promise<Creation>;
     /** The new row. @throws ApiError for settings that the schema cannot reject. */
-    readonly row: (context: ResourceContext, given: Given, identity: Identity) => Row;
+    readonly row: (context: ResourceContext, fields: Creation, identity: Identity) => Row;
     /** Called when the row is stored. */
-    readonly created?: (context: ResourceContext, row: Row, given: Given) => void;
+    readonly created?: (context: ResourceContext, row: Row, fields: Creation) => void;
   };
   readonly change: VerbSpec & {
     /** The last part of the operation's name. */
@@ -140,11 +140,11 @@ export interface ResourceDeclaration<
       call: Pick<Call, "bodyText" | "addWarnings">,
     ) => Change | Promise<Change>;
     /** The row after the change. @throws ApiError for settings that the schema cannot reject. */
-    readonly row: (context: ResourceContext, before: Row, given: Change) => Row;
+    readonly row: (context: ResourceContext, before: Row, fields: Change) => Row;
     /** Called when the row is stored. */
-    readonly changed?: (context: ResourceContext, row: Row, given: Change, before: Row) => void;
+    readonly changed?: (context: ResourceContext, row: Row, fields: Change, before: Row) => void;
     /** Whether a change is audited even if no audited field differs: a new secret does not show. */
-    readonly isHidden?: (given: Change) => boolean;
+    readonly isHidden?: (fields: Change) => boolean;
   };
   /** Null if it cannot be deleted. */
   readonly delete:

@@ -53,12 +53,12 @@ export function resource<
   ListRow extends ResourceRow = Row,
   Item extends TObject = View,
   Filters extends TProperties = Record<never, never>,
-  Given = Static<Body>,
+  Creation = Static<Body>,
   Change = Static<Patch>,
   Raw extends string = never,
 >(
   ids: Ids,
-  declaration: ResourceDeclaration<Row, ListRow, View, Item, Filters, Body, Patch, Given, Change, Raw>,
+  declaration: ResourceDeclaration<Row, ListRow, View, Item, Filters, Body, Patch, Creation, Change, Raw>,
 ) {
   const { store, title, type, name, limit, path, list, raw, secrets } = declaration;
   const file = fileFacts(declaration);
@@ -97,8 +97,8 @@ export function resource<
     const digest = secrets?.digests.of(caller, declaration.access.area, row.id, secrets.of(row as Row));
     return { ...managedView(row.managedBy), ...digest };
   }
-  function responseOf(context: ResourceContext, status: 200 | 201, own: Shown, row: Row): object {
-    const shown = { ...own, ...moreOf(row, context) };
+  function responseOf(context: ResourceContext, status: 200 | 201, summary: Shown, row: Row): object {
+    const shown = { ...summary, ...moreOf(row, context) };
     if (raw !== undefined) return withJson(status, shown, raw.field as never, raw.json(row));
     return status === 200 ? shown : reply(status, shown);
   }
@@ -120,33 +120,33 @@ export function resource<
     const view = declaration.read.view ?? declaration.view;
     return responseOf(context, 200, view(row, context), row);
   }
-  function create(context: ResourceContext, given: Given, managedBy: ManagedBy): object {
+  function create(context: ResourceContext, fields: Creation, managedBy: ManagedBy): object {
     const { tx, caller } = context;
     const owner = { accountRef: caller.account.ref, projectRef: caller.project.ref };
     const identity = { ...identify(), ...owner, managedBy, createdAt: tx.now, updatedAt: tx.now };
-    const row = declaration.create.row(context, given, identity);
+    const row = declaration.create.row(context, fields, identity);
     assertNameFree(row);
     limit?.assertCapacity(caller);
     store.insert(tx, row);
-    declaration.create.created?.(context, row, given);
+    declaration.create.created?.(context, row, fields);
     const after = find(row.projectRef, row.id);
     const shown = declaration.view(after, context);
     tx.audit(audited(after, "created", null, auditedFields(shown, after, "created")));
     return responseOf(context, 201, shown, after);
   }
-  function change(context: ResourceContext, id: string, given: Change): object {
+  function change(context: ResourceContext, id: string, fields: Change): object {
     const { tx, caller } = context;
     const before = find(caller.project.ref, id);
     // What the row shows may depend on others, which the change is about to replace.
     const was = auditedFields(declaration.view(before, context), before, "changed");
-    const row = declaration.change.row(context, before, given);
+    const row = declaration.change.row(context, before, fields);
     assertNameFree(row);
     store.update(tx, row);
-    declaration.change.changed?.(context, row, given, before);
+    declaration.change.changed?.(context, row, fields, before);
     const after = find(row.projectRef, id);
     const shown = declaration.view(after, context);
     const entry = audited(after, "changed", was, auditedFields(shown, after, "changed"));
-    tx.audit(declaration.change.isHidden?.(given) === true ? entry : changed(entry));
+    tx.audit(declaration.change.isHidden?.(fields) === true ? entry : changed(entry));
     return responseOf(context, 200, shown, after);
   }
   function remove(context: ResourceContext, id: string): void {
@@ -162,14 +162,14 @@ export function resource<
   function perform(
     { prepare }: { prepare?(body: object, call: Call): unknown },
     { call, body }: Input,
-    work: (context: ResourceContext, given: unknown) => object,
+    work: (context: ResourceContext, fields: unknown) => object,
   ): Promise<object> {
-    const run = (given: unknown) => call.perform((tx) => work(contextOf(tx, call), given));
-    const given = prepare?.(body, call) ?? body;
-    return given instanceof Promise ? given.then(run) : run(given);
+    const run = (fields: unknown) => call.perform((tx) => work(contextOf(tx, call), fields));
+    const fields = prepare?.(body, call) ?? body;
+    return fields instanceof Promise ? fields.then(run) : run(fields);
   }
-  const specOf = (verb: string, given: VerbSpec, ...implied: (ErrorCode | null | undefined)[]) =>
-    operationSpec(declaration, verb, given, implied);
+  const specOf = (verb: string, spec: VerbSpec, ...implied: (ErrorCode | null | undefined)[]) =>
+    operationSpec(declaration, verb, spec, implied);
   const idOf = ({ params }: Input): string => params[`${type}_id`] ?? "";
   const params = idParams(type);
   const onePath = `${path}/:${type}_id`;
@@ -201,8 +201,8 @@ export function resource<
       schemas: { body: createBody, response: { 201: schema } },
       handler(input) {
         const { managed_by: managedBy = null, ...body } = input.body as { managed_by?: "apply" };
-        return perform(declaration.create, { ...input, body }, (context, given) =>
-          create(context, given as Given, managedBy),
+        return perform(declaration.create, { ...input, body }, (context, fields) =>
+          create(context, fields as Creation, managedBy),
         );
       },
     },
@@ -212,7 +212,9 @@ export function resource<
       op: specOf(declaration.change.verb, declaration.change, "not_found", name.taken),
       schemas: { params, body: declaration.change.body, response: schema },
       handler: (input) =>
-        perform(declaration.change, input, (context, given) => change(context, idOf(input), given as Change)),
+        perform(declaration.change, input, (context, fields) =>
+          change(context, idOf(input), fields as Change),
+        ),
     },
   ];
   if (declaration.delete !== null) {

@@ -69,16 +69,16 @@ export type RowOf<Table extends { readonly columns: Columns }> = ResourceRow & {
 };
 
 /** Where the rows of a resource are, and their columns besides those of {@link ResourceRow}. */
-export interface ResourceTable<Given extends Columns> {
+export interface ResourceTable<Shape extends Columns> {
   readonly name: string;
   /** The column with the id. */
   readonly id: string;
-  readonly columns: Given;
+  readonly columns: Shape;
 }
 
 /** The statements that every resource needs, typed by its columns. Rows of a project are listed newest first. */
-export function resourceTable<Given extends Columns>(db: Database, table: ResourceTable<Given>) {
-  type Row = RowOf<ResourceTable<Given>>;
+export function resourceTable<Shape extends Columns>(db: Database, table: ResourceTable<Shape>) {
+  type Row = RowOf<ResourceTable<Shape>>;
   const { name, id } = table;
   const columns: [field: string, sql: string, Column<unknown>][] = Object.entries<Column<unknown>>({
     ref: once(column<number>()),

@@ -30,8 +30,8 @@ export function hasValidChecksum(key: string): boolean {
   if (key.length > KEY_LENGTH_MAX) return false;
   const cut = key.lastIndexOf("_");
   if (cut < 1) return false;
-  const given = key.slice(cut + 1);
-  return CHECKSUM.test(given) && checksum(key.slice(0, cut)) === given;
+  const suffix = key.slice(cut + 1);
+  return CHECKSUM.test(suffix) && checksum(key.slice(0, cut)) === suffix;
 }
 
 /** Whether a text has the format of a Bearer credential (prefix `sm`) and a valid checksum. */

@@ -16,7 +16,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 /** Where a master key can be found. */
 export interface MasterKeyPlace {
   /** The configured key: 64 hex digits, or base64 of 32 bytes; null without one. */
-  readonly given: string | null;
+  readonly configured: string | null;
   /** Its file in the data folder. */
   readonly path: string;
 }
@@ -55,8 +55,8 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
 }
 
 /** The existing master key; null without one. @throws StartupError if it is malformed or cannot be read. */
-export function findMasterKey({ given, path }: MasterKeyPlace): Uint8Array | null {
-  if (given !== null) return decodeMasterKey(given, "NINEFOLD_MASTER_KEY");
+export function findMasterKey({ configured, path }: MasterKeyPlace): Uint8Array | null {
+  if (configured !== null) return decodeMasterKey(configured, "NINEFOLD_MASTER_KEY");
   if (!existsSync(path)) return null;
   try {
     return decodeMasterKey(readFileSync(path, "utf8"), path);

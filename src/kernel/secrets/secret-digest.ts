@@ -27,12 +27,12 @@ export class SecretDigests {
     secrets: Readonly<Record<string, SecretValue>>,
   ): { secret_digest?: Record<string, string> } {
     if (!hasScope(caller, `${area}:read`) || !hasScope(caller, `${area}:write`)) return {};
-    const given = Object.entries(secrets).filter(([, value]) => !isEmpty(value));
-    if (given.length === 0) return {};
+    const present = Object.entries(secrets).filter(([, value]) => !isEmpty(value));
+    if (present.length === 0) return {};
     this.key ??= this.vault.derive(PURPOSE);
     const salt = hmacSha256(this.key).update(id).digest("hex").slice(0, SALT_LENGTH);
     return {
-      secret_digest: Object.fromEntries(given.map(([name, value]) => [name, digestWith(salt, value)])),
+      secret_digest: Object.fromEntries(present.map(([name, value]) => [name, digestWith(salt, value)])),
     };
   }
 }

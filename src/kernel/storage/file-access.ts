@@ -57,17 +57,17 @@ function problemOf(
   { uid, mode }: { readonly uid: number; readonly mode: number },
   code: string,
 ): AccessProblem | null {
-  const own = process.getuid?.();
+  const processUid = process.getuid?.();
   if (code === "EROFS")
     return {
       reason: `${path} is on a read-only file system`,
       cure: "Mount it writable, or set another folder with --data.",
     };
-  if (own === undefined) return null;
-  if (uid !== own)
+  if (processUid === undefined) return null;
+  if (uid !== processUid)
     return {
-      reason: `${path} belongs to user ${uid}, and this process runs as user ${own}`,
-      cure: `Change the owner (chown -R ${own} ${folder}), or start as user ${uid}.`,
+      reason: `${path} belongs to user ${uid}, and this process runs as user ${processUid}`,
+      cure: `Change the owner (chown -R ${processUid} ${folder}), or start as user ${uid}.`,
     };
   const octal = (mode & 0o777).toString(8).padStart(4, "0");
   return {

@@ -108,7 +108,8 @@ export function makeFolder(folder: string): boolean {
     const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (first === undefined) return false;
     chmodSync(folder, 0o700);
-    for (let made = folder; made.length >= first.length; made = dirname(made)) syncFolder(dirname(made));
+    for (let created = folder; created.length >= first.length; created = dirname(created))
+      syncFolder(dirname(created));
     return true;
   } catch (error) {
     throw new StartupError(`The data folder cannot be created: ${whyNotCreated(folder, error)}`);

@@ -19,8 +19,8 @@ beforeEach(() => {
 });
 afterEach(() => scratch.remove());
 
-function obtain(given: string | null, databaseExists = false): Uint8Array {
-  return obtainMasterKey({ given, path, databaseExists, durability: "full" });
+function obtain(configured: string | null, databaseExists = false): Uint8Array {
+  return obtainMasterKey({ configured, path, databaseExists, durability: "full" });
 }
 
 function refusal(run: () => unknown): string {
@@ -45,7 +45,7 @@ describe("the first start", () => {
   test("creates it without a sync next to a database that has none", () => {
     const before = process.umask(0);
     try {
-      const key = obtainMasterKey({ given: null, path, databaseExists: false, durability: "none" });
+      const key = obtainMasterKey({ configured: null, path, databaseExists: false, durability: "none" });
       expect(obtain(null, true)).toEqual(key);
       expect(statSync(path).mode & 0o777).toBe(0o600);
     } finally {
@@ -77,7 +77,7 @@ describe("the format of a key", () => {
     ["base64", BASE64],
     ["base64 without padding", BASE64.replace("=", "")],
     ["base64 with a line break", `${BASE64}\r\n`],
-  ])("accepts %s, given or in the file", (_, text) => {
+  ])("accepts %s, configured or in the file", (_, text) => {
     expect(obtain(text)).toEqual(BYTES);
     writeFileSync(path, text);
     expect(obtain(null, true)).toEqual(BYTES);
@@ -99,9 +99,9 @@ describe("the format of a key", () => {
     ["base64 with a wrong character", BASE64.replace(BASE64.charAt(5), "!")],
     ["base64 with a character too many in the middle", `${BASE64.slice(0, 8)}*${BASE64.slice(8)}`],
     ["two keys", `${HEX}\n${HEX}`],
-  ])("rejects %s, given or in the file, without repeating it", (_, text) => {
-    const given = refusal(() => obtain(text));
-    expect(given).toBe(
+  ])("rejects %s, configured or in the file, without repeating it", (_, text) => {
+    const message = refusal(() => obtain(text));
+    expect(message).toBe(
       "NINEFOLD_MASTER_KEY does not hold a master key: 64 hex digits, or base64 of 32 bytes.",
     );
     writeFileSync(path, text);
@@ -148,13 +148,13 @@ describe("next to an existing database", () => {
   });
 
   test.each([
-    ["given", OTHER, null],
+    ["configured", OTHER, null],
     ["in the file", null, OTHER],
-  ])("rejects a wrong key %s without changing the database", (_, given, stored) => {
+  ])("rejects a wrong key %s without changing the database", (_, configured, stored) => {
     firstStart(HEX);
     if (stored !== null) writeFileSync(path, stored);
     const before = readFileSync(scratch.path("ninefold.db"));
-    expect(refusal(() => open(given))).toBe(
+    expect(refusal(() => open(configured))).toBe(
       "The master key is not the key of this database. Nothing was changed.",
     );
     expect(readFileSync(scratch.path("ninefold.db")).equals(before)).toBe(true);

@@ -96,13 +96,13 @@ export class ConnectionLimit {
 }
 
 /** The lowest number that is free: all below it are used. `none`: when none is. */
-function lowestFree(none: number): number {
+function lowestFree(fallback: number): number {
   try {
     const descriptor = openSync("/dev/null", "r");
     closeSync(descriptor);
     return descriptor;
   } catch (error) {
-    if (errorCode(error) === "EMFILE") return none;
+    if (errorCode(error) === "EMFILE") return fallback;
     throw error;
   }
 }

@@ -328,11 +328,11 @@ export class Guard {
     const general = isSession ? SESSION_REQUESTS_PER_MINUTE : figures.requestsPerMinute;
     const capacity = isMonitor ? figures.monitorBurst : general;
     const perMinute = isMonitor ? figures.monitorRequestsPerMinute : general;
-    const own = this.keys.take(key, capacity, perMinute, tierSince, ref);
-    if (!own.allowed) return own;
+    const ofKey = this.keys.take(key, capacity, perMinute, tierSince, ref);
+    if (!ofKey.allowed) return ofKey;
     const ceiling = figures.accountRequestsPerMinute;
     const shared = this.accounts.take(ref, ceiling, ceiling, tierSince);
-    if (shared.allowed) return own;
+    if (shared.allowed) return ofKey;
     this.keys.release(key, ref);
     return { ...shared, overAllKeys: true };
   }

@@ -139,10 +139,10 @@ export class Peers {
 
   private shownOrigin(request: Request, server: Listener | null): string {
     // With a Host that makes no URL, the server hands out the target alone.
-    const own = server === null ? this.configured : (URL.parse(request.url) ?? server.url);
-    const scheme = this.scheme(request, server) ?? own.protocol.slice(0, -1);
+    const serverUrl = server === null ? this.configured : (URL.parse(request.url) ?? server.url);
+    const scheme = this.scheme(request, server) ?? serverUrl.protocol.slice(0, -1);
     // As browsers write it: without the scheme's own port.
-    return (URL.parse(`${scheme}://${request.headers.get("host") ?? own.host}`) ?? own).origin;
+    return (URL.parse(`${scheme}://${request.headers.get("host") ?? serverUrl.host}`) ?? serverUrl).origin;
   }
 
   /** The start of URLs in responses, without a slash at its end: the `publicUrl` with its path, or else the {@link origin}. */

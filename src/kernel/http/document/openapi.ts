@@ -200,8 +200,8 @@ function withAlso(
   const joined: Record<string, Json> = { ...(known as Record<string, Json>) };
   for (const [type, schema] of Object.entries(content ?? {})) {
     const added = schema === null ? { type: "string" } : responseSchema(schema, named);
-    const { schema: own, ...shown } = joined[type] ?? {};
-    joined[type] = { schema: own === undefined ? added : { anyOf: [own, added] }, ...shown };
+    const { schema: present, ...shown } = joined[type] ?? {};
+    joined[type] = { schema: present === undefined ? added : { anyOf: [present, added] }, ...shown };
   }
   return {
     description: [meaning ?? [], description].flat().join("\n\n"),
@@ -477,8 +477,8 @@ function union({ anyOf: _, ...rest }: Json, members: readonly Json[]): Json {
   const values = members.filter(({ type }) => type !== "null");
   const joined = values.length === 1 ? values[0] : enumOf(values);
   if (joined === undefined) return { ...rest, anyOf: members };
-  const own = values.length < members.length ? orNull(joined) : joined;
-  return own === undefined ? { ...rest, anyOf: members } : { ...own, ...rest };
+  const nullable = values.length < members.length ? orNull(joined) : joined;
+  return nullable === undefined ? { ...rest, anyOf: members } : { ...nullable, ...rest };
 }
 
 /** One schema for constants of one type; undefined for anything else. */
@@ -508,8 +508,8 @@ const AT_MS = Date.UTC(2026, 2, 10, 12);
  */
 export function exampleOf(schema: Json): unknown {
   if ("const" in schema) return schema["const"];
-  const [own] = [schema["examples"] ?? [], schema["enum"] ?? []].flat();
-  if (own !== undefined) return own;
+  const [example] = [schema["examples"] ?? [], schema["enum"] ?? []].flat();
+  if (example !== undefined) return example;
   const [member] = [schema["anyOf"] ?? []].flat();
   if (member !== undefined) return exampleOf(member as Json);
   switch ([schema["type"]].flat()[0]) {

@@ -211,9 +211,9 @@ function ownPlaceOf({ projectBound, project, account }: Caller): number {
 /** Where a caller's key may have been used: in its default project, the account's credentials share their keys with those of the project. */
 function placesOf(caller: Caller): readonly number[] {
   const { project, account } = caller;
-  const own = ownPlaceOf(caller);
-  if (project.ref !== account.defaultProject.ref) return [own];
-  return [own, own === OF_ACCOUNT ? project.ref : OF_ACCOUNT];
+  const place = ownPlaceOf(caller);
+  if (project.ref !== account.defaultProject.ref) return [place];
+  return [place, place === OF_ACCOUNT ? project.ref : OF_ACCOUNT];
 }
 
 function runningKey(caller: Caller, key: string, place: number): string {

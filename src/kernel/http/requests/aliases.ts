@@ -22,17 +22,17 @@ export function aliasesOf(
 }
 
 function otherNames(field: string, schema: TSchema): readonly string[] {
-  const own = valueSchema(schema);
-  if (isTimeZone(own)) return TIME_ZONE_NAMES;
+  const inner = valueSchema(schema);
+  if (isTimeZone(inner)) return TIME_ZONE_NAMES;
   const name = DURATION_NAMES.get(field);
-  return name === undefined || durationUnitOf(own) === null ? [] : [name];
+  return name === undefined || durationUnitOf(inner) === null ? [] : [name];
 }
 
 /** The schema of a value that may also be null; the schema itself where it is no such one. */
 function valueSchema(schema: TSchema): TSchema {
   const members: readonly TSchema[] = schema["anyOf"] ?? [schema];
-  const [own = schema, ...others] = members.filter(({ type }) => type !== "null");
-  return others.length === 0 ? own : schema;
+  const [single = schema, ...others] = members.filter(({ type }) => type !== "null");
+  return others.length === 0 ? single : schema;
 }
 
 /** Fields with a list of addresses, which accept a single address. */
@@ -48,11 +48,11 @@ type Members = Readonly<Record<string, unknown>>;
  * `validation_error` if an alias has an invalid value, and if an object has two names of a field with different values.
  */
 export function aliasReader(schema: TSchema): Reader | null {
-  const own = valueSchema(schema);
-  const unit = durationUnitOf(own);
+  const inner = valueSchema(schema);
+  const unit = durationUnitOf(inner);
   if (unit !== null) return (value) => readDuration(value, unit);
-  if (own[Kind] === "Array") return itemsReader(own);
-  return own[Kind] === "Object" ? objectReader(own as TObject) : null;
+  if (inner[Kind] === "Array") return itemsReader(inner);
+  return inner[Kind] === "Object" ? objectReader(inner as TObject) : null;
 }
 
 /** A list that is too long is not worth reading. */
@@ -71,17 +71,17 @@ function objectReader({ properties }: TObject): Reader | null {
   if (members.length === 0 && aliases.size === 0) return null;
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-    const given = value as Members;
+    const body = value as Members;
     const changed: Record<string, unknown> = {};
     for (const [name, reader] of members) {
-      if (!Object.hasOwn(given, name)) continue;
-      const read = reader(given[name]);
-      if (read !== given[name]) changed[name] = read;
+      if (!Object.hasOwn(body, name)) continue;
+      const read = reader(body[name]);
+      if (read !== body[name]) changed[name] = read;
     }
     for (const [name, alias] of aliases) {
-      if (Object.hasOwn(given, name) && given[name] !== undefined) addAliased(given, changed, name, alias);
+      if (Object.hasOwn(body, name) && body[name] !== undefined) addAliased(body, changed, name, alias);
     }
-    return Object.keys(changed).length === 0 ? value : withoutUndefined({ ...given, ...changed });
+    return Object.keys(changed).length === 0 ? value : withoutUndefined({ ...body, ...changed });
   };
 }
 
@@ -93,16 +93,16 @@ function memberReader(name: string, schema: TSchema): Reader | null {
 
 /** Moves the value of an alias to its field in `changed`. */
 function addAliased(
-  given: Members,
+  body: Members,
   changed: Record<string, unknown>,
   name: string,
   { field, schema }: { readonly field: string; readonly schema: TSchema },
 ): void {
-  const own = valueSchema(schema);
-  const value = aliasReader(own)?.(given[name]) ?? given[name];
+  const inner = valueSchema(schema);
+  const value = aliasReader(inner)?.(body[name]) ?? body[name];
   if (!compiledCheck(schema).Check(value))
-    throw invalidField(name, String(schema["errorMessage"] ?? own["errorMessage"] ?? "is not valid"));
-  const other = Object.hasOwn(changed, field) ? changed[field] : given[field];
+    throw invalidField(name, String(schema["errorMessage"] ?? inner["errorMessage"] ?? "is not valid"));
+  const other = Object.hasOwn(changed, field) ? changed[field] : body[field];
   if (other !== undefined && other !== value)
     throw invalidField(name, `has another value than ${field}: send one of them`);
   changed[field] = value;

@@ -323,25 +323,25 @@ export class OpenCall implements Warnings {
     return USUAL_HEADERS;
   }
 
-  private headersOf(own: RenderedResponse["headers"], hasBody: boolean): Headers {
+  private headersOf(responseHeaders: RenderedResponse["headers"], hasBody: boolean): Headers {
     const { cors, stopping } = this.deps;
     const { usualHeaders } = this;
     const { secret } = this.operation;
     usualHeaders.set("x-request-id", this.requestId);
     if (hasBody && this.headers === null && !secret && !cors.isOn && !stopping.aborted) {
-      if (own === null) return usualHeaders;
-      const complete = usualHeaders === USUAL_HEADERS ? completeHeaders(own) : undefined;
+      if (responseHeaders === null) return usualHeaders;
+      const complete = usualHeaders === USUAL_HEADERS ? completeHeaders(responseHeaders) : undefined;
       complete?.set("x-request-id", this.requestId);
       if (complete !== undefined) return complete;
     }
     const headers = new Headers(usualHeaders);
     if (secret) headers.set("cache-control", "no-store");
     // A browser may store a tagged response and revalidate it each time: it is the caller's own copy.
-    else if (own?.["etag"] !== undefined && headers.has("cache-control"))
+    else if (responseHeaders?.["etag"] !== undefined && headers.has("cache-control"))
       headers.set("cache-control", "private, no-cache");
     // The connection closes with the process: the client must not send another request on it.
     if (stopping.aborted) headers.set("connection", "close");
-    setAll(headers, own);
+    setAll(headers, responseHeaders);
     setAll(headers, this.headers);
     cors.decorate(this.request, headers);
     if (!hasBody) headers.delete("content-type");

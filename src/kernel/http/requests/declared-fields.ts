@@ -40,16 +40,16 @@ function objectReader({ properties, additionalProperties }: TSchema): Reader | n
     ([name, schema]) => [name, readerOf(schema)] as const,
   );
   return (value, state) => {
-    const given = value as Readonly<Record<string, unknown>>;
+    const body = value as Readonly<Record<string, unknown>>;
     const read: Record<string, unknown> = {};
     let count = 0;
     for (const [name, reader] of members) {
-      if (!Object.hasOwn(given, name)) continue;
-      const member = given[name];
+      if (!Object.hasOwn(body, name)) continue;
+      const member = body[name];
       read[name] = reader === null || member === undefined ? member : reader(member, state);
       count += 1;
     }
-    if (!state.hasUnknown && count < Object.keys(given).length) state.hasUnknown = true;
+    if (!state.hasUnknown && count < Object.keys(body).length) state.hasUnknown = true;
     return read;
   };
 }

@@ -92,8 +92,8 @@ export class Paths {
   /** Whether an endpoint has this path and method. */
   has(method: string, path: string): boolean {
     this.takeIn();
-    const given = path.slice(1).split("/");
-    return this.known.some((known) => known.method === method && fits(known.segments, given));
+    const requested = path.slice(1).split("/");
+    return this.known.some((known) => known.method === method && fits(known.segments, requested));
   }
 
   private takeIn(): void {
@@ -113,9 +113,9 @@ export class Paths {
     if (absent !== undefined) return absent;
     const method = asked === "HEAD" ? "GET" : asked;
     const stem = withoutSlashes(path);
-    const given = stem.slice(1).split("/");
-    if (given.length > GUESSED_SEGMENTS_MAX) return OTHERWISE;
-    const found = this.knownAt(given);
+    const requested = stem.slice(1).split("/");
+    if (requested.length > GUESSED_SEGMENTS_MAX) return OTHERWISE;
+    const found = this.knownAt(requested);
     const methods = found.map((known) => known.method);
     if (methods.includes(method)) return stem === path ? OTHERWISE : "Remove the slash at the end.";
     if (methods.length > 0) {
@@ -127,14 +127,14 @@ export class Paths {
         (save === null ? "" : ` ${save} changes it.`)
       );
     }
-    const nearest = this.nearest(method, given);
+    const nearest = this.nearest(method, requested);
     if (nearest === null) return OTHERWISE;
     const save = nearest.method === method ? null : this.saveOf(method, nearest);
     const meant =
       nearest.method === method || save !== null
         ? (save ?? `${method} ${nearest.shown}`)
         : `${nearest.shown}, which takes ${listed(this.methodsAt(nearest.shown))}`;
-    return `Did you mean ${meant}?${given.includes("") ? " A part of this path is empty." : ""}`;
+    return `Did you mean ${meant}?${requested.includes("") ? " A part of this path is empty." : ""}`;
   }
 
   /** The endpoint that changes what a path with an id names, where a request with this method would and none takes it. */
@@ -146,8 +146,8 @@ export class Paths {
   }
 
   /** The endpoints of exactly this path; where a word and a parameter fit, those of the word. */
-  private knownAt(given: readonly string[]): Known[] {
-    const fitting = this.known.filter(({ segments }) => fits(segments, given));
+  private knownAt(requested: readonly string[]): Known[] {
+    const fitting = this.known.filter(({ segments }) => fits(segments, requested));
     const fewest = Math.min(...fitting.map(parametersOf));
     return fitting.filter((known) => parametersOf(known) === fewest);
   }
@@ -157,8 +157,8 @@ export class Paths {
   }
 
   /** The endpoint at the least distance; of several the one that was declared first. */
-  private nearest(method: string, given: readonly string[]): Known | null {
-    const asked = given.map((text) => ({ text, meant: this.meantBy(text) }));
+  private nearest(method: string, requested: readonly string[]): Known | null {
+    const asked = requested.map((text) => ({ text, meant: this.meantBy(text) }));
     const related = new Set(asked.flatMap(({ meant }) => [...meant.keys()]));
     related.delete(VERSION);
     related.delete("");
@@ -229,11 +229,11 @@ function parametersOf({ segments }: Known): number {
   return segments.filter(isParameter).length;
 }
 
-function fits(segments: readonly string[], given: readonly string[]): boolean {
+function fits(segments: readonly string[], requested: readonly string[]): boolean {
   return (
-    segments.length === given.length &&
+    segments.length === requested.length &&
     segments.every((segment, index) =>
-      isParameter(segment) ? given[index] !== "" : given[index] === segment,
+      isParameter(segment) ? requested[index] !== "" : requested[index] === segment,
     )
   );
 }

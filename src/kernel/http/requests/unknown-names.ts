@@ -36,9 +36,9 @@ function warningOf(kind: string, path: string, name: string, names: readonly str
 }
 
 /** A name with a unit or a prefix added is similar too: `period` and `period_ms`, `url` and `target_url`. */
-function similarName(given: string, names: readonly string[]): string | null {
-  const isPart = (name: string) => name.startsWith(`${given}_`) || name.endsWith(`_${given}`);
-  return nearestName(given, names) ?? names.find(isPart) ?? null;
+function similarName(name: string, names: readonly string[]): string | null {
+  const isPart = (known: string) => known.startsWith(`${name}_`) || known.endsWith(`_${name}`);
+  return nearestName(name, names) ?? names.find(isPart) ?? null;
 }
 
 interface UnknownField {

@@ -42,11 +42,11 @@ export class TaggedText {
 
   async respond(
     { headers: asked }: Request,
-    own: Readonly<Record<string, string>>,
+    responseHeaders: Readonly<Record<string, string>>,
   ): Promise<Reply<200 | 304, unknown>> {
     const packs = this.bytes.length >= COMPRESSED_BYTES_MIN && accepts(asked.get("accept-encoding"), "gzip");
     const etag = `"${this.tag}${packs ? "-gzip" : ""}"`;
-    const headers = { ...own, etag, vary: "Accept-Encoding" };
+    const headers = { ...responseHeaders, etag, vary: "Accept-Encoding" };
     if (names(asked.get("if-none-match"), etag)) return reply(304, "", headers);
     if (!packs) return reply(200, this.bytes, headers);
     this.packed ??= gzipped(this.bytes);

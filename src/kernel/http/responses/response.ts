@@ -48,8 +48,8 @@ export function constantHeaders<Fields extends Readonly<Record<string, string>>>
 }
 
 /** The complete headers of a response with these own headers, if they are {@link constantHeaders}. */
-export function completeHeaders(own: Readonly<Record<string, string>>): Headers | undefined {
-  return constant.get(own);
+export function completeHeaders(headers: Readonly<Record<string, string>>): Headers | undefined {
+  return constant.get(headers);
 }
 
 /** A response with a status other than 200, with headers, or with a text that is not JSON. */
