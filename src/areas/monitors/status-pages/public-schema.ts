@@ -6,7 +6,6 @@ const State = oneOf(STATES, {
   description: "Current status.",
   examples: ["up"],
 });
-const timestamp = (description: string) => dateTime({ description });
 const Percent = Type.Number({ minimum: 0, maximum: 100, examples: [99.98] });
 
 const PublicMonitor = named("PublicMonitor", {
@@ -46,7 +45,7 @@ export const PublicIncident = named("PublicIncident", {
   title: Type.String({ examples: ["Checkout is slow"] }),
   impact: oneOf(IMPACTS),
   status: oneOf(STATUSES),
-  started_at: timestamp("Time at which the incident was opened."),
+  started_at: dateTime({ description: "Time at which the incident was opened." }),
   resolved_at: orNull(dateTime(), {
     description: "Time of the resolution; null while the incident is open.",
     examples: [null],
@@ -55,7 +54,7 @@ export const PublicIncident = named("PublicIncident", {
   updates_count: Type.Integer({ description: "Number of all posted updates.", examples: [1] }),
   updates: Type.Array(
     Type.Object({
-      at: timestamp("Time of the update."),
+      at: dateTime({ description: "Time of the update." }),
       status: oneOf(STATUSES),
       message: Type.String({ examples: ["We are looking into it."] }),
     }),
@@ -66,8 +65,8 @@ export const PublicIncident = named("PublicIncident", {
 const PublicMaintenance = named("PublicMaintenance", {
   title: Type.String({ examples: ["Database upgrade"] }),
   message: Type.String({ examples: ["The shop is read-only."] }),
-  starts_at: timestamp("Start of the maintenance window."),
-  ends_at: timestamp("End of the maintenance window."),
+  starts_at: dateTime({ description: "Start of the maintenance window." }),
+  ends_at: dateTime({ description: "End of the maintenance window." }),
   monitors: Positions,
 });
 

@@ -146,7 +146,7 @@ export const PAGE_DEFAULTS: Omit<PageSettings, "title"> = {
   published: true,
 };
 
-const timestamp = (description: string) => dateTime({ description, examples: ["2030-01-31T12:00:00.000Z"] });
+const EXAMPLE_TIME = "2030-01-31T12:00:00.000Z";
 
 const PAGE = {
   id: Type.String({ description: "Id of the page.", examples: ["page_0190a0a0000070008000000000000000"] }),
@@ -157,8 +157,8 @@ const PAGE = {
   }),
   title: Title,
   ...SETTINGS,
-  created_at: timestamp("Time of creation."),
-  updated_at: timestamp("Time of the last update."),
+  created_at: dateTime({ description: "Time of creation.", examples: [EXAMPLE_TIME] }),
+  updated_at: dateTime({ description: "Time of the last update.", examples: [EXAMPLE_TIME] }),
 };
 
 export const StatusPage = named("StatusPage", PAGE);
