@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { METHODS } from "node:http";
+import type { BunRequest } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
 import { urlOf } from "../data/addresses.ts";
 import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
@@ -74,6 +74,8 @@ const ROUTER_METHODS: ReadonlySet<string> = new Set([
 ]);
 
 const NOTHING: Readonly<Record<string, never>> = {};
+
+type RouteHandler = (routed: RoutedRequest) => Response | Promise<Response>;
 
 /** Serves a request outside the API. What it throws is rendered as an error. */
 export type PageHandler = (call: OpenCall) => RenderedResponse | Promise<RenderedResponse>;
@@ -205,7 +207,7 @@ export class Http implements Front {
   }: ListenOptions): string {
     this.gate = gate;
     for (const [path, handler] of Object.entries(nodeRoutes))
-      this.route(METHODS, path, ({ request }) => handler(request));
+      this.anyMethod(path, ({ request }) => handler(request));
     try {
       const server = this.listening({
         hostname: host,
@@ -273,27 +275,34 @@ export class Http implements Front {
     if (method === "GET") this.route(["HEAD"], path, serve);
     if (belowPath) this.route(["GET", "HEAD"], `${path}/*`, serve.anywhere);
     if (everyMethod) {
-      const others = METHODS.filter((other) => other !== method);
-      this.route(others, path, serve);
-      this.route(["ALL"], `${path}/*`, serve.anywhere);
+      this.anyMethod(path, serve);
+      this.anyMethod(`${path}/*`, serve.anywhere);
     }
     if (rejectMethod !== undefined) {
-      const others = METHODS.filter((other) => other !== method);
-      this.route(others, path, ({ request }) =>
-        this.serve(request, () => {
-          const preflight = this.deps.cors.preflight(request);
-          if (preflight !== null) return preflight;
-          throw rejectMethod();
-        }),
+      this.anyMethod(path, (routed) =>
+        routed.request.method === method ? serve(routed) : this.refuse(routed, rejectMethod),
       );
     }
   }
 
-  private route(
-    methods: readonly string[],
-    path: string,
-    handler: (routed: RoutedRequest) => Response | Promise<Response>,
-  ): void {
+  /** The response to a method that the path does not have. */
+  private refuse({ request }: RoutedRequest, rejectMethod: () => ApiError): Response | Promise<Response> {
+    return this.serve(request, () => {
+      const preflight = this.deps.cors.preflight(request);
+      if (preflight !== null) return preflight;
+      throw rejectMethod();
+    });
+  }
+
+  /** A route of every method: for the runtime's router the only one at its path. */
+  private anyMethod(path: string, handler: RouteHandler): void {
+    // The runtime's router gives it the request, Elysia's own the context.
+    const route = (routed: RoutedRequest | BunRequest): Response | Promise<Response> =>
+      handler(routed instanceof Request ? { request: routed, params: routed.params } : routed);
+    this.route(["ALL"], path, route);
+  }
+
+  private route(methods: readonly string[], path: string, handler: RouteHandler): void {
     // A bound function, of whose context Elysia makes the fewest parts.
     for (const method of methods) this.app.route(method, path, handler.bind(null));
   }

@@ -122,8 +122,7 @@ export const PACKAGE_RULES: readonly PackageRule[] = [
       "dns/promises",
       "undici",
     ],
-    // The server takes the list of methods from there.
-    zone: ["src/kernel/outbound/**", "src/kernel/http/http.ts", TESTING],
+    zone: ["src/kernel/outbound/**", TESTING],
     fix: "send through the guarded client of kernel/outbound",
   },
   {
