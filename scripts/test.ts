@@ -151,7 +151,9 @@ function finish(): void {
   const failed = results.reduce((sum, step) => sum + step.failed, 0);
   process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
   for (const file of results.flatMap(({ rerun = [] }) => rerun))
-    console.log(`REPAIR  ${file}: it failed, and passed when it ran again alone`);
+    console.log(
+      `REPAIR  ${file}: it failed, and passed when it ran again alone; record it in test/flaky.json`,
+    );
   console.log(`${passed} passed, ${failed} failed`);
 }
 

@@ -15,8 +15,8 @@ export interface TestRun {
   readonly processes?: number;
   /** Whether to write down how long each file takes, for the runs to come. */
   readonly measure?: boolean;
-  /** Files that run a second time, alone, when they fail; see `runTests`. */
-  readonly flaky?: readonly string[];
+  /** Files that have failed before and passed alone; null: no file runs a second time. See `runTests`. */
+  readonly flaky?: readonly string[] | null;
 }
 
 /** How long each file takes, milliseconds: those that take longest are begun first. */
@@ -26,11 +26,14 @@ const PROCESSES = availableParallelism() + 2;
 /** More processes at once would take the memory of a large machine for a second or two. */
 const PROCESSES_MAX = 8;
 
-/** Tests of what must never fail, not even once: they may not be recorded as flaky. */
-const NEVER_FLAKY = ["test/crash/", "test/storm/", "test/archive/", "test/backup/", "test/kernel/storage/"];
+/** Tests of what must never fail, not even once: they never run a second time, and may not be recorded as flaky. */
+const NEVER_FLAKY = ["test/crash/", "test/storm/", "test/kernel/storage/"];
+/** Files that run a second time at the most: where more fail, the change is broken. */
+const RERUN_MAX = 3;
 
 /**
- * The files of `test/flaky.json`, a list of `{ file, date, reason }`: each failed once, passed alone, and waits for its repair.
+ * The files of `test/flaky.json`, a list of `{ file, date, reason }`: each failed once and passed alone. It waits for
+ * its repair, and may not fail again until then.
  *
  * @throws Error for an entry without a date or a reason, for a second entry of a file, and for a file that may not be there
  */
@@ -44,11 +47,15 @@ export function flakyFiles(json: string): string[] {
     if (!file.endsWith(".test.ts")) fail("names no test file");
     if (!/^\d{4}-\d\d-\d\d$/.test(date) || reason.trim() === "")
       fail("needs a date (2026-01-31) and a reason");
-    if (NEVER_FLAKY.some((folder) => file.startsWith(folder))) fail("may not be flaky; repair it");
+    if (isNeverFlaky(file)) fail("may not be flaky; repair it");
     if (files.includes(file)) fail("failed twice; repair it");
     files.push(file);
   }
   return files;
+}
+
+function isNeverFlaky(file: string): boolean {
+  return NEVER_FLAKY.some((folder) => file.startsWith(folder));
 }
 
 /** The counts in a JUnit report. */
@@ -67,14 +74,16 @@ interface Ran extends StepResult {
 /**
  * Runs test files under `bun test`, which prints for itself, and counts by its JUnit report.
  *
- * When only `flaky` files failed, each of them runs once more with nothing beside it, and the second run counts. A file that
- * passes then is named in the result. Any other failure stands: a second run would only hide it.
+ * At most {@link RERUN_MAX} files that failed run once more with nothing beside them, and the second run counts. A file that
+ * passes then is named in the result, and is recorded as flaky. The failure of a recorded file stands, and so does that of a
+ * test of what must never fail.
  */
 export async function runTests(run: TestRun): Promise<StepResult> {
   const first = await runOnce(run);
   const { failing } = first;
-  const { flaky = [] } = run;
-  if (failing.length === 0 || !failing.every((file) => flaky.includes(file))) return first;
+  const { flaky = null } = run;
+  if (flaky === null || failing.length === 0 || failing.length > RERUN_MAX) return first;
+  if (failing.some((file) => flaky.includes(file) || isNeverFlaky(file))) return first;
   const again = { failed: 0, seconds: 0 };
   const rerun: string[] = [];
   for (const file of failing) {
