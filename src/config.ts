@@ -7,11 +7,11 @@ import {
   assertKnownVariables,
   type Environment,
   flagsGiven,
-  type Given,
   ignoredVariables,
   readConfigFile,
   readEnvironment,
   type Source,
+  type SourcedValues,
   type TierTables,
 } from "./config/sources.ts";
 import { FIGURE_NAMES, type ReadValue, readTiers, readValue } from "./config/values.ts";
@@ -80,7 +80,10 @@ export interface ArchiveConfig extends FolderConfig {
  *
  * @throws StartupError, UsageError
  */
-export function resolveFolderConfig(flags: Given, environment: Environment = process.env): FolderConfig {
+export function resolveFolderConfig(
+  flags: SourcedValues,
+  environment: Environment = process.env,
+): FolderConfig {
   const names: readonly OptionName[] = ["config", "data", "master_key"];
   const { values } = resolveOptions(
     flags,
@@ -96,7 +99,7 @@ export function resolveFolderConfig(flags: Given, environment: Environment = pro
  * @throws StartupError if none is configured, UsageError
  */
 export function resolveClusterConfig(
-  flags: Given,
+  flags: SourcedValues,
   environment: Environment = process.env,
 ): FolderConfig & { readonly cluster: ClusterSettings } {
   const names =
@@ -115,7 +118,7 @@ export function resolveClusterConfig(
  * @throws StartupError, UsageError
  */
 export function resolveArchiveConfig(
-  flags: Given,
+  flags: SourcedValues,
   url: string | null,
   environment: Environment = process.env,
 ): ArchiveConfig {
@@ -132,7 +135,7 @@ export function resolveArchiveConfig(
 }
 
 /** Same as {@link loadConfig}, for commands that have parsed their flags. @throws StartupError, UsageError */
-export function resolveConfig(flags: Given, environment: Environment = process.env): Config {
+export function resolveConfig(flags: SourcedValues, environment: Environment = process.env): Config {
   assertKnownVariables(environment);
   const { options, values, tierTables } = resolveOptions(flags, environment, OPTIONS);
   const path = values.config ?? "";
@@ -151,14 +154,14 @@ type Resolved = ReadonlyMap<OptionName, ReadValue>;
 /** Without a file. */
 const NO_TIERS: TierTables = { tables: undefined, placeOf: () => "" };
 
-function resolveOptions(flags: Given, environment: Environment, options: readonly Option[]) {
+function resolveOptions(flags: SourcedValues, environment: Environment, options: readonly Option[]) {
   const variables = readEnvironment(environment, options);
   const path = (flags.get("config") ?? variables.get("config"))?.value;
   const file = typeof path === "string" ? readConfigFile(path) : null;
   const resolved = new Map<OptionName, ReadValue>();
   for (const { name, schema } of options) {
-    const given = flags.get(name) ?? variables.get(name) ?? file?.given.get(name);
-    if (given !== undefined) resolved.set(name, { ...given, value: readValue(schema, given) });
+    const sourced = flags.get(name) ?? variables.get(name) ?? file?.values.get(name);
+    if (sourced !== undefined) resolved.set(name, { ...sourced, value: readValue(schema, sourced) });
   }
   const isEphemeral = resolved.get("ephemeral")?.value === true;
   for (const { name, ephemeral, default: usual } of options) {
@@ -396,7 +399,7 @@ function settingsOf(
     const from = { default: null, file: path, flag: origin, variable: origin }[source];
     return { name, value: secret ? masked(name, value) : value, source, origin: from, secret };
   };
-  const given = new Map(Object.entries((table ?? {}) as Record<string, object>));
+  const tables = new Map(Object.entries((table ?? {}) as Record<string, object>));
   return [
     ...OPTIONS.flatMap(({ name, fileName, secret }) => {
       const read = options.get(name);
@@ -404,7 +407,7 @@ function settingsOf(
     }),
     ...TIER_NAMES.flatMap((tier) =>
       [...FIGURE_NAMES].map(([name, figure]) => {
-        const source = Object.hasOwn(given.get(tier) ?? {}, name) ? "file" : "default";
+        const source = Object.hasOwn(tables.get(tier) ?? {}, name) ? "file" : "default";
         return setting(`tiers.${tier}.${name}`, { value: tiers[tier][figure], source, origin: "" });
       }),
     ),

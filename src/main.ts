@@ -1,4 +1,4 @@
-import { type Given, readArguments } from "./cli/arguments.ts";
+import { type Arguments, readArguments } from "./cli/arguments.ts";
 import { useUsualJitPolicy } from "./cli/jit-policy.ts";
 import { BrokenPipe, print, printError } from "./cli/output.ts";
 import { type CommandName, commandAt, HELP_OPTION } from "./cli/table.ts";
@@ -6,7 +6,7 @@ import { UsageError } from "./config/command-line.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 
 /** Runs a command with its arguments. Resolves to the exit code. */
-type Run = (given: Given) => number | Promise<number>;
+type Run = (args: Arguments) => number | Promise<number>;
 
 /** The code of a command is loaded only when it is called. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
@@ -59,7 +59,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   licenses: async () => (await import("./cli/licenses.ts")).printLicenses,
 
   completions: async () => (await import("./cli/completions.ts")).completions,
-  help: async () => (given) => printHelp(given.words),
+  help: async () => (args) => printHelp(args.words),
 };
 
 /** Failure. */
@@ -71,8 +71,8 @@ const EXITS_WITH_FAILURE: ReadonlySet<string> = new Set(["plan", "apply"]);
 /** The reader of the output closed it: the code of a program that SIGPIPE ends. */
 const EXIT_BROKEN_PIPE = 141;
 
-async function main(given: readonly string[]): Promise<number> {
-  const [first, ...others] = given;
+async function main(args: readonly string[]): Promise<number> {
+  const [first, ...others] = args;
   // Called by shell completions.
   if (first === "__complete") {
     print((await import("./cli/completions.ts")).completionLines(others));
@@ -82,12 +82,12 @@ async function main(given: readonly string[]): Promise<number> {
     print((await import("./cli/help.ts")).overview());
     return EXIT_USAGE;
   }
-  const args = first === "--version" || first === "-V" ? ["version", ...others] : given;
-  const command = commandAt(args);
-  const rest = args.slice(command === null ? 0 : command.name.split(" ").length);
+  const words = first === "--version" || first === "-V" ? ["version", ...others] : args;
+  const command = commandAt(words);
+  const rest = words.slice(command === null ? 0 : command.name.split(" ").length);
   if (asksForHelp(rest))
     return printHelp(command?.name.split(" ") ?? rest.filter((arg) => !arg.startsWith("-")));
-  if (command === null) throw (await import("./cli/help.ts")).unknownCommand(args);
+  if (command === null) throw (await import("./cli/help.ts")).unknownCommand(words);
   // A server begins with it once it is ready.
   if (command.name !== "serve") useUsualJitPolicy();
   const run = await LOADERS[command.name as CommandName]();
@@ -96,8 +96,8 @@ async function main(given: readonly string[]): Promise<number> {
 
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf("--");
-  const own = end < 0 ? args : args.slice(0, end);
-  return own.includes(HELP_OPTION.flag) || own.includes("-h");
+  const options = end < 0 ? args : args.slice(0, end);
+  return options.includes(HELP_OPTION.flag) || options.includes("-h");
 }
 
 async function printHelp(words: readonly string[]): Promise<number> {

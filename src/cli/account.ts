@@ -2,15 +2,15 @@ import type { Api } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { type ListSpec, listAll, listing, pathSegment, printingResponse, withApi } from "./api.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { printBytes } from "./output.ts";
 
 const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];
 
 /** `ninefold account create EMAIL`. */
-export const accountCreate = printingResponse(["user_id", "email", "tier", "balance", "api_key"], (given) => {
-  const body = { email: given.words[0], ...termsOf(given), tier: given.text("--tier") ?? "free" };
+export const accountCreate = printingResponse(["user_id", "email", "tier", "balance", "api_key"], (args) => {
+  const body = { email: args.words[0], ...termsOf(args), tier: args.text("--tier") ?? "free" };
   return (api) => api.send("POST", ACCOUNTS.path, body);
 });
 
@@ -18,12 +18,12 @@ export const accountCreate = printingResponse(["user_id", "email", "tier", "bala
 export const accountList = listing(ACCOUNTS, COLUMNS);
 
 /** `ninefold account set USER`. */
-export const accountSet = printingResponse(COLUMNS, (given) => {
-  const change = { email: given.text("--email") ?? undefined, ...termsOf(given) };
+export const accountSet = printingResponse(COLUMNS, (args) => {
+  const change = { email: args.text("--email") ?? undefined, ...termsOf(args) };
   if (Object.values(change).every((value) => value === undefined)) {
     throw new UsageError("account set needs at least one of --email, --tier, --balance and --suspended.");
   }
-  return async (api) => api.send("PATCH", await pathOf(api, given), change);
+  return async (api) => api.send("PATCH", await pathOf(api, args), change);
 });
 
 /** The last line of a complete export begins with this. */
@@ -32,10 +32,10 @@ const EXPORT_END = '{"type":"end"';
 const EXPORT_END_BYTES = 512;
 
 /** `ninefold account export USER`: prints everything of an account, one JSON object per line. */
-export function accountExport(given: Given): Promise<number> {
-  return withApi(given, async (api) => {
+export function accountExport(args: Arguments): Promise<number> {
+  return withApi(args, async (api) => {
     let last = Buffer.alloc(0);
-    await api.stream(`${await pathOf(api, given)}/export`, (bytes) => {
+    await api.stream(`${await pathOf(api, args)}/export`, (bytes) => {
       last = Buffer.concat([last, bytes.subarray(-EXPORT_END_BYTES)]).subarray(-EXPORT_END_BYTES);
       printBytes(bytes);
     });
@@ -47,32 +47,32 @@ export function accountExport(given: Given): Promise<number> {
 }
 
 /** `ninefold account delete USER --yes`. */
-export const accountDelete = printingResponse(["user_id", "deleted_at"], (given) => {
-  if (!given.has("--yes")) {
+export const accountDelete = printingResponse(["user_id", "deleted_at"], (args) => {
+  if (!args.has("--yes")) {
     throw new UsageError(
       "account delete removes everything of the account and cannot be undone. Confirm it with --yes.",
     );
   }
-  return async (api) => api.send("DELETE", await pathOf(api, given));
+  return async (api) => api.send("DELETE", await pathOf(api, args));
 });
 
 /** `ninefold account reset-key USER`. */
 export const accountResetKey = printingResponse(
   ["user_id", "api_key", "reset_at"],
-  (given) => async (api) => api.send("POST", `${await pathOf(api, given)}/reset-key`),
+  (args) => async (api) => api.send("POST", `${await pathOf(api, args)}/reset-key`),
 );
 
 /** The account fields given as options; JSON omits undefined ones. */
-function termsOf(given: Given) {
-  const suspended = given.text("--suspended");
+function termsOf(args: Arguments) {
+  const suspended = args.text("--suspended");
   return {
-    tier: given.text("--tier") ?? undefined,
-    balance: given.integer("--balance") ?? undefined,
+    tier: args.text("--tier") ?? undefined,
+    balance: args.integer("--balance") ?? undefined,
     suspended: suspended === null ? undefined : suspended === "true",
   };
 }
 
-async function pathOf(api: Api, { words: [user = ""] }: Given): Promise<string> {
+async function pathOf(api: Api, { words: [user = ""] }: Arguments): Promise<string> {
   return `${ACCOUNTS.path}/${pathSegment("USER", await userIdOf(api, user))}`;
 }
 

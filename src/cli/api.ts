@@ -2,7 +2,7 @@ import type { Api, JsonObject } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { readClientSettings } from "../config/sources.ts";
 import { StartupError } from "../kernel/errors.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { printFields, printJson, printTable } from "./output.ts";
 
 /** Page size: the maximum of the API. */
@@ -43,7 +43,7 @@ export async function listAll(api: Api, list: ListSpec): Promise<readonly JsonOb
 }
 
 /** Runs a command. Resolves to the exit code. */
-type Run = (given: Given) => Promise<number>;
+type Run = (args: Arguments) => Promise<number>;
 
 /**
  * A command that prints the response of one call: selected members, or all of it with `--json`. `prepare` validates
@@ -51,11 +51,11 @@ type Run = (given: Given) => Promise<number>;
  */
 export function printingResponse(
   names: readonly string[],
-  prepare: (given: Given) => (api: Api) => Promise<JsonObject>,
+  prepare: (args: Arguments) => (api: Api) => Promise<JsonObject>,
 ): Run {
-  return async (given) => {
-    const response = await withApi(given, prepare(given));
-    if (given.has("--json")) printJson(response);
+  return async (args) => {
+    const response = await withApi(args, prepare(args));
+    if (args.has("--json")) printJson(response);
     else printFields(names.map((name) => [name, cell(response[name])]));
     return 0;
   };
@@ -63,9 +63,9 @@ export function printingResponse(
 
 /** A command that prints a list as a table, or as JSON with `--json`. */
 export function listing(list: ListSpec, columns: readonly string[]): Run {
-  return async (given) => {
-    const found = await withApi(given, (api) => listAll(api, list));
-    if (given.has("--json")) printJson({ [list.items]: found });
+  return async (args) => {
+    const found = await withApi(args, (api) => listAll(api, list));
+    if (args.has("--json")) printJson({ [list.items]: found });
     else printTable([columns, ...found.map((item) => columns.map((name) => cell(item[name])))]);
     return 0;
   };
@@ -80,8 +80,8 @@ function cell(value: unknown): string {
  * Opens the server or folder that the options and environment name, runs `work`, and closes it. @throws UsageError,
  * StartupError
  */
-export async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): Promise<T> {
-  const api = await openApi(given);
+export async function withApi<T>(args: Arguments, work: (api: Api) => Promise<T>): Promise<T> {
+  const api = await openApi(args);
   try {
     return await work(api);
   } finally {
@@ -89,17 +89,17 @@ export async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): 
   }
 }
 
-async function openApi(given: Given): Promise<Api> {
-  const folder = given.text("--data");
-  const url = given.text("--url");
+async function openApi(args: Arguments): Promise<Api> {
+  const folder = args.text("--data");
+  const url = args.text("--url");
   if (folder !== null && url !== null) {
     throw new UsageError("--url is for a running server and --data for a stopped one. Use one of them.");
   }
-  if (folder !== null) return (await import("../api/folder-api.ts")).openFolderApi(folder, given.line);
-  if (given.text("--config") !== null) {
+  if (folder !== null) return (await import("../api/folder-api.ts")).openFolderApi(folder, args.line);
+  if (args.text("--config") !== null) {
     throw new UsageError("--config requires --data: a running server has its configuration already.");
   }
-  const settings = readClientSettings({ url, keyFile: given.text("--api-key-file") });
+  const settings = readClientSettings({ url, keyFile: args.text("--api-key-file") });
   if (settings.key === null) {
     throw new StartupError(
       "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, run ninefold login, or work on the folder of a stopped one with --data FOLDER.",

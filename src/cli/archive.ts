@@ -15,7 +15,7 @@ import { createVault } from "../kernel/secrets/vault.ts";
 import { dataFilesOf, makeFolder } from "../kernel/storage/folders.ts";
 import { ENTRY_KEY_PURPOSE, InvalidEntry } from "../kernel/storage/replication/entry.ts";
 import { isoTime } from "../kernel/time/date-time.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { interruption, print, printFields } from "./output.ts";
 import { formatCount, Progress } from "./progress.ts";
 
@@ -28,8 +28,8 @@ export interface OpenArchive extends ArchiveConfig {
 }
 
 /** Opens the archive of a URL, or the configured one. @throws StartupError */
-export function openArchive(given: Given, url: string | null): OpenArchive {
-  const config = resolveArchiveConfig(flagsGiven(given.line), url);
+export function openArchive(args: Arguments, url: string | null): OpenArchive {
+  const config = resolveArchiveConfig(flagsGiven(args.line), url);
   if (config.archive === null)
     throw new StartupError(
       "No archive is configured. Set --archive s3://bucket/prefix, or NINEFOLD_ARCHIVE.",
@@ -72,8 +72,8 @@ export async function readable<T>(work: Promise<T>): Promise<T> {
 }
 
 /** `ninefold archive status`: what can be restored. Resolves to the exit code. */
-export async function archiveStatus(given: Given): Promise<number> {
-  const archive = openArchive(given, given.words[0] ?? null);
+export async function archiveStatus(args: Arguments): Promise<number> {
+  const archive = openArchive(args, args.words[0] ?? null);
   const { base, objects } = await historyOf(archive, null);
   const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
   printFields([
@@ -87,8 +87,8 @@ export async function archiveStatus(given: Given): Promise<number> {
 }
 
 /** `ninefold archive verify`: restores the newest state to a temporary file, and checks it. Resolves to the exit code. */
-export async function archiveVerify(given: Given): Promise<number> {
-  const archive = openArchive(given, given.words[0] ?? null);
+export async function archiveVerify(args: Arguments): Promise<number> {
+  const archive = openArchive(args, args.words[0] ?? null);
   const folder = resolve(archive.dataFolder);
   makeFolder(folder);
   const path = temporaryName(`${folder}/ninefold.archive`);

@@ -2,7 +2,7 @@ import { type CommandLine, readCommandLine, tryHelp, UsageError } from "../confi
 import type { CommandSpec } from "./table.ts";
 
 /** Validated arguments of a command. */
-export interface Given {
+export interface Arguments {
   readonly line: CommandLine;
   /** The positional arguments. */
   readonly words: readonly string[];
@@ -19,12 +19,12 @@ export interface Given {
 }
 
 /** Parses the arguments of a command. @throws UsageError with one line that describes the error. */
-export function readArguments(command: CommandSpec, args: readonly string[]): Given {
+export function readArguments(command: CommandSpec, args: readonly string[]): Arguments {
   const called = `ninefold ${command.name}`;
   const end = command.runs === true ? args.indexOf("--") : -1;
   const rest = end < 0 ? [] : args.slice(end + 1);
-  const own = end < 0 ? args : args.slice(0, end);
-  const line = readCommandLine(own, command.options, called, command.arguments.length);
+  const options = end < 0 ? args : args.slice(0, end);
+  const line = readCommandLine(options, command.options, called, command.arguments.length);
   if (command.runs === true && rest.length === 0)
     throw new UsageError(`${command.name} needs a command after --. ${tryHelp(called)}`);
   checkWords(command, line.positionals, called);

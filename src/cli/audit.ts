@@ -2,7 +2,7 @@ import type { Api, JsonObject } from "../api/http-api.ts";
 import { UsageError } from "../config/command-line.ts";
 import { realDelay } from "../kernel/time/clock.ts";
 import { withApi } from "./api.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { interruption, oneLine, print } from "./output.ts";
 
 /** Entries printed at first, and page size: the maximum of the API. */
@@ -11,16 +11,16 @@ const LAST_ENTRIES = 100;
 const LOOK_MS = 1_000;
 
 /** `ninefold audit`: prints the last entries, newest last, and new ones with `--follow`. */
-export function audit(given: Given): Promise<number> {
-  const follows = given.has("--follow");
-  if (follows && given.text("--data") !== null) {
+export function audit(args: Arguments): Promise<number> {
+  const follows = args.has("--follow");
+  if (follows && args.text("--data") !== null) {
     throw new UsageError("--follow requires a running server: a stopped one has no new entries.");
   }
-  const path = given.has("--all") ? "/v1/admin/audit" : "/v1/audit";
-  const write = given.has("--json")
+  const path = args.has("--all") ? "/v1/admin/audit" : "/v1/audit";
+  const write = args.has("--json")
     ? (entry: JsonObject) => print(`${JSON.stringify(entry)}\n`)
     : (entry: JsonObject) => print(`${oneLine(lineOf(entry))}\n`);
-  return withApi(given, async (api) => {
+  return withApi(args, async (api) => {
     const { signal } = { signal: follows ? interruption() : AbortSignal.abort() };
     let last = 0;
     do {

@@ -10,7 +10,7 @@ import { resolveFolderConfig } from "../config.ts";
 import { type BackupCheck, counted } from "../kernel/data/backup-check.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { createSystemClock, monotonicMs } from "../kernel/time/clock.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { formatCount, formatDuration, Progress } from "./progress.ts";
 
@@ -24,9 +24,9 @@ const LOWEST_PRIORITY = 19;
  * `ninefold backup FILE`: copies the database of a running or stopped server into a file. Resolves to the exit code:
  * 1 if verification failed.
  */
-export async function backup(given: Given): Promise<number> {
-  const file = resolve(given.words[0] ?? "");
-  const config = resolveFolderConfig(flagsGiven(given.line));
+export async function backup(args: Arguments): Promise<number> {
+  const file = resolve(args.words[0] ?? "");
+  const config = resolveFolderConfig(flagsGiven(args.line));
   const folder = resolve(config.dataFolder);
   // The copy is readable by its owner only, like the original.
   process.umask(0o077);
@@ -38,8 +38,8 @@ export async function backup(given: Given): Promise<number> {
     outcome = await backUp({
       file,
       folder,
-      force: given.has("--force"),
-      checks: given.has("--verify") ? CHECKS : null,
+      force: args.has("--force"),
+      checks: args.has("--verify") ? CHECKS : null,
       now: createSystemClock().now(),
       signal: interruption(),
       onCopied: (bytes, total) => progress.show("Copying", "bytes", bytes, total),

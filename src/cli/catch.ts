@@ -1,17 +1,17 @@
 import { StartupError } from "../kernel/errors.ts";
 import { pathSegment, withApi } from "./api.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 
 /** `ninefold catch export BUCKET`: prints its events, oldest first, one JSON object per line. */
-export function catchExport(given: Given): Promise<number> {
-  const path = `/v1/catch/${pathSegment("BUCKET", given.words[0] ?? "")}/events/export`;
+export function catchExport(args: Arguments): Promise<number> {
+  const path = `/v1/catch/${pathSegment("BUCKET", args.words[0] ?? "")}/events/export`;
   const query = new URLSearchParams();
   for (const name of ["since", "until"]) {
-    const time = given.text(`--${name}`);
+    const time = args.text(`--${name}`);
     if (time !== null) query.set(name, time);
   }
-  return withApi(given, async (api) => {
+  return withApi(args, async (api) => {
     for (;;) {
       const { text, cursor } = await api.read(`${path}?${query}`);
       print(text);

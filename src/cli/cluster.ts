@@ -10,15 +10,15 @@ import { StartupError } from "../kernel/errors.ts";
 import { lockFolder } from "../kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { createSystemClock } from "../kernel/time/clock.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print, printJson, printTable } from "./output.ts";
 
 /** A node whose last report is older is not running. */
 const REPORT_AGE_MS_MAX = 10_000;
 
 /** `ninefold cluster status`: 0 if a node leads, otherwise 1. */
-export async function clusterStatus(given: Given): Promise<number> {
-  const { cluster } = resolveClusterConfig(flagsGiven(given.line));
+export async function clusterStatus(args: Arguments): Promise<number> {
+  const { cluster } = resolveClusterConfig(flagsGiven(args.line));
   return withLog(openCommitLog(cluster), async (log) => {
     const [leader, range, reports] = [await log.leader(), await log.range(), await log.nodes()];
     const logId = await log.identity();
@@ -33,7 +33,7 @@ export async function clusterStatus(given: Given): Promise<number> {
       reported_at: at,
     }));
     const epoch = leader?.epoch ?? null;
-    if (given.has("--json"))
+    if (args.has("--json"))
       printJson({ cell: cluster.cell, log_id: logId, epoch, leader, log: range, nodes });
     else {
       const entries = range === null ? "empty" : `entries ${range.first} to ${range.last}`;
@@ -56,9 +56,9 @@ export async function clusterStatus(given: Given): Promise<number> {
 }
 
 /** `ninefold cluster forget NODE`: the log is no longer kept for a node that is not running. */
-export async function clusterForget(given: Given): Promise<number> {
-  const { cluster } = resolveClusterConfig(flagsGiven(given.line));
-  const [name = ""] = given.words;
+export async function clusterForget(args: Arguments): Promise<number> {
+  const { cluster } = resolveClusterConfig(flagsGiven(args.line));
+  const [name = ""] = args.words;
   return withLog(openCommitLog(cluster), async (log) => {
     const found = (await log.nodes()).filter(({ id, advertise }) => name === id || name === advertise);
     if (found.length === 0) throw new StartupError(`No node ${name}. ninefold cluster status lists them.`);
@@ -72,8 +72,8 @@ export async function clusterForget(given: Given): Promise<number> {
 }
 
 /** `ninefold cluster hand-over`: asks the leader; the log says when another node leads. */
-export async function clusterHandOver(given: Given): Promise<number> {
-  const { cluster } = resolveClusterConfig(flagsGiven(given.line));
+export async function clusterHandOver(args: Arguments): Promise<number> {
+  const { cluster } = resolveClusterConfig(flagsGiven(args.line));
   return withLog(openCommitLog(cluster), async (log) => {
     const leader = await log.leader();
     if (leader === null) throw new StartupError("No node leads now.");
@@ -84,12 +84,12 @@ export async function clusterHandOver(given: Given): Promise<number> {
 }
 
 /** `ninefold cluster reset-log --accept`: the next start of this node begins a new log. */
-export async function clusterResetLog(given: Given): Promise<number> {
-  if (!given.has("--accept"))
+export async function clusterResetLog(args: Arguments): Promise<number> {
+  if (!args.has("--accept"))
     throw new UsageError(
       "cluster reset-log needs --accept: what other nodes have and this one has not is lost.",
     );
-  const { cluster, dataFolder } = resolveClusterConfig(flagsGiven(given.line));
+  const { cluster, dataFolder } = resolveClusterConfig(flagsGiven(args.line));
   const files = dataFilesOf(resolve(dataFolder));
   if (!existsSync(files.database)) throw new StartupError(`${files.database} does not exist.`);
   const release = lockFolder(files.lock);

@@ -1,4 +1,4 @@
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 import {
   type ArgumentSpec,
@@ -133,8 +133,8 @@ complete -c ninefold -f -a '(__ninefold_complete)'
 };
 
 /** `ninefold completions SHELL`. Resolves to the exit code. */
-export function completions(given: Given): number {
-  const [shell = ""] = given.words;
+export function completions(args: Arguments): number {
+  const [shell = ""] = args.words;
   print(SCRIPTS[shell] ?? "");
   return 0;
 }

@@ -1,12 +1,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { OPTIONS, type Option } from "../config/options.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 
 /** `ninefold config init PATH`: writes a configuration file with every option at its default. Resolves to the exit code. */
-export function configInit(given: Given): number {
-  const [path = ""] = given.words;
+export function configInit(args: Arguments): number {
+  const [path = ""] = args.words;
   if (existsSync(path)) throw new StartupError(`${path} exists. Choose another path, or delete it first.`);
   try {
     writeFileSync(path, initialConfig(), { mode: 0o600, flag: "wx" });

@@ -1,12 +1,12 @@
 import { flagsGiven } from "../config/sources.ts";
 import { resolveConfig, type Setting } from "../config.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { printJson, printTable } from "./output.ts";
 
 /** `ninefold config print`. Resolves to the exit code. */
-export function configPrint(given: Given): number {
-  const { settings } = resolveConfig(serveFlags(given));
-  if (given.has("--json")) printJson({ settings });
+export function configPrint(args: Arguments): number {
+  const { settings } = resolveConfig(serveFlags(args));
+  if (args.has("--json")) printJson({ settings });
   else {
     const rows = settings.map(({ name, value, source, origin }) => [
       name,
@@ -19,7 +19,7 @@ export function configPrint(given: Given): number {
 }
 
 /** The flags of serve among those of the command: `--json` belongs to the command itself. */
-export function serveFlags({ line }: Given): ReturnType<typeof flagsGiven> {
+export function serveFlags({ line }: Arguments): ReturnType<typeof flagsGiven> {
   const values = new Map(line.values);
   values.delete("--json");
   return flagsGiven({ values });

@@ -11,7 +11,7 @@ import { ProjectApi, projectsOf } from "../configuration/server.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { writeDurably } from "../kernel/storage/folders.ts";
 import { withApi } from "./api.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { oneLine, print, printError, printJson } from "./output.ts";
 
 /** Exit codes of `plan`. */
@@ -22,27 +22,27 @@ const CHANGES = 2;
 const VALUE_LENGTH_MAX = 200;
 
 /** `ninefold plan FILE`: prints what `apply` would change. Resolves to the exit code. */
-export async function plan(given: Given): Promise<number> {
-  const plans = await withApi(given, async (api) => planned(api, given, await declaredKinds()));
+export async function plan(args: Arguments): Promise<number> {
+  const plans = await withApi(args, async (api) => planned(api, args, await declaredKinds()));
   const steps = plans.flatMap((one) => one.steps);
-  show(given, steps);
+  show(args, steps);
   return steps.length === 0 ? NO_CHANGES : CHANGES;
 }
 
 /** `ninefold apply FILE`: makes a server match a file. Resolves to the exit code. */
-export function apply(given: Given): Promise<number> {
-  return withApi(given, async (api) => {
-    const plans = await planned(api, given, await declaredKinds());
+export function apply(args: Arguments): Promise<number> {
+  return withApi(args, async (api) => {
+    const plans = await planned(api, args, await declaredKinds());
     const steps = plans.flatMap((one) => one.steps);
-    const out = given.text("--secrets-out");
-    if (createsKeys(plans) && out === null && !given.has("--dry-run"))
+    const out = args.text("--secrets-out");
+    if (createsKeys(plans) && out === null && !args.has("--dry-run"))
       throw new StartupError("The file creates keys. Name a file for their secrets with --secrets-out FILE.");
-    if (given.has("--dry-run") || steps.length === 0) {
-      show(given, steps);
+    if (args.has("--dry-run") || steps.length === 0) {
+      show(args, steps);
       return 0;
     }
-    if (!given.has("--json")) show(given, steps);
-    if (!given.has("--yes") && !isConfirmed()) {
+    if (!args.has("--json")) show(args, steps);
+    if (!args.has("--yes") && !isConfirmed()) {
       printError("Nothing was changed.");
       return 1;
     }
@@ -52,7 +52,7 @@ export function apply(given: Given): Promise<number> {
         done += 1;
       });
     } finally {
-      if (given.has("--json")) printJson({ changes: steps.slice(0, done).map(changeOf) });
+      if (args.has("--json")) printJson({ changes: steps.slice(0, done).map(changeOf) });
       else print(`${done} of ${steps.length} changes applied.\n`);
     }
     return 0;
@@ -60,11 +60,11 @@ export function apply(given: Given): Promise<number> {
 }
 
 /** `ninefold export`: prints a project as a configuration file. Resolves to the exit code. */
-export function exportConfiguration(given: Given): Promise<number> {
-  return withApi(given, async (api) => {
+export function exportConfiguration(args: Arguments): Promise<number> {
+  return withApi(args, async (api) => {
     const kinds = await declaredKinds();
     const projects = await projectsOf(api);
-    const wanted = given.texts("--project");
+    const wanted = args.texts("--project");
     const unknown = wanted.find((slug) => !projects.some((one) => one.slug === slug));
     if (unknown !== undefined) throw new StartupError(`There is no project with the slug ${unknown}.`);
     const isWanted = ({ slug }: { readonly slug: string }) =>
@@ -91,19 +91,19 @@ export function declaredKinds(): Promise<Kind[]> {
   return withDeclaredApp(({ http }) => kindsOf(http.routes));
 }
 
-async function planned(api: Api, given: Given, kinds: readonly Kind[]): Promise<ProjectPlan[]> {
-  const [path = ""] = given.words;
+async function planned(api: Api, args: Arguments, kinds: readonly Kind[]): Promise<ProjectPlan[]> {
+  const [path = ""] = args.words;
   const files = readFile(path, kinds);
-  const out = given.text("--secrets-out");
+  const out = args.text("--secrets-out");
   const pending: Secrets = out === null || !existsSync(out) ? {} : read(out);
   const isPending = (project: string, name: string) => typeof pending[project]?.[name] === "object";
-  return planOf({ api, kinds, path, prune: given.has("--prune"), isPending }, files);
+  return planOf({ api, kinds, path, prune: args.has("--prune"), isPending }, files);
 }
 
 const SIGNS = { create: "+ create", change: "~ change", delete: "- delete" } as const;
 
-function show(given: Given, steps: readonly Step[]): void {
-  if (given.has("--json")) {
+function show(args: Arguments, steps: readonly Step[]): void {
+  if (args.has("--json")) {
     printJson({ changes: steps.map(changeOf) });
     return;
   }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { resolveConfig } from "../config.ts";
 import { InaccessibleFile, nearestExisting } from "../kernel/storage/file-access.ts";
 import { isDiskFull } from "../kernel/storage/storage-failures.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
 import { backupFolderCheck, fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
 import { type Check, type Finding, failed, type Target } from "./doctor/finding.ts";
@@ -33,23 +33,23 @@ const STATUS_WIDTH = 9;
 const NAME_WIDTH = 13;
 
 /** `ninefold doctor`. Resolves to the exit code: 1 if a check failed. Changes nothing. */
-export async function doctor(given: Given): Promise<number> {
-  const config = resolveConfig(serveFlags(given));
+export async function doctor(args: Arguments): Promise<number> {
+  const config = resolveConfig(serveFlags(args));
   const folder = config.ephemeral ? tmpdir() : resolve(config.dataFolder);
   const target: Target = {
     config,
     folder,
     existing: nearestExisting(folder),
-    dnsName: given.text("--dns-name") ?? DNS_NAME,
+    dnsName: args.text("--dns-name") ?? DNS_NAME,
   };
   const report: Report[] = [];
   for (const check of CHECKS) {
     const finding = await examine(check, target);
     report.push({ name: check.name, ...finding });
-    if (!given.has("--json")) print(lineOf(check.name, finding));
+    if (!args.has("--json")) print(lineOf(check.name, finding));
   }
   const failures = report.filter(({ status }) => status === "failed").length;
-  if (given.has("--json")) printJson({ ok: failures === 0, checks: report });
+  if (args.has("--json")) printJson({ ok: failures === 0, checks: report });
   else
     print(
       failures === 0 ? "\nA server can run here.\n" : `\n${failures} of ${report.length} checks failed.\n`,

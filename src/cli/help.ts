@@ -57,13 +57,13 @@ export function commandHelp(command: CommandSpec): string {
 }
 
 /** `ninefold help account create`: the help of a command or group. ¶ @throws UsageError for an unknown one. */
-export function helpFor(given: readonly string[]): string {
-  const name = given.join(" ");
+export function helpFor(words: readonly string[]): string {
+  const name = words.join(" ");
   if (name === "") return overview();
   const command = COMMANDS.find((candidate) => candidate.name === name);
   if (command !== undefined) return commandHelp(command);
   if (commandsOf(name).length > 0) return groupHelp(name);
-  throw unknownCommand(given);
+  throw unknownCommand(words);
 }
 
 /** The error for an unknown command. */
@@ -86,8 +86,8 @@ export function unknownCommand([first = "", second]: readonly string[]): UsageEr
   );
 }
 
-function missing(given: string, names: readonly string[], help: string): UsageError {
-  return new UsageError(`there is no command "${given}".${didYouMean(given, names)} ${help}`);
+function missing(name: string, names: readonly string[], help: string): UsageError {
+  return new UsageError(`there is no command "${name}".${didYouMean(name, names)} ${help}`);
 }
 
 /** A command's name and arguments: `verify FILE`. */

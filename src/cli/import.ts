@@ -9,7 +9,7 @@ import { importSvix } from "../configuration/import/svix.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
 import { isSqlite } from "../kernel/storage/foreign-database.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { declaredKinds } from "./configuration.ts";
 import { print, printError } from "./output.ts";
 
@@ -17,24 +17,24 @@ import { print, printError } from "./output.ts";
 const TIMEOUT_MS = 30_000;
 
 /** `ninefold import flagd FILE`. Resolves to the exit code. */
-export function importFlagdFile({ words: [path = ""] }: Given): Promise<number> {
+export function importFlagdFile({ words: [path = ""] }: Arguments): Promise<number> {
   return printed((draft) => importFlagd(draft, parseFlagd(fileText(path), path)));
 }
 
 /** `ninefold import healthchecks SOURCE`. Resolves to the exit code. */
-export function importHealthchecksProject(given: Given): Promise<number> {
-  const [source = ""] = given.words;
+export function importHealthchecksProject(args: Arguments): Promise<number> {
+  const [source = ""] = args.words;
   return printed(async (draft) => {
     const isUrl = /^https?:\/\//i.test(source);
     const value = isUrl
-      ? await loadHealthchecks(source, healthchecksKey(given.text("--api-key-file")))
+      ? await loadHealthchecks(source, healthchecksKey(args.text("--api-key-file")))
       : parseJson(fileText(source), source);
     importHealthchecks(draft, value);
   });
 }
 
 /** `ninefold import kuma FILE`. Resolves to the exit code. */
-export function importKumaFile({ words: [path = ""] }: Given): Promise<number> {
+export function importKumaFile({ words: [path = ""] }: Arguments): Promise<number> {
   return printed((draft) =>
     importKuma(
       draft,
@@ -44,9 +44,9 @@ export function importKumaFile({ words: [path = ""] }: Given): Promise<number> {
 }
 
 /** `ninefold import svix FILE`. Resolves to the exit code. */
-export function importSvixFile(given: Given): Promise<number> {
-  const [path = ""] = given.words;
-  return printed((draft) => importSvix(draft, parseJson(fileText(path), path), given.text("--owner")));
+export function importSvixFile(args: Arguments): Promise<number> {
+  const [path = ""] = args.words;
+  return printed((draft) => importSvix(draft, parseJson(fileText(path), path), args.text("--owner")));
 }
 
 async function printed(run: (draft: Draft) => void | Promise<void>): Promise<number> {

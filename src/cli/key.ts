@@ -20,17 +20,17 @@ const PREFIX_DEFAULT = "sm";
 const SCOPES_DEFAULT = ["*"];
 
 /** `ninefold key create`. */
-export const keyCreate = printingResponse(CREATED, (given) => {
-  const project = given.text("--project");
+export const keyCreate = printingResponse(CREATED, (args) => {
+  const project = args.text("--project");
   const path = project === null ? KEYS.path : `/v1/projects/${pathSegment("--project", project)}/keys`;
-  const scopes = given.texts("--scope");
+  const scopes = args.texts("--scope");
   // JSON omits undefined fields.
   const body = {
-    prefix: given.text("--prefix") ?? PREFIX_DEFAULT,
-    name: given.text("--name") ?? NAME_DEFAULT,
+    prefix: args.text("--prefix") ?? PREFIX_DEFAULT,
+    name: args.text("--name") ?? NAME_DEFAULT,
     scopes: scopes.length === 0 ? SCOPES_DEFAULT : scopes,
-    environment: given.text("--environment") ?? undefined,
-    expires_at: given.text("--expires-at") ?? undefined,
+    environment: args.text("--environment") ?? undefined,
+    expires_at: args.text("--expires-at") ?? undefined,
   };
   return (api) => api.send("POST", path, body);
 });
@@ -39,7 +39,7 @@ export const keyCreate = printingResponse(CREATED, (given) => {
 export const keyList = listing(KEYS, COLUMNS);
 
 /** `ninefold key revoke KEY_ID`. */
-export const keyRevoke = printingResponse(["key_id", "status", "revoked_at"], (given) => {
-  const path = `${KEYS.path}/${pathSegment("KEY_ID", given.words[0] ?? "")}`;
+export const keyRevoke = printingResponse(["key_id", "status", "revoked_at"], (args) => {
+  const path = `${KEYS.path}/${pathSegment("KEY_ID", args.words[0] ?? "")}`;
   return (api) => api.send("DELETE", path);
 });

@@ -1,5 +1,5 @@
 import licenses from "../../build/licenses/licenses.txt" with { type: "file" };
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 
 /** A part of the executable and its licence. */
@@ -12,9 +12,9 @@ interface License {
 }
 
 /** `ninefold licenses`: prints the licences of everything that the executable contains. Resolves to the exit code. */
-export async function printLicenses(given: Given): Promise<number> {
+export async function printLicenses(args: Arguments): Promise<number> {
   const parts = (await Bun.file(licenses).json()) as readonly License[];
-  if (given.has("--json")) {
+  if (args.has("--json")) {
     print(`${JSON.stringify(parts)}\n`);
     return 0;
   }

@@ -5,16 +5,16 @@ import { UsageError } from "../config/command-line.ts";
 import { credentialsPath, DEFAULT_URL, readText } from "../config/sources.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 
 /** Longest line that is read from a terminal. */
 const LINE_BYTES_MAX = 1_024;
 
 /** `ninefold login`: verifies an API key and stores it for later commands. Resolves to the exit code. */
-export async function login(given: Given): Promise<number> {
-  const url = given.words[0] ?? DEFAULT_URL;
-  const file = given.text("--api-key-file");
+export async function login(args: Arguments): Promise<number> {
+  const url = args.words[0] ?? DEFAULT_URL;
+  const file = args.text("--api-key-file");
   if (file === null && !process.stdin.isTTY)
     throw new UsageError("login needs --api-key-file FILE where nobody can be asked.");
   const key = (file === null ? typedKey() : readText(file, "--api-key-file")).trim();

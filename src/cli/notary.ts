@@ -4,21 +4,21 @@ import { UsageError } from "../config/command-line.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { writeAll } from "../kernel/storage/folders.ts";
 import { printingResponse, withApi } from "./api.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 
 /** `ninefold notary accept-fork CHAIN`: continues a restored chain. */
-export const notaryAcceptFork = printingResponse(["chain_id", "sequence_id"], (given) => {
-  const body = { chain_id: given.words[0] ?? "" };
+export const notaryAcceptFork = printingResponse(["chain_id", "sequence_id"], (args) => {
+  const body = { chain_id: args.words[0] ?? "" };
   return (api) => api.send("POST", "/v1/witness/accept-fork", body);
 });
 
 /** `ninefold notary export --out FILE`: writes all receipts, and a checkpoint over exactly these. */
-export function notaryExport(given: Given): Promise<number> {
-  const path = given.text("--out");
+export function notaryExport(args: Arguments): Promise<number> {
+  const path = args.text("--out");
   if (path === null)
     throw new UsageError("notary export needs --out FILE. Try ninefold notary export --help.");
-  return withApi(given, async (api) => {
+  return withApi(args, async (api) => {
     const { size, note } = await api.send("GET", "/v1/witness/checkpoint?format=json");
     const partial = `${path}.partial`;
     const file = opened(partial);

@@ -29,7 +29,7 @@ import { dataFilesOf, makeFolder } from "../kernel/storage/folders.ts";
 import { createSystemClock } from "../kernel/time/clock.ts";
 import { isoTime, parseDateTime } from "../kernel/time/date-time.ts";
 import { historyOf, openArchive, readable } from "./archive.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { Progress } from "./progress.ts";
 
@@ -56,25 +56,25 @@ const FORGET_SECRETS: readonly RestoreStep[] = [
 ];
 
 /** `ninefold restore FILE|URL`: puts a backup in the place of a data folder's database. Resolves to the exit code. */
-export async function restore(given: Given): Promise<number> {
-  const source = given.words[0] ?? "";
+export async function restore(args: Arguments): Promise<number> {
+  const source = args.words[0] ?? "";
   process.umask(0o077);
-  if (isArchiveUrl(source)) return restoreArchive(given, source);
-  if (given.has("--at")) throw new UsageError("--at needs an archive: s3://bucket/prefix.");
-  return restoreFrom(given, { file: resolve(source), signal: interruption() });
+  if (isArchiveUrl(source)) return restoreArchive(args, source);
+  if (args.has("--at")) throw new UsageError("--at needs an archive: s3://bucket/prefix.");
+  return restoreFrom(args, { file: resolve(source), signal: interruption() });
 }
 
 /** Writes the state at a time to a temporary file, and restores that. */
-async function restoreArchive(given: Given, url: string): Promise<number> {
-  const at = timeGiven(given);
-  const archive = openArchive(given, url);
+async function restoreArchive(args: Arguments, url: string): Promise<number> {
+  const at = timeGiven(args);
+  const archive = openArchive(args, url);
   const folder = resolve(archive.dataFolder);
-  if (given.has("--without-master-key"))
+  if (args.has("--without-master-key"))
     throw new UsageError(
       "An archive is encrypted with the master key: without it nothing can be restored from it.",
     );
   const key = archive.key();
-  if (isDatabaseThere(dataFilesOf(folder).database) && !given.has("--force"))
+  if (isDatabaseThere(dataFilesOf(folder).database) && !args.has("--force"))
     throw new StartupError(
       `There is already a database in ${folder}. With --force it is renamed, and the archive's is put in its place.`,
     );
@@ -88,15 +88,15 @@ async function restoreArchive(given: Given, url: string): Promise<number> {
     const onRead = (bytes: number, total: number) => progress.show("Reading", "bytes", bytes, total);
     const end = await readable(writeHistory(archive.store, history, { path: file, key, at, onRead, signal }));
     progress.finish();
-    return await restoreFrom(given, { file, signal, origin: { name: url, at: end.position.at } });
+    return await restoreFrom(args, { file, signal, origin: { name: url, at: end.position.at } });
   } finally {
     progress.finish();
     await removeTemporary(file);
   }
 }
 
-function timeGiven(given: Given): number | null {
-  const text = given.text("--at");
+function timeGiven(args: Arguments): number | null {
+  const text = args.text("--at");
   if (text === null) return null;
   const at = parseDateTime(text);
   if (at === null) throw new UsageError("--at must be a time such as 2026-11-22T18:00:00Z.");
@@ -104,26 +104,26 @@ function timeGiven(given: Given): number | null {
 }
 
 async function restoreFrom(
-  given: Given,
+  args: Arguments,
   source: Pick<RestoreOrder, "file" | "signal" | "origin">,
 ): Promise<number> {
-  const config = resolveFolderConfig(flagsGiven(given.line));
+  const config = resolveFolderConfig(flagsGiven(args.line));
   const folder = resolve(config.dataFolder);
   const progress = new Progress();
   try {
     const outcome = await restoreFile({
       ...source,
       folder,
-      force: given.has("--force"),
+      force: args.has("--force"),
       masterKey: config.masterKey,
       steps: STEPS,
-      forgetSecrets: given.has("--without-master-key") ? FORGET_SECRETS : null,
+      forgetSecrets: args.has("--without-master-key") ? FORGET_SECRETS : null,
       now: createSystemClock().now(),
       onCopied: (bytes, total) => progress.show("Copying", "bytes", bytes, total),
       onChecked: () => progress.finish(),
       onReplacing: leaveLog,
     });
-    print(report(source, folder, outcome, given.has("--without-master-key")));
+    print(report(source, folder, outcome, args.has("--without-master-key")));
   } finally {
     progress.finish();
   }

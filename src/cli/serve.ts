@@ -8,7 +8,7 @@ import { createLogger } from "../kernel/log.ts";
 import { makeFolder, makeTemporaryFolder, writeAll } from "../kernel/storage/folders.ts";
 import { createSystemClock } from "../kernel/time/clock.ts";
 import { DeposedAtStart, type Server, type ServerDeps, startNode } from "../server.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { useUsualJitPolicy } from "./jit-policy.ts";
 
 /** Another node of the cluster leads now: a supervisor starts this one again, and it follows. */
@@ -17,8 +17,8 @@ const EXIT_FOLLOW = 75;
 const STDOUT = 1;
 
 /** `ninefold serve`: runs until it is stopped. Resolves to the exit code. */
-export async function serve(given: Given): Promise<number> {
-  const config = resolveConfig(flagsGiven(given.line));
+export async function serve(args: Arguments): Promise<number> {
+  const config = resolveConfig(flagsGiven(args.line));
   // Only the user of the server may read what it creates: database, WAL and key.
   process.umask(0o077);
   const folder = prepareFolder(config);

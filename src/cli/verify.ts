@@ -5,7 +5,7 @@ import { ChainVerifier } from "../verify/chain.ts";
 import { ChainEnd } from "../verify/chain-end.ts";
 import { type CheckpointKeys, checkBundle } from "../verify/checkpoint.ts";
 import { createNativeCrypto } from "../verify/native.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 import { Progress } from "./progress.ts";
 
@@ -23,31 +23,31 @@ const NEWLINE = 0x0a;
  * without a server. With `--log`, compares the log of one receipt. With `--bundle`, checks a bundle. Returns the exit code:
  * 0 when everything holds, 1 when not.
  */
-export function verify(given: Given, printResult: (text: string) => void = print): number {
+export function verify(args: Arguments, printResult: (text: string) => void = print): number {
   const keys: CheckpointKeys = {
-    publicKey: given.text("--public-key"),
-    vkey: given.text("--vkey"),
-    witnesses: given.texts("--witness"),
-    quorum: given.integer("--quorum"),
+    publicKey: args.text("--public-key"),
+    vkey: args.text("--vkey"),
+    witnesses: args.texts("--witness"),
+    quorum: args.integer("--quorum"),
   };
-  const bundle = given.text("--bundle");
-  const [file] = given.words;
+  const bundle = args.text("--bundle");
+  const [file] = args.words;
   if (bundle !== null) return verifyBundle(bundle, keys, printResult);
   if (file === undefined) throw new UsageError("verify needs FILE or --bundle. Try ninefold verify --help.");
-  return verifyFile(file, given, keys, printResult);
+  return verifyFile(file, args, keys, printResult);
 }
 
 function verifyFile(
   file: string,
-  given: Given,
+  args: Arguments,
   keys: CheckpointKeys,
   printResult: (text: string) => void,
 ): number {
-  const log = given.text("--log");
+  const log = args.text("--log");
   const logText = log === null ? null : smallText(log);
   const native = createNativeCrypto();
   const chain = new ChainVerifier(native, keys.publicKey);
-  const notes = given.texts("--checkpoint").map((path) => smallText(path));
+  const notes = args.texts("--checkpoint").map((path) => smallText(path));
   const end = new ChainEnd(native, notes);
   const size = fileSize(file);
   const progress = new Progress();

@@ -1,6 +1,6 @@
 import { version } from "../../package.json" with { type: "json" };
 import { sqliteVersion } from "../kernel/storage/examine.ts";
-import type { Given } from "./arguments.ts";
+import type { Arguments } from "./arguments.ts";
 import { print } from "./output.ts";
 
 /** Set by `scripts/build`: the commit that an executable was built from, and its date. Not there in a checkout. */
@@ -18,9 +18,9 @@ export interface VersionInfo {
 }
 
 /** Prints the version on the first line, alone, and below it what the executable consists of. */
-export function printVersion(given: Given): number {
+export function printVersion(args: Arguments): number {
   const info = versionInfo();
-  print(given.has("--json") ? `${JSON.stringify(info)}\n` : describe(info));
+  print(args.has("--json") ? `${JSON.stringify(info)}\n` : describe(info));
   return 0;
 }
 

@@ -54,8 +54,8 @@ export function readCommandLine(
     if (token.kind !== "option") continue;
     const flag = flags.find((candidate) => candidate.flag === token.rawName);
     if (flag === undefined) throw unknownOption(token.rawName, flags, command);
-    const given = values.get(flag.flag) ?? [];
-    values.set(flag.flag, [...given, valueGiven(flag, token.value, token.inlineValue === true, command)]);
+    const earlier = values.get(flag.flag) ?? [];
+    values.set(flag.flag, [...earlier, valueGiven(flag, token.value, token.inlineValue === true, command)]);
   }
   const stray = positionals[positionalsMax];
   if (stray !== undefined) throw new UsageError(`Unexpected argument '${stray}'. ${tryHelp(command)}`);
@@ -68,8 +68,8 @@ export function tryHelp(command: string): string {
 }
 
 /** The name that was probably meant, as a sentence with a space before it; empty when none is near. */
-export function didYouMean(given: string, names: readonly string[]): string {
-  const near = nearestName(given, names);
+export function didYouMean(name: string, names: readonly string[]): string {
+  const near = nearestName(name, names);
   return near === null ? "" : ` Did you mean ${near}?`;
 }
 
@@ -88,10 +88,10 @@ function valueGiven(flag: Flag, value: string | undefined, inline: boolean, comm
   return value;
 }
 
-function unknownOption(given: string, flags: readonly Flag[], command: string): UsageError {
+function unknownOption(option: string, flags: readonly Flag[], command: string): UsageError {
   const meant = didYouMean(
-    given,
+    option,
     flags.map(({ flag }) => flag),
   );
-  return new UsageError(`Unknown option '${given}'.${meant} ${tryHelp(command)}`);
+  return new UsageError(`Unknown option '${option}'.${meant} ${tryHelp(command)}`);
 }

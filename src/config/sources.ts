@@ -9,7 +9,7 @@ import { OPTIONS, type Option, type OptionName } from "./options.ts";
 export type Source = "flag" | "variable" | "file" | "default";
 
 /** A value as its source gave it, and which source that was. */
-export interface GivenValue {
+export interface SourcedValue {
   readonly value: unknown;
   readonly source: Source;
   /** The flag, the variable, or the file and the name in it: what a message about the value begins with. */
@@ -17,13 +17,13 @@ export interface GivenValue {
 }
 
 /** Values by option; what no source gives is left out. */
-export type Given = ReadonlyMap<OptionName, GivenValue>;
+export type SourcedValues = ReadonlyMap<OptionName, SourcedValue>;
 
 /** Variables by name, as `process.env` has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What a command line gives for the options of `ninefold serve`; the last one counts where one is repeated. */
-export function flagsGiven({ values }: Pick<CommandLine, "values">): Given {
+export function flagsGiven({ values }: Pick<CommandLine, "values">): SourcedValues {
   return gathered("flag", ({ flag }) => {
     const value = flag === null ? undefined : values.get(flag)?.at(-1);
     return { value, origin: String(flag) };
@@ -31,7 +31,10 @@ export function flagsGiven({ values }: Pick<CommandLine, "values">): Given {
 }
 
 /** @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read. */
-export function readEnvironment(environment: Environment, options: readonly Option[] = OPTIONS): Given {
+export function readEnvironment(
+  environment: Environment,
+  options: readonly Option[] = OPTIONS,
+): SourcedValues {
   return gathered(
     "variable",
     ({ variable, secret }) => {
@@ -78,14 +81,14 @@ export function variableNamed(name: string, environment: Environment = process.e
  * @throws StartupError when a file with a key cannot be read.
  */
 export function readClientSettings(
-  given: { readonly url: string | null; readonly keyFile?: string | null },
+  options: { readonly url: string | null; readonly keyFile?: string | null },
   environment: Environment = process.env,
 ): ClientSettings {
   const { NINEFOLD_URL: variable = "" } = environment;
-  const url = given.url ?? (variable === "" ? null : variable);
+  const url = options.url ?? (variable === "" ? null : variable);
   const key =
-    typeof given.keyFile === "string"
-      ? readText(given.keyFile, "--api-key-file").trim()
+    typeof options.keyFile === "string"
+      ? readText(options.keyFile, "--api-key-file").trim()
       : secretIn(environment, "NINEFOLD_API_KEY").value?.trim();
   if (key !== undefined && url !== null) return { url, key };
   const stored = readCredentials(environment);
@@ -147,7 +150,7 @@ export interface TierTables {
 
 /** The configuration file: its options, and its tables for tiers. */
 export interface ConfigFile {
-  readonly given: Given;
+  readonly values: SourcedValues;
   readonly tiers: TierTables;
 }
 
@@ -171,7 +174,7 @@ export function readConfigFile(path: string): ConfigFile {
   }
   const read = ({ fileName }: Option) => ({ value: values.get(fileName), origin: `${path}: ${fileName}` });
   const placeOf = (tier: string, limit?: string): string => path + lineOfTier(text, tier, limit);
-  return { given: gathered("file", read, options), tiers: { tables: tiers, placeOf } };
+  return { values: gathered("file", read, options), tiers: { tables: tiers, placeOf } };
 }
 
 /** `:12` for the line of `[tiers.<tier>]`, or of a limit in this table; empty if it cannot be found. */
@@ -244,13 +247,13 @@ function gathered(
   source: Source,
   read: (option: Option) => { readonly value?: unknown; readonly origin: string },
   options: readonly Option[] = OPTIONS,
-): Given {
-  const given = new Map<OptionName, GivenValue>();
+): SourcedValues {
+  const values = new Map<OptionName, SourcedValue>();
   for (const option of options) {
     const { value, origin } = read(option);
-    if (value !== undefined) given.set(option.name, { value, source, origin });
+    if (value !== undefined) values.set(option.name, { value, source, origin });
   }
-  return given;
+  return values;
 }
 
 /** Values by name; what stands in a section with that in front. */
@@ -260,7 +263,7 @@ function flattened(table: Record<string, unknown>, path: string): Map<string, un
     if (typeof value !== "object" || value === null) {
       throw new StartupError(`${path}: ${name} must be a table, such as [${name}].`);
     }
-    return Object.entries(value).map(([inner, own]) => [`${name}.${inner}`, own]);
+    return Object.entries(value).map(([inner, item]) => [`${name}.${inner}`, item]);
   });
   return new Map(entries);
 }

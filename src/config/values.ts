@@ -8,59 +8,59 @@ import {
 } from "../kernel/limits/tiers.ts";
 import { didYouMean, UsageError } from "./command-line.ts";
 import type { Schema, Value } from "./options.ts";
-import type { GivenValue, TierTables } from "./sources.ts";
+import type { SourcedValue, TierTables } from "./sources.ts";
 
 /** A given value, once it is read. */
-export interface ReadValue extends GivenValue {
+export interface ReadValue extends SourcedValue {
   readonly value: Value;
 }
 
 type Read = readonly [value: Value | undefined, wanted: string];
 
 /** Reads a given value as its schema says. @throws StartupError (for a flag a UsageError) naming where it came from. */
-export function readValue(schema: Schema, given: GivenValue): Value {
-  const [value, wanted] = read(schema, given.value);
+export function readValue(schema: Schema, sourced: SourcedValue): Value {
+  const [value, wanted] = read(schema, sourced.value);
   if (value !== undefined) return value;
-  const message = `${given.origin} must be ${wanted}.`;
-  throw given.source === "flag" ? new UsageError(message) : new StartupError(message);
+  const message = `${sourced.origin} must be ${wanted}.`;
+  throw sourced.source === "flag" ? new UsageError(message) : new StartupError(message);
 }
 
 /** Flags and variables give texts, the file gives values as well. */
-function read(schema: Schema, given: unknown): Read {
+function read(schema: Schema, value: unknown): Read {
   switch (schema.type) {
     case "boolean":
-      return [readBoolean(given), "true or false"];
+      return [readBoolean(value), "true or false"];
     case "integer":
     case "number":
-      return [readNumber(schema, given), `${schema.title} from ${schema.minimum} to ${schema.maximum}`];
+      return [readNumber(schema, value), `${schema.title} from ${schema.minimum} to ${schema.maximum}`];
     case "list":
-      return [readList(given), "a list of texts"];
+      return [readList(value), "a list of texts"];
     case "string": {
       const { enum: choices } = schema;
-      const isOne = typeof given === "string" && (choices?.includes(given) ?? given !== "");
-      return [isOne ? given : undefined, choices === undefined ? "a text" : `one of ${choices.join(", ")}`];
+      const isOne = typeof value === "string" && (choices?.includes(value) ?? value !== "");
+      return [isOne ? value : undefined, choices === undefined ? "a text" : `one of ${choices.join(", ")}`];
     }
   }
 }
 
-function readBoolean(given: unknown): boolean | undefined {
-  if (typeof given === "boolean") return given;
-  if (given === "true" || given === "1") return true;
-  return given === "false" || given === "0" ? false : undefined;
+function readBoolean(value: unknown): boolean | undefined {
+  if (typeof value === "boolean") return value;
+  if (value === "true" || value === "1") return true;
+  return value === "false" || value === "0" ? false : undefined;
 }
 
 function readNumber(
   { type, minimum, maximum }: Extract<Schema, { type: "integer" | "number" }>,
-  given: unknown,
+  value: unknown,
 ): number | undefined {
   const form = type === "integer" ? /^\d{1,9}$/ : /^\d{1,9}(?:\.\d{1,3})?$/;
-  const number = typeof given === "string" && form.test(given) ? Number(given) : given;
+  const number = typeof value === "string" && form.test(value) ? Number(value) : value;
   if (typeof number !== "number" || (type === "integer" && !Number.isInteger(number))) return undefined;
   return number >= minimum && number <= maximum ? number : undefined;
 }
 
-function readList(given: unknown): string[] | undefined {
-  const items = typeof given === "string" ? given.split(",") : given;
+function readList(value: unknown): string[] | undefined {
+  const items = typeof value === "string" ? value.split(",") : value;
   if (!Array.isArray(items) || !items.every((item) => typeof item === "string")) return undefined;
   return items.map((item) => item.trim()).filter((item) => item !== "");
 }
@@ -86,11 +86,11 @@ export function readTiers({ tables, placeOf }: TierTables): Tiers {
       throw new StartupError(
         `${placeOf(tier)}: there is no tier "${tier}": ${TIER_NAMES.join(", ")}.${didYouMean(tier, TIER_NAMES)}`,
       );
-    const given = readLimits(overrides, tier, placeOf);
-    const { requestsPerMinute } = given;
+    const limits = readLimits(overrides, tier, placeOf);
+    const { requestsPerMinute } = limits;
     const derived =
       requestsPerMinute === undefined ? {} : { accountRequestsPerMinute: accountCeiling(requestsPerMinute) };
-    tiers[name] = { ...tiers[name], ...derived, ...given };
+    tiers[name] = { ...tiers[name], ...derived, ...limits };
   }
   return tiers;
 }

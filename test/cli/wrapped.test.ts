@@ -317,7 +317,7 @@ describe("config init", () => {
           : line,
       );
     writeFileSync(path, set.join("\n"));
-    expect(readConfigFile(path).given.size).toBeGreaterThan(20);
+    expect(readConfigFile(path).values.size).toBeGreaterThan(20);
     const { settings: _, ...plain } = loadConfig([], {});
     const { settings: __, ...loaded } = loadConfig(["--config", path], {});
     expect({ ...loaded, optionsSet: plain.optionsSet }).toEqual(plain);

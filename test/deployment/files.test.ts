@@ -79,7 +79,7 @@ describe("the service", () => {
 
   test("starts with a configuration that the server takes", () => {
     const file = join(ROOT, PACKAGING, "ninefold.toml");
-    expect([...readConfigFile(file).given.keys()].sort()).toEqual(["host", "port", "signup", "trust_proxy"]);
+    expect([...readConfigFile(file).values.keys()].sort()).toEqual(["host", "port", "signup", "trust_proxy"]);
     expect(loadConfig(["--config", file], {})).toMatchObject({
       host: "127.0.0.1",
       signup: "closed",

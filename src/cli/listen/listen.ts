@@ -3,7 +3,7 @@ import { readClientSettings } from "../../config/sources.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
 import { pathSegment } from "../api.ts";
-import type { Given } from "../arguments.ts";
+import type { Arguments } from "../arguments.ts";
 import { interruption, oneLine, print, printError } from "../output.ts";
 import { formatDuration } from "../progress.ts";
 import { type Forwarded, Forwarding, hasFailed, PRINTED, type StreamedEvent, typeOf } from "./forward.ts";
@@ -21,9 +21,9 @@ const DATED: ReadonlySet<string | null> = new Set(["stripe", "svix"]);
 const DATED_MS = 5 * 60 * 1000;
 
 /** `ninefold listen`: forwards a bucket's events to a local server. */
-export async function listen(given: Given): Promise<number> {
-  const options = listenOptions(given);
-  const target = readClientSettings({ url: given.text("--url") });
+export async function listen(args: Arguments): Promise<number> {
+  const options = listenOptions(args);
+  const target = readClientSettings({ url: args.text("--url") });
   if (target.key === null)
     throw new StartupError("Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server.");
   const signal = interruption();

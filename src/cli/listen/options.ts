@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { UsageError } from "../../config/command-line.ts";
 import { errorCode, StartupError } from "../../kernel/errors.ts";
 import { headerError, isOwnHeader, type RequestHeaders } from "../../kernel/outbound/headers.ts";
-import type { Given } from "../arguments.ts";
+import type { Arguments } from "../arguments.ts";
 
 /** Longest timeout of the target, in seconds: an hour, for debugging. */
 const TIMEOUT_S_MAX = 3_600;
@@ -34,12 +34,12 @@ export interface ListenOptions {
 }
 
 /** Reads the options. @throws UsageError for a conflict between options. */
-export function listenOptions(given: Given): ListenOptions {
-  const [bucketId = null] = given.words;
-  const creates = given.has("--create");
-  const resume = given.text("--resume");
-  const forwardTo = given.text("--forward-to");
-  const acknowledges = given.has("--ack");
+export function listenOptions(args: Arguments): ListenOptions {
+  const [bucketId = null] = args.words;
+  const creates = args.has("--create");
+  const resume = args.text("--resume");
+  const forwardTo = args.text("--forward-to");
+  const acknowledges = args.has("--ack");
   if (creates && (bucketId !== null || resume !== null))
     throw new UsageError(
       "--create creates a bucket for this session and cannot be combined with BUCKET or --resume.",
@@ -47,29 +47,29 @@ export function listenOptions(given: Given): ListenOptions {
   if (!creates && bucketId === null) throw new UsageError("listen needs BUCKET, or --create.");
   if (acknowledges && forwardTo === null)
     throw new UsageError("--ack requires --forward-to: it reports the response of the target.");
-  if (given.has("--keep-path") && forwardTo === null)
+  if (args.has("--keep-path") && forwardTo === null)
     throw new UsageError("--keep-path requires --forward-to: it appends to that URL.");
-  const after = given.text("--after") ?? "now";
+  const after = args.text("--after") ?? "now";
   if (!POSITION.test(after)) throw new UsageError("--after must be now, beginning or an event id.");
   return {
     bucketId,
     resume,
     acknowledges,
     forwardTo: forwardTo === null ? null : targetOf(forwardTo),
-    keepsPath: given.has("--keep-path"),
-    timeoutMs: 1_000 * atLeastOne(given, "--timeout", TIMEOUT_S, TIMEOUT_S_MAX),
-    headers: headersOf(given.texts("--header")),
+    keepsPath: args.has("--keep-path"),
+    timeoutMs: 1_000 * atLeastOne(args, "--timeout", TIMEOUT_S, TIMEOUT_S_MAX),
+    headers: headersOf(args.texts("--header")),
     after: creates ? "beginning" : after,
-    once: given.text("--once") === null ? null : atLeastOne(given, "--once", 1, Number.MAX_SAFE_INTEGER),
-    eventType: given.text("--event-type"),
-    skipsInvalid: given.has("--skip-invalid"),
-    prints: (given.text("--print") ?? "none") as ListenOptions["prints"],
-    isJson: given.has("--json"),
+    once: args.text("--once") === null ? null : atLeastOne(args, "--once", 1, Number.MAX_SAFE_INTEGER),
+    eventType: args.text("--event-type"),
+    skipsInvalid: args.has("--skip-invalid"),
+    prints: (args.text("--print") ?? "none") as ListenOptions["prints"],
+    isJson: args.has("--json"),
   };
 }
 
-function atLeastOne(given: Given, flag: string, usual: number, most: number): number {
-  const value = given.integer(flag) ?? usual;
+function atLeastOne(args: Arguments, flag: string, usual: number, most: number): number {
+  const value = args.integer(flag) ?? usual;
   if (value >= 1 && value <= most) return value;
   throw new UsageError(`${flag} must be an integer from 1 to ${most}.`);
 }

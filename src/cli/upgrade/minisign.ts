@@ -50,11 +50,12 @@ export function signatureProblem(
     return "has no signature in the format of minisign";
   const id = bytes.subarray(ALGORITHM_BYTES, ALGORITHM_BYTES + ID_BYTES);
   if (!Buffer.from(id).equals(publicKey.id)) return "is signed with another key";
-  const own = bytes.subarray(ALGORITHM_BYTES + ID_BYTES);
+  const fileSignature = bytes.subarray(ALGORITHM_BYTES + ID_BYTES);
   const { verifyEd25519 } = createNativeCrypto();
-  const comment = Buffer.concat([own, Buffer.from(trusted.slice(TRUSTED_COMMENT.length))]);
+  const comment = Buffer.concat([fileSignature, Buffer.from(trusted.slice(TRUSTED_COMMENT.length))]);
   const isValid =
-    verifyEd25519(own, prehash(file), publicKey.key) && verifyEd25519(globalBytes, comment, publicKey.key);
+    verifyEd25519(fileSignature, prehash(file), publicKey.key) &&
+    verifyEd25519(globalBytes, comment, publicKey.key);
   return isValid ? null : "has an invalid signature";
 }
 

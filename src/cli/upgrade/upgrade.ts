@@ -3,7 +3,7 @@ import { UsageError } from "../../config/command-line.ts";
 import { readUpgradeSettings } from "../../config/sources.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
-import type { Given } from "../arguments.ts";
+import type { Arguments } from "../arguments.ts";
 import { oneLine, print } from "../output.ts";
 import { readPublicKey, signatureProblem } from "./minisign.ts";
 
@@ -32,13 +32,13 @@ const VERSION = /^\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]{1,64})?$/;
  *
  * @throws StartupError without a feed or key, if the feed cannot be loaded, or if its signature is not valid.
  */
-export async function upgrade(given: Given): Promise<number> {
-  if (!given.has("--check")) {
+export async function upgrade(args: Arguments): Promise<number> {
+  if (!args.has("--check")) {
     throw new UsageError("ninefold upgrade installs nothing. Add --check to look for a newer version.");
   }
   const settings = readUpgradeSettings();
-  const url = given.text("--feed") ?? settings.feed;
-  const keyText = given.text("--public-key") ?? settings.publicKey;
+  const url = args.text("--feed") ?? settings.feed;
+  const keyText = args.text("--public-key") ?? settings.publicKey;
   if (url === null || keyText === null) {
     throw new StartupError(
       "Set the URL of the feed with --feed or NINEFOLD_UPGRADE_FEED, and its public key with --public-key or NINEFOLD_UPGRADE_PUBLIC_KEY.",
@@ -55,7 +55,7 @@ export async function upgrade(given: Given): Promise<number> {
     const [file, signature] = await Promise.all([load(outbound, url), load(outbound, `${url}.minisig`)]);
     const problem = signatureProblem(file, Buffer.from(signature).toString("utf8"), publicKey);
     if (problem !== null) throw new StartupError(`${url} ${problem}. Nothing in it is used.`);
-    return report(feedIn(file, url), given.has("--json"));
+    return report(feedIn(file, url), args.has("--json"));
   } finally {
     outbound.close();
   }

@@ -3,7 +3,7 @@ import { UsageError } from "../../config/command-line.ts";
 import { msOfText } from "../../kernel/data/duration-text.ts";
 import { monotonicMs, realDelay } from "../../kernel/time/clock.ts";
 import { pathSegment, withApi } from "../api.ts";
-import type { Given } from "../arguments.ts";
+import type { Arguments } from "../arguments.ts";
 import { printError } from "../output.ts";
 import { type Child, runChild } from "./child.ts";
 
@@ -23,19 +23,19 @@ const DURATION_MS_MIN = 1_000;
 const DURATION_MS_MAX = 900_000;
 
 /** `ninefold lock KEY -- COMMAND`: runs a command while it holds a lock. Resolves to its exit code, or 75. */
-export function lock(given: Given): Promise<number> {
-  const [key = ""] = given.words;
+export function lock(args: Arguments): Promise<number> {
+  const [key = ""] = args.words;
   const path = `/v1/latch/${pathSegment("KEY", key)}`;
-  const ttl = durationOf(given, "--ttl") ?? TTL_MS;
-  const timeout = durationOf(given, "--wait") ?? DURATION_MS_MIN;
-  return withApi(given, async (api) => {
+  const ttl = durationOf(args, "--ttl") ?? TTL_MS;
+  const timeout = durationOf(args, "--wait") ?? DURATION_MS_MIN;
+  return withApi(args, async (api) => {
     const token = crypto.randomUUID();
     const held = await acquire(api, path, { ttl, timeout, token });
     if (held === null) {
       printError(`ninefold: the lock ${key} is held by another process.`);
       return EXIT_NOT_ACQUIRED;
     }
-    const child = runChild(given.rest, {
+    const child = runChild(args.rest, {
       environment: { NINEFOLD_FENCING_TOKEN: String(held["fencing_token"]) },
     });
     const ending = new AbortController();
@@ -116,8 +116,8 @@ async function release(api: Api, path: string, token: string): Promise<void> {
 }
 
 /** @throws UsageError */
-function durationOf(given: Given, flag: string): number | null {
-  const text = given.text(flag);
+function durationOf(args: Arguments, flag: string): number | null {
+  const text = args.text(flag);
   if (text === null) return null;
   const value = msOfText(text);
   if (value >= DURATION_MS_MIN && value <= DURATION_MS_MAX) return value;

@@ -4,7 +4,7 @@ import { StartupError } from "../../kernel/errors.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { writeAll } from "../../kernel/storage/folders.ts";
 import { realDelay } from "../../kernel/time/clock.ts";
-import type { Given } from "../arguments.ts";
+import type { Arguments } from "../arguments.ts";
 import { printError } from "../output.ts";
 import { runChild } from "./child.ts";
 
@@ -18,14 +18,14 @@ const TIMEOUT_MS = 10_000;
 const DESCRIPTORS = { stdout: 1, stderr: 2 } as const;
 
 /** `ninefold ping URL -- COMMAND`: runs a command and reports its start and its end. Resolves to its exit code. */
-export async function ping(given: Given): Promise<number> {
-  const url = pingUrl(given);
+export async function ping(args: Arguments): Promise<number> {
+  const url = pingUrl(args);
   const run = crypto.randomUUID();
   const send = (suffix: string, body: Uint8Array | null) => sendPing(`${url}${suffix}?rid=${run}`, body);
   // Next to the command, which an unreachable server must not delay.
   const started = send("/start", null);
   const tail = new Tail();
-  const child = runChild(given.rest, {
+  const child = runChild(args.rest, {
     onOutput(bytes, stream) {
       tail.add(bytes);
       passOn(DESCRIPTORS[stream], bytes);
@@ -38,9 +38,9 @@ export async function ping(given: Given): Promise<number> {
 }
 
 /** @throws UsageError, StartupError */
-function pingUrl(given: Given): string {
-  const slug = given.text("--slug");
-  const [url] = given.words;
+function pingUrl(args: Arguments): string {
+  const slug = args.text("--slug");
+  const [url] = args.words;
   if ((slug === null) === (url === undefined)) throw new UsageError("ping needs a URL, or --slug SLUG.");
   if (url !== undefined) {
     const parsed = URL.parse(url);
@@ -53,7 +53,7 @@ function pingUrl(given: Given): string {
   const key = readPingKey();
   if (key === null)
     throw new StartupError("Set NINEFOLD_PING_KEY to the ping key of the project, or give the ping URL.");
-  const server = readClientSettings({ url: given.text("--url") }).url ?? DEFAULT_URL;
+  const server = readClientSettings({ url: args.text("--url") }).url ?? DEFAULT_URL;
   return `${server.replace(/\/$/, "")}/ping/${encodeURIComponent(key)}/${slug}`;
 }
 
