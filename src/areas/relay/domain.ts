@@ -7,7 +7,6 @@ import {
   type RetryRule,
   WEBHOOK_RULE,
 } from "../../kernel/outbound/retries.ts";
-import { DELAY_EXPECTED, type RelayBody, type RelayFailure, type RelayKind } from "./deliveries/schema.ts";
 
 const codes = registerErrors({
   endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` identifies it."],
@@ -24,11 +23,26 @@ declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
+export const RELAY_KINDS = ["scheduled", "pulse", "endpoint"] as const;
+/**
+ * Origin of a delivery: `scheduled` by a request or a schedule; `pulse` for every `Notification`, whether of a
+ * monitor, a bucket or a meter (a historical wire name); `endpoint` for a message or an event to an endpoint.
+ */
+export type RelayKind = (typeof RELAY_KINDS)[number];
+
+export const RELAY_FAILURES = ["timeout", "network", "http", "blocked", "disabled"] as const;
+/** Why a delivery failed: timeout, network error, error response, blocked address, or disabled endpoint. */
+export type RelayFailure = (typeof RELAY_FAILURES)[number];
+
 /**
  * The job of one attempt. Its payload is the delivery's reference; to an endpoint, a `DeliveryJob` if needed. It is never
  * cancelled: when it is due and its delivery is cancelled or deleted, it does nothing.
  */
 export const DELIVER = "relay.deliver";
+
+/** What is wrong with a delay that cannot be read. */
+export const DELAY_EXPECTED =
+  'must be a text such as "0s", "90s", "15m", "12h" or "3d", or whole seconds in milliseconds such as 90000';
 
 /** Longest delay of a first attempt: 30 days. */
 export const DELAY_MS_MAX = 30 * 86_400_000;
@@ -52,11 +66,17 @@ export function readDelay(text: string): number {
   throw invalidField("delay", `${DELAY_EXPECTED}: at most 30d`);
 }
 
+/** When a caller wants a delivery: after a delay, or at a time in epoch milliseconds. */
+interface DueTime {
+  readonly delay?: string;
+  readonly at?: number;
+}
+
 /**
  * When a delivery is due that is created now: after `delay`, or `at` a time. One of them is required.
  * @throws ApiError `validation_error` beyond 30 days.
  */
-export function dueAt({ delay, at }: Pick<RelayBody, "delay" | "at">): (now: number) => number {
+export function dueAt({ delay, at }: DueTime): (now: number) => number {
   if (at === undefined) {
     const ms = readDelay(delay ?? "");
     return (now) => now + ms;

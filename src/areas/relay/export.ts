@@ -14,7 +14,8 @@ import {
 import type { SealedColumn } from "../../kernel/secrets/sealed-column.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Database } from "../../kernel/storage/database.ts";
-import { RELAY_KINDS, RELAY_STATUSES } from "./deliveries/schema.ts";
+import { RELAY_STATUSES } from "./deliveries/schema.ts";
+import { RELAY_KINDS } from "./domain.ts";
 import { ENDPOINT_HEADERS } from "./endpoints/registry.ts";
 import { ENDPOINT_STATES } from "./endpoints/schema.ts";
 import { SCHEDULE_HEADERS } from "./schedules/runs.ts";

@@ -1,33 +1,51 @@
 import { Type } from "@sinclair/typebox";
-import type { Caller } from "../../kernel/callers/caller.ts";
-import { dateTime, orNull } from "../../kernel/data/schema.ts";
+import type { CallerAccount, Charger } from "../../kernel/callers/caller.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
+import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { AttemptListener, Notification } from "../../kernel/outbound/notification.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
-import { COUNTED_MAX, countsSchema, waitingSince } from "../../kernel/projects/overview-card.ts";
+import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { deliveriesCard } from "./deliveries/card.ts";
 import { declareDeliveryCounts } from "./deliveries/counts.ts";
-import { SCANNED_ROWS_MAX } from "./deliveries/listing.ts";
-import { recoverRoute, relayRoutes, resendRoutes, secretRoutes } from "./deliveries/routes.ts";
-import { type SigningKeys, WebhookSender } from "./deliveries/sender.ts";
+import { DeliveryIds } from "./deliveries/ids.ts";
+import { ProjectSecrets } from "./deliveries/project-secrets.ts";
+import { relayRoutes, secretRoutes } from "./deliveries/routes.ts";
+import { WebhookSender } from "./deliveries/sender.ts";
 import { RelayService } from "./deliveries/service.ts";
-import { type RelayStore, relayStore } from "./deliveries/store.ts";
+import { InFlight } from "./deliveries/status.ts";
+import { type DeliveryOwner, type RelayStore, relayStore } from "./deliveries/store.ts";
+import { type SigningKeys, UrlDestination } from "./deliveries/url-destination.ts";
 import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
-import { createEndpoints, type EndpointPorts } from "./endpoints/index.ts";
-import { ProjectSecrets } from "./endpoints/secrets.ts";
+import { EndpointDispatch } from "./endpoints/dispatch.ts";
+import { Endpoints } from "./endpoints/endpoints.ts";
+import type { EventSource } from "./endpoints/event-source.ts";
+import { EventDeliveries } from "./endpoints/events.ts";
+import { EndpointHealth } from "./endpoints/health.ts";
+import { EndpointQueue } from "./endpoints/queue.ts";
+import { EndpointRegistry } from "./endpoints/registry.ts";
+import { EndpointRemoval } from "./endpoints/removal.ts";
+import { endpointRoutes } from "./endpoints/routes.ts";
+import { endpointStore } from "./endpoints/store.ts";
 import { relayExport } from "./export.ts";
-import type { MessageOwner } from "./messages/messages.ts";
+import { FanOut } from "./messages/fan-out.ts";
+import { MessageResends } from "./messages/message-resends.ts";
+import { Messages } from "./messages/messages.ts";
+import { MessageRequests } from "./messages/requests.ts";
+import { messageRoutes } from "./messages/routes.ts";
+import { messageStore } from "./messages/store.ts";
 import { createPortal } from "./portal/index.ts";
 import type { PortalPorts } from "./portal/links.ts";
 import { BulkResends } from "./resends/bulk-resends.ts";
 import { Recoveries } from "./resends/recoveries.ts";
+import { recoverRoute, resendRoutes } from "./resends/routes.ts";
+import { RunningResends } from "./resends/runs.ts";
 import { type ResendStore, resendStore } from "./resends/store.ts";
 import { scheduleRoutes } from "./schedules/routes.ts";
 import { ScheduleRuns } from "./schedules/runs.ts";
@@ -43,13 +61,20 @@ registerErrorFields({
   }),
 });
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+/** Messages in one slice of the purge: each may have a thousand deliveries to check. */
+const MESSAGES_PURGED_MAX = 50;
 
 /** Parts of the server that the area depends on. */
-interface RelayPorts extends EndpointPorts {
-  readonly accounts: SigningKeys & EndpointPorts["accounts"];
+interface RelayPorts {
+  readonly accounts: SigningKeys & { account(accountRef: number): CallerAccount };
+  readonly charger: Charger;
   readonly tiers: Tiers;
+  readonly outbox: Outbox;
+  readonly emailOf: (accountRef: number) => string | null;
+  readonly settings: { readonly breakerFailures: number; readonly payloadRetentionMs: number };
   readonly portal: PortalPorts;
+  /** Receives the events that are delivered to endpoints. */
+  readonly source: EventSource;
 }
 
 interface ResourceParts {
@@ -61,69 +86,112 @@ interface ResourceParts {
   readonly others: readonly ProjectResources["removeRows"][];
 }
 
-/** Builds the area: deliveries, endpoints, messages, schedules, and notifications of other areas. */
-export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
+/**
+ * Builds what sends deliveries to URLs and endpoints. Notices about endpoints are messages: messages are built before the
+ * health of endpoints, which sends notices.
+ */
+function createSending(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
   const store = relayStore(kernel.db);
-  const resends = resendStore(kernel.db);
+  const messageRows = messageStore(kernel.db);
+  const endpointRows = endpointStore(kernel.db);
+  const endpointSecrets = new WebhookSecrets(kernel, "relay_endpoint_secrets");
   const secrets = new WebhookSecrets(kernel, "relay_project_secrets");
   const stopped = new StoppedProjects(kernel.db, "relay_stopped_projects");
   const counts = declareDeliveryCounts(kernel.metrics);
-  const { policy } = outbound;
-  const endpoints = createEndpoints(kernel, ports, {
-    store,
-    counts,
-    policy,
-    isInFlight: (ref) => sender.isInFlight(ref),
-    stopped,
-    newIds: (count) => service.newIds(count),
-    idOf: (uuid, ref) => service.idOf(uuid, ref),
-    recoveryOf: (caller, endpointRef) => recoveries.runningOf(caller, endpointRef),
-  });
-  const { messages, dispatch, refs, events } = endpoints;
-  const sender = new WebhookSender({
+  const relayIds = new DeliveryIds(kernel, store.highestRef());
+  const inFlight = new InFlight();
+  const common = {
     ...kernel,
     ...ports,
-    store,
-    stopped,
+    ...ports.settings,
     outbound,
-    counts,
-    secrets,
-    dispatch,
-  });
-  const service = new RelayService({
-    ...kernel,
-    ...ports,
     store,
-    resends,
-    sender,
-    policy,
+    stopped,
     counts,
+    relayIds,
+    inFlight,
+  };
+  const registry = new EndpointRegistry({ ...kernel, store: endpointRows });
+  const queue = new EndpointQueue({ ...kernel, endpoints: endpointRows, registry });
+  const ofEndpoints = {
+    ...common,
+    endpoints: endpointRows,
+    messages: messageRows,
+    secrets: endpointSecrets,
+    registry,
+    queue,
+  };
+  const fanOut = new FanOut(ofEndpoints);
+  const messages = new Messages({ ...ofEndpoints, fanOut });
+  const health = new EndpointHealth({
+    ...ofEndpoints,
+    notice: (tx, about, type, data) => messages.notice(tx, about.row, type, data, about),
+  });
+  const dispatch = new EndpointDispatch({ ...ofEndpoints, health });
+  const urls = new UrlDestination({ ...common, secrets });
+  new WebhookSender({ ...common, urls, endpoints: dispatch });
+  return {
+    store,
+    messageRows,
+    endpointRows,
+    endpointSecrets,
+    secrets,
+    stopped,
+    counts,
+    relayIds,
+    inFlight,
+    registry,
+    queue,
+    fanOut,
     messages,
     dispatch,
-    refs,
-    messageRows: endpoints.messageRows,
+    urls,
+  };
+}
+
+/** Builds the area: deliveries, endpoints, messages, schedules, and notifications of other areas. */
+export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
+  const sending = createSending(kernel, outbound, ports);
+  const { store, messageRows, endpointRows, endpointSecrets, secrets, stopped } = sending;
+  const { messages, dispatch, urls } = sending;
+  const { policy } = outbound;
+  const resends = resendStore(kernel.db);
+  const running = new RunningResends(resends);
+  const common = { ...kernel, ...ports, ...ports.settings, ...sending, policy, resends, running };
+  const ofEndpoints = { ...common, endpoints: endpointRows, secrets: endpointSecrets };
+  const removal = new EndpointRemoval(ofEndpoints);
+  const endpoints = new Endpoints({
+    ...ofEndpoints,
+    removal,
+    recoveryOf: (caller, endpointRef) => running.recoveryOf(caller, endpointRef),
   });
-  const bulk = new BulkResends({ ...kernel, ...ports, resends, service, stopped, refs });
-  const recoveries = new Recoveries({
-    ...kernel,
-    ...ports,
-    resends,
-    service,
-    messages: endpoints.messages,
-    messageRows: endpoints.messageRows,
-    endpoints: endpoints.endpoints,
-    registry: endpoints.registry,
-    stopped,
+  const events = new EventDeliveries(ofEndpoints);
+  const requests = new MessageRequests({ ...common, rows: messageRows });
+  const messageResends = new MessageResends(common);
+  // References for filters of deliveries; 0 for those that do not exist.
+  const refs = {
+    endpoint: (projectRef: number, id: string) => endpoints.refOf(projectRef, id),
+    message: (projectRef: number, id: string) => messageRows.findById(projectRef, id)?.ref ?? 0,
+  };
+  const service = new RelayService({ ...common, endpoints: dispatch, refs });
+  const bulk = new BulkResends({ ...common, service, refs });
+  const recoveries = new Recoveries({ ...common, service, endpoints });
+  kernel.housekeeping.addPurge({
+    name: "relay.messages.purge",
+    rowsMax: MESSAGES_PURGED_MAX,
+    remove: (tx, rowsMax) => messages.purge(tx, rowsMax),
   });
   const portal = createPortal(kernel, ports.portal, {
-    ...endpoints,
+    endpoints,
+    messageRows,
+    dispatch,
     relays: service,
     resends: bulk,
     recoveries,
   });
   const scheduleRows = scheduleStore(kernel.db);
-  const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: scheduleRows, service, messages, stopped });
-  const schedules = new Schedules({ ...kernel, ...ports, schedules: scheduleRows, runs, policy });
+  const runs = new ScheduleRuns({ ...common, schedules: scheduleRows, service });
+  const schedules = new Schedules({ ...common, schedules: scheduleRows, runs });
   kernel.housekeeping.addPurge({
     name: "relay.purge",
     rowsMax: 250,
@@ -131,8 +199,8 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
       Math.max(
         store.remove(tx, store.finishedBefore(tx.now - RELAY_RETENTION_MS, rowsMax)),
         resends.removeOld(tx, tx.now - RELAY_RETENTION_MS, rowsMax),
-        resends.removeOldDeduplication(tx, tx.now - DEDUPLICATION_MS, rowsMax),
-        endpoints.purge(tx, rowsMax),
+        store.removeOldDeduplication(tx, tx.now - DEDUPLICATION_MS, rowsMax),
+        removal.purge(tx, rowsMax),
       ),
   });
   const resources = resourcesOf({
@@ -141,7 +209,8 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     secrets,
     stopped,
     others: [
-      endpoints.removeRows,
+      (tx, projectRef, rowsMax) => messages.removeRows(tx, projectRef, rowsMax),
+      (tx, projectRef, rowsMax) => removal.removeRows(tx, projectRef, rowsMax),
       portal.removeRows,
       (tx, projectRef, rowsMax) => schedules.removeRows(tx, projectRef, rowsMax),
     ],
@@ -165,7 +234,8 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
       recoverRoute(api, recoveries),
       ...scheduleRoutes(api, schedules),
       secretRoutes(api, new ProjectSecrets(secrets)),
-      ...endpoints.routes(api),
+      endpointRoutes(api, endpoints),
+      messageRoutes(api, messages, requests, messageResends),
       ...portal.routes(api),
     ],
     /** Finds the callers of portal links. */
@@ -175,71 +245,23 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     /** Queues a notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
     /** Sends a notice to the endpoints of a project that subscribe to its type. */
-    notice: (tx: Tx, owner: MessageOwner, type: "ninefold.catch.failed", data: object) =>
+    notice: (tx: Tx, owner: DeliveryOwner, type: "ninefold.catch.failed", data: object) =>
       messages.notice(tx, owner, type, data),
     /** Deliveries of inbound events to endpoints. */
     events,
     /** Cancels a pending notification. */
     withdraw: (tx: Tx, relayId: string) => service.withdraw(tx, relayId),
-    onAttempt: (listener: AttemptListener) => sender.onAttempt(listener),
+    onAttempt: (listener: AttemptListener) => urls.onAttempt(listener),
     /** Sends a notification immediately, without storing it. */
-    trial: (notification: Notification) => service.sendOnce(notification),
+    trial: (notification: Notification) => urls.sendOnce(notification),
     resources,
     exported: relayExport({
       ...kernel,
       projectSecret: (...stored) => secrets.openStored(...stored),
-      endpointSecret: endpoints.openSecret,
+      endpointSecret: (...stored) => endpointSecrets.openStored(...stored),
     }),
-    card: cardOf(store),
+    card: deliveriesCard(store),
   };
-}
-
-/** Targets with failed deliveries in the overview. */
-const FAILING_SHOWN_MAX = 5;
-/** Newest failed deliveries that are counted by target: some milliseconds. */
-const FAILED_SCANNED_MAX = 1_000;
-
-const FailingTarget = Type.Object({
-  endpoint_id: orNull(Type.String(), {
-    description: "Null for deliveries to a URL without an endpoint.",
-    examples: ["ep_01a2090d451f7564be27e33f1f8170f9"],
-  }),
-  name: orNull(Type.String(), { description: "Name of the endpoint.", examples: ["billing"] }),
-  target_url: Type.String({ examples: ["https://example.com/hook"] }),
-  failed: Type.Integer({ description: "Failed deliveries in the last 24 hours, of the newest 1,000." }),
-  since: dateTime({ description: "Time of the first of them." }),
-  response_status: orNull(Type.Integer(), {
-    description: "HTTP status of the last one; null without a response.",
-  }),
-  error: orNull(Type.String(), {
-    description: "Error of the last one.",
-    examples: ["the target responded with 503"],
-  }),
-});
-
-/** The card of deliveries in the overview. */
-function cardOf(store: RelayStore) {
-  return {
-    area: "relay",
-    schema: countsSchema(["scheduled", "failed"], {
-      retrying_since: waitingSince("Due time of the oldest delivery that is being retried."),
-      failing: Type.Optional(
-        Type.Array(FailingTarget, {
-          description: "Targets with the most failed deliveries in the last 24 hours. With `details`.",
-        }),
-      ),
-    }),
-    read: ({ project: { ref } }: Caller, now: number) => ({
-      scheduled: store.scheduledTo(ref, COUNTED_MAX),
-      failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
-      retrying_since: isoTimeOrNull(store.retryingSince(ref, SCANNED_ROWS_MAX) || null),
-    }),
-    details: ({ project: { ref } }: Caller, now: number) => ({
-      failing: store
-        .failingTargets(ref, FAILED_SCANNED_MAX, now - DAY_MS, FAILING_SHOWN_MAX)
-        .map(({ since, ...target }) => ({ ...target, since: isoTime(since) })),
-    }),
-  } as const;
 }
 
 function resourcesOf({ store, resends, secrets, stopped, others }: ResourceParts): ProjectResources {
@@ -249,7 +271,7 @@ function resourcesOf({ store, resends, secrets, stopped, others }: ResourceParts
     projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
     removeRows(tx, projectRef, rowsMax) {
       let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
-      for (const remove of [resends.removeOfOwner, resends.removeDeduplicationOf, ...others])
+      for (const remove of [resends.removeOfOwner, store.removeDeduplicationOf, ...others])
         removed += remove(tx, projectRef, rowsMax - removed);
       if (removed === rowsMax) return removed;
       secrets.forget(tx, projectRef);

@@ -1,5 +1,5 @@
 import type { Metrics } from "../../../kernel/metrics/metrics.ts";
-import { RELAY_KINDS } from "./schema.ts";
+import { RELAY_KINDS } from "../domain.ts";
 
 /** Final statuses of a delivery. */
 const ENDINGS = ["delivered", "failed", "cancelled"] as const;

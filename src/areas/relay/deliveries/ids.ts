@@ -1,4 +1,5 @@
 import { hmacSha256 } from "../../../kernel/hmac.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
 
 /** Bytes of a delivery's id that hold the number of its row: enough for 2^40 deliveries. */
 const REF_BYTES = 5;
@@ -43,5 +44,38 @@ export class RelayIds {
       this.time = time;
     }
     return this.mask;
+  }
+}
+
+/** Consecutive references of new deliveries, and the base of their ids. */
+export interface ReservedIds {
+  readonly first: number;
+  readonly uuid: string;
+}
+
+/** The ids of deliveries, stored and new. */
+export class DeliveryIds extends RelayIds {
+  private nextRef: number;
+
+  /** `highestRef`: the largest reference used so far. */
+  constructor(
+    private readonly deps: Pick<Kernel, "vault" | "ids">,
+    highestRef: number,
+  ) {
+    super(deps.vault.derive("relay ids"));
+    this.nextRef = highestRef + 1;
+  }
+
+  /** Reserves consecutive references of new deliveries. */
+  reserve(count: number): ReservedIds {
+    const first = this.nextRef;
+    this.nextRef += count;
+    return { first, uuid: this.deps.ids.uuidV7() };
+  }
+
+  /** Reserves the reference and the id of one new delivery. */
+  next(): { ref: number; relay_id: string } {
+    const { first, uuid } = this.reserve(1);
+    return { ref: first, relay_id: this.idOf(uuid, first) };
   }
 }

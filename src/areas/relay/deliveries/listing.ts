@@ -1,13 +1,6 @@
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
-import {
-  LIST_LIMIT,
-  RELAY_STATUSES,
-  type RelayItem,
-  type RelayPage,
-  type RelayQuery,
-  type RelayStatus,
-} from "./schema.ts";
-import type { WebhookSender } from "./sender.ts";
+import { LIST_LIMIT, RELAY_STATUSES, type RelayPage, type RelayQuery, type RelayStatus } from "./schema.ts";
+import { type InFlight, itemOf, statusOf } from "./status.ts";
 import {
   type Filters,
   failureNumber,
@@ -24,27 +17,13 @@ export const SCANNED_ROWS_MAX = 1_000;
 /** Number of HTTP statuses of a class. */
 const STATUS_CLASS = 100;
 
-type Sender = Pick<WebhookSender, "isInFlight" | "inFlight">;
-
 /** Filters by endpoint and by message. */
 export type OfMessages = Pick<Filters, "endpointRef" | "messageRef">;
-
-/** A delivery's status. The row does not record a first attempt that is in flight. */
-export function statusOf(
-  { ref, item: { status } }: RelayRow,
-  sender: Pick<Sender, "isInFlight">,
-): RelayStatus {
-  return status === "scheduled" && sender.isInFlight(ref) ? "delivering" : status;
-}
-
-export function itemOf(row: RelayRow, sender: Pick<Sender, "isInFlight">): RelayItem {
-  return { ...row.item, status: statusOf(row, sender) };
-}
 
 /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
 export function listRelays(
   store: RelayStore,
-  sender: Sender,
+  inFlight: InFlight,
   projectRef: number,
   query: RelayQuery,
   of: OfMessages,
@@ -52,23 +31,23 @@ export function listRelays(
   const { status, limit = LIST_LIMIT, cursor } = query;
   const before = pageStart(cursor);
   // Deliveries with a first attempt in flight are stored as scheduled: a page must be full without them as well.
-  const inFlight = status === undefined ? [] : sender.inFlight(projectRef);
+  const attempted = status === undefined ? [] : inFlight.ofProject(projectRef);
   const statuses = status === undefined ? RELAY_STATUSES : [status];
-  const scan = scanOf(store, projectRef, query, of, before, limit + 1 + inFlight.length);
+  const scan = scanOf(store, projectRef, query, of, before, limit + 1 + attempted.length);
   const scans = statuses.map(scan);
   // Deliveries below the highest floor of the scans may be missing: the next page starts there.
   const floor = Math.max(...scans.map((one) => one.floor));
   const rows = new Map(scans.flatMap((one) => one.rows).map((row) => [row.ref, row]));
-  for (const ref of status === "delivering" ? inFlight : []) {
+  for (const ref of status === "delivering" ? attempted : []) {
     const row = ref < before ? store.request(ref) : null;
     if (row !== null && matches(row, filtersOf(query, of))) rows.set(ref, row);
   }
   const matching = [...rows.values()]
-    .filter((row) => row.ref >= floor && (status === undefined || statusOf(row, sender) === status))
+    .filter((row) => row.ref >= floor && (status === undefined || statusOf(row, inFlight) === status))
     .sort((a, b) => b.ref - a.ref);
   const { items, ...next } = pageOf(matching.slice(0, limit + 1), limit, ({ ref }) => [ref]);
   const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
-  return { deliveries: items.map((row) => itemOf(row, sender)), ...more };
+  return { deliveries: items.map((row) => itemOf(row, inFlight)), ...more };
 }
 
 /** The filters of a query. */

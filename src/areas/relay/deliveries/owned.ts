@@ -1,8 +1,7 @@
 import { decodeCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
-import type { MessageStore } from "../messages/store.ts";
-import { filtersOf, itemOf, matches, type OfMessages, SCANNED_ROWS_MAX, statusOf } from "./listing.ts";
+import { filtersOf, matches, type OfMessages, SCANNED_ROWS_MAX } from "./listing.ts";
 import { LIST_LIMIT, type RelayItem, type RelayPage, type RelayQuery } from "./schema.ts";
-import type { WebhookSender } from "./sender.ts";
+import { type InFlight, itemOf, statusOf } from "./status.ts";
 import type { RelayRequest, RelayStore } from "./store.ts";
 
 /** Rows read at a time: most pages need no more. */
@@ -10,10 +9,32 @@ const ROWS_READ = 100;
 /** Places for the deliveries of a message in a cursor: more than a project has endpoints. */
 const PLACES = 1_024;
 
+/** A message to a customer: the deliveries that were created with it have consecutive references. */
+interface OwnedMessage {
+  readonly ref: number;
+  readonly first_ref: number;
+  readonly deliveries: number;
+}
+
+/** The messages to customers. */
+export interface OwnedMessages {
+  /** A project's messages to a customer below a reference, newest first. */
+  pageOfOwner(projectRef: number, ownerId: string, before: number, limit: number): readonly OwnedMessage[];
+  /** The deliveries to a customer that were created after their messages, below a reference, newest first. */
+  laterOfOwner(
+    projectRef: number,
+    ownerId: string,
+    before: number,
+    limit: number,
+  ): readonly { readonly ref: number }[];
+  /** A message; null when it is deleted. */
+  find(ref: number): { readonly owner_id: string | null } | null;
+}
+
 interface OwnedParts {
   readonly store: Pick<RelayStore, "ofMessage" | "request">;
-  readonly messageRows: Pick<MessageStore, "pageOfOwner" | "laterOfOwner">;
-  readonly sender: Pick<WebhookSender, "isInFlight">;
+  readonly messageRows: OwnedMessages;
+  readonly inFlight: InFlight;
 }
 
 /** Where a page ends: behind a delivery that was created with its message, and one that was created later. */
@@ -34,14 +55,14 @@ export function listOfOwner(
   const { limit = LIST_LIMIT, status } = query;
   const filters = filtersOf(query, of);
   const isShown = (row: RelayRequest): boolean =>
-    (status === undefined || statusOf(row, parts.sender) === status) && matches(row, filters);
+    (status === undefined || statusOf(row, parts.inFlight) === status) && matches(row, filters);
   const shown: RelayItem[] = [];
   let place = placeOf(query.cursor);
   let isCut = false;
   for (const step of newestFirst(parts, projectRef, ownerId, place)) {
     if (step.row !== null && isShown(step.row)) {
       if (shown.length === limit) return { deliveries: shown, cursor: encodeCursor(place) };
-      shown.push(itemOf(step.row, parts.sender));
+      shown.push(itemOf(step.row, parts.inFlight));
     }
     ({ place, isCut } = step);
   }

@@ -1,10 +1,7 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/operation.ts";
-import { reply } from "../../../kernel/http/responses/response.ts";
-import type { ProjectSecrets } from "../endpoints/secrets.ts";
-import type { BulkResends } from "../resends/bulk-resends.ts";
-import type { Recoveries } from "../resends/recoveries.ts";
+import type { ProjectSecrets } from "./project-secrets.ts";
 import { reservedHeaderWarnings } from "./reserved-headers.ts";
 import {
   Relay,
@@ -14,14 +11,6 @@ import {
   RelayPage,
   RelayParams,
   RelayQuery,
-  RelayRecoverBody,
-  RelayRecoverParams,
-  RelayResend,
-  RelayResendBody,
-  RelayResendMatched,
-  RelayResendParams,
-  RelayResendStarted,
-  RelayResent,
   RelayScheduled,
   RelaySecret,
   RelaySecretRotateBody,
@@ -144,100 +133,6 @@ export function relayRoutes(api: Api, relays: RelayService) {
           call.perform((tx) => relays.cancel(tx, call.caller.project.ref, params.relay_id)),
       ),
     );
-}
-
-/** Routes that resend failed deliveries. */
-export function resendRoutes(api: Api, relays: RelayService, resends: BulkResends) {
-  return new Elysia({ tags: ["Relay"] })
-    .post(
-      "/v1/relay/:relay_id/resend",
-      api.endpoint(
-        {
-          name: "relay.resend",
-          audit: "yes",
-          access: "relay:write",
-          cost: 1,
-          summary: "Resend a failed delivery",
-          description:
-            "Sends the delivery immediately, under the same ids and with all its retries. The numbers of its attempts continue.",
-          errors: ["not_found", "conflict"],
-          params: RelayParams,
-          response: { 202: RelayResent },
-        },
-        ({ call, params }) =>
-          call.perform((tx) => reply(202, relays.resend(tx, call.caller.project.ref, params.relay_id))),
-      ),
-    )
-    .post(
-      "/v1/relay/resend",
-      api.endpoint(
-        {
-          name: "relay.resends.start",
-          audit: "yes",
-          access: "relay:write",
-          summary: "Resend many failed deliveries",
-          description:
-            "Requires `since`, `endpoint_id` or `relay_ids`. Each delivery costs 1 credit when it is sent.",
-          example: { since: 1_795_232_116_928 },
-          errors: ["conflict"],
-          body: RelayResendBody,
-          response: { 202: RelayResendStarted, 200: RelayResendMatched },
-        },
-        ({ call, body }) => call.performAcross(resends.start(call.caller, body)),
-      ),
-    )
-    .get(
-      "/v1/relay/resends/:resend_id",
-      api.endpoint(
-        {
-          name: "relay.resends.read",
-          access: "relay:read",
-          summary: "Get the progress of a bulk resend",
-          errors: ["not_found"],
-          params: RelayResendParams,
-          response: RelayResend,
-        },
-        ({ call, params }) => resends.read(call.caller, params.resend_id),
-      ),
-    )
-    .delete(
-      "/v1/relay/resends/:resend_id",
-      api.endpoint(
-        {
-          name: "relay.resends.stop",
-          audit: "yes",
-          access: "relay:write",
-          summary: "Stop a bulk resend",
-          errors: ["not_found"],
-          params: RelayResendParams,
-          response: RelayResend,
-        },
-        ({ call, params }) => call.perform((tx) => resends.stop(tx, call.caller, params.resend_id)),
-      ),
-    );
-}
-
-/** The route that sends an endpoint what it missed. */
-export function recoverRoute(api: Api, recoveries: Recoveries) {
-  return new Elysia({ tags: ["Relay"] }).post(
-    "/v1/relay/endpoints/:endpoint_id/recover",
-    api.endpoint(
-      {
-        name: "relay.endpoints.recover",
-        audit: "yes",
-        access: "relay:write",
-        summary: "Send an endpoint the messages that it missed",
-        description:
-          "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.",
-        example: { since: 1_795_232_116_928, dry_run: true },
-        errors: ["not_found", "conflict"],
-        params: RelayRecoverParams,
-        body: RelayRecoverBody,
-        response: { 202: RelayResendStarted, 200: RelayResendMatched },
-      },
-      ({ call, params, body }) => call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
-    ),
-  );
 }
 
 /** Routes of a project's signing secret. */

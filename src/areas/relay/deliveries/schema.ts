@@ -17,6 +17,7 @@ import {
 } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
+import { DELAY_EXPECTED, RELAY_FAILURES, RELAY_KINDS } from "../domain.ts";
 
 /** Default number of items on a page. */
 export const LIST_LIMIT = 50;
@@ -42,10 +43,6 @@ export const TimeoutMs = duration({
   description: "Timeout of an attempt, in milliseconds. Default: 15000.",
   examples: [10_000],
 });
-
-/** What is wrong with a delay that cannot be read. */
-export const DELAY_EXPECTED =
-  'must be a text such as "0s", "90s", "15m", "12h" or "3d", or whole seconds in milliseconds such as 90000';
 
 /** Headers set by the user. */
 export const CustomHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
@@ -140,17 +137,6 @@ export const RelayDeduplicated = named("RelayDeduplicated", {
   deduplicated: Type.Literal(true),
 });
 export type RelayDeduplicated = Static<typeof RelayDeduplicated>;
-
-export const RELAY_KINDS = ["scheduled", "pulse", "endpoint"] as const;
-/**
- * Origin of a delivery: `scheduled` by a request or a schedule; `pulse` for every `Notification`, whether of a
- * monitor, a bucket or a meter (a historical wire name); `endpoint` for a message or an event to an endpoint.
- */
-export type RelayKind = (typeof RELAY_KINDS)[number];
-
-export const RELAY_FAILURES = ["timeout", "network", "http", "blocked", "disabled"] as const;
-/** Why a delivery failed: timeout, network error, error response, blocked address, or disabled endpoint. */
-export type RelayFailure = (typeof RELAY_FAILURES)[number];
 
 const RELAY_FILTERS = ["pulse", "deliveries"] as const;
 

@@ -5,23 +5,18 @@ import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
-import type { Notification, TrialResult } from "../../../kernel/outbound/notification.ts";
+import type { Notification } from "../../../kernel/outbound/notification.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
-import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { DEDUPLICATION_MS, DELIVER, dueAt } from "../domain.ts";
-import type { EndpointDispatch } from "../endpoints/dispatch.ts";
-import type { EventSource } from "../endpoints/event-source.ts";
-import type { Messages } from "../messages/messages.ts";
-import type { MessageStore } from "../messages/store.ts";
+import { DEDUPLICATION_MS, dueAt } from "../domain.ts";
 import { payloadText } from "../payload.ts";
-import type { ResendStore } from "../resends/store.ts";
 import type { DeliveryCounts } from "./counts.ts";
+import { type Destination, type Destinations, destinationOf } from "./destination.ts";
 import { attemptView } from "./exchange.ts";
-import { RelayIds } from "./ids.ts";
-import { itemOf, listRelays, type OfMessages, statusOf } from "./listing.ts";
-import { listOfOwner } from "./owned.ts";
+import type { DeliveryIds } from "./ids.ts";
+import { listRelays, type OfMessages } from "./listing.ts";
+import { listOfOwner, type OwnedMessages } from "./owned.ts";
 import { withoutReservedHeaders } from "./reserved-headers.ts";
 import {
   BODY_BYTES_MAX,
@@ -39,9 +34,10 @@ import {
   type RelayStatsQuery,
 } from "./schema.ts";
 import { searchDeliveries } from "./search.ts";
-import { bodyOf, sealContext, type WebhookSender } from "./sender.ts";
 import { deliveryStats } from "./stats.ts";
-import { eventOf, type NewRelay, type RelayExtras, type RelayRequest, type RelayStore } from "./store.ts";
+import { type InFlight, itemOf, statusOf } from "./status.ts";
+import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
+import { sealContext, type UrlDestination } from "./url-destination.ts";
 
 /** The delivery of a schedule's run. */
 type ScheduledRun = Pick<
@@ -70,26 +66,19 @@ export interface PreparedRelay extends Pick<NewRelay, "target_url" | "method"> {
 export type ScheduleResult = Reply<201, RelayScheduled> | Reply<200, RelayDeduplicated>;
 
 export class RelayService {
-  private readonly relayIds: RelayIds;
-  private nextRef: number;
-
   constructor(
-    private readonly deps: Pick<Kernel, "scheduler" | "vault" | "ids" | "clock"> & {
-      readonly store: RelayStore;
-      readonly resends: ResendStore;
-      readonly sender: WebhookSender;
-      readonly policy: TargetPolicy;
-      readonly counts: DeliveryCounts;
-      readonly messages: Messages;
-      readonly dispatch: Pick<EndpointDispatch, "cancelled" | "body">;
-      readonly refs: MessageRefs;
-      readonly messageRows: Pick<MessageStore, "pageOfOwner" | "laterOfOwner" | "find">;
-      readonly source: EventSource;
-    },
-  ) {
-    this.relayIds = new RelayIds(deps.vault.derive("relay ids"));
-    this.nextRef = deps.store.highestRef() + 1;
-  }
+    private readonly deps: Destinations &
+      Pick<Kernel, "vault" | "clock"> & {
+        readonly store: RelayStore;
+        readonly relayIds: DeliveryIds;
+        readonly inFlight: InFlight;
+        readonly urls: UrlDestination;
+        readonly policy: TargetPolicy;
+        readonly counts: DeliveryCounts;
+        readonly refs: MessageRefs;
+        readonly messageRows: OwnedMessages;
+      },
+  ) {}
 
   /**
    * Checks a caller's delivery. Returns a promise only if the payload has to be scanned.
@@ -134,9 +123,9 @@ export class RelayService {
         deduplicated: true as const,
       });
     }
-    const id = this.newId();
+    const id = this.deps.relayIds.next();
     if (deduplicationId !== null)
-      this.deps.resends.noteDeduplication(tx, project.ref, deduplicationId, id.ref, tx.now);
+      this.deps.store.noteDeduplication(tx, project.ref, deduplicationId, id.ref, tx.now);
     const headers = this.sealed(custom, id.relay_id);
     const scheduled_for = dueAt(tx.now);
     const relay: NewRelay = {
@@ -160,7 +149,7 @@ export class RelayService {
   /** Queues the delivery of a schedule's run, in the run's unit of work. */
   sendScheduled(tx: Tx, run: ScheduledRun): { relay_id: string } {
     const { accountRef, projectRef, target_url, method, body, scheduled_for } = run;
-    const id = this.newId();
+    const id = this.deps.relayIds.next();
     const headers = this.sealed(run.headers, id.relay_id);
     const sent = { kind: "scheduled", event: null, monitor_id: null, target_url, method, body } as const;
     const extras = { ...NO_EXTRAS, retry_schedule: run.retry_schedule, schedule_id: run.schedule_id };
@@ -171,7 +160,7 @@ export class RelayService {
 
   /** Whether a delivery exists and is not finished. */
   isOpen(relayId: string): boolean {
-    const refs = this.relayIds.refsOf(relayId);
+    const refs = this.deps.relayIds.refsOf(relayId);
     const row = refs.map((ref) => this.deps.store.request(ref)).find((one) => one?.item.relay_id === relayId);
     return row !== undefined && row?.item.finished_at === null;
   }
@@ -182,13 +171,13 @@ export class RelayService {
   }
 
   private firstOf(tx: Tx, projectRef: number, deduplicationId: string): RelayRequest | null {
-    const { resends, store } = this.deps;
-    return store.request(resends.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATION_MS));
+    const { store } = this.deps;
+    return store.request(store.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATION_MS));
   }
 
   /** Queues a notification, due immediately. Returns its id, for {@link withdraw}. */
   notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): string {
-    const id = this.newId();
+    const id = this.deps.relayIds.next();
     const fixed = { kind: "pulse", method: "POST", headers: null } as const;
     const sealed = destination && this.deps.vault.seal(JSON.stringify(destination), sealContext(id.relay_id));
     const extras: RelayExtras = {
@@ -207,28 +196,24 @@ export class RelayService {
 
   /** Cancels a pending notification that a newer one supersedes. Returns whether it was still pending. */
   withdraw(tx: Tx, relayId: string): boolean {
-    const { store, sender, counts } = this.deps;
-    const rows = this.relayIds.refsOf(relayId).map((ref) => store.request(ref));
+    const { store, inFlight, counts } = this.deps;
+    const rows = this.deps.relayIds.refsOf(relayId).map((ref) => store.request(ref));
     const row = rows.find((one) => one?.item.relay_id === relayId && one.item.kind === "pulse");
-    if (!row || row.item.finished_at !== null || sender.isInFlight(row.ref)) return false;
+    if (!row || row.item.finished_at !== null) return false;
+    if (row.item.status === "scheduled" && inFlight.has(row.ref)) return false;
     const { attempts, response_status, error } = row.item;
     store.update(tx, row.ref, { status: "cancelled", failure: null, attempts, response_status, error });
     tx.afterCommit(() => counts.finished.pulse.cancelled.add());
     return true;
   }
 
-  /** Sends a notification immediately and once, without storing it. */
-  sendOnce(notification: Notification): Promise<TrialResult> {
-    return this.deps.sender.sendOnce({ ...notification, relay_id: this.newId().relay_id });
-  }
-
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, query: RelayQuery): RelayPage {
-    const { store, sender } = this.deps;
+    const { store, inFlight } = this.deps;
     const { owner_id } = query;
     const of = this.ofMessages(projectRef, query);
     return owner_id === undefined
-      ? listRelays(store, sender, projectRef, query, of)
+      ? listRelays(store, inFlight, projectRef, query, of)
       : listOfOwner(this.deps, projectRef, owner_id, query, of);
   }
 
@@ -240,7 +225,7 @@ export class RelayService {
         this.list(projectRef, { ...query, ...(at === undefined ? {} : { cursor: at }), limit: size }),
       body: (relayId: string) => {
         const row = this.lookUp(projectRef, relayId);
-        return row === null ? null : this.storedBody(row);
+        return row === null ? null : this.destinationOf(row).body(row);
       },
     };
     return searchDeliveries(parts, { q, cursor, limit });
@@ -276,7 +261,7 @@ export class RelayService {
   }
 
   private sentBodyOf(row: RelayRequest): RelaySentBody {
-    const bytes = this.storedBody(row);
+    const bytes = this.destinationOf(row).body(row);
     if (bytes === null) return { body: null, size_bytes: null };
     const size_bytes = bytes.length;
     return isUtf8(bytes)
@@ -284,18 +269,11 @@ export class RelayService {
       : { body: null, body_base64: Buffer.from(bytes).toString("base64"), size_bytes };
   }
 
-  /** Null when the body is not stored any more, and for messages to services such as chats, whose body may have their secret. */
-  private storedBody(row: RelayRequest): Uint8Array | null {
-    if (row.endpointRef !== null) return this.deps.dispatch.body(row);
-    if (row.destination !== null) return null;
-    return row.item.method === "GET" ? new Uint8Array() : bodyOf(row);
-  }
-
   /** References of the deliveries with these ids, ascending, without those that do not exist. */
   refsOf(projectRef: number, relayIds: readonly string[]): number[] {
     const found = new Set<number>();
     for (const id of relayIds.map((one) => one.toLowerCase()).filter(isUuid))
-      for (const ref of this.relayIds.refsOf(id)) {
+      for (const ref of this.deps.relayIds.refsOf(id)) {
         const head = this.deps.store.head(ref);
         if (head?.relay_id === id && head.projectRef === projectRef) found.add(ref);
       }
@@ -307,7 +285,7 @@ export class RelayService {
     const row = this.find(projectRef, relayId);
     const { retry_schedule, timeout_ms } = row;
     return {
-      ...itemOf(row, this.deps.sender),
+      ...itemOf(row, this.deps.inFlight),
       retry_schedule: retry_schedule === null ? null : JSON.parse(retry_schedule),
       timeout_ms,
       attempt_log: this.deps.store.attempts(row.ref).map(attemptView),
@@ -335,9 +313,7 @@ export class RelayService {
     if (status === "scheduled") {
       const end = { status: "cancelled", failure: null, attempts, response_status, error } as const;
       this.deps.store.update(tx, row.ref, end);
-      this.deps.dispatch.cancelled(tx, row);
-      const event = eventOf(row);
-      if (event !== null) this.deps.source.changed(tx, event, { attempt: null, retryAt: null });
+      this.destinationOf(row).cancelled(tx, row);
       tx.afterCommit(() => this.deps.counts.finished[kind].cancelled.add());
       const target = { type: "delivery", id: relay_id };
       tx.audit({
@@ -384,7 +360,7 @@ export class RelayService {
   resendable(ref: number): RelayRequest | null {
     const row = this.deps.store.request(ref);
     if (row?.item.status !== "failed" || row.failure === null) return null;
-    return row.endpointRef === null || this.deps.messages.endpointFor(row) !== null ? row : null;
+    return this.destinationOf(row).canRestart(row) ? row : null;
   }
 
   /** Whether a delivery has failed; its content may be deleted. */
@@ -394,46 +370,17 @@ export class RelayService {
 
   /** Restarts a failed delivery, due now. */
   restart(tx: Tx, row: RelayRequest): void {
-    if (row.endpointRef !== null) {
-      this.deps.messages.restart(tx, row.ref);
-      return;
-    }
-    this.deps.store.restart(tx, tx.now, row.ref);
-    this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);
+    this.destinationOf(row).restart(tx, row.ref);
   }
 
-  /** Reserves consecutive references of new deliveries. `uuid`: the base of their ids. */
-  newIds(count: number): { first: number; uuid: string } {
-    const first = this.nextRef;
-    this.nextRef += count;
-    return { first, uuid: this.deps.ids.uuidV7() };
-  }
-
-  /** The id of a delivery, by the `uuid` and reference of {@link newIds}. */
-  idOf(uuid: string, ref: number): string {
-    return this.relayIds.idOf(uuid, ref);
-  }
-
-  private newId(): { ref: number; relay_id: string } {
-    const { first, uuid } = this.newIds(1);
-    return { ref: first, relay_id: this.idOf(uuid, first) };
-  }
-
-  /** `host`: the target's host, which determines the lane together with the account. */
+  /** `host`: the target's host. */
   private insert(tx: Tx, relay: NewRelay, host: string, extras: RelayExtras | null = null): void {
     this.deps.store.insert(tx, relay, extras);
-    this.enqueue(tx, relay, relay.scheduled_for, host);
+    this.deps.urls.enqueue(tx, relay, relay.scheduled_for, host);
   }
 
-  private enqueue(
-    tx: Tx,
-    { ref, accountRef }: Pick<NewRelay, "ref" | "accountRef">,
-    dueAt: number,
-    host: string,
-  ): void {
-    // A run that is late is due now: due jobs are searched again from the earliest new one on.
-    const due = Math.max(dueAt, tx.now);
-    this.deps.scheduler.enqueueAnonymous(tx, DELIVER, due, ref, laneName(accountRef, host));
+  private destinationOf(row: RelayRequest): Destination {
+    return destinationOf(this.deps, row);
   }
 
   private find(projectRef: number, relayId: string): RelayRequest {
@@ -444,7 +391,7 @@ export class RelayService {
 
   private lookUp(projectRef: number, relayId: string): RelayRequest | null {
     const id = relayId.toLowerCase();
-    const refs = isUuid(id) ? this.relayIds.refsOf(id) : [];
+    const refs = isUuid(id) ? this.deps.relayIds.refsOf(id) : [];
     for (const ref of refs) {
       const row = this.deps.store.request(ref);
       if (row !== null && row.item.relay_id === id && row.projectRef === projectRef) return row;
@@ -453,7 +400,7 @@ export class RelayService {
   }
 
   private statusOf(row: RelayRequest) {
-    return statusOf(row, this.deps.sender);
+    return statusOf(row, this.deps.inFlight);
   }
 }
 

@@ -3,7 +3,7 @@ import { monotonicMs } from "../../../kernel/time/clock.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
 import { filtersOf, type OfMessages } from "./listing.ts";
 import { RELAY_STATUSES, type RelayStats, type RelayStatsQuery } from "./schema.ts";
-import type { WebhookSender } from "./sender.ts";
+import type { InFlight } from "./status.ts";
 import { kindNumber, type RelayStore, type RelaySummary, statusNumber } from "./store.ts";
 
 /** Deliveries of each status that statistics count, newest first: about 10 ms of work. */
@@ -17,7 +17,7 @@ const ROWS_PER_STEP = 10;
 
 interface StatsParts {
   readonly store: Pick<RelayStore, "summaries">;
-  readonly sender: Pick<WebhookSender, "isInFlight">;
+  readonly inFlight: InFlight;
 }
 
 /**
@@ -25,7 +25,7 @@ interface StatsParts {
  * deliveries that were created before the wall clock was set back may be missing.
  */
 export async function deliveryStats(
-  { store, sender }: StatsParts,
+  { store, inFlight }: StatsParts,
   projectRef: number,
   query: RelayStatsQuery,
   of: OfMessages,
@@ -55,7 +55,7 @@ export async function deliveryStats(
   const count = (status: (typeof RELAY_STATUSES)[number], { kind, created_at, ref }: RelaySummary): void => {
     if (kind === alert) alerts += 1;
     if (kind === alert && query.filter === "deliveries") return;
-    counts[status === "scheduled" && sender.isInFlight(ref) ? "delivering" : status] += 1;
+    counts[status === "scheduled" && inFlight.has(ref) ? "delivering" : status] += 1;
     oldest = Math.min(oldest, created_at);
     const point = points[Math.floor((created_at - start) / width)];
     if (point !== undefined && (status === "delivered" || status === "failed")) point[status] += 1;

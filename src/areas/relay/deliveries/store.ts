@@ -2,15 +2,8 @@ import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import { References } from "../../../kernel/storage/references.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import {
-  RELAY_FAILURES,
-  RELAY_KINDS,
-  RELAY_STATUSES,
-  type RelayAttempt,
-  type RelayFailure,
-  type RelayItem,
-  type RelayStatus,
-} from "./schema.ts";
+import { RELAY_FAILURES, RELAY_KINDS, type RelayFailure } from "../domain.ts";
+import { RELAY_STATUSES, type RelayAttempt, type RelayItem, type RelayStatus } from "./schema.ts";
 
 /** A delivery without its content. */
 export interface RelayRow {
@@ -74,6 +67,9 @@ export type EventDeliveryAttempt = Pick<
 /** Properties that few deliveries have. */
 export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms" | "destination"> &
   Pick<RelayItem, "schedule_id">;
+
+/** The account and the project that deliveries belong to. */
+export type DeliveryOwner = Pick<RelayRequest, "accountRef" | "projectRef">;
 
 export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | "headers" | "body"> &
   Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
@@ -196,6 +192,7 @@ export function relayStore(db: Database) {
     ...insertStore(db),
     ...listStore(db),
     ...eventStore(db),
+    ...deduplicationStore(db),
     /** The largest reference used so far, including deliveries that are deleted or not stored yet; 0 when there is none. */
     highestRef: () => Math.max(references.highest(), highestPending()),
 
@@ -352,6 +349,25 @@ function eventStore(db: Database) {
     attemptsOfEvent: db.all<EventDeliveryAttempt, [eventId: string, limit: number]>(
       `SELECT ${ENDPOINT_ID}, a.started_at, a.duration_ms, a.response_status, a.error, a.response_body
        FROM relays JOIN relay_attempts AS a ON a.relay_ref = ref WHERE event_id = ? ORDER BY a.started_at DESC, ref DESC LIMIT ?`,
+    ),
+  };
+}
+
+/** Statements of deduplication ids. */
+function deduplicationStore(db: Database) {
+  return {
+    /** The delivery created with an id after a time; 0 when there is none. */
+    deduplicated: db.number<[projectRef: number, id: string, after: number]>(
+      "SELECT relay_ref AS n FROM relay_deduplication WHERE project_ref = ? AND id = ? AND created_at > ?",
+    ),
+    noteDeduplication: db.change<[projectRef: number, id: string, relayRef: number, now: number]>(
+      "INSERT OR REPLACE INTO relay_deduplication (project_ref, id, relay_ref, created_at) VALUES (?, ?, ?, ?)",
+    ),
+    removeOldDeduplication: db.change<[before: number, limit: number]>(
+      "DELETE FROM relay_deduplication WHERE (project_ref, id) IN (SELECT project_ref, id FROM relay_deduplication WHERE created_at < ? ORDER BY created_at LIMIT ?)",
+    ),
+    removeDeduplicationOf: db.change<[projectRef: number, limit: number]>(
+      "DELETE FROM relay_deduplication WHERE (project_ref, id) IN (SELECT project_ref, id FROM relay_deduplication WHERE project_ref = ? LIMIT ?)",
     ),
   };
 }

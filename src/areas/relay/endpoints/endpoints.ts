@@ -24,10 +24,15 @@ import {
   type RelaySecretRotateBody,
   type RelaySecretRotated,
 } from "../deliveries/schema.ts";
-import { assertNotReservedType, type Messages } from "../messages/messages.ts";
 import { HEALTHY } from "./breaker.ts";
 import type { EventSource } from "./event-source.ts";
-import { assertNoNotices, NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";
+import {
+  assertNoNotices,
+  assertNotReservedType,
+  NOTICE_SUBSCRIBERS_MAX,
+  subscribesToNotices,
+} from "./notices.ts";
+import type { EndpointQueue } from "./queue.ts";
 import {
   ENDPOINT_HEADERS,
   type Endpoint,
@@ -35,6 +40,7 @@ import {
   isOrdered,
   NOTICE_PREFIX,
 } from "./registry.ts";
+import type { EndpointRemoval } from "./removal.ts";
 import {
   ENDPOINT_DEFAULTS,
   ENDPOINT_STATES,
@@ -82,6 +88,12 @@ export function checkedSettings(given: RelayEndpointPatch, policy: Pick<TargetPo
   return { name, custom, state, ownerId, metadata: described, secret, terms: termsIn(terms) };
 }
 
+/** Sends messages to one endpoint, regardless of its types and filter. */
+interface TestMessages {
+  /** `payload`: JSON. */
+  sendTo(tx: Tx, endpoint: Endpoint, type: string, payload: string): RelayEndpointTested;
+}
+
 export class Endpoints {
   private nextRef: number;
 
@@ -89,17 +101,15 @@ export class Endpoints {
     private readonly deps: Pick<Kernel, "ids" | "vault" | "digests"> & {
       readonly endpoints: EndpointStore;
       readonly registry: EndpointRegistry;
-      readonly messages: Messages;
+      readonly messages: TestMessages;
+      readonly queue: EndpointQueue;
+      readonly removal: EndpointRemoval;
       readonly secrets: WebhookSecrets;
       readonly policy: TargetPolicy;
       readonly tiers: Tiers;
       readonly source: EventSource;
-      /** Called when the pending deliveries of an endpoint must be sent, or cannot be sent. */
-      readonly stateChanged: (tx: Tx, endpointRef: number) => void;
       /** The id of the resend that recovers an endpoint, if the caller may read it; null without one. */
       readonly recoveryOf: (caller: Caller, endpointRef: number) => string | null;
-      /** Removes all that is stored of an endpoint without deliveries. */
-      readonly removeRow: (tx: Tx, endpointRef: number) => void;
     },
   ) {
     this.nextRef = deps.endpoints.highestRef() + 1;
@@ -204,7 +214,7 @@ export class Endpoints {
     ownUrls: readonly string[],
   ): RelayEndpointItem {
     const { project } = caller;
-    const { endpoints, registry, stateChanged } = this.deps;
+    const { endpoints, registry, queue } = this.deps;
     const before = this.find(caller, endpointId);
     const { ref, endpoint_id } = before.row;
     const shownBefore = this.itemView(before);
@@ -238,7 +248,7 @@ export class Endpoints {
       registry.setHealth(tx, endpoint, { retrying_ref: null });
     // New limits apply immediately to parked deliveries.
     if (state === "live" || terms.max_per_second !== undefined || terms.max_concurrency !== undefined)
-      stateChanged(tx, ref);
+      queue.stateChanged(tx, ref);
     const after = this.itemView(endpoint);
     const { updated_at: _, ...shown } = shownBefore;
     const { updated_at: __, ...shownAfter } = after;
@@ -265,16 +275,16 @@ export class Endpoints {
    */
   remove(tx: Tx, caller: Caller, endpointId: string): void {
     const { project } = caller;
-    const { endpoints, registry, secrets, stateChanged } = this.deps;
+    const { endpoints, registry, secrets, queue, removal } = this.deps;
     const endpoint = this.find(caller, endpointId);
     this.assertNoTarget(endpointId);
     const { ref } = endpoint.row;
     const shown = this.itemView(endpoint);
-    if (endpoints.mayHaveDeliveries(ref) === 0) this.deps.removeRow(tx, ref);
+    if (endpoints.mayHaveDeliveries(ref) === 0) removal.remove(tx, ref);
     else endpoints.markDeleted(tx, tx.now, ref);
     registry.changed(tx, project.ref, ref);
     secrets.forget(tx, ref);
-    stateChanged(tx, ref);
+    queue.stateChanged(tx, ref);
     tx.audit({ ...about(shown, "deleted"), before: shown, after: null });
   }
 
@@ -327,22 +337,12 @@ export class Endpoints {
     { event_type: type = "webhook.test" }: Pick<RelayEndpointTestBody, "event_type">,
     payload = '{"test":true}',
   ): RelayEndpointTested {
-    const { messages } = this.deps;
     const endpoint = this.find(caller, endpointId);
     if (stateOf(endpoint) === "disabled")
       throw new ApiError("conflict", "This endpoint is disabled. Enable it first: set its state to live.");
     // A customer could take it for a notice; the account may test with its own.
     if (endpoint.row.owner_id !== null) assertNotReservedType(type);
-    const sent = messages.send(tx, endpoint.row, {
-      type,
-      payload,
-      ownerId: endpoint.row.owner_id,
-      to: [endpoint],
-    });
-    return {
-      message_id: sent.message_id,
-      relay_id: sent.deliveries[0]?.relay_id ?? "",
-    };
+    return this.deps.messages.sendTo(tx, endpoint, type, payload);
   }
 
   /** The reference of an endpoint, also of a deleted one; 0 when it does not exist. */

@@ -1,9 +1,14 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { EventDelivery, EventDeliveryAttempt, InboundEvent, RelayStore } from "../deliveries/store.ts";
-import type { MessageOwner } from "../messages/messages.ts";
-import { isEnabled } from "../messages/messages.ts";
-import type { EndpointDispatch } from "./dispatch.ts";
-import { type Endpoint, type EndpointRegistry, NOTICE_PREFIX } from "./registry.ts";
+import type { DeliveryIds } from "../deliveries/ids.ts";
+import type {
+  DeliveryOwner,
+  EventDelivery,
+  EventDeliveryAttempt,
+  InboundEvent,
+  RelayStore,
+} from "../deliveries/store.ts";
+import type { EndpointQueue } from "./queue.ts";
+import { type Endpoint, type EndpointRegistry, isEnabled, NOTICE_PREFIX } from "./registry.ts";
 
 /** An event as endpoints are matched with it. */
 export interface EventProperties {
@@ -21,9 +26,8 @@ export class EventDeliveries {
     private readonly deps: {
       readonly store: RelayStore;
       readonly registry: EndpointRegistry;
-      readonly dispatch: EndpointDispatch;
-      readonly newIds: (count: number) => { first: number; uuid: string };
-      readonly idOf: (uuid: string, ref: number) => string;
+      readonly queue: EndpointQueue;
+      readonly relayIds: DeliveryIds;
     },
   ) {}
 
@@ -56,17 +60,17 @@ export class EventDeliveries {
    */
   send(
     tx: Tx,
-    { accountRef, projectRef }: MessageOwner,
+    { accountRef, projectRef }: DeliveryOwner,
     { type, ...event }: InboundEvent & { readonly type: string | null },
     endpointRefs: readonly number[],
   ): { relay_id: string; endpoint_id: string }[] {
-    const { store, registry, dispatch, newIds, idOf } = this.deps;
+    const { store, registry, queue, relayIds } = this.deps;
     // Deleted since they were matched.
     const endpoints = endpointRefs.flatMap((ref) => registry.get(ref) ?? []);
-    const { first, uuid } = newIds(endpoints.length);
+    const { first, uuid } = relayIds.reserve(endpoints.length);
     return endpoints.map((endpoint, at) => {
       const ref = first + at;
-      const relay_id = idOf(uuid, ref);
+      const relay_id = relayIds.idOf(uuid, ref);
       store.insertOfEvent(tx, {
         ...event,
         ref,
@@ -78,7 +82,7 @@ export class EventDeliveries {
         scheduled_for: tx.now,
         endpointRef: endpoint.row.ref,
       });
-      dispatch.enqueueFor(tx, isEnabled(endpoint) ? endpoint : null, ref, tx.now);
+      queue.enqueueFor(tx, isEnabled(endpoint) ? endpoint : null, ref, tx.now);
       return { relay_id, endpoint_id: endpoint.row.endpoint_id };
     });
   }

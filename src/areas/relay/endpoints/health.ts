@@ -1,17 +1,12 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Outbox } from "../../../kernel/mail/outbox.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
-import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { DELIVER } from "../domain.ts";
 import { afterFailure, FAILED_NOTICE_MS, type FailedAttempt, HEALTHY } from "./breaker.ts";
 import { isNotice } from "./notices.ts";
+import type { EndpointQueue } from "./queue.ts";
 import type { Endpoint, EndpointRegistry } from "./registry.ts";
-import { CLOSED, DISABLED, type EndpointStore, LIVE, OPEN, PROBING } from "./store.ts";
-
-/** Job of an endpoint with an open breaker: sends its oldest parked delivery as a probe. */
-const PROBE = "relay.endpoint.probe";
-const CONCURRENCY = 4;
+import { CLOSED, DISABLED, type EndpointStore, LIVE } from "./store.ts";
 
 /** Events of endpoints that are sent as messages to the project's endpoints that subscribe to them. */
 type NoticeType =
@@ -26,58 +21,16 @@ type SendNotice = (tx: Tx, about: Endpoint, type: NoticeType, data: object) => v
 /** Opens and closes the breakers of endpoints, and disables endpoints. */
 export class EndpointHealth {
   constructor(
-    private readonly deps: Pick<Kernel, "scheduler" | "ids" | "changes"> & {
+    private readonly deps: Pick<Kernel, "ids" | "changes"> & {
       readonly endpoints: EndpointStore;
       readonly registry: EndpointRegistry;
       readonly breakerFailures: number;
       readonly notice: SendNotice;
-      /** Called when the pending deliveries of an endpoint must be sent, or cannot be sent. */
-      readonly stateChanged: (tx: Tx, endpointRef: number) => void;
+      readonly queue: EndpointQueue;
       readonly outbox: Outbox;
       readonly emailOf: (accountRef: number) => string | null;
     },
-  ) {
-    deps.scheduler.register(PROBE, {
-      concurrency: CONCURRENCY,
-      run: (job) => this.probe(job),
-    });
-  }
-
-  /** Whether an endpoint accepts all due deliveries. */
-  acceptsAll({ health: { state, breaker, retrying_ref } }: Endpoint): boolean {
-    return state === LIVE && breaker === CLOSED && retrying_ref === null;
-  }
-
-  /** Blocks the other deliveries of an ordered endpoint until the retry of this one. */
-  block(tx: Tx, endpoint: Endpoint, ref: number): void {
-    this.deps.registry.setHealth(tx, endpoint, { retrying_ref: ref });
-  }
-
-  /** Ends the block: the delivery is finished, or parked with the others. */
-  unblock(tx: Tx, endpoint: Endpoint, ref: number): void {
-    if (endpoint.health.retrying_ref !== ref) return;
-    this.deps.registry.setHealth(tx, endpoint, { retrying_ref: null });
-    this.deps.stateChanged(tx, endpoint.row.ref);
-  }
-
-  /** Parks a due delivery, without a job, until the endpoint accepts deliveries again. */
-  park(tx: Tx, endpoint: Endpoint, ref: number): void {
-    const { endpoints, registry } = this.deps;
-    endpoints.park(tx, endpoint.row.ref, ref);
-    if (endpoint.health.holds === 0) registry.setHealth(tx, endpoint, { holds: 1 });
-    this.unblock(tx, endpoint, ref);
-    // A probe is due, but no delivery was available for it.
-    const { breaker, next_probe_at, state } = endpoint.health;
-    if (state === LIVE && breaker === OPEN && next_probe_at === null) this.probeAt(tx, endpoint, tx.now);
-  }
-
-  /** The delivery chosen as the probe was finished without an attempt: another one replaces it. */
-  replaceProbe(tx: Tx, endpointRef: number): void {
-    const endpoint = this.deps.registry.get(endpointRef);
-    if (endpoint?.health.breaker !== PROBING) return;
-    this.deps.registry.setHealth(tx, endpoint, { breaker: OPEN });
-    if (endpoint.health.state === LIVE) this.probeAt(tx, endpoint, tx.now);
-  }
+  ) {}
 
   /** Records a successful attempt. `eventType`: the type of its message. */
   succeeded(tx: Tx, endpoint: Endpoint, eventType: string | null): void {
@@ -91,8 +44,8 @@ export class EndpointHealth {
       this.notice(tx, endpoint, "ninefold.endpoint.recovered", {
         since: failing_since,
       });
-    this.deps.scheduler.cancel(tx, PROBE, String(endpoint.row.ref));
-    if (endpoint.health.state === LIVE) this.deps.stateChanged(tx, endpoint.row.ref);
+    this.deps.queue.cancelProbe(tx, endpoint.row.ref);
+    if (endpoint.health.state === LIVE) this.deps.queue.stateChanged(tx, endpoint.row.ref);
   }
 
   /** Records a failed attempt. `eventType`: the type of its message; a failed notice causes no notice. */
@@ -112,7 +65,7 @@ export class EndpointHealth {
       return;
     }
     if (change.next_probe_at == null) return;
-    this.probeAt(tx, endpoint, change.next_probe_at);
+    this.deps.queue.probeAt(tx, endpoint, change.next_probe_at);
     if (breaker !== CLOSED) return;
     this.changed(tx, endpoint);
     if (!isNotice(eventType)) this.notice(tx, endpoint, "ninefold.endpoint.failing");
@@ -130,7 +83,7 @@ export class EndpointHealth {
   }
 
   private disable(tx: Tx, endpoint: Endpoint, reason: string, eventType: string | null): void {
-    const { registry, scheduler, outbox, emailOf, stateChanged } = this.deps;
+    const { registry, queue, outbox, emailOf } = this.deps;
     const { row, terms } = endpoint;
     registry.setHealth(tx, endpoint, {
       state: DISABLED,
@@ -139,40 +92,12 @@ export class EndpointHealth {
       probes: 0,
       next_probe_at: null,
     });
-    scheduler.cancel(tx, PROBE, String(row.ref));
+    queue.cancelProbe(tx, row.ref);
     this.changed(tx, endpoint);
     if (!isNotice(eventType)) this.notice(tx, endpoint, "ninefold.endpoint.disabled", { reason });
-    stateChanged(tx, row.ref);
+    queue.stateChanged(tx, row.ref);
     const to = terms.notify_email && outbox.available ? emailOf(row.accountRef) : null;
     if (to !== null) outbox.enqueue(tx, row.accountRef, { to, ...disabledMail(endpoint, reason) });
-  }
-
-  /** The endpoint is removed. */
-  forget(tx: Tx, endpointRef: number): void {
-    this.deps.scheduler.cancel(tx, PROBE, String(endpointRef));
-  }
-
-  private probeAt(tx: Tx, endpoint: Endpoint, time: number): void {
-    this.deps.registry.setHealth(tx, endpoint, { next_probe_at: time });
-    this.deps.scheduler.enqueue(tx, PROBE, String(endpoint.row.ref), time, null);
-  }
-
-  private async probe({ key }: Job): Promise<JobOutcome> {
-    return { record: (tx) => this.sendProbe(tx, Number(key)) };
-  }
-
-  private sendProbe(tx: Tx, endpointRef: number): void {
-    const { registry, endpoints, scheduler } = this.deps;
-    const endpoint = registry.get(endpointRef);
-    if (endpoint === null || endpoint.health.state !== LIVE || endpoint.health.breaker !== OPEN) return;
-    const [oldest] = endpoints.unpark(tx, endpointRef, 1);
-    if (oldest === undefined) {
-      registry.setHealth(tx, endpoint, { next_probe_at: null, holds: 0 });
-      return;
-    }
-    registry.setHealth(tx, endpoint, { breaker: PROBING, next_probe_at: null });
-    const job = { ref: oldest.ref, probe: endpointRef };
-    scheduler.enqueueAnonymous(tx, DELIVER, tx.now, job, endpoint.lane);
   }
 
   private changed(tx: Tx, { row: { projectRef, endpoint_id } }: Endpoint): void {

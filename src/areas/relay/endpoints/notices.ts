@@ -26,6 +26,15 @@ export function assertNoNotices(eventTypes: readonly string[]): void {
   );
 }
 
+/** @throws ApiError `validation_error` for a type that is reserved for notices. */
+export function assertNotReservedType(type: string): void {
+  if (!type.startsWith(NOTICE_PREFIX)) return;
+  throw invalidField(
+    "event_type",
+    `must not begin with ${NOTICE_PREFIX}: this prefix is reserved for notices of the server`,
+  );
+}
+
 /** Whether a message is a notice. */
 export function isNotice(eventType: string | null): boolean {
   return eventType?.startsWith(NOTICE_PREFIX) === true;

@@ -6,7 +6,15 @@ import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { ENDPOINT_DEFAULTS, type EndpointTerms } from "./schema.ts";
-import { CLOSED, DELETED, type EndpointRow, type EndpointStore, type Health, LIVE } from "./store.ts";
+import {
+  CLOSED,
+  DELETED,
+  DISABLED,
+  type EndpointRow,
+  type EndpointStore,
+  type Health,
+  LIVE,
+} from "./store.ts";
 
 /** Endpoints in memory, a few kilobytes each: those of the most recently used projects. */
 const IN_MEMORY_MAX = 20_000;
@@ -57,6 +65,15 @@ export function mustPark({ health: { state, breaker, holds, retrying_ref } }: En
   return state !== LIVE || breaker !== CLOSED || holds === 1 || retrying_ref !== null;
 }
 
+export function isEnabled(endpoint: Endpoint | null): endpoint is Endpoint {
+  return endpoint !== null && endpoint.health.state !== DISABLED;
+}
+
+/** Whether an endpoint receives a message now. */
+export function acceptsNow(endpoint: Endpoint, properties: MessageProperties): boolean {
+  return isEnabled(endpoint) && endpoint.accepts(properties);
+}
+
 /** Whether an endpoint receives its deliveries in order: they wait until the retry of an earlier one. */
 export function isOrdered({ terms }: Endpoint): boolean {
   return terms.max_concurrency === 1;
@@ -101,6 +118,12 @@ export class EndpointRegistry {
     if (row === null || row.state === DELETED) return null;
     this.ofProject(row.projectRef);
     return this.byRef.get(ref) ?? null;
+  }
+
+  /** The same; null also when it is disabled. */
+  enabled(ref: number): Endpoint | null {
+    const endpoint = this.get(ref);
+    return isEnabled(endpoint) ? endpoint : null;
   }
 
   /** Reloads an endpoint that was created, updated or deleted in this unit of work. */

@@ -4,8 +4,9 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { RelayStore } from "../deliveries/store.ts";
-import type { EndpointDispatch } from "../endpoints/dispatch.ts";
+import type { DeliveryIds, ReservedIds } from "../deliveries/ids.ts";
+import type { DeliveryOwner, RelayStore } from "../deliveries/store.ts";
+import type { EndpointQueue } from "../endpoints/queue.ts";
 import type { EndpointRegistry } from "../endpoints/registry.ts";
 import type { EndpointTerms } from "../endpoints/schema.ts";
 import type { EndpointStore } from "../endpoints/store.ts";
@@ -24,23 +25,12 @@ const FAN_OUT = "relay.messages.fan-out";
 const CONCURRENT_JOBS = 4;
 const RETRY_MS = 1_000;
 
-/** References and ids of new deliveries. */
-export interface DeliveryIds {
-  /** The first of consecutive references. */
-  readonly first: number;
-  /** The base of all ids. */
-  readonly uuid: string;
-  readonly idOf: (ref: number) => string;
-}
-
 /** The properties of a message that its deliveries need. */
 export type FanOutMessage = Pick<
   MessageRow,
   "ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
-> & {
-  readonly accountRef: number;
-  readonly projectRef: number;
-};
+> &
+  DeliveryOwner;
 
 /**
  * Stores the deliveries of messages. Those of a message to many endpoints are stored in units of {@link FAN_OUT_UNIT}, one
@@ -57,9 +47,9 @@ export class FanOut {
       readonly messages: MessageStore;
       readonly endpoints: EndpointStore;
       readonly registry: EndpointRegistry;
-      readonly dispatch: EndpointDispatch;
+      readonly queue: EndpointQueue;
       readonly stopped: StoppedProjects;
-      readonly idOf: (uuid: string, ref: number) => string;
+      readonly relayIds: DeliveryIds;
     },
   ) {
     deps.scheduler.register(FAN_OUT, {
@@ -72,17 +62,17 @@ export class FanOut {
   storeNow(
     tx: Tx,
     message: FanOutMessage,
-    { first, uuid }: Pick<DeliveryIds, "first" | "uuid">,
+    { first, uuid }: ReservedIds,
     endpointRefs: readonly number[],
   ): void {
-    const { store, registry, endpoints, dispatch, idOf } = this.deps;
+    const { store, registry, endpoints, queue, relayIds } = this.deps;
     endpointRefs.forEach((endpointRef, at) => {
       const ref = first + at;
       const endpoint = registry.get(endpointRef);
       const url = endpoint?.terms.url ?? urlOf(endpoints.find(endpointRef)?.terms);
       store.insertOfMessage(tx, {
         ref,
-        relay_id: idOf(uuid, ref),
+        relay_id: relayIds.idOf(uuid, ref),
         accountRef: message.accountRef,
         projectRef: message.projectRef,
         event: message.event_type,
@@ -93,7 +83,7 @@ export class FanOut {
         endpointRef,
         messageRef: message.ref,
       });
-      dispatch.enqueueFor(tx, endpoint, ref, Math.max(message.scheduled_for, tx.now));
+      queue.enqueueFor(tx, endpoint, ref, Math.max(message.scheduled_for, tx.now));
     });
   }
 
@@ -101,7 +91,7 @@ export class FanOut {
   storeLater(
     tx: Tx,
     message: FanOutMessage,
-    { first, uuid }: Pick<DeliveryIds, "first" | "uuid">,
+    { first, uuid }: ReservedIds,
     endpointRefs: readonly number[],
   ): void {
     this.deps.messages.insertFanOut(tx, {
@@ -126,14 +116,14 @@ export class FanOut {
 
   /** The remaining deliveries of a message, as they will be stored. */
   pending({ ref, first_ref }: Pick<MessageRow, "ref" | "first_ref">): MessageDelivery[] {
-    const { messages, endpoints, idOf } = this.deps;
+    const { messages, endpoints, relayIds } = this.deps;
     const fanOut = messages.findFanOut(ref);
     if (fanOut === null) return [];
     const { uuid, stored } = fanOut;
     const all = JSON.parse(fanOut.endpoints) as number[];
     return all.slice(stored).map((endpointRef, at) => ({
       ref: first_ref + stored + at,
-      relay_id: uuidToBytes(idOf(uuid, first_ref + stored + at)),
+      relay_id: uuidToBytes(relayIds.idOf(uuid, first_ref + stored + at)),
       endpointRef,
       endpoint_id: endpoints.find(endpointRef)?.endpoint_id ?? "",
       status: 1,

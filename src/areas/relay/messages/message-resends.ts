@@ -4,9 +4,10 @@ import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Destination } from "../deliveries/destination.ts";
 import { RELAY_STATUSES } from "../deliveries/schema.ts";
-import type { Endpoint } from "../endpoints/registry.ts";
-import { isEnabled, LATER_DELIVERIES_MAX, type Messages } from "./messages.ts";
+import { type Endpoint, type EndpointRegistry, isEnabled } from "../endpoints/registry.ts";
+import { LATER_DELIVERIES_MAX, type Messages } from "./messages.ts";
 import type { RelayMessageResendBody, RelayMessageResent } from "./schema.ts";
 import type { MessageDelivery, MessageRow } from "./store.ts";
 
@@ -29,6 +30,8 @@ export class MessageResends {
   constructor(
     private readonly deps: Pick<Kernel, "writer"> & {
       readonly messages: Messages;
+      readonly registry: EndpointRegistry;
+      readonly dispatch: Pick<Destination, "restart">;
       readonly charger: Charger;
     },
   ) {}
@@ -66,7 +69,7 @@ export class MessageResends {
   }
 
   private select(projectRef: number, messageId: string, endpointId: string | undefined): Selected {
-    const { messages } = this.deps;
+    const { messages, registry } = this.deps;
     const message = messages.find(projectRef, messageId);
     if (message.has_payload === 0)
       throw new ApiError("conflict", "The payload of this message is deleted: its retention is over.");
@@ -74,7 +77,7 @@ export class MessageResends {
     const missing = endpointId === undefined ? null : this.missing(projectRef, message, all, endpointId);
     if (missing !== null) return { message, refs: [], missing };
     const chosen = endpointId === undefined ? all.filter(isFailed) : [deliveryTo(all, endpointId)];
-    const sendable = chosen.filter(({ endpointRef }) => messages.enabledEndpoint(endpointRef) !== null);
+    const sendable = chosen.filter(({ endpointRef }) => registry.enabled(endpointRef) !== null);
     if (endpointId !== undefined && sendable.length === 0) throw disabledError();
     return { message, refs: sendable.map(({ ref }) => ref), missing: null };
   }
@@ -100,9 +103,9 @@ export class MessageResends {
     { message_id }: MessageRow,
     endpointRef: number,
   ): number {
-    const { messages } = this.deps;
+    const { messages, registry } = this.deps;
     const message = messages.find(project.ref, message_id);
-    const endpoint = messages.enabledEndpoint(endpointRef);
+    const endpoint = registry.enabled(endpointRef);
     // Changed, or sent by another request, in the meantime.
     if (endpoint === null || message.has_payload === 0) throw disabledError();
     if (messages.deliveryTo(message, endpointRef) !== null) return 0;
@@ -144,9 +147,9 @@ export class MessageResends {
 
   /** `isFirst`: the request itself has paid for one delivery. */
   private resendUnit(tx: Tx, account: CallerAccount, refs: readonly number[], isFirst: boolean): number {
-    const { messages, charger } = this.deps;
+    const { dispatch, charger } = this.deps;
     tx.affects = account.ref;
-    const resent = refs.filter((ref) => messages.restart(tx, ref)).length;
+    const resent = refs.filter((ref) => dispatch.restart(tx, ref)).length;
     const cost = isFirst ? resent - 1 : resent;
     if (cost > 0) charger.charge(tx, account, RESEND, cost);
     return resent;

@@ -1,25 +1,25 @@
 import { parseNearly } from "../../../json-text.ts";
 import type { CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import { bytesToUuid, prefixedId } from "../../../kernel/data/uuid.ts";
-import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
+import { ApiError, rejectionBy } from "../../../kernel/errors.ts";
 import { encodeCursor, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { DeliveryIds } from "../deliveries/ids.ts";
 import { SCANNED_ROWS_MAX } from "../deliveries/listing.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
-import { eventOf, type RelayRequest, type RelayStore } from "../deliveries/store.ts";
+import type { DeliveryOwner } from "../deliveries/store.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
-import type { EndpointDispatch } from "../endpoints/dispatch.ts";
-import type { EventSource } from "../endpoints/event-source.ts";
 import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "../endpoints/notices.ts";
 import {
+  acceptsNow,
   type Endpoint,
   type EndpointRegistry,
   type MessageProperties,
-  NOTICE_PREFIX,
 } from "../endpoints/registry.ts";
-import { CLOSED, DISABLED } from "../endpoints/store.ts";
+import type { RelayEndpointTested } from "../endpoints/schema.ts";
+import { CLOSED } from "../endpoints/store.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
 import type { RelayMessage, RelayMessagePage, RelayMessageQuery, RelayMessageSent } from "./schema.ts";
 import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./store.ts";
@@ -32,11 +32,6 @@ const RECHECK_MS = 3_600_000;
  * at most. Its response lists all of them, and endpoints can be created and deleted without end.
  */
 export const LATER_DELIVERIES_MAX = 1_000;
-
-export interface MessageOwner {
-  readonly accountRef: number;
-  readonly projectRef: number;
-}
 
 export interface NewMessage {
   readonly type: string;
@@ -66,18 +61,12 @@ export class Messages {
   constructor(
     private readonly deps: Pick<Kernel, "ids"> & {
       readonly accounts: { account(accountRef: number): CallerAccount };
-      readonly store: RelayStore;
       readonly messages: MessageStore;
       readonly registry: EndpointRegistry;
-      readonly dispatch: EndpointDispatch;
       readonly charger: Charger;
       readonly payloadRetentionMs: number;
       readonly fanOut: FanOut;
-      readonly source: EventSource;
-      /** Reserves references of new deliveries. */
-      readonly newIds: (count: number) => { first: number; uuid: string };
-      /** The id of a delivery, by its reference. */
-      readonly idOf: (uuid: string, ref: number) => string;
+      readonly relayIds: DeliveryIds;
     },
   ) {
     this.nextRef = deps.messages.highestRef() + 1;
@@ -89,17 +78,17 @@ export class Messages {
    */
   send(
     tx: Tx,
-    { accountRef, projectRef }: MessageOwner,
+    { accountRef, projectRef }: DeliveryOwner,
     given: NewMessage,
     isDirect?: boolean,
     unfinished: number[] = [],
   ): RelayMessageSent {
-    const { messages, fanOut, ids, newIds, idOf, payloadRetentionMs } = this.deps;
+    const { messages, fanOut, ids, relayIds, payloadRetentionMs } = this.deps;
     const { type, payload, channels = [], dueAt: due = tx.now } = given;
     const endpoints = given.to ?? this.matchingEndpoints(projectRef, given);
     const ref = this.nextRef++;
     const message_id = given.messageId ?? prefixedId("msg", ids.uuidV7());
-    const reserved = newIds(endpoints.length);
+    const reserved = relayIds.reserve(endpoints.length);
     const message = {
       ref,
       event_type: type,
@@ -129,10 +118,17 @@ export class Messages {
     return {
       message_id,
       deliveries: endpoints.map(({ row: { endpoint_id } }, at) => ({
-        relay_id: idOf(reserved.uuid, reserved.first + at),
+        relay_id: relayIds.idOf(reserved.uuid, reserved.first + at),
         endpoint_id,
       })),
     };
+  }
+
+  /** Sends a message to one endpoint, regardless of its types and filter, without a charge. `payload`: JSON. */
+  sendTo(tx: Tx, endpoint: Endpoint, type: string, payload: string): RelayEndpointTested {
+    const message = { type, payload, ownerId: endpoint.row.owner_id, to: [endpoint] };
+    const { message_id, deliveries } = this.send(tx, endpoint.row, message);
+    return { message_id, relay_id: deliveries[0]?.relay_id ?? "" };
   }
 
   /** The endpoints that match a message now. */
@@ -160,7 +156,7 @@ export class Messages {
    */
   notice(
     tx: Tx,
-    { accountRef, projectRef }: MessageOwner,
+    { accountRef, projectRef }: DeliveryOwner,
     type: string,
     data: object,
     about: Endpoint | null = null,
@@ -227,28 +223,15 @@ export class Messages {
     return withJson(200, shown, "payload", payload);
   }
 
-  /** Restarts a finished delivery, due now. Returns whether it is finished and can be sent. */
-  restart(tx: Tx, ref: number): boolean {
-    const { store, dispatch } = this.deps;
-    const row = store.request(ref);
-    const endpoint = row === null || row.item.finished_at === null ? null : this.endpointFor(row);
-    if (endpoint === null) return false;
-    store.restart(tx, tx.now, ref);
-    dispatch.enqueue(tx, endpoint, ref, tx.now);
-    const event = row === null ? null : eventOf(row);
-    if (event !== null) this.deps.source.changed(tx, event, { attempt: null, retryAt: null });
-    return true;
-  }
-
   /** Whether a message can have a further delivery: it has fewer than {@link LATER_DELIVERIES_MAX} that were created later. */
   canDeliver({ ref }: MessageRow): boolean {
     return this.deps.messages.laterDeliveries(ref) < LATER_DELIVERIES_MAX;
   }
 
   /** Creates a delivery of a message that has none to this endpoint, due now. */
-  deliver(tx: Tx, { accountRef, projectRef }: MessageOwner, row: MessageRow, endpoint: Endpoint): void {
-    const { messages, fanOut, newIds } = this.deps;
-    const reserved = newIds(1);
+  deliver(tx: Tx, { accountRef, projectRef }: DeliveryOwner, row: MessageRow, endpoint: Endpoint): void {
+    const { messages, fanOut, relayIds } = this.deps;
+    const reserved = relayIds.reserve(1);
     const delivery = { ...row, scheduled_for: tx.now, created_at: tx.now, accountRef, projectRef };
     fanOut.storeNow(tx, delivery, reserved, [endpoint.row.ref]);
     messages.addLater(tx, row.ref, reserved.first, projectRef, row.owner_id);
@@ -262,21 +245,6 @@ export class Messages {
   ): Endpoint | null {
     const all = this.deps.registry.ofProject(projectRef);
     return all.find(({ row }) => row.endpoint_id === endpointId && row.owner_id === owner_id) ?? null;
-  }
-
-  /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */
-  endpointFor(row: RelayRequest) {
-    const event = eventOf(row);
-    const { messages, source } = this.deps;
-    const hasContent =
-      event === null ? messages.find(row.messageRef ?? 0)?.has_payload === 1 : source.has(event);
-    return hasContent ? this.enabledEndpoint(row.endpointRef) : null;
-  }
-
-  /** An endpoint; null when it is disabled or deleted. */
-  enabledEndpoint(endpointRef: number | null): Endpoint | null {
-    const endpoint = this.deps.registry.get(endpointRef ?? 0);
-    return isEnabled(endpoint) ? endpoint : null;
   }
 
   /**
@@ -294,6 +262,14 @@ export class Messages {
       else messages.remove(tx, row.ref);
     }
     return rows.length;
+  }
+
+  /** Removes at most `rowsMax` messages of a deleted project. @returns their number. */
+  removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
+    const { messages } = this.deps;
+    let removed = 0;
+    for (const { ref } of messages.someOfProject(projectRef, rowsMax)) removed += messages.remove(tx, ref);
+    return removed;
   }
 
   private hasOpenDeliveries({ ref, first_ref, deliveries }: MessageRow): boolean {
@@ -320,15 +296,6 @@ export class Messages {
   }
 }
 
-/** @throws ApiError `validation_error` for a type that is reserved for notices. */
-export function assertNotReservedType(type: string): void {
-  if (!type.startsWith(NOTICE_PREFIX)) return;
-  throw invalidField(
-    "event_type",
-    `must not begin with ${NOTICE_PREFIX}: this prefix is reserved for notices of the server`,
-  );
-}
-
 export function deliveryIds({ relay_id, endpoint_id }: MessageDelivery) {
   return { relay_id: bytesToUuid(relay_id), endpoint_id };
 }
@@ -342,14 +309,6 @@ function itemView({ message_id, event_type, owner_id, channels, scheduled_for, c
     created_at,
     channels: channels === null ? [] : (JSON.parse(channels) as string[]),
   };
-}
-
-export function isEnabled(endpoint: Endpoint | null): endpoint is Endpoint {
-  return endpoint !== null && endpoint.health.state !== DISABLED;
-}
-
-export function acceptsNow(endpoint: Endpoint, properties: MessageProperties): boolean {
-  return isEnabled(endpoint) && endpoint.accepts(properties);
 }
 
 /**

@@ -4,20 +4,13 @@ import type { Caller, Charger } from "../../../kernel/callers/caller.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { DeliveryOwner } from "../deliveries/store.ts";
 import { DEDUPLICATION_MS, dueAt } from "../domain.ts";
-import type { Endpoint, EndpointRegistry } from "../endpoints/registry.ts";
+import { assertNotReservedType } from "../endpoints/notices.ts";
+import { acceptsNow, type Endpoint, type EndpointRegistry, isEnabled } from "../endpoints/registry.ts";
 import { messagePayloadTexts, payloadText } from "../payload.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
-import {
-  acceptsNow,
-  assertNotReservedType,
-  deliveryIds,
-  isEnabled,
-  type MessageOwner,
-  type Messages,
-  type NewMessage,
-  parsedOnce,
-} from "./messages.ts";
+import { deliveryIds, type Messages, type NewMessage, parsedOnce } from "./messages.ts";
 import {
   BATCH_DELIVERIES_MAX,
   PAYLOAD_ADVISED_BYTES,
@@ -163,7 +156,7 @@ export class MessageRequests {
   }
 
   /** Finds the messages that were sent before, by an earlier request or earlier in this one. */
-  private findRepeats(tx: Tx, owner: MessageOwner, { messages, prefixOf }: Sending): CheckedMessage[] {
+  private findRepeats(tx: Tx, owner: DeliveryOwner, { messages, prefixOf }: Sending): CheckedMessage[] {
     const positions = new Map<string, number>();
     const checked: CheckedMessage[] = [];
     for (const [at, { message, dueAt, to }] of messages.entries()) {
@@ -192,7 +185,7 @@ export class MessageRequests {
 
   private sendChecked(
     tx: Tx,
-    owner: MessageOwner,
+    owner: DeliveryOwner,
     checked: readonly CheckedMessage[],
     unfinished: number[],
   ): Sent[] {
@@ -222,7 +215,7 @@ export class MessageRequests {
     return sent;
   }
 
-  private sentBefore(tx: Tx, { projectRef }: MessageOwner, given: Prepared["message"]): MessageRow | null {
+  private sentBefore(tx: Tx, { projectRef }: DeliveryOwner, given: Prepared["message"]): MessageRow | null {
     const { rows } = this.deps;
     const { messageId = null, deduplicationId = null } = given;
     const byId = messageId === null ? null : rows.findById(projectRef, messageId);
@@ -281,7 +274,7 @@ function withFieldPrefix<T>(place: string, part: () => T): T {
   }
 }
 
-function ownerOf({ account, project }: Caller): MessageOwner {
+function ownerOf({ account, project }: Caller): DeliveryOwner {
   return { accountRef: account.ref, projectRef: project.ref };
 }
 

@@ -3,6 +3,7 @@ import type { Caller } from "../../../kernel/callers/caller.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Destination } from "../deliveries/destination.ts";
 import { isServerHeader } from "../deliveries/reserved-headers.ts";
 import type {
   RelayAttempt,
@@ -14,7 +15,6 @@ import type {
 import type { RelayService } from "../deliveries/service.ts";
 import { countedToo, type Endpoints, whatToDo } from "../endpoints/endpoints.ts";
 import type { RelayEndpointItem, RelayEndpointTested } from "../endpoints/schema.ts";
-import type { Messages } from "../messages/messages.ts";
 import type { MessageStore } from "../messages/store.ts";
 import type { BulkResends } from "../resends/bulk-resends.ts";
 import {
@@ -43,7 +43,7 @@ export class Portal {
     private readonly deps: {
       readonly endpoints: Endpoints;
       readonly relays: Pick<RelayService, "list" | "owned" | "ownedBody">;
-      readonly messages: Pick<Messages, "restart">;
+      readonly dispatch: Pick<Destination, "restart">;
       readonly messageRows: Pick<MessageStore, "content">;
       readonly resends: Pick<BulkResends, "read" | "stop">;
     },
@@ -147,14 +147,14 @@ export class Portal {
    *   deleted.
    */
   resend(tx: Tx, caller: Caller, relayId: string): RelayResent {
-    const { messages, relays } = this.deps;
+    const { dispatch, relays } = this.deps;
     const { relay, row } = relays.owned(caller.project.ref, ownerOf(caller), relayId);
     if (relay.status !== "delivered" && relay.status !== "failed")
       throw new ApiError(
         "conflict",
         `This delivery is ${relay.status}. Only a delivered or failed one can be sent again.`,
       );
-    if (!messages.restart(tx, row.ref))
+    if (!dispatch.restart(tx, row.ref))
       throw new ApiError(
         "conflict",
         "This delivery cannot be sent again: its endpoint is disabled or deleted, or its payload is deleted.",

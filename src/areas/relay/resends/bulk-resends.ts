@@ -17,9 +17,8 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { filtersOf } from "../deliveries/listing.ts";
 import type { RelayResend, RelayResendBody } from "../deliveries/schema.ts";
 import type { MessageRefs, RelayService } from "../deliveries/service.ts";
-import type { RecoveryFilters } from "./recoveries.ts";
 import { BULK_RESEND, CHARGED_AS, RECOVERY, ResendRuns, targetOf } from "./runs.ts";
-import type { ResendFilters, ResendRow, ResendStore } from "./store.ts";
+import type { RecoveryFilters, ResendFilters, ResendRow, ResendStore } from "./store.ts";
 
 /** The job of a bulk resend, which sends some deliveries in each run. */
 const RESENDS = "relay.resends";

@@ -14,12 +14,12 @@ import { RELAY_STATUSES, type RelayRecoverBody } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
-import type { Endpoint, EndpointRegistry } from "../endpoints/registry.ts";
+import { type Endpoint, type EndpointRegistry, isEnabled } from "../endpoints/registry.ts";
 import { LIVE } from "../endpoints/store.ts";
-import { isEnabled, type Messages, parsedOnce } from "../messages/messages.ts";
+import { type Messages, parsedOnce } from "../messages/messages.ts";
 import type { MessageRow, MessageStore } from "../messages/store.ts";
-import { CHARGED_AS, RECOVERY, ResendRuns, targetOf } from "./runs.ts";
-import type { ResendRow, ResendStore } from "./store.ts";
+import { CHARGED_AS, RECOVERY, ResendRuns, type RunningResends, targetOf } from "./runs.ts";
+import type { RecoveryFilters, ResendRow, ResendStore } from "./store.ts";
 
 /** The job of a recovery, which sends some messages in each run. */
 const RECOVERIES = "relay.recoveries";
@@ -32,17 +32,6 @@ export const PORTAL_RUNS_MAX = 5;
 const LOOKED_DELIVERIES_MAX = 2_000;
 const LOOKED_LENGTH_MAX = 256 * 1024;
 
-/** What a run recovers, as it is stored. */
-export interface RecoveryFilters {
-  /** Reference of the endpoint. */
-  readonly recover: number;
-  /** Epoch milliseconds: times of messages, from the first to before the second. */
-  readonly since: number;
-  readonly until: number;
-  /** The customer who started it with a portal link. */
-  readonly startedBy?: string;
-}
-
 /** Sends endpoints the messages that they have missed: while they were disabled, before they were created, or by a failure. */
 export class Recoveries {
   private readonly runs: ResendRuns;
@@ -50,6 +39,7 @@ export class Recoveries {
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids"> & {
       readonly resends: ResendStore;
+      readonly running: RunningResends;
       readonly service: RelayService;
       readonly messages: Messages;
       readonly messageRows: MessageStore;
@@ -163,25 +153,10 @@ export class Recoveries {
     return "sent";
   }
 
-  /** The id of the run that recovers an endpoint, if the caller may read it; null without one. */
-  runningOf({ project, portal }: Caller, endpointRef: number): string | null {
-    const run = this.running(project.ref).find(({ recover }) => recover === endpointRef);
-    const isHidden = portal !== undefined && run?.startedBy !== portal.ownerId;
-    return isHidden ? null : (run?.resend_id ?? null);
-  }
-
-  /** The runs of a project that are not finished; bulk resends have no endpoint to recover. */
-  private running(projectRef: number): (Partial<RecoveryFilters> & { readonly resend_id: string })[] {
-    return this.deps.resends.ofRunning(projectRef).map(({ resend_id, filters }) => ({
-      ...(JSON.parse(filters) as Partial<RecoveryFilters>),
-      resend_id,
-    }));
-  }
-
   private assertStartable({ project, portal }: Caller, { row, health }: Endpoint): void {
     if (health.state !== LIVE)
       throw new ApiError("conflict", "This endpoint is paused or disabled: set its state to live first.");
-    const runs = this.running(project.ref);
+    const runs = this.deps.running.ofProject(project.ref);
     if (runs.some(({ recover }) => recover === row.ref))
       throw new ApiError(
         "conflict",

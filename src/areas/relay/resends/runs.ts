@@ -4,7 +4,7 @@ import { prefixedId } from "../../../kernel/data/uuid.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { ResendRow, ResendStore } from "./store.ts";
+import type { RecoveryFilters, ResendRow, ResendStore } from "./store.ts";
 
 /** The operation that credits are charged for, per delivery of a run. */
 export const CHARGED_AS = "relay.resend";
@@ -71,5 +71,25 @@ export class ResendRuns {
   /** Stops a run; what was sent stays so. */
   cancel(tx: Tx, row: ResendRow): ResendRow {
     return this.bulk.cancel(tx, row);
+  }
+}
+
+/** The runs that are not finished. */
+export class RunningResends {
+  constructor(private readonly resends: Pick<ResendStore, "ofRunning">) {}
+
+  /** The id of the run that recovers an endpoint, if the caller may read it; null without one. */
+  recoveryOf({ project, portal }: Caller, endpointRef: number): string | null {
+    const run = this.ofProject(project.ref).find(({ recover }) => recover === endpointRef);
+    const isHidden = portal !== undefined && run?.startedBy !== portal.ownerId;
+    return isHidden ? null : (run?.resend_id ?? null);
+  }
+
+  /** The runs of a project that are not finished; bulk resends have no endpoint to recover. */
+  ofProject(projectRef: number): (Partial<RecoveryFilters> & { readonly resend_id: string })[] {
+    return this.resends.ofRunning(projectRef).map(({ resend_id, filters }) => ({
+      ...(JSON.parse(filters) as Partial<RecoveryFilters>),
+      resend_id,
+    }));
   }
 }

@@ -11,6 +11,17 @@ export type ResendFilters = Filters & {
   readonly endedBy: number;
 };
 
+/** What a recovery sends, as it is stored. */
+export interface RecoveryFilters {
+  /** Reference of the endpoint. */
+  readonly recover: number;
+  /** Epoch milliseconds: times of messages, from the first to before the second. */
+  readonly since: number;
+  readonly until: number;
+  /** The customer who started it with a portal link. */
+  readonly startedBy?: string;
+}
+
 export type ResendRow = BulkRow & {
   readonly resend_id: string;
   readonly accountRef: number;
@@ -25,7 +36,7 @@ type Walked = Omit<ResendFilters, "refs"> & {
 
 export type ResendStore = ReturnType<typeof resendStore>;
 
-/** All SQL of bulk resends and of deduplication ids. */
+/** All SQL of bulk resends and of recoveries. */
 export function resendStore(db: Database) {
   return {
     ...bulkRows(db, { table: "relay_resends", owner: "project_ref", id: "resend_id" }),
@@ -50,19 +61,6 @@ export function resendStore(db: Database) {
     failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(
       `SELECT ref, ifnull(failure IS NOT NULL AND finished_at <= $endedBy AND ${MATCHES}, 0) AS matches
        FROM relays WHERE project_ref = $projectRef AND status = 4 AND ref > $after ORDER BY ref LIMIT $limit`,
-    ),
-    /** The delivery created with an id after a time; 0 when there is none. */
-    deduplicated: db.number<[projectRef: number, id: string, after: number]>(
-      "SELECT relay_ref AS n FROM relay_deduplication WHERE project_ref = ? AND id = ? AND created_at > ?",
-    ),
-    noteDeduplication: db.change<[projectRef: number, id: string, relayRef: number, now: number]>(
-      "INSERT OR REPLACE INTO relay_deduplication (project_ref, id, relay_ref, created_at) VALUES (?, ?, ?, ?)",
-    ),
-    removeOldDeduplication: db.change<[before: number, limit: number]>(
-      "DELETE FROM relay_deduplication WHERE (project_ref, id) IN (SELECT project_ref, id FROM relay_deduplication WHERE created_at < ? ORDER BY created_at LIMIT ?)",
-    ),
-    removeDeduplicationOf: db.change<[projectRef: number, limit: number]>(
-      "DELETE FROM relay_deduplication WHERE (project_ref, id) IN (SELECT project_ref, id FROM relay_deduplication WHERE project_ref = ? LIMIT ?)",
     ),
   };
 }

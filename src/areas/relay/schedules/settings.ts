@@ -5,7 +5,7 @@ import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { ANY_TARGET, type TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, requestedTimes } from "../../../kernel/scheduler/calendar.ts";
 import { assertSendable, withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
-import { assertNotReservedType } from "../messages/messages.ts";
+import { assertNotReservedType } from "../endpoints/notices.ts";
 import { payloadText } from "../payload.ts";
 import { type ScheduleBody, type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
 import type { ScheduleSettings } from "./store.ts";

@@ -6,7 +6,7 @@ import {
   type RelaySecret,
   type RelaySecretRotateBody,
   type RelaySecretRotated,
-} from "../deliveries/schema.ts";
+} from "./schema.ts";
 
 const HOUR_MS = 3_600_000;
 

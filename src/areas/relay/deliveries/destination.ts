@@ -1,0 +1,96 @@
+import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import type { AttemptResult, NextStep } from "../../../kernel/outbound/retries.ts";
+import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
+import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { AttemptRow, RelayRequest } from "./store.ts";
+
+/** The payload of a delivery job that needs more than the delivery's reference. */
+export interface DeliveryJob {
+  readonly ref: number;
+  /** The endpoint, if this delivery is the probe of its open breaker. */
+  readonly probe?: number;
+  /** Whether it has a token of the endpoint's rate. */
+  readonly paced?: true;
+  /**
+   * The delivery's `scheduled_for` when the job was created for later. A resend changes it and creates a job of its own: a
+   * job with another time does nothing. The name is stored.
+   */
+  readonly begun?: number;
+}
+
+/** The request of an attempt. */
+export interface DeliveryRequest {
+  readonly url: string;
+  readonly requireHttps: boolean;
+  /** The user's headers; of an inbound event, also its sender's. */
+  readonly custom: RequestHeaders;
+  /** The headers that the server sets, with the signatures of an attempt at this time. */
+  readonly headers: (now: number) => Promise<RequestHeaders>;
+  readonly body: Uint8Array | null;
+  readonly timeoutMs: number;
+  readonly storesResponse: boolean;
+}
+
+/** What becomes of a due delivery: it is sent, or its job ends in another way. */
+export type Admission =
+  | { readonly kind: "send"; readonly request: DeliveryRequest }
+  | { readonly kind: "unsent"; readonly outcome: JobOutcome };
+
+interface Retry {
+  /** Error of this attempt. */
+  readonly error: string;
+  /** Time of the next attempt, in epoch milliseconds. */
+  readonly at: number;
+}
+
+/** What follows an attempt. */
+export type AttemptStep =
+  | Exclude<NextStep, { kind: "retry" }>
+  /** The job of the attempt makes the next one, with this payload, or with its own. */
+  | (Retry & { readonly kind: "repeat"; readonly payload?: DeliveryJob })
+  /** {@link Destination.record} creates the job of the next attempt, or parks the delivery. */
+  | (Retry & { readonly kind: "requeue" });
+
+/** A kind of destination, which decides when its deliveries are sent, what is sent, and what follows. */
+export interface Destination {
+  /** @throws Error without content that is stored as long as its deliveries */
+  admit(relay: RelayRequest, job: DeliveryJob): Admission;
+  /** Makes an attempt, and tracks whether the destination responds. */
+  trackAttempt(relay: RelayRequest, attempt: () => Promise<JobOutcome>): Promise<JobOutcome>;
+  /** What follows attempt number `number`, from 1, counted since the last resend. */
+  next(relay: RelayRequest, job: DeliveryJob, number: number, result: AttemptResult): AttemptStep;
+  /** Called in the unit of work that postpones an attempt that this server had no capacity for. */
+  postponed(tx: Tx, relay: RelayRequest): void;
+  /** Called in the unit of work that records an attempt. */
+  record(tx: Tx, relay: RelayRequest, job: DeliveryJob, made: AttemptRow, step: AttemptStep): void;
+  /** Called in the unit of work that cancels a delivery. */
+  cancelled(tx: Tx, relay: RelayRequest): void;
+  /** The body that the next attempt sends; null when it is not stored any more, and when it must not be shown. */
+  body(relay: RelayRequest): Uint8Array | null;
+  /** Whether a finished delivery can be sent again. */
+  canRestart(relay: RelayRequest): boolean;
+  /** Restarts a finished delivery, due now. Returns whether it is finished and can be sent. */
+  restart(tx: Tx, ref: number): boolean;
+}
+
+/** Endpoints, whose jobs have lanes with limits of their own, and probes. */
+export interface EndpointDestination extends Destination {
+  laneTerms(destination: string): LaneOptions | null;
+  /** The outcome of a job whose delivery was finished before its attempt: if it was a probe, another one replaces it. */
+  abandoned(job: DeliveryJob): JobOutcome;
+}
+
+export interface Destinations {
+  /** The URLs of scheduled requests and of notifications. */
+  readonly urls: Destination;
+  readonly endpoints: EndpointDestination;
+}
+
+/** The destination of a delivery. */
+export function destinationOf(
+  { urls, endpoints }: Destinations,
+  { endpointRef }: Pick<RelayRequest, "endpointRef">,
+): Destination {
+  return endpointRef === null ? urls : endpoints;
+}

@@ -1,0 +1,34 @@
+import type { RelayItem, RelayStatus } from "./schema.ts";
+import type { RelayRow } from "./store.ts";
+
+/** Deliveries with an attempt in flight. Rows do not record it: it would be wrong after a crash. */
+export class InFlight {
+  /** The project of each delivery, by reference. */
+  private readonly projects = new Map<number, number>();
+
+  add({ ref, projectRef }: Pick<RelayRow, "ref" | "projectRef">): void {
+    this.projects.set(ref, projectRef);
+  }
+
+  remove(ref: number): void {
+    this.projects.delete(ref);
+  }
+
+  has(ref: number): boolean {
+    return this.projects.has(ref);
+  }
+
+  /** References of a project's deliveries with an attempt in flight. */
+  ofProject(projectRef: number): number[] {
+    return [...this.projects].filter(([, project]) => project === projectRef).map(([ref]) => ref);
+  }
+}
+
+/** A delivery's status. The row does not record a first attempt that is in flight. */
+export function statusOf({ ref, item: { status } }: RelayRow, inFlight: InFlight): RelayStatus {
+  return status === "scheduled" && inFlight.has(ref) ? "delivering" : status;
+}
+
+export function itemOf(row: RelayRow, inFlight: InFlight): RelayItem {
+  return { ...row.item, status: statusOf(row, inFlight) };
+}
