@@ -3,7 +3,7 @@ import { incidentStore } from "../../src/areas/monitors/incidents/store.ts";
 import { Incidents } from "../../src/areas/monitors/incidents/lifecycle.ts";
 import { type ChannelNotification, Notifications } from "../../src/areas/monitors/channels/notifications.ts";
 import { Outages } from "../../src/areas/monitors/incidents/outages.ts";
-import type { Notification } from "../../src/kernel/outbound/notification.ts";
+import type { Notification, Notifier } from "../../src/kernel/outbound/notification.ts";
 import { checkStore, type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
 import type { MailMessage } from "../../src/kernel/mail/smtp.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
@@ -53,25 +53,26 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const { db, writer, vault, clock, ids, changes, scheduler } = kernel;
   const [monitors, incidents, channels] = [monitorStore(db), incidentStore(db), channelStore(db)];
   const sent: string[] = [];
+  const notifier: Notifier = {
+    notify(_, one) {
+      sent.push(requestText(one));
+      return "";
+    },
+    withdraw: () => false,
+    onAttempt: () => {},
+    trial: () => Promise.reject(new Error("none")),
+  };
   const notifications = new Notifications({
     vault, clock, scheduler, channels, incidents, publicUrl: "https://ninefold.example",
     projectIdOf: () => "proj_1",
-    notifier: {
-      notify(_, one) {
-        sent.push(requestText(one));
-        return "";
-      },
-      withdraw: () => false,
-      onAttempt: () => {},
-      trial: () => Promise.reject(new Error("none")),
-    },
+    notifier,
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
   });
   const pages = { monitors: () => [], statusPages: () => [], announce: () => {} };
   const parts = { ids, incidents, monitors, checks: checkStore(db), pages, changes, keyName: () => "Ada's key" };
   const told = new Incidents(parts, notifications);
-  const outages = new Outages(told, notifications);
+  const outages = new Outages(notifier, told, notifications);
   const [shop, cafe] = [monitors.monitor(1), monitors.monitor(2)];
   if (shop === null || cafe === null) throw new Error("no monitors");
   const noticed = (notice: Omit<ChannelNotification, "projectRef">) => (tx: Tx) =>
@@ -122,7 +123,8 @@ function follow(tx: Tx, outages: Outages, before: MonitorRow, up: boolean): void
     : { up, at, manual: false, latencyMs: 10_000, responseStatus: null, error: "timeout: no complete answer within 10000 ms" };
   const seen = { latencyMs: made.latencyMs, lastCheckedAt: at, consecutiveFailures: up ? 0 : 1, alertedAt: null };
   const after = { ...seen, degraded: false, streak: 0, status: up ? ("up" as const) : ("down" as const) };
-  outages.recordOutcome(tx, { before, after, made, event: up ? null : "monitor.down" });
+  const outcome = { before, after, made, event: up ? null : ("monitor.down" as const) };
+  outages.carryOut(tx, { monitor: before, outcome, health: [] });
 }
 
 function requestText({ event, target_url, body, destination }: Notification): string {

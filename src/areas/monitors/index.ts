@@ -95,7 +95,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
     recheck: (tx, monitor) => behaviors(monitor.settings.type).recheck(tx, monitor),
   });
-  const outages = new Outages(incidents, notifications);
+  const outages = new Outages(parts.notifier, incidents, notifications);
   const checks = new Checks(parts, outages, suppression, connectivity);
   new Reminders(parts, notifications, suppression);
   new CheckSchedule(parts, queue, checks, suppression);

@@ -2,24 +2,16 @@ import { STALL_MS_MAX } from "../../../kernel/outbound/event-loop.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
 import { updatedCertificate } from "../certificate.ts";
-import {
-  type AlertRules,
-  afterCheck,
-  type MonitorEvent,
-  type MonitorState,
-  NO_CHECKS,
-  shownName,
-  sumOf,
-} from "../domain.ts";
+import type { CheckEffects } from "../check-effects.ts";
+import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { settled } from "../history/standing.ts";
-import type { CheckOutcome, Outages } from "../incidents/outages.ts";
 import type { MonitorParts } from "../ports.ts";
 import { type CompletedCheck, type MonitorRow, type MonitorSettings, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
-import type { Suppression } from "../suppression/suppression.ts";
+import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
 import type { TargetOutcome } from "../targets/target.ts";
 import { targetOf } from "../targets/targets.ts";
-import { healthNotifications } from "./health-notifications.ts";
+import { effectsOf } from "./effects.ts";
 
 /** Attempts before an inconclusive check is skipped. */
 export const ATTEMPTS_MAX = 3;
@@ -29,6 +21,15 @@ const ATTEMPT_PAUSE_MS = 200;
 /** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
 
+/** Carries out what checks cause: incidents, alerts and notifications. */
+export interface Alerting {
+  carryOut(tx: Tx, effects: CheckEffects): void;
+  /** Resolves the monitor's open incident, if any, without a notification. */
+  resolveIncident(tx: Tx, monitorRef: number): void;
+  /** Whether the project has notification channels. */
+  hasChannels(projectRef: number): boolean;
+}
+
 /** Runs checks and records their results. */
 export class Checks {
   private readonly counts;
@@ -36,7 +37,7 @@ export class Checks {
 
   constructor(
     private readonly parts: MonitorParts,
-    private readonly outages: Outages,
+    private readonly alerting: Alerting,
     private readonly suppression: Suppression,
     private readonly connectivity: Connectivity,
   ) {
@@ -116,60 +117,48 @@ export class Checks {
       standsSince: null,
     } as const;
     this.parts.monitors.updateState(tx, { ...settled(this.parts, tx, monitor, tx.now), ...unknown });
-    this.outages.resolveIncident(tx, monitor.ref);
+    this.alerting.resolveIncident(tx, monitor.ref);
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
 
   /** Records one check. Returns the monitor after it, which the caller writes. */
   private recordOne(tx: Tx, monitor: MonitorRow, made: CompletedCheck): MonitorRow {
-    const { checks } = this.parts;
-    const { ref } = monitor;
-    const { state, event, reason, ...suppressed } = this.suppression.apply(
-      tx,
-      monitor,
-      made,
-      this.evaluate(monitor, made),
-    );
-    if (made.isRepeat) {
-      this.followUp(tx, { before: monitor, after: state, made, event, ...suppressed });
-      return { ...monitor, ...state };
-    }
-    const isCounted = reason === null;
-    const own = isCounted
-      ? { ...NO_CHECKS, checks: 1, up: made.up ? 1 : 0, latencySum: made.up ? made.latencyMs : 0 }
-      : NO_CHECKS;
-    // A manual check stands for no time, and the one before it still does.
-    const counted = made.manual ? monitor : settled(this.parts, tx, monitor, made.at);
-    const current = { hour: counted.hour, ...sumOf(counted, own) };
-    const standing = made.manual ? {} : { standsSince: reason === null ? made.at : null, standsUp: made.up };
-    const sequence = this.nextSequence++;
-    const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = made;
-    const found = { at, up, manual, latencyMs, responseStatus, error };
-    checks.insert(tx, {
-      ...found,
-      sequence,
-      ref,
-      previous: monitor.lastCheck,
-      mark: reason === null ? 0 : SUPPRESSION_REASONS[reason],
-    });
-    this.followUp(tx, { before: monitor, after: state, made, event, ...suppressed });
-    // A certificate seen during maintenance is ignored: the next check sees it again.
-    const isRelevant = seen !== undefined && reason === null && state.lastCheckedAt === made.at;
-    const { tls_expiry_days: days } = monitor.settings;
-    const certificate = isRelevant
-      ? updatedCertificate(monitor.certificate, seen, made, days)
-      : monitor.certificate;
-    const after = { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate };
-    this.outages.notifyHealth(tx, after, healthNotifications(monitor, after, made));
+    const effect = this.suppression.apply(tx, monitor, made, this.evaluate(monitor, made));
+    const after = made.isRepeat ? { ...monitor, ...effect.state } : this.store(tx, monitor, made, effect);
+    this.alerting.carryOut(tx, effectsOf(monitor, after, made, effect));
     return after;
   }
 
-  /** Opens or resolves the incident of a check, and queues its alerts. */
-  private followUp(tx: Tx, outcome: CheckOutcome): void {
-    const { before, after, made, event } = outcome;
-    if (event === null && after.status === before.status) return;
-    const alert = this.outages.recordOutcome(tx, outcome);
-    if (alert !== null) notifyWebhook(tx, this.parts, before, alert, after, made);
+  /** Stores a check and counts it. Returns the monitor after it. */
+  private store(
+    tx: Tx,
+    monitor: MonitorRow,
+    made: CompletedCheck,
+    { state, reason }: FinalEffect,
+  ): MonitorRow {
+    const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = made;
+    const isCounted = reason === null;
+    const own = isCounted
+      ? { ...NO_CHECKS, checks: 1, up: up ? 1 : 0, latencySum: up ? latencyMs : 0 }
+      : NO_CHECKS;
+    // A manual check stands for no time, and the one before it still does.
+    const counted = manual ? monitor : settled(this.parts, tx, monitor, at);
+    const current = { hour: counted.hour, ...sumOf(counted, own) };
+    const standing = manual ? {} : { standsSince: isCounted ? at : null, standsUp: up };
+    const sequence = this.nextSequence++;
+    this.parts.checks.insert(tx, {
+      ...{ at, up, manual, latencyMs, responseStatus, error },
+      sequence,
+      ref: monitor.ref,
+      previous: monitor.lastCheck,
+      mark: isCounted ? 0 : SUPPRESSION_REASONS[reason],
+    });
+    // A certificate seen during maintenance is ignored: the next check sees it again.
+    const isRelevant = seen !== undefined && isCounted && state.lastCheckedAt === at;
+    const certificate = isRelevant
+      ? updatedCertificate(monitor.certificate, seen, made, monitor.settings.tls_expiry_days)
+      : monitor.certificate;
+    return { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate };
   }
 
   rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
@@ -180,7 +169,7 @@ export class Checks {
       cooldownMs: settings.cooldown_ms,
       notifyRecovery: settings.notify_recovery,
       hasListeners:
-        settings.webhook_url !== null || settings.email_alert || this.outages.hasChannels(projectRef),
+        settings.webhook_url !== null || settings.email_alert || this.alerting.hasChannels(projectRef),
     };
   }
 }
@@ -208,33 +197,4 @@ function checkOf(
   const error = `${kind}: ${message}`;
   const durationMs = kind === "timeout" ? timeoutMs : latencyMs;
   return { up: false, latencyMs: durationMs, at, manual, responseStatus: null, error };
-}
-
-/** Queues the alert of the monitor's own webhook in the unit of work of the check: either both are stored, or neither. */
-function notifyWebhook(
-  tx: Tx,
-  { notifier }: MonitorParts,
-  monitor: MonitorRow,
-  event: MonitorEvent,
-  { status, consecutiveFailures: consecutive_failures }: MonitorState,
-  { at, latencyMs: latency_ms, responseStatus: response_status, error }: CompletedCheck,
-): void {
-  const { accountRef, projectRef, monitorId: monitor_id, settings } = monitor;
-  const { url, webhook_url: target_url } = settings;
-  if (target_url === null) return;
-  const body = JSON.stringify({
-    event,
-    monitor_id,
-    name: shownName(settings),
-    url,
-    status,
-    previous_status: monitor.status,
-    error,
-    response_status,
-    latency_ms,
-    consecutive_failures,
-    checked_at: Math.floor(at / 1_000),
-    timestamp: Math.floor(tx.now / 1_000),
-  });
-  notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
 }

@@ -1,33 +1,16 @@
+import type { Notifier } from "../../../kernel/outbound/notification.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Notifications } from "../channels/notifications.ts";
-import { clockText, durationText, type MonitorEvent, type MonitorState } from "../domain.ts";
-import type { CompletedCheck, MonitorRow } from "../store.ts";
+import type { CheckEffects, CheckOutcome } from "../check-effects.ts";
+import { clockText, durationText, type MonitorEvent, secondsOf, shownName } from "../domain.ts";
+import type { CompletedCheck } from "../store.ts";
 import type { Incidents } from "./lifecycle.ts";
 import type { IncidentRow } from "./store.ts";
-
-/** A check that changes the status of a monitor or repeats an alert. */
-export interface CheckOutcome {
-  readonly before: MonitorRow;
-  readonly after: MonitorState;
-  readonly made: CompletedCheck;
-  /** Event for the monitor's own webhook; the first of an outage, and recovery, also for its e-mail alert. Null for none. */
-  readonly event: MonitorEvent | null;
-  /** Incident, else monitor, that explains the failure: no alert is sent. */
-  readonly suppressedBy?: string | null;
-  /** Whether channels are not notified. */
-  readonly isSilenced?: boolean;
-}
-
-/** A notification about a monitor whose status has not changed. */
-export interface HealthNotification {
-  readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate";
-  readonly text: string;
-  readonly facts: Readonly<Record<string, unknown>>;
-}
 
 /** Opens and resolves the incident of a monitor after its checks, and notifies channels. */
 export class Outages {
   constructor(
+    private readonly notifier: Pick<Notifier, "notify">,
     private readonly incidents: Incidents,
     private readonly notifications: Notifications,
   ) {}
@@ -42,27 +25,24 @@ export class Outages {
     this.incidents.resolve(tx, monitorRef, tx.now);
   }
 
-  /**
-   * Opens or resolves the incident, and notifies the channels and by e-mail. Returns the event that remains to be sent to
-   * the monitor's own webhook, or null.
-   */
-  recordOutcome(tx: Tx, outcome: CheckOutcome): MonitorEvent | null {
+  /** Opens or resolves the incident of a monitor, and sends its alerts and notifications. */
+  carryOut(tx: Tx, { monitor, outcome, health }: CheckEffects): void {
+    if (outcome !== null) this.recordOutcome(tx, outcome);
+    const { projectRef } = monitor;
+    if (!this.hasChannels(projectRef)) return;
+    for (const each of health) this.notifications.notifyChannels(tx, { projectRef, monitor, ...each });
+  }
+
+  private recordOutcome(tx: Tx, outcome: CheckOutcome): void {
     const { before, after, made, event } = outcome;
     const incident = this.updateIncident(tx, outcome);
-    if (made.manual || isAccountedFor(outcome, incident)) return null;
+    if (made.manual || isAccountedFor(outcome, incident)) return;
     // A channel chooses recoveries by its events: `notify_recovery` concerns the webhook and the e-mail only.
     const isRecovery = before.status === "down" && after.status === "up";
     const channelEvent = event ?? (isRecovery ? "monitor.up" : null);
     // The cooldown repeats the webhook only: channels have their own reminders.
     if (channelEvent !== null && !isRepeated(outcome)) this.notify(tx, outcome, channelEvent, incident);
-    return event;
-  }
-
-  /** Notifies channels of a slow target, its return to normal latency, and an expiring certificate. */
-  notifyHealth(tx: Tx, monitor: MonitorRow, notices: readonly HealthNotification[]): void {
-    const { projectRef } = monitor;
-    if (!this.hasChannels(projectRef)) return;
-    for (const notice of notices) this.notifications.notifyChannels(tx, { projectRef, monitor, ...notice });
+    if (event !== null) this.notifyWebhook(tx, outcome, event);
   }
 
   private updateIncident(tx: Tx, outcome: CheckOutcome): IncidentRow | null {
@@ -95,10 +75,32 @@ export class Outages {
         response_status: made.responseStatus,
         latency_ms: made.latencyMs,
         consecutive_failures: after.consecutiveFailures,
-        checked_at: Math.floor(made.at / 1_000),
+        checked_at: secondsOf(made.at),
         ...(made.pingBody ? { last_ping_body: made.pingBody } : {}),
       },
     });
+  }
+
+  /** Queues the alert of the monitor's own webhook. */
+  private notifyWebhook(tx: Tx, { before: monitor, after, made }: CheckOutcome, event: MonitorEvent): void {
+    const { accountRef, projectRef, monitorId: monitor_id, settings } = monitor;
+    const { url, webhook_url: target_url } = settings;
+    if (target_url === null) return;
+    const body = JSON.stringify({
+      event,
+      monitor_id,
+      name: shownName(settings),
+      url,
+      status: after.status,
+      previous_status: monitor.status,
+      error: made.error,
+      response_status: made.responseStatus,
+      latency_ms: made.latencyMs,
+      consecutive_failures: after.consecutiveFailures,
+      checked_at: secondsOf(made.at),
+      timestamp: secondsOf(tx.now),
+    });
+    this.notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
   }
 }
 

@@ -1,10 +1,27 @@
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import { daysLeft } from "../certificate.ts";
-import type { HealthNotification } from "../incidents/outages.ts";
+import type { CheckEffects, HealthNotification } from "../check-effects.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
+import type { FinalEffect } from "../suppression/suppression.ts";
+
+/** What a check causes after suppression. */
+export function effectsOf(
+  before: MonitorRow,
+  after: MonitorRow,
+  made: CompletedCheck,
+  { state, event, suppressedBy, isSilenced }: FinalEffect,
+): CheckEffects {
+  const isSame = event === null && state.status === before.status;
+  const outcome = { before, after: state, made, event, suppressedBy, isSilenced };
+  return {
+    monitor: after,
+    outcome: isSame ? null : outcome,
+    health: healthNotifications(before, after, made),
+  };
+}
 
 /** Notifications of a check about latency and certificate. A manual check causes none. */
-export function healthNotifications(
+function healthNotifications(
   before: MonitorRow,
   after: MonitorRow,
   made: CompletedCheck,
