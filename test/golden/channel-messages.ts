@@ -123,7 +123,7 @@ function follow(tx: Tx, outages: Outages, before: MonitorRow, up: boolean): void
     : { up, at, manual: false, latencyMs: 10_000, responseStatus: null, error: "timeout: no complete answer within 10000 ms" };
   const seen = { latencyMs: made.latencyMs, lastCheckedAt: at, consecutiveFailures: up ? 0 : 1, alertedAt: null };
   const after = { ...seen, degraded: false, streak: 0, status: up ? ("up" as const) : ("down" as const) };
-  const outcome = { before, after, made, event: up ? null : ("monitor.down" as const) };
+  const outcome = { before, after, check: made, event: up ? null : ("monitor.down" as const) };
   outages.carryOut(tx, { monitor: before, outcome, health: [] });
 }
 

@@ -27,8 +27,10 @@ import { heartbeatRoutes } from "./heartbeats/routes.ts";
 import { SteadyHeartbeats } from "./heartbeats/steady.ts";
 import { heartbeatRows, heartbeatStore, pingStore } from "./heartbeats/store.ts";
 import { dayStore } from "./history/day-store.ts";
+import { Days } from "./history/days.ts";
+import { declareGauges } from "./history/gauges.ts";
 import { INCIDENT_RETENTION_MS, Incidents } from "./incidents/lifecycle.ts";
-import { Outages } from "./incidents/outages.ts";
+import { monitorAlerting } from "./incidents/monitor-alerting.ts";
 import { Reminders } from "./incidents/reminders.ts";
 import { incidentRoutes } from "./incidents/routes.ts";
 import { incidentStore } from "./incidents/store.ts";
@@ -81,28 +83,38 @@ const PARTS = [
 
 /** Builds the area: monitors, heartbeats, incidents, alerts, maintenance and status pages. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
-  const parts = createStores(kernel, outbound, ports);
-  const notifications = new Notifications(parts);
-  const status = createStatusPages(kernel, parts);
-  const incidents = new Incidents({ ...parts, pages: status.ofIncidents }, notifications);
-  const channels = new Channels(parts, notifications);
+  const stores = createStores(kernel, outbound, ports);
+  const days = new Days(stores.dayCounts);
+  days.register(kernel);
+  declareGauges(kernel, { ...stores, openIncidents: stores.incidents.openCountOfAll });
+  const notifications = new Notifications(stores);
+  const status = createStatusPages(kernel, { ...stores, days });
+  const incidents = new Incidents({ ...stores, pages: status.ofIncidents }, notifications);
+  const channels = new Channels(stores, notifications);
+  const alerting = monitorAlerting(stores, { notifications, incidents, channels });
+  const parts = { ...stores, alerting, days };
   const queue = new CheckQueue(parts);
   const heartbeats = new Heartbeats(parts);
   const behaviors = typeBehaviors(parts.monitors, queue, heartbeats);
   const { suppression, connectivity, maintenance } = createSuppression({
     ...parts,
-    notifications,
     checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
     recheck: (tx, monitor) => behaviors(monitor.settings.type).recheck(tx, monitor),
   });
-  const outages = new Outages(parts.notifier, incidents, notifications);
-  const checks = new Checks(parts, outages, suppression, connectivity);
+  const checks = new Checks(parts, alerting, suppression, connectivity);
   new Reminders(parts, notifications, suppression);
   new CheckSchedule(parts, queue, checks, suppression);
   const heartbeatChecks = new HeartbeatChecks(parts, heartbeats, checks, suppression);
-  const acting = { notifications, incidents, channels, suppression, checks, queue, heartbeats, behaviors };
-  const views = new MonitorViews(parts, acting);
-  const service = new MonitorService(parts, { ...acting, windows: maintenance.windows, views });
+  const views = new MonitorViews(parts, { suppression, behaviors });
+  const service = new MonitorService(parts, {
+    behaviors,
+    checks,
+    heartbeats,
+    queue,
+    suppression,
+    views,
+    windows: maintenance.windows,
+  });
   const pings = new Pings(parts, heartbeatChecks, (tx, owner, slug) => service.createPinged(tx, owner, slug));
   const findMonitor = (projectRef: number, monitorId: string) => service.find(projectRef, monitorId);
   const { steady, stopped } = parts;

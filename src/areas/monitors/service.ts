@@ -8,21 +8,16 @@ import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import { hasSecrets } from "../../kernel/outbound/headers.ts";
 import { assertSecretStays } from "../../kernel/secrets/bound-secret.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Alerting } from "./alerting.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
-import type { Channels } from "./channels/channels.ts";
-import type { Notifications } from "./channels/notifications.ts";
-import { CHANNELS_MAX } from "./channels/schema.ts";
-import type { ChannelStore } from "./channels/store.ts";
 import type { Checks } from "./checks/checks.ts";
 import type { CheckQueue } from "./checks/queue.ts";
 import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
 import type { HeartbeatStore } from "./heartbeats/store.ts";
 import type { DayStore } from "./history/day-store.ts";
-import { Days } from "./history/days.ts";
+import type { Days } from "./history/days.ts";
 import { historyOf } from "./history/history.ts";
 import { settle } from "./history/standing.ts";
-import type { Incidents } from "./incidents/lifecycle.ts";
-import type { IncidentStore } from "./incidents/store.ts";
 import type { MaintenanceWindows } from "./maintenance/windows.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
@@ -59,17 +54,14 @@ type Owner = {
 type NewMonitor = MonitorUpdateBody & { readonly managed_by?: "apply" };
 
 interface ServiceParts extends MonitorParts {
-  readonly channels: ChannelStore;
+  readonly alerting: Alerting;
+  readonly days: Days;
   readonly dayCounts: DayStore;
   readonly heartbeats: HeartbeatStore;
-  readonly incidents: IncidentStore;
 }
 
 /** The parts of the area that act on monitors. */
 interface ServiceDeps {
-  readonly notifications: Notifications;
-  readonly incidents: Incidents;
-  readonly channels: Channels;
   readonly windows: MaintenanceWindows;
   readonly suppression: Suppression;
   readonly checks: Checks;
@@ -82,7 +74,6 @@ interface ServiceDeps {
 /** Manages monitors. */
 export class MonitorService {
   private readonly bound: TierLimit;
-  private readonly days: Days;
   private nextRef: number;
 
   constructor(
@@ -90,7 +81,6 @@ export class MonitorService {
     private readonly of: ServiceDeps,
   ) {
     this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
-    this.days = new Days(parts.dayCounts);
     this.nextRef = parts.monitors.highestRef() + 1;
   }
 
@@ -119,7 +109,7 @@ export class MonitorService {
 
   /** Creates a monitor without an audit entry: see {@link create}. */
   insert(tx: Tx, { account, project }: Owner, { managed_by, ...given }: NewMonitor) {
-    const { monitors, ids } = this.parts;
+    const { alerting, monitors, ids } = this.parts;
     this.assertNameFree(project.ref, given.name, null);
     this.bound.assertCapacity(account);
     const monitorId = ids.uuidV7();
@@ -140,7 +130,7 @@ export class MonitorService {
     monitors.insertState(tx, ref, project.ref);
     const monitor = this.find(project.ref, monitorId);
     if (given.depends_on) this.of.suppression.setParent(tx, monitor, given.depends_on);
-    this.setChannels(tx, project.ref, ref, given.channels);
+    if (given.channels !== undefined) alerting.chooseChannels(tx, monitor, given.channels);
     behavior.start(tx, monitor, timing);
     const hasWarning = terms.warning !== undefined && checksTarget(type);
     return { monitor, ...(hasWarning ? { warning: terms.warning } : {}) };
@@ -163,6 +153,7 @@ export class MonitorService {
    */
   update(tx: Tx, viewer: Viewer, monitorId: string, given: MonitorUpdateBody): Monitor {
     const { account, project } = viewer.caller;
+    const { alerting } = this.parts;
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
     assertOfType(old.type, given);
@@ -178,7 +169,7 @@ export class MonitorService {
     const was = this.of.views.audited(before);
     if (given.depends_on !== undefined) this.of.suppression.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
-      this.setChannels(tx, project.ref, ref, given.channels);
+      if (given.channels !== undefined) alerting.chooseChannels(tx, before, given.channels);
       const isObserved = settings.active && this.of.windows.endFor(ref, tx.now) === null;
       settle(this.parts, tx, ref, isObserved);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
@@ -195,7 +186,7 @@ export class MonitorService {
   delete(tx: Tx, projectRef: number, monitorId: string): MonitorDeleted {
     const monitor = this.find(projectRef, monitorId);
     tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.of.views.audited(monitor), after: null });
-    this.remove(tx, monitor.ref, Number.MAX_SAFE_INTEGER);
+    this.remove(tx, monitor, Number.MAX_SAFE_INTEGER);
     return { deleted: true };
   }
 
@@ -205,15 +196,13 @@ export class MonitorService {
     for (const { ref } of this.parts.monitors.ofProject(projectRef, rowsMax)) {
       removed += this.removeChecks(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
-      removed += this.remove(tx, ref, rowsMax - removed);
+      removed += this.remove(tx, { ref, projectRef }, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
     removed += this.of.windows.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
-    removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
+    removed += this.parts.alerting.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
-    this.parts.channels.removeOfProject(tx, projectRef, CHANNELS_MAX);
-    this.of.notifications.channelsChanged(tx, projectRef);
     this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
@@ -249,7 +238,7 @@ export class MonitorService {
 
   /** Lists a monitor's checks, newest first, with its uptime and outages. @throws ApiError `not_found`, `validation_error` */
   history(projectRef: number, monitorId: string, now: number, query: MonitorHistoryQuery): MonitorHistory {
-    return historyOf({ ...this.parts, days: this.days }, this.find(projectRef, monitorId), now, query);
+    return historyOf(this.parts, this.find(projectRef, monitorId), now, query);
   }
 
   /** A monitor of a project. @throws ApiError `not_found` */
@@ -273,13 +262,13 @@ export class MonitorService {
     return call.performAcross({
       claim: () => this.findCheckable(call.caller.project.ref, monitorId),
       outside: (monitor) => this.of.checks.run(monitor, true),
-      settle: (tx, monitor, made) => {
-        if (made === null) {
+      settle: (tx, monitor, check) => {
+        if (check === null) {
           throw new ApiError("service_unavailable", "The server is too busy to measure. Retry in a second.", {
             retryAfterSeconds: 1,
           });
         }
-        this.of.checks.record(tx, monitor, [made]);
+        this.of.checks.record(tx, monitor, [check]);
         return this.status(call, monitorId);
       },
     });
@@ -311,34 +300,19 @@ export class MonitorService {
   }
 
   /** Removes at most `rowsMax` rows of a monitor: first its counts, then itself. Returns the number of removed rows. */
-  private remove(tx: Tx, ref: number, rowsMax: number): number {
-    const { checks, dayCounts, monitors } = this.parts;
+  private remove(tx: Tx, monitor: Pick<MonitorRow, "ref" | "projectRef">, rowsMax: number): number {
+    const { alerting, checks, dayCounts, monitors } = this.parts;
+    const { ref } = monitor;
     const hours = checks.removeHours(tx, ref, rowsMax);
     const counts = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
     if (counts === rowsMax) return counts;
-    const monitor = monitors.monitor(ref);
-    if (monitor !== null) this.of.notifications.cancelReminders(tx, monitor);
     this.of.queue.end(tx, ref);
     this.of.suppression.forget(tx, ref);
-    this.of.incidents.resolve(tx, ref, tx.now);
-    this.parts.channels.choose(tx, ref, null);
+    alerting.monitorRemoved(tx, monitor);
     const pings = this.of.heartbeats.remove(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
     return counts + pings + 1;
-  }
-
-  /** `channelIds`: null for the default channels; undefined for no change. */
-  private setChannels(
-    tx: Tx,
-    projectRef: number,
-    ref: number,
-    channelIds: readonly string[] | null | undefined,
-  ) {
-    if (channelIds === undefined) return;
-    const { channels } = this.of;
-    const refs = channelIds === null ? null : channels.refsOf(projectRef, channelIds);
-    this.parts.channels.choose(tx, ref, refs);
   }
 
   /** `exceptRef`: the monitor that may already have the name. @throws ApiError `monitor_name_taken` */

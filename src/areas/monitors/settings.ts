@@ -29,7 +29,11 @@ export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
  * Checks given settings before anything is charged.
  * @throws ApiError `validation_error` naming the field, `forbidden` naming the tier that a feature needs.
  */
-export function assertSettings(parts: MonitorParts, given: MonitorUpdateBody, tier: TierName): void {
+export function assertSettings(
+  parts: Pick<MonitorParts, "outbound" | "outbox">,
+  given: MonitorUpdateBody,
+  tier: TierName,
+): void {
   const { url, host, headers, webhook_url: webhookUrl, email_alert: emailAlert } = given;
   const { policy } = parts.outbound;
   const hasWebhook = typeof webhookUrl === "string";
@@ -49,7 +53,7 @@ export function assertSettings(parts: MonitorParts, given: MonitorUpdateBody, ti
  * monitor, which has a URL and an interval.
  */
 export function mergedSettings(
-  parts: MonitorParts,
+  parts: Pick<MonitorParts, "tiers" | "vault">,
   given: MonitorUpdateBody,
   monitorId: string,
   tier: TierName,

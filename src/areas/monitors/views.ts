@@ -1,12 +1,11 @@
 import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import type { Fields } from "../../kernel/storage/tx.ts";
+import type { Alerting } from "./alerting.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
 import { daysLeft } from "./certificate.ts";
-import type { Channels } from "./channels/channels.ts";
 import { hostOf, isFailing, secondsOf, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
-import type { Incidents } from "./incidents/lifecycle.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
@@ -17,10 +16,10 @@ import { checksTarget } from "./types.ts";
 /** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
   constructor(
-    private readonly parts: Pick<MonitorParts, "clock" | "vault" | "digests">,
+    private readonly parts: Pick<MonitorParts, "clock" | "vault" | "digests"> & {
+      readonly alerting: Pick<Alerting, "channelIdsOf" | "openIncidentOf">;
+    },
     private readonly of: {
-      readonly channels: Channels;
-      readonly incidents: Incidents;
       readonly suppression: Suppression;
       readonly behaviors: TypeBehaviors;
     },
@@ -84,7 +83,7 @@ export class MonitorViews {
       interval: checksTarget(settings.type) ? others.interval : null,
       name: shownName(settings),
       has_name: settings.name !== null,
-      channels: this.of.channels.idsFor(projectRef, ref),
+      channels: this.parts.alerting.channelIdsOf({ projectRef, ref }),
       created_at: secondsOf(createdAt),
       updated_at: secondsOf(updatedAt),
     };
@@ -93,7 +92,7 @@ export class MonitorViews {
   private lastCheckOf(monitor: MonitorRow) {
     const { ref, status, latencyMs, lastCheckedAt, degraded } = monitor;
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
-    const incident = status === "down" ? this.of.incidents.openOf(ref) : null;
+    const incident = status === "down" ? this.parts.alerting.openIncidentOf(ref) : null;
     return {
       status,
       latency_ms: latencyMs,

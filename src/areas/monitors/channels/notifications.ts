@@ -5,7 +5,7 @@ import type { Notification } from "../../../kernel/outbound/notification.ts";
 import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
-import { shownName } from "../domain.ts";
+import { secondsOf, shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import { checksTarget } from "../types.ts";
@@ -385,8 +385,4 @@ function periodText(from: number, to: number): string {
   const [start, end] = [isoTime(from), isoTime(to)].map((time) => time.slice(0, 16).replace("T", " "));
   const isOneDay = start?.slice(0, 10) === end?.slice(0, 10);
   return isOneDay ? `${start?.slice(11)}–${end?.slice(11)} UTC` : `${start}–${end} UTC`;
-}
-
-function secondsOf(epochMs: number): number {
-  return Math.floor(epochMs / 1_000);
 }

@@ -1,15 +1,15 @@
 import { STALL_MS_MAX } from "../../../kernel/outbound/event-loop.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
+import type { Alerting } from "../alerting.ts";
 import { updatedCertificate } from "../certificate.ts";
-import type { CheckEffects } from "../check-effects.ts";
 import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { settled } from "../history/standing.ts";
 import type { MonitorParts } from "../ports.ts";
 import { type CompletedCheck, type MonitorRow, type MonitorSettings, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
-import type { TargetOutcome } from "../targets/target.ts";
+import type { TargetOutcome, TargetParts } from "../targets/target.ts";
 import { targetOf } from "../targets/targets.ts";
 import { effectsOf } from "./effects.ts";
 
@@ -21,14 +21,8 @@ const ATTEMPT_PAUSE_MS = 200;
 /** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
 
-/** Carries out what checks cause: incidents, alerts and notifications. */
-export interface Alerting {
-  carryOut(tx: Tx, effects: CheckEffects): void;
-  /** Resolves the monitor's open incident, if any, without a notification. */
-  resolveIncident(tx: Tx, monitorRef: number): void;
-  /** Whether the project has notification channels. */
-  hasChannels(projectRef: number): boolean;
-}
+type Parts = TargetParts &
+  Pick<MonitorParts, "changes" | "checks" | "clock" | "metrics" | "monitors" | "scheduler">;
 
 /** Runs checks and records their results. */
 export class Checks {
@@ -36,8 +30,8 @@ export class Checks {
   private nextSequence: number;
 
   constructor(
-    private readonly parts: MonitorParts,
-    private readonly alerting: Alerting,
+    private readonly parts: Parts,
+    private readonly alerting: Pick<Alerting, "carryOut" | "hasChannels" | "resolveIncident">,
     private readonly suppression: Suppression,
     private readonly connectivity: Connectivity,
   ) {
@@ -57,41 +51,41 @@ export class Checks {
       const outcome = await targetOf(monitor.settings.type).check(this.parts, monitor);
       if (!isConclusive(outcome)) continue;
       const sign = this.connectivity.recordOutcome(monitor, outcome);
-      const made = { ...checkOf(outcome, monitor.settings, at, manual), connectivity: sign };
-      return this.connectivity.isInconclusive(sign) ? { ...made, offline: "server" } : made;
+      const check = { ...checkOf(outcome, monitor.settings, at, manual), connectivity: sign };
+      return this.connectivity.isInconclusive(sign) ? { ...check, offline: "server" } : check;
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
   }
 
   /** The effect of a check without suppression. */
-  evaluate(monitor: MonitorRow, made: CompletedCheck) {
+  evaluate(monitor: MonitorRow, check: CompletedCheck) {
     const rules = this.rulesOf(monitor);
-    return afterCheck(monitor, made, made.ignoresThreshold ? { ...rules, threshold: 1 } : rules);
+    return afterCheck(monitor, check, check.ignoresThreshold ? { ...rules, threshold: 1 } : rules);
   }
 
   /** Records checks and queues their alerts. Returns the monitor after them; null if it was deleted or changed meanwhile. */
-  record(tx: Tx, checked: MonitorRow, made: readonly CompletedCheck[]): MonitorRow | null {
+  record(tx: Tx, checked: MonitorRow, checks: readonly CompletedCheck[]): MonitorRow | null {
     const monitor = this.parts.monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return null;
-    return this.recordNow(tx, monitor, made);
+    return this.recordNow(tx, monitor, checks);
   }
 
   /** The same for a monitor that was read in this unit of work. */
-  recordNow(tx: Tx, checked: MonitorRow, made: readonly CompletedCheck[]): MonitorRow {
+  recordNow(tx: Tx, checked: MonitorRow, checks: readonly CompletedCheck[]): MonitorRow {
     const { monitors } = this.parts;
     let monitor = checked;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
-    const last = made.at(-1);
+    const last = checks.at(-1);
     if (last?.offline === "server") this.connectivity.markOffline(tx, last.at);
     else if (last?.connectivity === "proved") this.connectivity.markOnline(tx, last.at);
-    const up = made.filter((check) => check.up).length;
-    for (const check of made) monitor = this.recordOne(tx, monitor, check);
+    const up = checks.filter((check) => check.up).length;
+    for (const check of checks) monitor = this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);
-    const counts = this.counts[made.some(({ manual }) => manual) ? "manual" : "scheduled"];
+    const counts = this.counts[checks.some(({ manual }) => manual) ? "manual" : "scheduled"];
     tx.afterCommit(() => {
       counts.up.add(up);
-      counts.down.add(made.length - up);
+      counts.down.add(checks.length - up);
     });
     return monitor;
   }
@@ -122,10 +116,10 @@ export class Checks {
   }
 
   /** Records one check. Returns the monitor after it, which the caller writes. */
-  private recordOne(tx: Tx, monitor: MonitorRow, made: CompletedCheck): MonitorRow {
-    const effect = this.suppression.apply(tx, monitor, made, this.evaluate(monitor, made));
-    const after = made.isRepeat ? { ...monitor, ...effect.state } : this.store(tx, monitor, made, effect);
-    this.alerting.carryOut(tx, effectsOf(monitor, after, made, effect));
+  private recordOne(tx: Tx, monitor: MonitorRow, check: CompletedCheck): MonitorRow {
+    const effect = this.suppression.apply(tx, monitor, check, this.evaluate(monitor, check));
+    const after = check.isRepeat ? { ...monitor, ...effect.state } : this.store(tx, monitor, check, effect);
+    this.alerting.carryOut(tx, effectsOf(monitor, after, check, effect));
     return after;
   }
 
@@ -133,21 +127,26 @@ export class Checks {
   private store(
     tx: Tx,
     monitor: MonitorRow,
-    made: CompletedCheck,
+    check: CompletedCheck,
     { state, reason }: FinalEffect,
   ): MonitorRow {
-    const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = made;
+    const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = check;
     const isCounted = reason === null;
-    const own = isCounted
+    const added = isCounted
       ? { ...NO_CHECKS, checks: 1, up: up ? 1 : 0, latencySum: up ? latencyMs : 0 }
       : NO_CHECKS;
     // A manual check stands for no time, and the one before it still does.
     const counted = manual ? monitor : settled(this.parts, tx, monitor, at);
-    const current = { hour: counted.hour, ...sumOf(counted, own) };
+    const current = { hour: counted.hour, ...sumOf(counted, added) };
     const standing = manual ? {} : { standsSince: isCounted ? at : null, standsUp: up };
     const sequence = this.nextSequence++;
     this.parts.checks.insert(tx, {
-      ...{ at, up, manual, latencyMs, responseStatus, error },
+      at,
+      up,
+      manual,
+      latencyMs,
+      responseStatus,
+      error,
       sequence,
       ref: monitor.ref,
       previous: monitor.lastCheck,
@@ -156,7 +155,7 @@ export class Checks {
     // A certificate seen during maintenance is ignored: the next check sees it again.
     const isRelevant = seen !== undefined && isCounted && state.lastCheckedAt === at;
     const certificate = isRelevant
-      ? updatedCertificate(monitor.certificate, seen, made, monitor.settings.tls_expiry_days)
+      ? updatedCertificate(monitor.certificate, seen, check, monitor.settings.tls_expiry_days)
       : monitor.certificate;
     return { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate };
   }
@@ -190,8 +189,8 @@ function checkOf(
   const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
   if (outcome.answered) {
     const { status, certificate, error } = outcome;
-    const made = { up: error === null, latencyMs, at, manual, responseStatus: status, error };
-    return certificate === null ? made : { ...made, certificate };
+    const check = { up: error === null, latencyMs, at, manual, responseStatus: status, error };
+    return certificate === null ? check : { ...check, certificate };
   }
   const { kind, message } = outcome.failure;
   const error = `${kind}: ${message}`;

@@ -1,6 +1,6 @@
 import { isoTime } from "../../../kernel/time/date-time.ts";
+import type { CheckEffects, HealthNotification } from "../alerting.ts";
 import { daysLeft } from "../certificate.ts";
-import type { CheckEffects, HealthNotification } from "../check-effects.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { FinalEffect } from "../suppression/suppression.ts";
 
@@ -8,15 +8,15 @@ import type { FinalEffect } from "../suppression/suppression.ts";
 export function effectsOf(
   before: MonitorRow,
   after: MonitorRow,
-  made: CompletedCheck,
+  check: CompletedCheck,
   { state, event, suppressedBy, isSilenced }: FinalEffect,
 ): CheckEffects {
   const isSame = event === null && state.status === before.status;
-  const outcome = { before, after: state, made, event, suppressedBy, isSilenced };
+  const outcome = { before, after: state, check, event, suppressedBy, isSilenced };
   return {
     monitor: after,
     outcome: isSame ? null : outcome,
-    health: healthNotifications(before, after, made),
+    health: healthNotifications(before, after, check),
   };
 }
 
@@ -24,10 +24,10 @@ export function effectsOf(
 function healthNotifications(
   before: MonitorRow,
   after: MonitorRow,
-  made: CompletedCheck,
+  check: CompletedCheck,
 ): HealthNotification[] {
-  if (made.manual) return [];
-  return [latencyNotification(before, after, made), certificateNotification(before, after, made)].filter(
+  if (check.manual) return [];
+  return [latencyNotification(before, after, check), certificateNotification(before, after, check)].filter(
     (notice) => notice !== null,
   );
 }

@@ -22,7 +22,10 @@ export class CheckSchedule {
   private readonly window = new CommitWindow();
 
   constructor(
-    private readonly parts: MonitorParts,
+    private readonly parts: Pick<
+      MonitorParts,
+      "clock" | "monitors" | "owners" | "scheduler" | "stopped" | "tiers"
+    >,
     private readonly queue: CheckQueue,
     private readonly checks: Checks,
     private readonly suppression: Suppression,
@@ -38,19 +41,19 @@ export class CheckSchedule {
     const { monitors, stopped, clock } = this.parts;
     const monitor = monitors.monitor(Number(job.key));
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
-    const check = await this.checks.run(monitor, false);
-    const made = check && (await this.suppression.investigate(monitor, check, this.checks));
+    const checked = await this.checks.run(monitor, false);
+    const check = checked && (await this.suppression.investigate(monitor, checked, this.checks));
     const { ref } = monitor;
     const { dueAt } = job;
     const { pace } = this.queue;
     const intervalMs = this.intervalOf(monitor);
     const next = nextCheckAt(ref, intervalMs, dueAt, clock.now());
     // The job never ends: its attempts are not counted.
-    if (made === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
-    const checks = [...pace.skippedChecks(ref, intervalMs, dueAt), made];
+    if (check === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
+    const checks = [...pace.skippedChecks(ref, intervalMs, dueAt), check];
     const rules = this.checks.rulesOf(monitor);
-    const after = afterCheck(monitor, made, rules).state;
-    const paced = pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);
+    const after = afterCheck(monitor, check, rules).state;
+    const paced = pace.nextAt({ ref, intervalMs, dueAt, made: check, before: monitor, after, rules }, next);
     const retryAt = isFailing(after) ? Math.min(paced, this.retryAt(monitor)) : paced;
     if (clock.advancing() === null) await this.window.join();
     return { retryAt, attempt: 0, record: (tx) => this.checks.record(tx, monitor, checks) };

@@ -116,8 +116,8 @@ export class HeartbeatChecks {
       heartbeats.save(tx, ref, { ...was, pings: is.pings, lastPingAt: tx.now });
     } else if (isEnd) {
       const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
-      const made = { ...checkOf(tx, error, durationMs), pingBody: error === null ? null : body };
-      const checked = this.checks.recordNow(tx, monitor, [made]);
+      const check = { ...checkOf(tx, error, durationMs), pingBody: error === null ? null : body };
+      const checked = this.checks.recordNow(tx, monitor, [check]);
       const saved = this.heartbeats.save(tx, ref, checked.status === "down" ? { ...is, missedAt: null } : is);
       if (isPlain(ping) && !this.suppression.hasMaintenance(ref))
         steady.add(tx, checked, { ...was, ...saved }, ip);
@@ -187,14 +187,14 @@ export class HeartbeatChecks {
       : isOver
         ? overranText(row, tx.now)
         : this.lastError(monitor);
-    const made = {
+    const check = {
       ...checkOf(tx, error, null),
       ignoresThreshold: true,
       isRepeat: !isMissed && !isOver,
       // Pings in memory have no body.
       pingBody: steady.of(ref) === undefined ? heartbeats.bodyOf(ref, row.pings) : null,
     };
-    this.checks.recordNow(tx, monitor, [made]);
+    this.checks.recordNow(tx, monitor, [check]);
     this.heartbeats.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, jobAt: null });
   }
 

@@ -35,10 +35,14 @@ export class Heartbeats {
   constructor(private readonly parts: Parts) {}
 
   /** Creates the heartbeat of a monitor. @throws ApiError `monitor_slug_taken` */
-  create(tx: Tx, { ref, projectRef }: Pick<MonitorRow, "ref" | "projectRef">, made: HeartbeatSettings): void {
+  create(
+    tx: Tx,
+    { ref, projectRef }: Pick<MonitorRow, "ref" | "projectRef">,
+    settings: HeartbeatSettings,
+  ): void {
     const { heartbeats, ids } = this.parts;
-    this.assertSlugFree(projectRef, made.slug, null);
-    heartbeats.insert(tx, { ...made, ref, projectRef, pingId: uuidToBytes(ids.uuidV4()) });
+    this.assertSlugFree(projectRef, settings.slug, null);
+    heartbeats.insert(tx, { ...settings, ref, projectRef, pingId: uuidToBytes(ids.uuidV4()) });
     heartbeats.insertState(tx, ref);
   }
 
@@ -56,21 +60,21 @@ export class Heartbeats {
   }
 
   /** Updates the settings of a heartbeat. `before`: the monitor before the change. @throws ApiError `monitor_slug_taken` */
-  change(tx: Tx, before: MonitorRow, after: MonitorRow, made: HeartbeatSettings): void {
+  change(tx: Tx, before: MonitorRow, after: MonitorRow, settings: HeartbeatSettings): void {
     const { heartbeats } = this.parts;
     const { ref, projectRef, status } = before;
     const was = this.of(before);
-    this.assertSlugFree(projectRef, made.slug, ref);
-    heartbeats.update(tx, { ...made, ref });
+    this.assertSlugFree(projectRef, settings.slug, ref);
+    heartbeats.update(tx, { ...settings, ref });
     const isActive = after.settings.active;
     const isResumed = isActive && !before.settings.active;
     const since = isResumed && status !== "unknown" ? tx.now : was.waitsSince;
     const fresh: HeartbeatState = { ...was, expectedAt: null };
-    const next = since === null ? fresh : withNextExpected(fresh, made, since);
+    const next = since === null ? fresh : withNextExpected(fresh, settings, since);
     this.save(tx, ref, {
       ...next,
       missedAt: isActive && status !== "down" ? next.missedAt : null,
-      overranAt: isActive && was.overranAt !== null ? (was.startedAt ?? 0) + made.grace_ms : null,
+      overranAt: isActive && was.overranAt !== null ? (was.startedAt ?? 0) + settings.grace_ms : null,
       repeatAt: isActive ? was.repeatAt : null,
     });
   }

@@ -1,7 +1,7 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
+import type { Alerting } from "../alerting.ts";
 import { CHECK_RETENTION_MS, percentUp, secondsOf, uptimePercent } from "../domain.ts";
-import type { IncidentStore } from "../incidents/store.ts";
 import {
   LIST_LIMIT,
   type MonitorCheck,
@@ -22,7 +22,7 @@ export const OUTAGES_MAX = 1_000;
 interface HistoryParts {
   readonly checks: CheckStore;
   readonly days: Days;
-  readonly incidents: Pick<IncidentStore, "outagesOf">;
+  readonly alerting: Pick<Alerting, "outagesOf">;
 }
 
 /** Lists a monitor's checks, newest first, with its uptime and outages. @throws ApiError `validation_error` for a cursor of another list. */
@@ -49,15 +49,15 @@ export function historyOf(
   return {
     checks,
     uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30), "90d": percentUp(quarter) },
-    outages: outagesOf(parts.incidents, monitor, now),
+    outages: outagesOf(parts.alerting, monitor, now),
     ...(range === undefined ? {} : { series: seriesOf(parts, monitor, now, range) }),
     ...(more ? { cursor: encodeCursor([sequence]) } : {}),
   };
 }
 
 /** Number and duration of a monitor's outages in each range. */
-function outagesOf(incidents: HistoryParts["incidents"], { ref, monitorId }: MonitorRow, now: number) {
-  const outages = incidents.outagesOf({ ref, monitorId, since: now - RANGES["90d"], rowsMax: OUTAGES_MAX });
+function outagesOf(alerting: HistoryParts["alerting"], { ref, monitorId }: MonitorRow, now: number) {
+  const outages = alerting.outagesOf({ ref, monitorId, since: now - RANGES["90d"], rowsMax: OUTAGES_MAX });
   const totalOf = (range: MonitorRange) => {
     const since = now - RANGES[range];
     const within = outages.filter(({ to }) => (to ?? now) >= since);

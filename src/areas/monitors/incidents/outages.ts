@@ -1,7 +1,7 @@
 import type { Notifier } from "../../../kernel/outbound/notification.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { CheckEffects, CheckOutcome } from "../alerting.ts";
 import type { Notifications } from "../channels/notifications.ts";
-import type { CheckEffects, CheckOutcome } from "../check-effects.ts";
 import { clockText, durationText, type MonitorEvent, secondsOf, shownName } from "../domain.ts";
 import type { CompletedCheck } from "../store.ts";
 import type { Incidents } from "./lifecycle.ts";
@@ -15,28 +15,18 @@ export class Outages {
     private readonly notifications: Notifications,
   ) {}
 
-  /** Whether the project has notification channels. */
-  hasChannels(projectRef: number): boolean {
-    return this.notifications.hasChannels(projectRef);
-  }
-
-  /** Resolves the monitor's open incident, if any, without a notification. */
-  resolveIncident(tx: Tx, monitorRef: number): void {
-    this.incidents.resolve(tx, monitorRef, tx.now);
-  }
-
   /** Opens or resolves the incident of a monitor, and sends its alerts and notifications. */
   carryOut(tx: Tx, { monitor, outcome, health }: CheckEffects): void {
     if (outcome !== null) this.recordOutcome(tx, outcome);
     const { projectRef } = monitor;
-    if (!this.hasChannels(projectRef)) return;
+    if (!this.notifications.hasChannels(projectRef)) return;
     for (const each of health) this.notifications.notifyChannels(tx, { projectRef, monitor, ...each });
   }
 
   private recordOutcome(tx: Tx, outcome: CheckOutcome): void {
-    const { before, after, made, event } = outcome;
+    const { before, after, check, event } = outcome;
     const incident = this.updateIncident(tx, outcome);
-    if (made.manual || isAccountedFor(outcome, incident)) return;
+    if (check.manual || isAccountedFor(outcome, incident)) return;
     // A channel chooses recoveries by its events: `notify_recovery` concerns the webhook and the e-mail only.
     const isRecovery = before.status === "down" && after.status === "up";
     const channelEvent = event ?? (isRecovery ? "monitor.up" : null);
@@ -46,8 +36,8 @@ export class Outages {
   }
 
   private updateIncident(tx: Tx, outcome: CheckOutcome): IncidentRow | null {
-    const { before, after, made, event, suppressedBy = null } = outcome;
-    const { at, error: cause } = made;
+    const { before, after, check, event, suppressedBy = null } = outcome;
+    const { at, error: cause } = check;
     if (after.status === "down") {
       const incident = this.incidents.open(tx, before, { at, cause, suppressedBy });
       // An alert without a suppressor: what explained the incident has recovered, and this target has not.
@@ -57,32 +47,32 @@ export class Outages {
   }
 
   private notify(tx: Tx, outcome: CheckOutcome, event: MonitorEvent, incident: IncidentRow | null): void {
-    const { before, after, made, isSilenced = false } = outcome;
+    const { before, after, check, isSilenced = false } = outcome;
     const { projectRef } = before;
     this.notifications.notifyChannels(tx, {
       projectRef,
       monitor: before,
       event,
       incidentId: incident?.id ?? null,
-      text: event === "monitor.down" ? downText(made.error, incident, tx.now) : upText(made, incident),
-      detail: made.pingBody ? `Last ping: ${printable(made.pingBody)}` : null,
+      text: event === "monitor.down" ? downText(check.error, incident, tx.now) : upText(check, incident),
+      detail: check.pingBody ? `Last ping: ${printable(check.pingBody)}` : null,
       toChannels: !isSilenced,
       toAccount: before.settings.email_alert && outcome.event !== null,
       facts: {
         status: after.status,
         previous_status: before.status,
-        error: made.error,
-        response_status: made.responseStatus,
-        latency_ms: made.latencyMs,
+        error: check.error,
+        response_status: check.responseStatus,
+        latency_ms: check.latencyMs,
         consecutive_failures: after.consecutiveFailures,
-        checked_at: secondsOf(made.at),
-        ...(made.pingBody ? { last_ping_body: made.pingBody } : {}),
+        checked_at: secondsOf(check.at),
+        ...(check.pingBody ? { last_ping_body: check.pingBody } : {}),
       },
     });
   }
 
   /** Queues the alert of the monitor's own webhook. */
-  private notifyWebhook(tx: Tx, { before: monitor, after, made }: CheckOutcome, event: MonitorEvent): void {
+  private notifyWebhook(tx: Tx, { before: monitor, after, check }: CheckOutcome, event: MonitorEvent): void {
     const { accountRef, projectRef, monitorId: monitor_id, settings } = monitor;
     const { url, webhook_url: target_url } = settings;
     if (target_url === null) return;
@@ -93,11 +83,11 @@ export class Outages {
       url,
       status: after.status,
       previous_status: monitor.status,
-      error: made.error,
-      response_status: made.responseStatus,
-      latency_ms: made.latencyMs,
+      error: check.error,
+      response_status: check.responseStatus,
+      latency_ms: check.latencyMs,
       consecutive_failures: after.consecutiveFailures,
-      checked_at: secondsOf(made.at),
+      checked_at: secondsOf(check.at),
       timestamp: secondsOf(tx.now),
     });
     this.notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });

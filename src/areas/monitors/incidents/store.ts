@@ -115,6 +115,10 @@ export function incidentStore(db: Database) {
     openCount: db.number<[projectRef: number, countMax: number]>(
       `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE project_ref = ? AND ${OPEN} LIMIT ?)`,
     ),
+    /** Number of open incidents of all projects, counted up to a maximum. */
+    openCountOfAll: db.number<[countMax: number]>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE ${OPEN} LIMIT ?)`,
+    ),
     /** Number of open manual incidents of a project, counted up to a maximum. The index of manual ones has those that are resolved too. */
     openManualCount: db.number<[projectRef: number, countMax: number]>(
       `SELECT count(*) AS n FROM (SELECT 1 FROM incidents INDEXED BY incidents_open

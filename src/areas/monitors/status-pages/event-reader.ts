@@ -65,8 +65,6 @@ export interface EventReader {
   ): readonly PageIncident[];
   /** Returns an incident of a project with its newest updates, or null. */
   incident(projectRef: number, incidentId: string, updatesMax: number): PageIncident | null;
-  /** Number of open incidents of all projects, counted up to `countedMax`. */
-  openIncidents(countedMax: number): number;
   /** Lists a project's public maintenance windows that overlap a period, by start. */
   maintenance(projectRef: number, from: number, until: number): Promise<readonly PageMaintenance[]>;
 }
@@ -115,7 +113,6 @@ export function eventReader({ events, incidents, maintenance }: EventReaderParts
       const row = events.incident(incidentId, projectRef);
       return row && incidentOf(row, updatesMax);
     },
-    openIncidents: (countedMax) => events.open(countedMax),
     async maintenance(projectRef, from, until) {
       const rows = maintenance
         .page(projectRef, Number.MAX_SAFE_INTEGER, MAINTENANCE_MAX)

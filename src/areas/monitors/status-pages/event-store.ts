@@ -42,8 +42,5 @@ export function eventStore(db: Database) {
     incident: db.one<StoredIncident, [incidentId: string, projectRef: number]>(
       `${INCIDENT} WHERE incident_id = ? AND project_ref = ?`,
     ),
-    open: db.number<[countedMax: number]>(
-      "SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE resolved_at IS NULL LIMIT ?)",
-    ),
   };
 }

@@ -2,9 +2,7 @@ import type { Api } from "../../../kernel/http/api.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { DayStore } from "../history/day-store.ts";
-import { Days } from "../history/days.ts";
-import { declareGauges } from "../history/gauges.ts";
+import type { Days } from "../history/days.ts";
 import type { IncidentStore } from "../incidents/store.ts";
 import { maintenanceStore } from "../maintenance/store.ts";
 import type { MonitorParts } from "../ports.ts";
@@ -35,10 +33,10 @@ type AreaParts = Pick<
 > & {
   readonly incidents: IncidentStore;
   readonly subscribers: SubscriberStore;
-  readonly dayCounts: DayStore;
+  readonly days: Days;
 };
 
-/** Builds status pages: their management, their public side, and the daily uptime that they show. */
+/** Builds status pages: their management and their public side. */
 export function createStatusPages(kernel: Kernel, parts: AreaParts) {
   const maintenance = maintenanceStore(kernel.db);
   const reader = eventReader({
@@ -46,12 +44,9 @@ export function createStatusPages(kernel: Kernel, parts: AreaParts) {
     incidents: parts.incidents,
     maintenance,
   });
-  const days = new Days(parts.dayCounts);
-  days.register(kernel);
-  declareGauges(kernel, { ...parts, openIncidents: reader.openIncidents });
   const pages = pageStore(kernel.db);
   const subscriptions = new Subscriptions({ ...kernel, ...parts });
-  const common = { ...kernel, ...parts, pages, days, eventReader: reader, subscriptions };
+  const common = { ...kernel, ...parts, pages, eventReader: reader, subscriptions };
   registerAnnouncements(common);
   const publicPages = new PublicStatusPages(common);
   const invalidate = (tx: Tx, slug: string): void => publicPages.invalidate(tx, slug);

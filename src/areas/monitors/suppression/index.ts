@@ -1,8 +1,7 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
-import type { ChannelNotification, Notifications } from "../channels/notifications.ts";
+import type { Alerting, MonitorNotification, OpenIncident } from "../alerting.ts";
 import { settle } from "../history/standing.ts";
-import type { IncidentRow, IncidentStore } from "../incidents/store.ts";
 import { maintenanceResource } from "../maintenance/maintenance.ts";
 import { type MaintenanceRow, maintenanceStore } from "../maintenance/store.ts";
 import { MaintenanceWindows } from "../maintenance/windows.ts";
@@ -14,9 +13,8 @@ import { FLAPPING_CHANGES, FLAPPING_END_MS, FLAPPING_WITHIN_MS, Suppression } fr
 
 /** What suppression needs of the other parts of the area. */
 interface SuppressionParts extends MonitorParts {
-  readonly incidents: Pick<IncidentStore, "openOf">;
+  readonly alerting: Pick<Alerting, "notifyChannels" | "openIncidentOf">;
   readonly unsaved: Pick<UnsavedMonitors, "release">;
-  readonly notifications: Pick<Notifications, "notifyChannels">;
   /** Reschedules the next check of a monitor. */
   readonly checkAt: (tx: Tx, monitor: { ref: number; accountRef: number; url: string }, at: number) => void;
   /** Reports a failure of an active monitor that was suppressed until now. */
@@ -25,13 +23,13 @@ interface SuppressionParts extends MonitorParts {
 
 /** Builds everything that suppresses alerts. */
 export function createSuppression(parts: SuppressionParts) {
-  const { notifications } = parts;
+  const { alerting } = parts;
   const store = suppressionStore(parts.db);
   const connectivity = new Connectivity({
     ...parts,
     store,
     notifyChannels: (tx, projectRef, outage) =>
-      notifications.notifyChannels(tx, outageNotification(projectRef, outage)),
+      alerting.notifyChannels(tx, outageNotification(projectRef, outage)),
   });
   const stored = maintenanceStore(parts.db);
   const windows = new MaintenanceWindows({
@@ -45,7 +43,7 @@ export function createSuppression(parts: SuppressionParts) {
       const isActive = parts.monitors.monitor(ref)?.settings.active === true;
       settle(parts, tx, ref, isObserved && isActive);
     },
-    notifyChannels: (tx, event, row) => notifications.notifyChannels(tx, maintenanceNotification(event, row)),
+    notifyChannels: (tx, event, row) => alerting.notifyChannels(tx, maintenanceNotification(event, row)),
   });
   const suppression = new Suppression({
     ...parts,
@@ -53,15 +51,15 @@ export function createSuppression(parts: SuppressionParts) {
     connectivity,
     maintenance: windows,
     notifyChannels(tx, event, monitor) {
-      const incident = parts.incidents.openOf(monitor.ref);
-      notifications.notifyChannels(tx, flappingNotification(event, monitor, incident));
+      const incident = alerting.openIncidentOf(monitor.ref);
+      alerting.notifyChannels(tx, flappingNotification(event, monitor, incident));
     },
   });
   const resource = maintenanceResource(parts, stored, windows);
   return { suppression, connectivity, maintenance: { windows, resource } };
 }
 
-function outageNotification(projectRef: number, outage: Outage): ChannelNotification {
+function outageNotification(projectRef: number, outage: Outage): MonitorNotification {
   const [from, to] = [isoTime(outage.from), isoTime(outage.to)];
   return {
     projectRef,
@@ -76,7 +74,7 @@ function outageNotification(projectRef: number, outage: Outage): ChannelNotifica
 function maintenanceNotification(
   event: "maintenance.started" | "maintenance.ended",
   { projectRef, id, title, message, ...row }: MaintenanceRow,
-): ChannelNotification {
+): MonitorNotification {
   const [starts_at, ends_at] = [isoTime(row.starts_at), isoTime(row.ends_at)];
   return {
     projectRef,
@@ -91,8 +89,8 @@ function maintenanceNotification(
 function flappingNotification(
   event: "monitor.down" | "monitor.up" | "monitor.flapping",
   monitor: MonitorRow,
-  incident: IncidentRow | null,
-): ChannelNotification {
+  incident: OpenIncident | null,
+): MonitorNotification {
   const [within, stable] = [FLAPPING_WITHIN_MS / 60_000, FLAPPING_END_MS / 60_000];
   const text =
     event === "monitor.flapping"

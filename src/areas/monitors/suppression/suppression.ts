@@ -1,8 +1,8 @@
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Alerting } from "../alerting.ts";
 import { isOutdated, type MonitorEvent, type MonitorState } from "../domain.ts";
-import type { IncidentStore } from "../incidents/store.ts";
 import type { MaintenanceWindows } from "../maintenance/windows.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow, SuppressionReason } from "../store.ts";
@@ -41,7 +41,7 @@ export interface FinalEffect extends CheckEffect {
 }
 
 type Parts = Pick<MonitorParts, "monitors" | "scheduler" | "clock" | "stopped" | "writer"> & {
-  readonly incidents: Pick<IncidentStore, "openOf">;
+  readonly alerting: Pick<Alerting, "openIncidentOf">;
   readonly store: SuppressionStore;
   readonly connectivity: Connectivity;
   readonly maintenance: MaintenanceWindows;
@@ -198,7 +198,7 @@ export class Suppression {
       const isSilenced = goesDown ? this.recordChange(tx, monitor, check) : this.isFlapping(monitor);
       return { ...effect, isSilenced };
     }
-    const suppressedBy = this.parts.incidents.openOf(parent.ref)?.id ?? parent.monitorId;
+    const suppressedBy = this.parts.alerting.openIncidentOf(parent.ref)?.id ?? parent.monitorId;
     // The alert stays due: it is sent when the parent recovers and this target does not.
     const state = { ...effect.state, alertedAt: monitor.alertedAt };
     return { ...effect, state, event: null, suppressedBy };
@@ -206,7 +206,7 @@ export class Suppression {
 
   /** Whether the monitor's open incident is explained by its parent. */
   private isSuppressed({ ref }: MonitorRow): boolean {
-    return (this.parts.incidents.openOf(ref)?.suppressedBy ?? null) !== null;
+    return (this.parts.alerting.openIncidentOf(ref)?.suppressedBy ?? null) !== null;
   }
 
   /** Whether the status of a monitor changes so often that channels are not notified of it. */
