@@ -100,7 +100,7 @@ describe("integers", () => {
   });
 
   test.each(['"5"', "1.5", "1e-1", "null", "true", "[1]", "{}", "1e400", "9007199254740992", '""'])(
-    "%s is none: validation_error",
+    "%s is not an amount: validation_error",
     async (written) => {
       const { fields } = expectError(await refill(`{"amount": ${written}}`), "validation_error");
       expect(fields).toEqual({ amount: ["must be an integer from 1 to 9007199254740991"] });

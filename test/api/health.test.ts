@@ -84,7 +84,7 @@ describe("access to health and metrics", () => {
     ["under the name that the world knows", { Host: "api.example.com" }],
     ["under a name that begins like this machine's", { Host: "localhost.example.com" }],
     ["under the address of another machine", { Host: "127.0.0.1.example.com:9909" }],
-    ["with a key that is none", { "X-Forwarded-For": "203.0.113.9", Authorization: "Bearer sm_none" }],
+    ["with an invalid key", { "X-Forwarded-For": "203.0.113.9", Authorization: "Bearer sm_none" }],
     ["with another scheme", { "X-Forwarded-For": "203.0.113.9", Authorization: "Basic b3A6b3A=" }],
   ];
   /** A load balancer on another machine reads whether the server is ready. */

@@ -46,7 +46,7 @@ describe("refused, with nothing touched", () => {
   ])[] = [
     ["an unknown flag", ["--colour", "red"], {}, /Unknown option '--colour'/, 2],
     ["a stray word", ["now"], {}, /Unexpected argument 'now'/, 2],
-    ["a port that is none", ["--port", "99999"], {}, /--port must be a port from 0 to 65535/, 2],
+    ["an invalid port", ["--port", "99999"], {}, /--port must be a port from 0 to 65535/, 2],
     ["--test-clock without --ephemeral", ["--test-clock"], {}, /--test-clock needs --ephemeral/],
     [
       "an unknown mode in the environment",

@@ -94,7 +94,7 @@ describe("rejected deliveries", () => {
     ["no time", { "webhook-timestamp": undefined }, "the header webhook-timestamp is missing"],
     ["no signature", { "webhook-signature": undefined }, "the header webhook-signature is missing"],
     ["milliseconds", { "webhook-timestamp": `${STANDARD_AT}` }, "its webhook-timestamp is malformed"],
-    ["a time that is none", { "webhook-timestamp": "now" }, "its webhook-timestamp is malformed"],
+    ["an invalid time", { "webhook-timestamp": "now" }, "its webhook-timestamp is malformed"],
     ["another time", { "webhook-timestamp": "1767225601" }, "its signature is not valid"],
     [
       "a part moved",

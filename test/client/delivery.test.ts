@@ -207,7 +207,7 @@ describe("rejected deliveries", () => {
     ],
     ["another body", relay(), '{"a":2}', "its signature is not valid"],
     ["another time", { ...relay(), "x-svc-timestamp": String(AT + 1) }, BODY, "its signature is not valid"],
-    ["a time that is none", relay(BODY, "now"), BODY, "its X-Svc-Timestamp is malformed"],
+    ["an invalid time", relay(BODY, "now"), BODY, "its X-Svc-Timestamp is malformed"],
     ["an event's body changed", event, '{"a":2}', "its signature is not valid"],
     // One form must not pass for another: the signatures of these do hold, over the same bytes cut elsewhere.
     ["digits moved into the time", relay("", `${AT}0`), "", "its X-Svc-Timestamp is malformed"],

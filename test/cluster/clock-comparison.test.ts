@@ -31,7 +31,7 @@ test("two clocks that differ are compared by what the other one writes", () => {
   expect(comparison.differenceMs).toBe(30_500);
 });
 
-test("a difference of less than a second is none", () => {
+test("a difference of less than a second is ignored", () => {
   const { comparison, report, setLeader } = comparing();
   setLeader(600);
   report(3);

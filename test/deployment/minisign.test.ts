@@ -71,7 +71,11 @@ describe("a release key is rejected, without being shown,", () => {
     return Buffer.from(readFileSync(at("some.key"), "utf8").split("\n")[1] ?? "", "base64");
   };
   test.each([
-    ["if it is none", () => Buffer.from("secret"), "NINEFOLD_RELEASE_KEY is not a secret key of minisign"],
+    [
+      "if it is malformed",
+      () => Buffer.from("secret"),
+      "NINEFOLD_RELEASE_KEY is not a secret key of minisign",
+    ],
     [
       "if it has a password",
       () => Buffer.concat([Buffer.from("EdScB2"), secret().subarray(6)]),

@@ -17,7 +17,7 @@ describe("statements", () => {
     ]);
   });
 
-  test("those of inner functions count for these alone, and blocks are none", () => {
+  test("those of inner functions count for these alone, and blocks are not counted", () => {
     const inner = `function f() {\n${lines(30)}const g = () => {\n${lines(35)}};\n}\n`;
     expect(violationsIn({ "src/a.ts": inner })).toEqual([]);
     const nested = `function f() {\n{ ${lines(40)} }\n}\n`;

@@ -78,7 +78,7 @@ describe("verifyCheckpoint", () => {
     ["with a malformed vkey", note, { vkey: "x" }, "vkey is not"],
     ["with a malformed witness", note, { publicKey, witnesses: ["x"] }, "not the vkey of a witness"],
     ["of another text", note.replace("\n9\n", "\n8\n"), { publicKey }, "no valid signature"],
-    ["that is none", "x", { publicKey }, "not a signed checkpoint"],
+    ["that is malformed", "x", { publicKey }, "not a signed checkpoint"],
   ])("rejects one %s", (_, text, keys, error) => {
     const verdict = verifyCheckpoint(text, keys);
     expect(verdict.valid).toBe(false);

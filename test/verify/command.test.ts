@@ -148,7 +148,7 @@ describe("ninefold verify", () => {
       expect(run(write(lines(chain) + early)).text).toContain("is in the file after later receipts");
     });
 
-    test("rejects one of another key, and one that is none", () => {
+    test("rejects one of another key, and a malformed one", () => {
       const other = makeChain([{ n: 1 }, { n: 2 }], new Uint8Array(32).fill(9));
       const { code, text } = run(all, "--checkpoint", write(checkpointOf(other, 2, 9)));
       expect(code).toBe(1);

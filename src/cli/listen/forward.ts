@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../api/http-api.ts";
-import { attempt } from "../../kernel/outbound/attempt.ts";
+import { sendAttempt } from "../../kernel/outbound/attempt.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { headerError, type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import { hopsHeader } from "../../kernel/outbound/hops.ts";
@@ -71,7 +71,7 @@ export class Forwarding {
   /** Sends an event once with its original method. */
   async hand(event: StreamedEvent, url: string): Promise<Forwarded> {
     const { timeoutMs } = this.options;
-    const outcome = await attempt(this.outbound, {
+    const outcome = await sendAttempt(this.outbound, {
       account: null,
       method: event.method,
       url: this.options.keepsPath ? withPathOf(event, url) : url,

@@ -19,7 +19,7 @@ export type AttemptRequest = Pick<
  * Makes one attempt. The caller decides whether it is repeated (`afterAttempt`), in a job of its own. Redirects are not followed,
  * and long bodies are cut.
  */
-export function attempt(
+export function sendAttempt(
   client: Pick<OutboundClient, "send">,
   request: AttemptRequest,
 ): Promise<OutboundOutcome> {

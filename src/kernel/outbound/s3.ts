@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import { withoutTrailing } from "../log.ts";
 import { monotonicMs } from "../time/clock.ts";
-import { attempt } from "./attempt.ts";
+import { sendAttempt } from "./attempt.ts";
 import type { OutboundClient } from "./client.ts";
 import type { OutboundOutcome } from "./outcome.ts";
 import { isSuccess, WEBHOOK_RULE } from "./retries.ts";
@@ -155,7 +155,7 @@ export async function sendToBucket(
     accessKeyId,
     secretAccessKey,
   }).sign();
-  return attempt(client, {
+  return sendAttempt(client, {
     account,
     method,
     url,

@@ -72,7 +72,7 @@ export class Housekeeping {
   private removeOf(tx: Tx, { name, rowsMax, remove }: Purge): boolean {
     let failure: unknown = null;
     try {
-      return tx.attempt(() => {
+      return tx.savepoint(() => {
         try {
           return remove(tx, rowsMax) === rowsMax;
         } catch (error) {

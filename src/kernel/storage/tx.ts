@@ -52,7 +52,7 @@ export interface Tx {
    * Runs a part of the unit that may fail on its own: if it throws, its changes in SQL and in memory are rolled back, and
    * earlier changes of the unit stay.
    */
-  attempt<T>(work: () => T): T;
+  savepoint<T>(work: () => T): T;
   /** Reports the change of the unit for the audit log; null if it changed nothing. Ignored if the operation is not audited. */
   audit(change: AuditChange | null): void;
   /** Receives these reports; null if the operation is not audited. */
@@ -125,7 +125,7 @@ export class UnitTx implements Tx {
     this.failure = error;
   }
 
-  attempt<T>(work: () => T): T {
+  savepoint<T>(work: () => T): T {
     const undoMark = this.undos?.length ?? 0;
     const afterMark = this.afters?.length ?? 0;
     const wroteBefore = this.wrote;

@@ -215,7 +215,7 @@ describe("filters", () => {
     expectError(replay, "conflict");
   });
 
-  test("a type that is reserved for notices counts as none", async () => {
+  test("a type that is reserved for notices counts as missing", async () => {
     const notices = await endpoint("notices", { event_types: ["ninefold.*"] });
     await bucket([notices, await endpoint("all")], { provider: "github" });
     const id = await send("{}", { "x-github-event": "ninefold.endpoint.disabled" });

@@ -102,7 +102,7 @@ const REFUSED: readonly [name: string, fields: object, path: string][] = [
   ["a default that is no variant", served({ variant: "blue" }), "default"],
   ["a default that objects inherit", served({ variant: "constructor" }), "default"],
   ["a default of explicit variants without on", { variants: { yes: true } }, "default"],
-  ["an off_variant that is none", { off_variant: "blue" }, "off_variant"],
+  ["an invalid off_variant", { off_variant: "blue" }, "off_variant"],
   ["an off_variant of another form", { off_variant: 5 }, "off_variant"],
   ["neither variant nor split", served({}), "default"],
   ["both variant and split", served({ variant: "on", split: [entry()] }), "default"],

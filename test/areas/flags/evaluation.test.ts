@@ -306,9 +306,9 @@ describe("versions", () => {
     "1.2.3-a..b",
     "1.2.3+",
     "1.2.3+a..b",
-  ])("%p is none", (text) => expect(parseVersion(text)).toBeNull());
+  ])("%p is not a version", (text) => expect(parseVersion(text)).toBeNull());
 
-  test.each(["1.2.3.4", "1,2", " 1", "1 ", "1.2.3-ü", "-1", "1e3"])("%p is none either", (text) => {
+  test.each(["1.2.3.4", "1,2", " 1", "1 ", "1.2.3-ü", "-1", "1e3"])("%p is not a version either", (text) => {
     expect(parseVersion(text)).toBeNull();
   });
 

@@ -319,7 +319,7 @@ describe("errors with the fields of OFREP", () => {
   });
 });
 
-test("a targeting key that is null is none", async () => {
+test("a targeting key of null counts as missing", async () => {
   for (const context of [{ targetingKey: null, plan: "pro" }, { plan: "pro" }]) {
     for (const path of [`${PATH}/new-checkout`, PATH]) {
       const { status, body } = await account.post(path, { context });

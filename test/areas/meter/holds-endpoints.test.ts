@@ -89,7 +89,7 @@ describe("POST /v1/meter/{meterId}/holds", () => {
       code: "invalid_request",
     })),
     wrong("an amount that is no number", ["POST", path, { amount: "1" }]),
-    wrong("a meter id that is none", ["POST", "/v1/meter/a.b/holds", { amount: 1 }]),
+    wrong("an invalid meter id", ["POST", "/v1/meter/a.b/holds", { amount: 1 }]),
     nobody(["POST", path, { amount: 1 }]),
     {
       name: "more than is available",
@@ -145,9 +145,9 @@ describe("GET /v1/meter/{meterId}/holds", () => {
       status: 200,
       body: { holds: [] },
     },
-    wrong("a status that is none", ["GET", `${path}?status=over`]),
-    wrong("a limit that is none", ["GET", `${path}?limit=101`]),
-    wrong("a cursor that is none", ["GET", `${path}?cursor=x`]),
+    wrong("an invalid status", ["GET", `${path}?status=over`]),
+    wrong("an invalid limit", ["GET", `${path}?limit=101`]),
+    wrong("an invalid cursor", ["GET", `${path}?cursor=x`]),
     nobody(["GET", path]),
   ]);
 });
@@ -156,7 +156,7 @@ describe("GET /v1/meter/{meterId}/holds/{hold_id}", () => {
   const path = "/v1/meter/m/holds/h";
   endpoint(() => server, "GET /v1/meter/{meterId}/holds/{hold_id}", [
     { name: "a hold", request: ["GET", path], before: holding, status: 200, holds: { available: 40 } },
-    wrong("an id that is none", ["GET", "/v1/meter/m/holds/a.b"]),
+    wrong("an invalid id", ["GET", "/v1/meter/m/holds/a.b"]),
     missing(["GET", "/v1/meter/m/holds/other"]),
     missing(["GET", "/v1/meter/other/holds/h"]),
     nobody(["GET", path]),
@@ -175,7 +175,7 @@ describe("POST …/capture", () => {
       after: available(55),
     },
     { name: "all", request: ["POST", path, {}], before: holding, status: 200, after: available(40) },
-    wrong("an amount that is none", ["POST", path, { amount: -1 }]),
+    wrong("an invalid amount", ["POST", path, { amount: -1 }]),
     {
       ...wrong("more than is held", ["POST", path, { amount: 61 }]),
       code: "invalid_request",
@@ -208,7 +208,7 @@ describe("POST …/release", () => {
       status: 200,
       after: available(100),
     },
-    wrong("an id that is none", ["POST", "/v1/meter/m/holds/a.b/release"]),
+    wrong("an invalid id", ["POST", "/v1/meter/m/holds/a.b/release"]),
     nobody(["POST", path]),
     missing(["POST", "/v1/meter/m/holds/other/release"]),
     {
@@ -275,7 +275,7 @@ describe.each(TERMS)("%s", (path, route, body, other, bad) => {
     expect((await account.put(path, body)).status).toBe(200);
   };
   const isWrong = route.includes("{")
-    ? [wrong("a meter id that is none", ["GET", path.replace("/m/", "/a.b/")])]
+    ? [wrong("an invalid meter id", ["GET", path.replace("/m/", "/a.b/")])]
     : [];
   const put: Request = ["PUT", path, body];
   const created = route.includes("{")

@@ -150,7 +150,7 @@ describe("POST /v1/pulse", () => {
     notInTier("email_alert", "starter", { email_alert: true }, "email_alert requires the tier pro"),
     refused("email_alert without a mail server", { email_alert: true }, "email_alert"),
     refused("no url", { url: undefined }, "url"),
-    refused("a url that is none", { url: "site.example.com" }, "url"),
+    refused("an invalid url", { url: "site.example.com" }, "url"),
     refused("a private url", { url: "http://192.168.1.1/" }, "url"),
     refused("a private webhook_url", { webhook_url: "http://127.0.0.1/" }, "webhook_url"),
     refused("no interval", { interval: undefined }, "interval"),
@@ -175,7 +175,7 @@ describe("POST /v1/pulse", () => {
         `headers.${name}`,
       ),
     ),
-    refused("a Host that is none", { headers: { Host: "https://shop.example.com/" } }, "headers.Host"),
+    refused("an invalid Host header", { headers: { Host: "https://shop.example.com/" } }, "headers.Host"),
     refused("notify_recovery that is a text", { notify_recovery: "yes" }, "notify_recovery"),
     { name: "no key", as: "nobody", request: ["POST", "/v1/pulse", BODY], status: 401, code: "unauthorized" },
     {

@@ -77,7 +77,7 @@ describe("POST /v1/pulse of a heartbeat", () => {
     refused("a name of two lines", { name: "a\nb" }, "name"),
     refused("a period and a schedule", { period_ms: 60_000, schedule: "* * * * *" }, "schedule"),
     refused("a schedule of six fields", { schedule: "0 30 2 * * *" }, "schedule"),
-    refused("a schedule that is none", { schedule: "61 * * * *" }, "schedule"),
+    refused("an invalid schedule", { schedule: "61 * * * *" }, "schedule"),
     refused("a schedule that never comes", { schedule: "0 0 30 2 *" }, "schedule"),
     refused("an unknown zone", { schedule: "* * * * *", tz: "Mars/Olympus" }, "tz"),
     refused("a zone without a schedule", { tz: "UTC" }, "tz"),

@@ -119,7 +119,7 @@ describe("a ping", () => {
     `/ping/${"a".repeat(22)}/${"a".repeat(65)}`,
     `/ping/${"a".repeat(21)}/slug`,
     `/ping/${UNKNOWN}?a=${"a".repeat(1_024)}`,
-  ])("of another form is none: 400 (%#)", async (path) => {
+  ])("of another form is rejected: 400 (%#)", async (path) => {
     const { status, text, headers } = await nobody.get(path);
     expect([status, text]).toEqual([400, "invalid url format"]);
     expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");

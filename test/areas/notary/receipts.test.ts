@@ -42,7 +42,7 @@ describe("GET /v1/witness/receipts", () => {
     bad("a limit of 0", "limit=0"),
     bad("a limit of 101", "limit=101"),
     bad("a limit that is no number", "limit=many"),
-    bad("a cursor that is none", "cursor=x"),
+    bad("an invalid cursor", "cursor=x"),
     bad("a cursor past the end", `cursor=${btoa("[1]")}`),
     bad("a cursor before the beginning", `cursor=${btoa("[0]")}`),
     {

@@ -349,7 +349,7 @@ describe("PUT /v1/witness/index", () => {
     }),
     bad("a path without a slash", { fields: ["invoice"] }),
     bad("the whole log", { fields: [""] }),
-    bad("an escape that is none", { fields: ["/a~2"] }),
+    bad("an unsupported escape", { fields: ["/a~2"] }),
     bad("negative days", { retain_days: -1 }),
     bad("too many days", { retain_days: RETAIN_DAYS_MAX + 1 }),
     {
@@ -469,7 +469,7 @@ describe("the search", () => {
     ["a field without a value", "?field=/invoice"],
     ["a value without a field", "?value=1"],
     ["a value that is too long", `?field=/a&value=${"v".repeat(VALUE_LENGTH_MAX + 1)}`],
-    ["a time that is none", "?since=yesterday"],
+    ["an invalid time", "?since=yesterday"],
     ["a negative time", "?until=-1"],
   ])("rejects %s", (_, query) => play(server, badSearch(query)));
 });

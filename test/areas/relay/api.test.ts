@@ -171,7 +171,7 @@ describe("POST /v1/relay", () => {
     refused("one wait too many", { retry_schedule: Array(RETRIES_MAX + 1).fill("1s") }, "retry_schedule"),
     refused("a wait too long", { retry_schedule: ["86401s"] }, "retry_schedule"),
     refused("waits too long together", { retry_schedule: [...Array(7).fill("24h"), "1s"] }, "retry_schedule"),
-    refused("a wait that is none", { retry_schedule: ["5s", "soon"] }, "retry_schedule"),
+    refused("an invalid wait", { retry_schedule: ["5s", "soon"] }, "retry_schedule"),
     refused("a wait as a number", { retry_schedule: [5] }, "retry_schedule.0"),
     refused("a time too short", { timeout_ms: TIMEOUT_MS_MIN - 1 }, "timeout_ms"),
     refused("a time too long", { timeout_ms: TIMEOUT_MS_MAX + 1 }, "timeout_ms"),

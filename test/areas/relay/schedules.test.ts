@@ -39,7 +39,7 @@ function refusals(request: (body: object) => Scenario["request"]): Scenario[] {
     refused("a minute too many", { cron: "61 * * * *" }, "cron"),
     refused("seconds", { cron: "0 * * * * *" }, "cron"),
     refused("four fields", { cron: "* * * *" }, "cron"),
-    refused("a name that is none", { cron: "@reboot" }, "cron"),
+    refused("an invalid name", { cron: "@reboot" }, "cron"),
     refused("a moment", { cron: "2026-05-01T00:00:00" }, "cron"),
     refused("no cron", { cron: "" }, "cron"),
     refused("a cron too long", { cron: `${LONG_LIST} ${LONG_LIST.slice(0, 87)} * * *` }, "cron"),
@@ -70,7 +70,7 @@ function refusals(request: (body: object) => Scenario["request"]): Scenario[] {
       { target_url: undefined, event_type: "ninefold.due" },
       "event_type",
     ),
-    refused("a type that is none", { target_url: undefined, event_type: "a b" }, "event_type"),
+    refused("an invalid type", { target_url: undefined, event_type: "a b" }, "event_type"),
   ];
 }
 

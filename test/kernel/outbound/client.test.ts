@@ -106,7 +106,7 @@ describe("responses", () => {
       "abc",
     ],
     [
-      "with the coding that is none",
+      "with an unknown coding",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok",
       200,
       "ok",

@@ -128,7 +128,7 @@ describe("invalid keys", () => {
     ["a prefix that begins alike", signed(`sm_live_${body}`)],
     ["one random character too few", signed(`sm_${body.slice(1)}`)],
     ["one too many", signed(`sm_${body}0`)],
-    ["a character that is none of Base62", signed(`sm_${body.slice(1)}-`)],
+    ["a character outside Base62", signed(`sm_${body.slice(1)}-`)],
     ["no prefix", signed(body)],
   ])("%s: a valid checksum does not make it a Bearer key", (_, text) => {
     expect(hasValidChecksum(text)).toBe(true);

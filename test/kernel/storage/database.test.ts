@@ -19,7 +19,7 @@ function countingTx(): Tx & { writes: number } {
     writes: 0,
     onRollback: () => {},
     afterCommit: () => {},
-    attempt: (work) => work(),
+    savepoint: (work) => work(),
     storageFailed: () => {},
     audit: () => {},
     auditor: null,

@@ -61,7 +61,7 @@ function damage(at: number): void {
 }
 
 describe("a log", () => {
-  test("that is missing, empty or without frames counts as none", () => {
+  test("that is missing, empty or without frames is read as absent", () => {
     expect(scanLog(`${path}-none`)).toBeNull();
     truncateSync(log, 0);
     expect(scanLog(log)).toBeNull();

@@ -181,13 +181,13 @@ describe("a statement that finds the disk full", () => {
 
   const units: [string, (tx: Tx, work: (tx: Tx) => void) => void][] = [
     ["in the open", (tx, work) => work(tx)],
-    ["in a part of the unit", (tx, work) => tx.attempt(() => work(tx))],
-    ["in a part of a part", (tx, work) => tx.attempt(() => tx.attempt(() => work(tx)))],
+    ["in a part of the unit", (tx, work) => tx.savepoint(() => work(tx))],
+    ["in a part of a part", (tx, work) => tx.savepoint(() => tx.savepoint(() => work(tx)))],
     [
       "in a part whose failure the unit swallows to write something smaller",
       (tx, work) => {
         try {
-          tx.attempt(() => work(tx));
+          tx.savepoint(() => work(tx));
         } catch {
           insert(tx, 77);
         }
@@ -197,7 +197,7 @@ describe("a statement that finds the disk full", () => {
       "in a part whose failure the unit swallows, with nothing written after it",
       (tx, work) => {
         try {
-          tx.attempt(() => work(tx));
+          tx.savepoint(() => work(tx));
         } catch {
           // The unit ignores the error; the units after it must not write outside of a transaction.
         }

@@ -93,7 +93,7 @@ function runForReal(tx: Tx, real: State, work: readonly Step[]): void {
     else if (step.kind === "throw") throw new Refused();
     else {
       try {
-        tx.attempt(() => runForReal(tx, real, step.steps));
+        tx.savepoint(() => runForReal(tx, real, step.steps));
       } catch (error) {
         if (!step.swallow) throw error;
       }

@@ -278,7 +278,7 @@ describe("a unit that fails", () => {
   });
 });
 
-describe("tx.attempt", () => {
+describe("tx.savepoint", () => {
   /** A unit whose middle part writes and fails; returns its outcome. */
   function unitWithFailingPart(counter: Counter, writeBefore: boolean, writeInside: boolean) {
     return storage.writer.submit((tx) => {
@@ -286,7 +286,7 @@ describe("tx.attempt", () => {
       if (writeBefore) insert(tx, 1);
       let caught = "";
       try {
-        tx.attempt(() => {
+        tx.savepoint(() => {
           counter.add(tx, 10);
           tx.afterCommit(() => counter.add(tx, 1000));
           if (writeInside) insert(tx, 2);
@@ -316,7 +316,7 @@ describe("tx.attempt", () => {
   test("keeps a successful part and returns its value", async () => {
     const counter = new Counter();
     const value = await storage.writer.submit((tx) =>
-      tx.attempt(() => {
+      tx.savepoint(() => {
         counter.add(tx, 5);
         insert(tx, 5);
         return "done";
@@ -342,16 +342,16 @@ describe("tx.attempt", () => {
         insert(tx, value);
       };
       quietly(() =>
-        tx.attempt(() => {
+        tx.savepoint(() => {
           write(1);
-          tx.attempt(() => write(2));
+          tx.savepoint(() => write(2));
           throw new Error("outer");
         }),
       );
-      tx.attempt(() => {
+      tx.savepoint(() => {
         write(4);
         quietly(() =>
-          tx.attempt(() => {
+          tx.savepoint(() => {
             write(8);
             throw new Error("inner");
           }),
@@ -368,7 +368,7 @@ describe("tx.attempt", () => {
     const failing = storage.writer.submit((tx) => {
       counter.add(tx, 1);
       insert(tx, 1);
-      tx.attempt(() => {
+      tx.savepoint(() => {
         insert(tx, 2);
         throw new Error("through");
       });

@@ -1,5 +1,5 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
-import { attempt, isLocalFailure, LOCAL_RETRY_MS, resultOf } from "../../../kernel/outbound/attempt.ts";
+import { isLocalFailure, LOCAL_RETRY_MS, resultOf, sendAttempt } from "../../../kernel/outbound/attempt.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import { replaySignature } from "../../../kernel/outbound/signing.ts";
 import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
@@ -63,7 +63,7 @@ export async function forward(
   // A receiver checks only one set of these headers.
   const signed =
     standardHeadersOf(received) ?? (await secrets.headers(bucket.project_ref, eventId, at, body));
-  const outcome = await attempt(outbound, {
+  const outcome = await sendAttempt(outbound, {
     account: bucket.account_ref,
     method: "POST",
     // Without a target, which was removed in the meantime, the request fails.

@@ -1,7 +1,7 @@
 import { hash, sign } from "node:crypto";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { attempt } from "../../../kernel/outbound/attempt.ts";
+import { sendAttempt } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient, OutboundRequest } from "../../../kernel/outbound/client.ts";
 import type { Answered, OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
@@ -281,7 +281,7 @@ export class Witnesses {
     }: Pick<OutboundRequest, "method"> &
       Partial<Pick<OutboundRequest, "headers" | "body">> & { readonly path: string },
   ): Promise<OutboundOutcome> {
-    return attempt(this.deps.outbound, {
+    return sendAttempt(this.deps.outbound, {
       headers: {},
       body: null,
       ...request,

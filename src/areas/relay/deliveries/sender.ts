@@ -1,5 +1,5 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { attempt, isLocalFailure, LOCAL_RETRY_MS, resultOf } from "../../../kernel/outbound/attempt.ts";
+import { isLocalFailure, LOCAL_RETRY_MS, resultOf, sendAttempt } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
@@ -68,11 +68,11 @@ export class WebhookSender {
         termsOf: (destination) => deps.endpoints.laneTerms(destination),
       },
       run: ({ payload }) =>
-        this.attempt(typeof payload === "object" ? (payload as DeliveryJob) : { ref: Number(payload) }),
+        this.deliver(typeof payload === "object" ? (payload as DeliveryJob) : { ref: Number(payload) }),
     });
   }
 
-  private async attempt(job: DeliveryJob): Promise<JobOutcome> {
+  private async deliver(job: DeliveryJob): Promise<JobOutcome> {
     const { store, stopped, endpoints, inFlight } = this.deps;
     const relay = store.request(job.ref);
     if (relay === null || relay.item.finished_at !== null) return endpoints.abandoned(job);
@@ -100,7 +100,7 @@ export class WebhookSender {
     const custom = withDefaults(request.custom, defaultHeaders(relay.body_bytes));
     const startedAt = clock.now();
     const own = await request.headers(startedAt);
-    const outcome = await attempt(outbound, {
+    const outcome = await sendAttempt(outbound, {
       account: relay.accountRef,
       method,
       url,

@@ -1,5 +1,5 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { ATTEMPT_TIMEOUT_MS, attempt, resultOf } from "../../../kernel/outbound/attempt.ts";
+import { ATTEMPT_TIMEOUT_MS, resultOf, sendAttempt } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
@@ -129,7 +129,7 @@ export class UrlDestination implements Destination {
     const { relay_id } = this.deps.relayIds.next();
     const signed = { ...notification, kind: "pulse", relay_id } as const;
     const own = await this.ownHeaders(signed, destination, now, body);
-    const outcome = await attempt(this.deps.outbound, {
+    const outcome = await sendAttempt(this.deps.outbound, {
       account: accountRef,
       method: "POST",
       url: destination?.url ?? target_url,

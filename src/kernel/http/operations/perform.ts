@@ -233,7 +233,7 @@ export class Performing {
     assertMayChangeKeys(performer.caller, performer.operation);
     if (cost > 0) this.charger.charge(tx, performer.caller.account, name, cost);
     try {
-      const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
+      const result = cost > 0 ? tx.savepoint(() => work(tx)) : work(tx);
       audit?.assertAudited();
       if (changesProject) this.noteChange(tx, performer);
       return result;
@@ -264,7 +264,7 @@ export class Performing {
     if (openId !== null) this.open.close(tx, openId);
     let outcome: T | StoredFailure;
     try {
-      outcome = tx.attempt(() => work(refund));
+      outcome = tx.savepoint(() => work(refund));
     } catch (error) {
       charged = true;
       if (!(error instanceof ApiError && keepsCharge(error))) refund();
@@ -300,7 +300,7 @@ export class Performing {
 /** Turns a rejection to be stored into a committed failure; everything else is rolled back. */
 function storable<T extends object>(tx: Tx, run: () => T | StoredFailure): T | StoredFailure {
   try {
-    return tx.attempt(run);
+    return tx.savepoint(run);
   } catch (error) {
     if (error instanceof ApiError && isStorable(error.status)) return new StoredFailure(error, false);
     throw error;
