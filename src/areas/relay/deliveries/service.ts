@@ -37,7 +37,7 @@ import { searchDeliveries } from "./search.ts";
 import { deliveryStats } from "./stats.ts";
 import { type InFlight, itemOf, statusOf } from "./status.ts";
 import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
-import { sealContext, type UrlDestination } from "./url-destination.ts";
+import { DELIVERY_HEADERS, SECRET_TARGET, type UrlDestination } from "./url-destination.ts";
 
 /** The delivery of a schedule's run. */
 type ScheduledRun = Pick<
@@ -126,7 +126,7 @@ export class RelayService {
     const id = this.deps.relayIds.next();
     if (deduplicationId !== null)
       this.deps.store.noteDeduplication(tx, project.ref, deduplicationId, id.ref, tx.now);
-    const headers = this.sealed(custom, id.relay_id);
+    const headers = DELIVERY_HEADERS.sealOrNull(this.deps.vault, id.relay_id, custom);
     const scheduled_for = dueAt(tx.now);
     const relay: NewRelay = {
       ref: id.ref,
@@ -150,7 +150,7 @@ export class RelayService {
   sendScheduled(tx: Tx, run: ScheduledRun): { relay_id: string } {
     const { accountRef, projectRef, target_url, method, body, scheduled_for } = run;
     const id = this.deps.relayIds.next();
-    const headers = this.sealed(run.headers, id.relay_id);
+    const headers = DELIVERY_HEADERS.sealOrNull(this.deps.vault, id.relay_id, run.headers);
     const sent = { kind: "scheduled", event: null, monitor_id: null, target_url, method, body } as const;
     const extras = { ...NO_EXTRAS, retry_schedule: run.retry_schedule, schedule_id: run.schedule_id };
     const { host } = new URL(target_url);
@@ -165,11 +165,6 @@ export class RelayService {
     return row !== undefined && row?.item.finished_at === null;
   }
 
-  private sealed(headers: RequestHeaders, relayId: string): Uint8Array | null {
-    if (Object.keys(headers).length === 0) return null;
-    return this.deps.vault.seal(JSON.stringify(headers), sealContext(relayId));
-  }
-
   private firstOf(tx: Tx, projectRef: number, deduplicationId: string): RelayRequest | null {
     const { store } = this.deps;
     return store.request(store.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATION_MS));
@@ -179,7 +174,7 @@ export class RelayService {
   notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): string {
     const id = this.deps.relayIds.next();
     const fixed = { kind: "pulse", method: "POST", headers: null } as const;
-    const sealed = destination && this.deps.vault.seal(JSON.stringify(destination), sealContext(id.relay_id));
+    const sealed = destination && SECRET_TARGET.seal(this.deps.vault, id.relay_id, destination);
     const extras: RelayExtras = {
       ...NO_EXTRAS,
       destination: sealed ?? null,

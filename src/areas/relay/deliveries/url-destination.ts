@@ -9,6 +9,7 @@ import { notificationSignature, relaySignature, type SignedBody } from "../../..
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { afterRelayAttempt, DELIVER } from "../domain.ts";
 import type { Admission, AttemptStep, DeliveryJob, Destination } from "./destination.ts";
@@ -25,6 +26,11 @@ export interface SigningKeys {
 
 /** Real URL and headers of a notification with a secret URL. */
 type SecretTarget = NonNullable<Notification["destination"]>;
+
+/** The user's headers of a delivery. */
+export const DELIVERY_HEADERS = sealedJson<RequestHeaders>("relay-headers");
+/** The real target of a notification, which has no headers of a user: its purpose has the same name. */
+export const SECRET_TARGET = sealedJson<SecretTarget>("relay-headers");
 
 /** A delivery that is signed with the keys of its account and the secrets of its project. */
 type Signed = DeliveryOwner & Pick<RelayRequest["item"], "kind" | "event" | "relay_id">;
@@ -144,11 +150,11 @@ export class UrlDestination implements Destination {
   }
 
   private customOf({ headers, item }: RelayRequest): RequestHeaders {
-    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, sealContext(item.relay_id)));
+    return DELIVERY_HEADERS.openOrNull(this.deps.vault, item.relay_id, headers) ?? {};
   }
 
   private secretTargetOf({ destination, item }: RelayRequest): SecretTarget | null {
-    return destination && JSON.parse(this.deps.vault.open(destination, sealContext(item.relay_id)));
+    return SECRET_TARGET.openOrNull(this.deps.vault, item.relay_id, destination);
   }
 
   /** Signs each attempt with the newest key and the project's secrets, except requests in the formats of other services. */
@@ -183,11 +189,6 @@ export class UrlDestination implements Destination {
 /** The body of a delivery that has it. */
 function bodyOf({ body, body_bytes }: RelayRequest): Uint8Array | null {
   return body_bytes ?? (body === null ? null : Buffer.from(body));
-}
-
-/** The context that a delivery's headers are sealed with. */
-export function sealContext(relayId: string): string {
-  return `relay-headers:${relayId}`;
 }
 
 /** Headers that the user's may override. A body of unknown type is `application/octet-stream`. */
