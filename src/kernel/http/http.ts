@@ -275,6 +275,9 @@ export class Http implements Front {
     if (method === "GET") this.route(["HEAD"], path, serve);
     if (belowPath) this.route(["GET", "HEAD"], `${path}/*`, serve.anywhere);
     if (everyMethod) {
+      // Beside a route of one method, the runtime's router passes over a route of every method.
+      const others = [...ROUTER_METHODS].filter((other) => other !== method);
+      this.route(others, path, serve);
       this.anyMethod(path, serve);
       this.anyMethod(`${path}/*`, serve.anywhere);
     }
