@@ -1,6 +1,5 @@
 import type { Certificate } from "../../kernel/outbound/certificate.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { DAY_MS } from "../../kernel/time/units.ts";
 
 /** Days before expiry at which channels are notified, in addition to the `tls_expiry_days` of the monitor. */
 const NOTIFICATION_DAYS = [7, 3, 1] as const;

@@ -1,4 +1,5 @@
 import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
+import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
 import type { TargetStatus } from "./schema.ts";
 
 const codes = registerErrors({
@@ -179,10 +180,7 @@ export function nextCheckAt(ref: number, intervalMs: number, dueAt: number, now:
 }
 
 /** Retention of checks. */
-export const CHECK_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
-
-/** An hour, in milliseconds. */
-export const HOUR_MS = 3_600_000;
+export const CHECK_RETENTION_MS = 30 * DAY_MS;
 
 /** The start of the hour, epoch milliseconds. */
 export function hourOf(epochMs: number): number {

@@ -1,8 +1,8 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { clearable, dateTime, duration, optional, text, timeZone } from "../../kernel/data/schema.ts";
+import { MINUTE_MS } from "../../kernel/time/units.ts";
 import { MonitorType } from "./types.ts";
 
-const MINUTE_MS = 60_000;
 /** Minimum of periods and graces. */
 export const WAIT_MS_MIN = MINUTE_MS;
 /** Maximum of periods and graces: a year. */

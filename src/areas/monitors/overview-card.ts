@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { dateTime, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import type { ChannelStore } from "./channels/store.ts";
 import { percentUp, shownName, type UptimeCounts, uptimePercent } from "./domain.ts";
 import { hoursAfter } from "./history/standing.ts";
@@ -9,7 +10,6 @@ import type { IncidentRow, IncidentStore } from "./incidents/store.ts";
 import type { CheckStore, MonitorRow, MonitorStore } from "./store.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
-const HOUR_MS = 60 * 60 * 1000;
 const DAY_HOURS = 24;
 /** Open incidents in an overview: more than a person reads. */
 export const INCIDENTS_SHOWN_MAX = 20;

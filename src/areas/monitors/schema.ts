@@ -15,6 +15,7 @@ import {
 } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/units.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeat-fields.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 import { MonitorType, requiredFor } from "./types.ts";
@@ -22,7 +23,7 @@ import { MonitorType, requiredFor } from "./types.ts";
 /** Shortest and longest interval of a request; the tier can raise it. */
 export const INTERVAL_MS_MIN = 15_000;
 /** See {@link INTERVAL_MS_MIN}: a day, as for the expiry of a certificate or a record. */
-export const INTERVAL_MS_MAX = 86_400_000;
+export const INTERVAL_MS_MAX = DAY_MS;
 /** Maximum length of the body of a check. */
 export const BODY_LENGTH_MAX = 10_000;
 /** Channels of a monitor. */
@@ -30,7 +31,6 @@ export const MONITOR_CHANNELS_MAX = 10;
 /** Default number of monitors or checks on a page. */
 export const LIST_LIMIT = 50;
 
-const MINUTE_MS = 60_000;
 const url = (description: string) =>
   Type.String({
     minLength: 1,
@@ -96,7 +96,7 @@ const OPTIONAL = {
     duration({
       unit: "ms",
       min: MINUTE_MS,
-      max: 3_600_000,
+      max: HOUR_MS,
       description:
         "Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default.",
     }),

@@ -3,15 +3,9 @@ import type { Certificate } from "../../kernel/outbound/certificate.ts";
 import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import type { StoredCertificate } from "./certificate.ts";
-import {
-  type CheckResult,
-  type ConnectivitySign,
-  HOUR_MS,
-  type HourCount,
-  type MonitorState,
-  type StandingCheck,
-} from "./domain.ts";
+import type { CheckResult, ConnectivitySign, HourCount, MonitorState, StandingCheck } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeat-fields.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, StatusFilter } from "./schema.ts";

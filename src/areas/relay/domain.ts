@@ -7,6 +7,7 @@ import {
   type RetryRule,
   WEBHOOK_RULE,
 } from "../../kernel/outbound/retries.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 
 const codes = registerErrors({
   endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` identifies it."],
@@ -45,13 +46,13 @@ export const DELAY_EXPECTED =
   'must be a text such as "0s", "90s", "15m", "12h" or "3d", or whole seconds in milliseconds such as 90000';
 
 /** Longest delay of a first attempt: 30 days. */
-export const DELAY_MS_MAX = 30 * 86_400_000;
+export const DELAY_MS_MAX = 30 * DAY_MS;
 
 /** Time for which a `deduplication_id` creates no second delivery. */
-export const DEDUPLICATION_MS = 86_400_000;
+export const DEDUPLICATION_MS = DAY_MS;
 
 /** Retention of finished deliveries. */
-export const RELAY_RETENTION_MS = 7 * 86_400_000;
+export const RELAY_RETENTION_MS = 7 * DAY_MS;
 
 /** The header with the time of a schedule's run, in epoch milliseconds. */
 export const DUE_HEADER = "X-Ninefold-Scheduled-At";

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { XMLValidator } from "fast-xml-parser";
-import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
+import { dayOf } from "../../../src/areas/monitors/history/days.ts";
 import { INCIDENTS_MAX } from "../../../src/areas/monitors/status-pages/events.ts";
+import { DAY_MS } from "../../../src/kernel/time/units.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 

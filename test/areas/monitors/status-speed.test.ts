@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
-import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
+import { dayOf } from "../../../src/areas/monitors/history/days.ts";
 import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/public-pages.ts";
 import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
+import { DAY_MS } from "../../../src/kernel/time/units.ts";
 import { leastMs, longestTurnMs, processorMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 

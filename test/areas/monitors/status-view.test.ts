@@ -3,7 +3,7 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
 import type { HourCount } from "../../../src/areas/monitors/domain.ts";
 import type { DayRow } from "../../../src/areas/monitors/history/day-store.ts";
-import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
+import { dayOf } from "../../../src/areas/monitors/history/days.ts";
 import { html, paragraphs } from "../../../src/areas/monitors/incidents/markup.ts";
 import type { PageIncident, PageMaintenance } from "../../../src/areas/monitors/status-pages/event-reader.ts";
 import { badgeOf } from "../../../src/areas/monitors/status-pages/rendering/badge.ts";
@@ -22,6 +22,7 @@ import {
   uptimeOf,
   type ViewParts,
 } from "../../../src/areas/monitors/status-pages/view.ts";
+import { DAY_MS } from "../../../src/kernel/time/units.ts";
 import { processorMs } from "../../support/processor-time.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 

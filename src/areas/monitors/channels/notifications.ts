@@ -5,6 +5,7 @@ import type { Notification } from "../../../kernel/outbound/notification.ts";
 import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import { secondsOf, shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
@@ -89,9 +90,9 @@ export const REMINDER = "monitors.reminder";
 /** Time between reminders; null: there are none. */
 export const REMIND_MS: Readonly<Record<Remind, number | null>> = {
   never: null,
-  "1h": 3_600_000,
+  "1h": HOUR_MS,
   "6h": 21_600_000,
-  "1d": 86_400_000,
+  "1d": DAY_MS,
 };
 
 /** The key of the job of a reminder. */

@@ -1,11 +1,12 @@
 import type { Clock } from "../../../kernel/time/clock.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { type AlertRules, type MonitorState, nextCheckAt } from "../domain.ts";
 import type { CompletedCheck } from "../store.ts";
 
 /** The end of each advance of a manual clock in which every check runs: tests then see real results. */
-export const FULL_PACE_MS = 60 * 60 * 1000;
+export const FULL_PACE_MS = HOUR_MS;
 /** Longest time for which one result stands for skipped checks. */
-export const GAP_MS_MAX = 6 * 60 * 60 * 1000;
+export const GAP_MS_MAX = 6 * HOUR_MS;
 
 /** The last check of a monitor, and how long its result stands for skipped ones. */
 interface LastCheck {

@@ -11,6 +11,7 @@ import { constantHeaders, type Reply, reply } from "../../../kernel/http/respons
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { MINUTE_MS } from "../../../kernel/time/units.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { HeartbeatChecks, PingMade } from "./heartbeat-checks.ts";
 import { PING_BODY_BYTES_MAX } from "./schema.ts";
@@ -20,7 +21,6 @@ import type { HeartbeatStore, PingKeyRow } from "./store.ts";
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST"]);
 /** Pings of one heartbeat per minute: cron is no more frequent, and a faulty loop must not fill the disk. */
 export const PINGS_PER_MINUTE = 60;
-const MINUTE_MS = 60_000;
 const RATE: BucketRate = { capacity: PINGS_PER_MINUTE, parts: MINUTE_MS, gainPerMs: PINGS_PER_MINUTE };
 /** Heartbeats that pings of one account create per minute: enough for a rollout of jobs, and a limit for random slugs. */
 export const CREATIONS_PER_MINUTE = 30;

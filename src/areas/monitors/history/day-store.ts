@@ -1,5 +1,6 @@
 import type { Database } from "../../../kernel/storage/database.ts";
-import { HOUR_MS, type HourCount } from "../domain.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
+import type { HourCount } from "../domain.ts";
 import type { UnsavedMonitors } from "../store.ts";
 import type { Interval } from "./intervals.ts";
 

@@ -1,13 +1,12 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { NO_CHECKS, sumOf } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
 import type { DayCount, DayRow, DayStore } from "./day-store.ts";
 import { standingBy } from "./standing.ts";
 import { unobserved } from "./unobserved.ts";
 
-/** A day, in milliseconds. */
-export const DAY_MS = 24 * 60 * 60 * 1000;
 /** Retention of daily counts: a year, and the rest of its first month. */
 export const RETENTION_DAYS = 400;
 /** When the previous days are aggregated, UTC: after the last slow check of the day has ended. */

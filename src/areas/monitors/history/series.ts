@@ -1,10 +1,8 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../kernel/time/units.ts";
 import { type HourCount, hourOf, NO_CHECKS, secondsOf, sumOf } from "../domain.ts";
 import type { MonitorRange, MonitorSeries } from "../schema.ts";
 import type { Bucket, CheckStore, MonitorRow } from "../store.ts";
-import { DAY_MS, type Days, dayOf } from "./days.ts";
-
-const HOUR_MS = DAY_MS / 24;
-const MINUTE_MS = HOUR_MS / 60;
+import { type Days, dayOf } from "./days.ts";
 
 /** Length of each range in milliseconds. */
 export const RANGES: Readonly<Record<MonitorRange, number>> = {

@@ -1,7 +1,7 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import {
   CHECK_RETENTION_MS,
-  HOUR_MS,
   type HourCount,
   hourOf,
   NO_CHECKS,

@@ -2,6 +2,7 @@ import type { Caller } from "../../../kernel/callers/caller.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import type { Notifications } from "../channels/notifications.ts";
 import { clockText, shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
@@ -20,7 +21,7 @@ import type { IncidentRow, IncidentStore } from "./store.ts";
 /** Maximum number of updates of an incident: one response returns all of them. */
 export const INCIDENT_UPDATES_MAX = 100;
 /** Time that an incident is stored after it is resolved, in milliseconds. */
-export const INCIDENT_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
+export const INCIDENT_RETENTION_MS = 400 * DAY_MS;
 
 /** Outage found by a check. */
 export interface Outage {

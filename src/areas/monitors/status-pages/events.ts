@@ -1,6 +1,6 @@
 import { mapInSlices, slices } from "../../../kernel/background/time-slices.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { shownName } from "../domain.ts";
-import { DAY_MS } from "../history/days.ts";
 import { type Markup, paragraphs } from "../incidents/markup.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";

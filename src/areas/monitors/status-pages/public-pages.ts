@@ -2,7 +2,7 @@ import { ApiError } from "../../../kernel/errors.ts";
 import { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import { type Affected, ANYONE, type Tx } from "../../../kernel/storage/tx.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
-import { DAY_MS } from "../history/days.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { INCIDENT_UPDATES_MAX } from "../incidents/lifecycle.ts";
 import type { MonitorParts } from "../ports.ts";
 import { type Icon, iconOf } from "./brand.ts";

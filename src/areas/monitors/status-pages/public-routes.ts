@@ -7,6 +7,7 @@ import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
+import { MINUTE_MS } from "../../../kernel/time/units.ts";
 import type { PublicStatusPages } from "./public-pages.ts";
 import { BadgeData, PublicIncident, PublicPage } from "./public-schema.ts";
 import { notFoundHtml } from "./rendering/html.ts";
@@ -14,7 +15,6 @@ import { BadgeParams, BadgeQuery, PublicIncidentParams, PublicPageParams } from 
 
 /** Maximum number of requests for status pages per client network and minute: some open tabs, or a page full of badges. */
 export const PUBLIC_PER_MINUTE = 60;
-const MINUTE_MS = 60_000;
 
 const HTML = "text/html; charset=utf-8";
 const JSON_TYPE = "application/json";

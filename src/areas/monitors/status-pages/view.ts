@@ -1,7 +1,8 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import { partUp, type UptimeCounts } from "../domain.ts";
 import type { DayRow } from "../history/day-store.ts";
-import { DAY_MS, type Days, dayOf } from "../history/days.ts";
+import { type Days, dayOf } from "../history/days.ts";
 import { hoursAfter } from "../history/standing.ts";
 import type { STATES } from "../incidents/schema.ts";
 import type { MonitorParts } from "../ports.ts";
@@ -24,7 +25,6 @@ import { bytesOf, TextBudget } from "./text-budget.ts";
 export const DAYS_SHOWN = 90;
 /** Number of hours of the bars of the last day. The current hour is the last one. */
 export const HOURS_SHOWN = 24;
-const HOUR_MS = 60 * 60 * 1000;
 /** Maximum number of monitors with bars, which make a page of 1.6 MB. Further monitors show their uptime as a number only. */
 export const BARS_MAX = 250;
 

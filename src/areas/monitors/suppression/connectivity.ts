@@ -1,4 +1,5 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
@@ -25,7 +26,7 @@ const FAILURE_MAX_AGE_MS = 60_000;
 /** Hosts that are probed in one connectivity check. */
 const PROBED_MAX = 8;
 /** Retention of outages: that of daily counts. */
-const OUTAGE_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
+const OUTAGE_RETENTION_MS = 400 * DAY_MS;
 
 /** The job that checks, while the server is offline, whether it is online again. */
 const OFFLINE_JOB = "monitors.observer";

@@ -3,10 +3,9 @@ import type { Caller } from "../../../kernel/callers/caller.ts";
 import { dateTime, orNull } from "../../../kernel/data/schema.ts";
 import { COUNTED_MAX, countsSchema, waitingSince } from "../../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { SCANNED_ROWS_MAX } from "./listing.ts";
 import type { RelayStore } from "./store.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Targets with failed deliveries in the overview. */
 const FAILING_SHOWN_MAX = 5;

@@ -1,14 +1,13 @@
 import type { CallerProject } from "../../../kernel/callers/caller.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import {
   GRACE_HOURS,
   type RelaySecret,
   type RelaySecretRotateBody,
   type RelaySecretRotated,
 } from "./schema.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** Reveals and rotates a project's signing secret. */
 export class ProjectSecrets {

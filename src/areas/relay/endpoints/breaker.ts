@@ -1,7 +1,6 @@
 import { GONE } from "../../../kernel/outbound/retries.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { CLOSED, type Health, OPEN } from "./store.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** Delay before the first probe; each failed probe doubles it up to {@link PROBE_MS_MAX}. */
 export const PROBE_MS = 30_000;

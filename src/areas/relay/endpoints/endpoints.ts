@@ -15,6 +15,7 @@ import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { assertSecretStays, isOtherOrigin } from "../../../kernel/secrets/bound-secret.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import {
   GRACE_HOURS,
@@ -56,9 +57,6 @@ import {
   type RelayEndpointTested,
 } from "./schema.ts";
 import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./store.ts";
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** Endpoints of a project in every tier: a message may have a delivery to each of them. */
 export const ENDPOINTS_MAX = 1_000;

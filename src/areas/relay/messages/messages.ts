@@ -6,6 +6,7 @@ import { encodeCursor, pageStart } from "../../../kernel/http/requests/paginatio
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import type { DeliveryIds } from "../deliveries/ids.ts";
 import { SCANNED_ROWS_MAX } from "../deliveries/listing.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
@@ -25,7 +26,7 @@ import type { RelayMessage, RelayMessagePage, RelayMessageQuery, RelayMessageSen
 import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./store.ts";
 
 /** Interval of checks whether the deliveries of a message are finished, or deleted, after its retention is over. */
-const RECHECK_MS = 3_600_000;
+const RECHECK_MS = HOUR_MS;
 
 /**
  * Deliveries of a message that are created after it, to endpoints that were disabled or did not exist: as many as it had at first

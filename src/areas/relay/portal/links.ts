@@ -11,6 +11,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { keyDigest, keyPrefix, mintKey } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
 import { assertNoNotices } from "../endpoints/notices.ts";
 import {
   LIFETIME_EXPECTED,
@@ -26,7 +27,7 @@ import type { LinkRow, PortalStore } from "./store.ts";
 /** Shortest lifetime of a link: a person must be able to open it. */
 export const PORTAL_MS_MIN = 60_000;
 /** Longest lifetime of a link: it is for a visit, not for a bookmark. */
-export const PORTAL_MS_MAX = 7 * 86_400_000;
+export const PORTAL_MS_MAX = 7 * DAY_MS;
 /** Links of one customer: a new one above this number ends the oldest. Applications create one for each visit. */
 export const LINKS_PER_OWNER_MAX = 100;
 

@@ -7,6 +7,7 @@ import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { DUE_HEADER } from "../domain.ts";
 import type { Endpoint } from "../endpoints/registry.ts";
@@ -31,7 +32,7 @@ const CHARGED_AS = "relay.schedules.run";
 /** A run that is later than this was missed: a restart is faster. */
 export const MISSED_AFTER_MS = 60_000;
 /** A clock that is set back further was wrong before: its earlier runs do not count for the next one. */
-const SET_BACK_MS = 3 * 60 * 60 * 1000;
+const SET_BACK_MS = 3 * HOUR_MS;
 
 interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
   readonly schedules: ScheduleStore;

@@ -1,10 +1,9 @@
+import { DAY_MS, HOUR_MS } from "../../../../kernel/time/units.ts";
 import type { DayRow } from "../../history/day-store.ts";
-import { DAY_MS } from "../../history/days.ts";
 import { Markup } from "../../incidents/markup.ts";
 import { uptimeOf } from "../view.ts";
 import { clockText, dayText } from "./dates.ts";
 
-const HOUR_MS = 60 * 60 * 1000;
 const GOOD_PERCENT = 99.9;
 const FAIR_PERCENT = 95;
 

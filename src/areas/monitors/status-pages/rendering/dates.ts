@@ -1,3 +1,5 @@
+import { MINUTE_MS } from "../../../../kernel/time/units.ts";
+
 const DAY = { day: "numeric", month: "short", timeZone: "UTC" } as const;
 
 const dayFormat = lazyFormat(DAY);
@@ -17,7 +19,6 @@ export const weekdayText = (epochMs: number): string => weekdayFormat().format(e
 /** Formats a time of day in UTC, such as `12:00`. */
 export const clockText = (epochMs: number): string => clockFormat().format(epochMs);
 
-const MINUTE_MS = 60_000;
 const HOUR_MINUTES = 60;
 const DAY_MINUTES = 24 * HOUR_MINUTES;
 

@@ -1,6 +1,7 @@
 import { mapInSlices } from "../../../../kernel/background/time-slices.ts";
 import { isoTime } from "../../../../kernel/time/date-time.ts";
-import { DAY_MS, dayOf } from "../../history/days.ts";
+import { DAY_MS } from "../../../../kernel/time/units.ts";
+import { dayOf } from "../../history/days.ts";
 import { html, Markup, paragraphs } from "../../incidents/markup.ts";
 import {
   endingWith,

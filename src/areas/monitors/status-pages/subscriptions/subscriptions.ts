@@ -5,6 +5,7 @@ import type { Kernel } from "../../../../kernel/kernel.ts";
 import { isEmail } from "../../../../kernel/mail/address.ts";
 import { onOneLine } from "../../../../kernel/one-line.ts";
 import type { Tx } from "../../../../kernel/storage/tx.ts";
+import { DAY_MS, HOUR_MS } from "../../../../kernel/time/units.ts";
 import type { MonitorParts } from "../../ports.ts";
 import type { PageRow } from "../store.ts";
 import type { SubscriberRow, SubscriberStore } from "./store.ts";
@@ -14,12 +15,12 @@ export const SUBSCRIBERS_MAX = 1_000;
 /** Maximum number of unconfirmed addresses of a page, which anyone can enter. */
 export const UNCONFIRMED_MAX = 200;
 /** Time in which an address can be confirmed, in milliseconds; then it is removed. */
-export const CONFIRMATION_MS = 24 * 60 * 60 * 1000;
+export const CONFIRMATION_MS = DAY_MS;
 /** Time before another e-mail asks the same address for a confirmation, in milliseconds. */
-export const REPEAT_MS = 60 * 60 * 1000;
+export const REPEAT_MS = HOUR_MS;
 /** Maximum number of subscriptions that a client network can request within {@link WINDOW_MS}. */
 export const REQUESTS_MAX = 5;
-const WINDOW_MS = 60 * 60 * 1000;
+const WINDOW_MS = HOUR_MS;
 /** Maximum number of e-mails that ask one address for a confirmation within {@link WINDOW_MS}, over all pages. */
 export const ADDRESS_REQUESTS_MAX = 3;
 
