@@ -31,7 +31,7 @@ export interface ChannelMessage {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** A request to a channel. */
+/** A request to a channel, always a POST. */
 interface ChannelRequest {
   readonly url: string;
   readonly headers: RequestHeaders;
