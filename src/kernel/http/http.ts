@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import type { BunRequest } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
 import { urlOf } from "../data/addresses.ts";
 import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
@@ -13,6 +12,7 @@ import {
   type ApiArea,
   type ApiPart,
   type DeclaredRoute,
+  type EndpointHandler,
   type Front,
   type RoutedRequest,
   routesOf,
@@ -136,7 +136,6 @@ export class Http implements Front {
     // Endpoints catch their errors: what comes here is a request without a route, or one that Elysia itself rejects.
     this.app.onError(({ code, request, error }) =>
       this.serve(request, (call) => {
-        if (isRepeated(request.headers.get("host"))) throw repeatedHeader("Host");
         if (code === "NOT_FOUND") return this.unknownRoute(call);
         throw error;
       }),
@@ -207,7 +206,7 @@ export class Http implements Front {
   }: ListenOptions): string {
     this.gate = gate;
     for (const [path, handler] of Object.entries(nodeRoutes))
-      this.anyMethod(path, ({ request }) => handler(request));
+      this.route(["ALL"], path, ({ request }) => handler(request));
     try {
       const server = this.listening({
         hostname: host,
@@ -273,19 +272,22 @@ export class Http implements Front {
     // Clients without access to the monitoring endpoints get the error of an unknown path.
     if (!monitoring) this.paths.add(method, path, otherMethodsAt, file?.isSave === true);
     if (method === "GET") this.route(["HEAD"], path, serve);
-    if (belowPath) this.route(["GET", "HEAD"], `${path}/*`, serve.anywhere);
+    const below: RouteHandler = (routed) => this.servedBelow(routed, serve);
+    if (belowPath) this.route(["GET", "HEAD"], `${path}/*`, below);
     if (everyMethod) {
-      // Beside a route of one method, the runtime's router passes over a route of every method.
+      // The runtime's router gets no route of every method, only those of the methods that it knows.
       const others = [...ROUTER_METHODS].filter((other) => other !== method);
-      this.route(others, path, serve);
-      this.anyMethod(path, serve);
-      this.anyMethod(`${path}/*`, serve.anywhere);
+      this.route([...others, "ALL"], path, serve);
+      this.route(["ALL"], `${path}/*`, below);
     }
-    if (rejectMethod !== undefined) {
-      this.anyMethod(path, (routed) =>
-        routed.request.method === method ? serve(routed) : this.refuse(routed, rejectMethod),
-      );
-    }
+    if (rejectMethod !== undefined) this.route(["ALL"], path, (routed) => this.refuse(routed, rejectMethod));
+  }
+
+  /** Serves a request below the path of an endpoint, which Elysia's own router has found. */
+  private servedBelow(routed: RoutedRequest, { anywhere }: EndpointHandler): Response | Promise<Response> {
+    const { request } = routed;
+    const isSure = !isRepeated(request.headers.get("host"));
+    return isSure ? anywhere(routed) : this.reject(request, repeatedHeader("Host"));
   }
 
   /** The response to a method that the path does not have. */
@@ -295,14 +297,6 @@ export class Http implements Front {
       if (preflight !== null) return preflight;
       throw rejectMethod();
     });
-  }
-
-  /** A route of every method: for the runtime's router the only one at its path. */
-  private anyMethod(path: string, handler: RouteHandler): void {
-    // The runtime's router gives it the request, Elysia's own the context.
-    const route = (routed: RoutedRequest | BunRequest): Response | Promise<Response> =>
-      handler(routed instanceof Request ? { request: routed, params: routed.params } : routed);
-    this.route(["ALL"], path, route);
   }
 
   private route(methods: readonly string[], path: string, handler: RouteHandler): void {
@@ -337,6 +331,7 @@ export class Http implements Front {
     const call = new OpenCall(this.nowhere, request);
     call.shows = shows;
     try {
+      if (isRepeated(request.headers.get("host"))) throw repeatedHeader("Host");
       return call.send(await handler(call));
     } catch (error) {
       return call.reject(error);
