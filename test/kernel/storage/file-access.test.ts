@@ -48,7 +48,7 @@ test.skipIf(!canChangeUser)(
     expect(await errorAsUser(`s.readSeal(${path("ninefold.db")})`)).toContain(
       `The backup cannot be read: ${join(folder, "ninefold.db")} belongs to user 0`,
     );
-    expect(await errorAsUser(`s.findMasterKey({ given: null, path: ${path("master.key")} })`)).toBe(
+    expect(await errorAsUser(`s.findMasterKey({ configured: null, path: ${path("master.key")} })`)).toBe(
       `The master key cannot be read: ${owner(join(folder, "master.key"))}`,
     );
     const main = join(import.meta.dir, "../../../src/main.ts");
