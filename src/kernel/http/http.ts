@@ -161,19 +161,18 @@ export class Http implements Front {
   /** Serves GET and HEAD of a path outside the API, such as an HTML page. It shows no stored data. */
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
-    const serve = (routed: RoutedRequest): Response | Promise<Response> => {
-      const { request } = routed;
-      const refusal = this.refusalOf(routed);
-      return refusal === null ? this.serve(request, handler, NOBODY) : this.reject(request, refusal);
+    const servedOr =
+      (refuse: (call: OpenCall) => RenderedResponse): RouteHandler =>
+      ({ request }) =>
+        this.serve(request, (call) => (this.isAsSent(request) ? handler(call) : refuse(call)), NOBODY);
+    const notAsSent = (call: OpenCall): never => {
+      throw this.missing(call, notNormalized());
     };
-    this.route(["GET", "HEAD"], path, serve);
+    this.route(["GET", "HEAD"], path, servedOr(notAsSent));
     if (path === "/" || !path.endsWith("/")) return;
     // Elysia takes one slash off the end of a path for the runtime's router. Its own router finds what has two.
-    this.route(["GET", "HEAD"], `${path}/`, (routed) =>
-      this.isAsSent(routed.request)
-        ? serve(routed)
-        : this.serve(routed.request, (call) => this.unknownRoute(call)),
-    );
+    const unknown = (call: OpenCall): RenderedResponse => this.unknownRoute(call);
+    this.route(["GET", "HEAD"], `${path}/`, servedOr(unknown));
   }
 
   /** Serves a request that came over no socket. */
