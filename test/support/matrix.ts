@@ -199,6 +199,9 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
 };
 
+/** The segments of paths under which {@link makeResource} makes something. */
+export const SEGMENTS = Object.keys(MAKERS);
+
 /** What is named by the caller lies in the caller's own project: a stranger finds nothing there, or makes its own. */
 export const NOT_404: Readonly<Record<string, number>> = {
   "meter.balance": 200,
