@@ -27,6 +27,9 @@ export interface Sources {
 /** The date of a commit in the format of `ninefold version`. */
 const DATE_FORMAT = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
 
+/** The heading of the changes that no version contains yet. */
+const UNRELEASED = /^## (?:Unreleased|\S+ \(unreleased\))$/m;
+
 /**
  * The checked-out sources of a version.
  *
@@ -72,8 +75,7 @@ export function tryOut(root: string, version: string): Sources {
     rewrite(join(copy, "package.json"), /^( {2}"version": )"[^"]*"/m, `$1"${version}"`);
     const changelog = join(copy, "CHANGELOG.md");
     const heading = `## ${version} (${date.slice(0, 10)})`;
-    if (/^## Unreleased$/m.test(readFileSync(changelog, "utf8")))
-      rewrite(changelog, /^## Unreleased$/m, heading);
+    rewrite(changelog, UNRELEASED, heading);
     changesOf(readFileSync(changelog, "utf8"), version);
     return { root: copy, commit, date, dispose };
   } catch (error) {

@@ -103,6 +103,10 @@ describe("a release is made of", () => {
     expect(read("CHANGELOG.md")).toContain("## 2.0.0 (2026-11-23)\n\n- b\n\n## 1.2.3 (2026-11-22)\n");
     expect([read("new"), read("node_modules/x")]).toEqual(["new", ""]);
     dispose();
+    write("CHANGELOG.md", "## 2.0.0 (unreleased)\n\n- c\n");
+    const again = tryOut(checkout, "2.0.0");
+    expect(readFileSync(join(again.root, "CHANGELOG.md"), "utf8")).toBe("## 2.0.0 (2026-11-23)\n\n- c\n");
+    again.dispose();
     expect(readFileSync(join(checkout, "node_modules/x"), "utf8")).toBe("");
     expect(readFileSync(join(checkout, "package.json"), "utf8")).toContain('"1.2.3"');
     expect(() => readFileSync(join(root, "new"))).toThrow();
