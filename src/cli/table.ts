@@ -426,7 +426,7 @@ const DECLARED = [
     summary: "Continue a restored chain although others have seen a longer history",
     details:
       "After a restore, the server signs nothing in a chain whose storage has receipts that the backup does not have.\n" +
-      "This accepts that their positions are used again, and declares it in the chain.",
+      "This command accepts the fork: those positions are reused. The chain declares it.",
     arguments: [{ name: "CHAIN", help: "Id of the chain" }],
     ...API_CALL,
     example: "ninefold notary accept-fork wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf",

@@ -168,7 +168,7 @@ export const BucketTarget = named("BucketTarget", {
           additionalProperties: true,
           errorMessage: "must be an object",
           description:
-            "Condition on the body, in addition to the endpoint's own: members with values, or operators such as `$gte` and `$or`.",
+            "Condition on the body, in addition to the endpoint's own: field names mapped to required values, or operators such as `$gte` and `$or`.",
         },
       ),
       { examples: [null] },

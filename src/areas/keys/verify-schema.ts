@@ -58,7 +58,7 @@ export const VERIFY_FIELDS = {
       }),
       { max: RATELIMITS_MAX, examples: [[{ name: "exports", cost: 5 }]] },
     ),
-    { description: "Rate limits of the key to apply in addition to its automatic ones, or at another cost." },
+    { description: "Extra limits of the key to apply, or a different cost for an automatic one." },
   ),
 };
 

@@ -227,7 +227,7 @@ const SUPPRESSION = {
   depends_on: orNull(uuid(), { examples: [null] }),
   flapping: Type.Boolean({
     description:
-      "Whether the status changes so often that channels are notified only once, and again when it is stable.",
+      "Whether the monitor is flapping: channels are notified once, and again when its status is stable.",
     examples: [false],
   }),
   maintenance: Type.Boolean({ description: "Whether a maintenance window is open.", examples: [false] }),

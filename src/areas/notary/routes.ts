@@ -190,7 +190,7 @@ function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
         access: "*",
         summary: "Continue a chain although others have seen a longer history",
         description:
-          "When the storage or a witness has more receipts than the server, as after a restore, nothing is signed. This accepts that their positions are used again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do it for any chain.",
+          "When the storage or a witness has more receipts than the server, as after a restore, nothing is signed. Accepts the fork; those positions are reused. Checkpoints get another origin, and a receipt declares the fork in the chain. The operator can do it for any chain.",
         errors: ["not_found", "conflict"],
         example: { chain_id: "wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf" },
         body: AcceptForkBody,

@@ -141,7 +141,7 @@ export const ServerStatus = named("ServerStatus", {
   cluster: orNull(
     Type.Object({
       cell: Type.String({ examples: ["main"] }),
-      role: oneOf(["leader"], { description: "Other nodes of a cluster answer no requests." }),
+      role: oneOf(["leader"], { description: "Followers of a cluster serve no requests." }),
       confirmed: Type.Boolean({
         description: "Whether the server can confirm now that it leads.",
         examples: [true],

@@ -1387,9 +1387,9 @@ export class NotaryMethods extends Methods {
 
   /**
    * Continue a chain although others have seen a longer history. When the storage or a witness has more
-   * receipts than the server, as after a restore, nothing is signed. This accepts that their positions are
-   * used again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do
-   * it for any chain.
+   * receipts than the server, as after a restore, nothing is signed. Accepts the fork; those positions are
+   * reused. Checkpoints get another origin, and a receipt declares the fork in the chain. The operator can
+   * do it for any chain.
    */
   acceptFork(chainId: ForkAcceptBody["chain_id"], options?: ChangeOptions): Answers<"witness.accept_fork"> {
     return this.api.call("witness.accept_fork", { body: { chain_id: chainId } }, options);

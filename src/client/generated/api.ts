@@ -31,7 +31,7 @@ export interface AccountDeleted {
 /** The response of `GET /v1/admin/accounts`. */
 export interface AccountPage {
   accounts: Account[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -56,7 +56,7 @@ export interface AccountUpdateBody {
 /** The response of `GET /v1/admin/audit`. */
 export interface AuditPage {
   entries: AuditEntry[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -107,7 +107,7 @@ export interface BackupPage {
   /** The last backup, if it has failed since the server's start. */
   failure: { name: string; begun_at: string; message: string } | null;
   backups: Backup[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -232,7 +232,7 @@ export interface ServerStatus {
   /** Cluster that the server leads. Null for a server without a commit log. */
   cluster: {
     cell: string;
-    /** Other nodes of a cluster answer no requests. */
+    /** Followers of a cluster serve no requests. */
     role: "leader";
     /** Whether the server can confirm now that it leads. */
     confirmed: boolean;
@@ -754,7 +754,7 @@ export interface CheckBody {
   require?: readonly string[] | null | undefined;
   /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
   cost?: number | null | undefined;
-  /** Rate limits of the key to apply in addition to its automatic ones, or at another cost. */
+  /** Extra limits of the key to apply, or a different cost for an automatic one. */
   ratelimits?:
     | readonly {
         /** Name of the limit, unique within the key. */
@@ -1317,7 +1317,7 @@ export interface KeyVerifyBody {
   require?: readonly string[] | null | undefined;
   /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
   cost?: number | null | undefined;
-  /** Rate limits of the key to apply in addition to its automatic ones, or at another cost. */
+  /** Extra limits of the key to apply, or a different cost for an automatic one. */
   ratelimits?:
     | readonly {
         /** Name of the limit, unique within the key. */
@@ -1393,7 +1393,7 @@ export type ReleasedLock = { status: "released" };
 /** The response of `GET /v1/latch`. */
 export interface LockPage {
   locks: HeldLock[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -1468,7 +1468,7 @@ export type MeterBalance = { balance: number; meter_id: string };
 /** The response of `GET /v1/meter/{meterId}/history`. */
 export interface LedgerPage {
   entries: LedgerEntry[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -1489,7 +1489,7 @@ export interface LedgerEntry {
   operation?: string;
   /** Number of requests in a charge. */
   count?: number;
-  /** Hold of a capture. */
+  /** The hold that was captured. */
   hold_id?: string;
 }
 
@@ -1549,7 +1549,7 @@ export interface ExtendBody {
 /** The response of `GET /v1/meter/{meterId}/holds`. */
 export interface HoldsPage {
   holds: MeterHold[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -1558,7 +1558,7 @@ export interface MeterPage {
   meters: MeterItem[];
   /** True for a project with a low-balance alert; absent for one without. */
   has_alert?: boolean;
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -1779,7 +1779,7 @@ export type ChannelDeleted = { deleted: true };
 /** The response of `GET /v1/pulse/channels`. */
 export interface ChannelPage {
   channels: Channel[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -1891,7 +1891,7 @@ export interface MonitorStatus {
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
   depends_on: string | null;
-  /** Whether the status changes so often that channels are notified only once, and again when it is stable. */
+  /** Whether the monitor is flapping: channels are notified once, and again when its status is stable. */
   flapping: boolean;
   /** Whether a maintenance window is open. */
   maintenance: boolean;
@@ -2071,7 +2071,7 @@ export interface Monitor {
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
   depends_on: string | null;
-  /** Whether the status changes so often that channels are notified only once, and again when it is stable. */
+  /** Whether the monitor is flapping: channels are notified once, and again when its status is stable. */
   flapping: boolean;
   /** Whether a maintenance window is open. */
   maintenance: boolean;
@@ -2123,7 +2123,7 @@ export interface MonitorHistory {
     };
   };
   series?: MonitorSeries;
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -2290,7 +2290,7 @@ export interface IncidentCreateBody {
 /** The response of `GET /v1/pulse/incidents`. */
 export interface IncidentPage {
   incidents: IncidentSummary[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -2336,7 +2336,7 @@ export interface IncidentUpdateBody {
 /** The response of `GET /v1/pulse`. */
 export interface MonitorPage {
   monitors: MonitorStatus[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -2387,7 +2387,7 @@ export interface Maintenance {
 /** The response of `GET /v1/pulse/maintenance`. */
 export interface MaintenancePage {
   maintenance: Maintenance[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -2471,7 +2471,7 @@ export type StatusPageDeleted = { deleted: true };
 /** The response of `GET /v1/pulse/pages`. */
 export interface StatusPageList {
   pages: StatusPageSummary[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -2810,7 +2810,7 @@ export type ProjectDeleted = { success: true; deleted_at: string };
 /** The response of `GET /v1/projects`. */
 export interface ProjectPage {
   projects: ProjectItem[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -2870,7 +2870,7 @@ export interface RelayEndpointPatch {
   url?: string | undefined;
   /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types?: readonly string[] | undefined;
-  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
+  /** The message goes to endpoints that share a channel with it, or have none. */
   channels?: readonly string[] | undefined;
   filter?: object | null | undefined;
   /** Description for people. */
@@ -2912,7 +2912,7 @@ export interface RelayEndpointItem extends PortalEndpoint {
   /** Id of your customer to whom the endpoint belongs: it receives only messages with this `owner_id`. It cannot be changed. */
   owner_id: string | null;
   metadata: Record<string, string>;
-  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
+  /** The message goes to endpoints that share a channel with it, or have none. */
   channels: string[];
   filter: Record<string, unknown> | null;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
@@ -2945,7 +2945,7 @@ export interface RelayEndpointBody {
   url: string;
   /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types?: readonly string[] | undefined;
-  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
+  /** The message goes to endpoints that share a channel with it, or have none. */
   channels?: readonly string[] | undefined;
   filter?: object | null | undefined;
   /** Description for people. */
@@ -2990,7 +2990,7 @@ export interface RelayEndpointCreated extends RelayEndpointItem {
 /** The response of `GET /v1/relay/endpoints`. */
 export interface RelayEndpointPage {
   endpoints: RelayEndpointItem[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -3059,7 +3059,7 @@ export type RelayEndpointTested = { message_id: string; relay_id: string };
 /** The response of `GET /v1/relay`. */
 export interface RelayPage {
   deliveries: RelayItem[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -3110,7 +3110,7 @@ export interface RelayMessageBody {
   payload: object;
   /** Id of the customer to whose endpoints the message goes. Without it, the message goes to endpoints without an owner. */
   owner_id?: string | undefined;
-  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
+  /** The message goes to endpoints that share a channel with it, or have none. */
   channels?: readonly string[] | undefined;
   /** ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing. */
   message_id?: string | undefined;
@@ -3139,7 +3139,7 @@ export interface RelayMessagesSent {
 /** The response of `GET /v1/relay/messages`. */
 export interface RelayMessagePage {
   messages: RelayMessageItem[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -3151,7 +3151,7 @@ export interface RelayMessageItem {
   event_type: string;
   /** Customer to whose endpoints the message goes; null for none. */
   owner_id: string | null;
-  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
+  /** The message goes to endpoints that share a channel with it, or have none. */
   channels: string[];
   /** Time of the first attempts, in epoch milliseconds. */
   scheduled_for: number;
@@ -3233,7 +3233,7 @@ export interface PortalLinkCreated {
 /** The response of `GET /v1/relay/portal/deliveries`. */
 export interface PortalDeliveryPage {
   deliveries: PortalDeliveryItem[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -3356,7 +3356,7 @@ export interface PortalEndpointCreated extends PortalEndpoint {
 /** The response of `GET /v1/relay/portal/endpoints`. */
 export interface PortalEndpointPage {
   endpoints: PortalEndpoint[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -3590,7 +3590,7 @@ export interface Schedule extends ScheduleItem {
 /** The response of `GET /v1/relay/schedules`. */
 export interface SchedulePage {
   schedules: ScheduleItem[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -3926,7 +3926,7 @@ export interface InclusionProof {
 /** The response of `GET /v1/witness/receipts`. */
 export interface ReceiptPage {
   receipts: Receipt[];
-  /** Hand it in to get the next page. Absent on the last one. */
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
@@ -4121,7 +4121,7 @@ export type Route<Result, Params extends string = never, Body = undefined, Query
 export type PageQuery = {
   /** How many items to return at most. */
   limit?: number | undefined;
-  /** The `cursor` of the page before. */
+  /** `cursor` from the previous response. */
   cursor?: string | undefined;
 };
 

@@ -616,7 +616,7 @@ export const BODIES = {
     ratelimits: {
       type: "array",
       nullable: true,
-      description: "Rate limits of the key to apply in addition to its automatic ones, or at another cost.",
+      description: "Extra limits of the key to apply, or a different cost for an automatic one.",
     },
     deduct: { type: "object", nullable: true, description: "Credits to deduct from the meter immediately." },
     "deduct.amount": { type: "integer", required: true, minimum: 1, maximum: 9007199254740991 },
@@ -1029,7 +1029,7 @@ export const BODIES = {
     ratelimits: {
       type: "array",
       nullable: true,
-      description: "Rate limits of the key to apply in addition to its automatic ones, or at another cost.",
+      description: "Extra limits of the key to apply, or a different cost for an automatic one.",
     },
   },
   "latch.acquire": {
@@ -2275,14 +2275,14 @@ export const BODIES = {
     },
     channels: {
       type: "array",
-      description:
-        "Words that select endpoints: a message with channels goes to endpoints that share one or have none.",
+      description: "The message goes to endpoints that share a channel with it, or have none.",
       items: /^[A-Za-z0-9_.-]{1,128}$/,
     },
     filter: {
       type: "object",
       nullable: true,
-      description: "Condition on the payload: members with values, or operators such as `$gte` and `$or`.",
+      description:
+        "Condition on the payload: field names mapped to required values, or operators such as `$gte` and `$or`.",
     },
     description: {
       type: "string",
@@ -2393,14 +2393,14 @@ export const BODIES = {
     },
     channels: {
       type: "array",
-      description:
-        "Words that select endpoints: a message with channels goes to endpoints that share one or have none.",
+      description: "The message goes to endpoints that share a channel with it, or have none.",
       items: /^[A-Za-z0-9_.-]{1,128}$/,
     },
     filter: {
       type: "object",
       nullable: true,
-      description: "Condition on the payload: members with values, or operators such as `$gte` and `$or`.",
+      description:
+        "Condition on the payload: field names mapped to required values, or operators such as `$gte` and `$or`.",
     },
     description: {
       type: "string",
@@ -2568,8 +2568,7 @@ export const BODIES = {
     },
     channels: {
       type: "array",
-      description:
-        "Words that select endpoints: a message with channels goes to endpoints that share one or have none.",
+      description: "The message goes to endpoints that share a channel with it, or have none.",
       items: /^[A-Za-z0-9_.-]{1,128}$/,
     },
     message_id: {

@@ -51,7 +51,9 @@ export const LedgerEntry = Type.Object(
       Type.String({ description: "Operation of a charge.", examples: ["meter.deduct"] }),
     ),
     count: Type.Optional(Type.Integer({ description: "Number of requests in a charge." })),
-    hold_id: Type.Optional(Type.String({ description: "Hold of a capture.", examples: ["request-7f3a"] })),
+    hold_id: Type.Optional(
+      Type.String({ description: "The hold that was captured.", examples: ["request-7f3a"] }),
+    ),
   },
   { $id: "LedgerEntry" },
 );

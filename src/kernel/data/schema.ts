@@ -433,7 +433,7 @@ export function serializeMetadata(metadata: Readonly<Record<string, string>>): s
 /** The fields next to the items of a page when there are more. */
 export const NextCursor = Type.Optional(
   Type.String({
-    description: "Hand it in to get the next page. Absent on the last one.",
+    description: "Pass it as `cursor` to get the next page. Absent on the last one.",
     examples: ["eyJhIjo0Mn0"],
   }),
 );

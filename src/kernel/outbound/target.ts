@@ -153,6 +153,6 @@ const HTTPS_ONLY = `must be an https URL: for plain HTTP within your own network
 function blocked(addresses: readonly string[]): Refusal {
   const word = wordFor(addresses);
   const [which, value] = word === null ? ["such", "and their range"] : [word, word];
-  const refused = `must lead to a public address: to permit ${which} ones, start the server with ${PERMITTING_OPTION} ${value}`;
+  const refused = `must have a public address. To allow ${which} addresses, start the server with ${PERMITTING_OPTION} ${value}`;
   return { refused, isBlocked: true };
 }

@@ -41,7 +41,7 @@ describe("the target of a forward", () => {
       const owner = strict.client(stage.account.key);
       const replay = await owner.post(`/v1/catch/${stage.bucket.id}/events/${event}/replay`);
       expect(expectError(replay, "catch.replay_failed").error.message).toContain(
-        "must lead to a public address",
+        "must have a public address",
       );
       await strict.clock.advance(31_000);
       expect(await eventOf(owner, stage.bucket.id, event)).toMatchObject({
@@ -49,7 +49,7 @@ describe("the target of a forward", () => {
         attempts: 4,
         response_status: null,
         error:
-          "blocked: the URL must lead to a public address: to permit loopback ones, start the server with --allow-private-targets loopback",
+          "blocked: the URL must have a public address. To allow loopback addresses, start the server with --allow-private-targets loopback",
       });
       expect(stage.receiver.hits).toEqual([]);
     } finally {

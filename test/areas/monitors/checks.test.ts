@@ -165,7 +165,7 @@ describe("a monitor", () => {
       status: "down",
       response_status: null,
       error:
-        "blocked: the URL must lead to a public address: to permit private ones, start the server with --allow-private-targets private",
+        "blocked: the URL must have a public address. To allow private addresses, start the server with --allow-private-targets private",
     });
   });
 

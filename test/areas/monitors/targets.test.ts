@@ -174,7 +174,7 @@ describe("a tcp monitor", () => {
     records.set("db.example", ["127.0.0.1", "10.0.0.1"]);
     const [status, error] = await checked(id);
     expect(status).toBe("down");
-    expect(error).toStartWith("blocked: the host must lead to a public address");
+    expect(error).toStartWith("blocked: the host must have a public address");
     expect(target.connections).toBe(1);
     expect(await checked(await create(tcp({ host: "none.example" })))).toEqual([
       "down",
@@ -247,7 +247,7 @@ describe("a dns monitor", () => {
     records.set("shop.example A", ["10.0.0.1"]);
     const [status, error] = await checked(id);
     expect(status).toBe("down");
-    expect(error).toStartWith("blocked: the name must lead to a public address");
+    expect(error).toStartWith("blocked: the name must have a public address");
     expect(error).not.toContain("10.0.0.1");
     expectError(await account.post("/v1/pulse", dns({ host: "localhost" })), "validation_error");
   });

@@ -43,7 +43,7 @@ const rejected = (name: string, change: object, field: string, message?: string)
   },
 });
 
-const PRIVATE = "must lead to a public address";
+const PRIVATE = "must have a public address";
 const SECRET = "must be 16 to 256 printable characters without spaces";
 
 describe("POST /v1/witness/config", () => {

@@ -344,7 +344,7 @@ describe("retries", () => {
         attempts: 1,
         response_status: null,
         error:
-          "blocked: the URL must lead to a public address: to permit private ones, start the server with --allow-private-targets private",
+          "blocked: the URL must have a public address. To allow private addresses, start the server with --allow-private-targets private",
       });
     } finally {
       await guarded.stop();

@@ -284,8 +284,8 @@ describe("the system's resolver, with a local name server", () => {
       ),
     );
     expect(found.map((one) => (one.answered ? one.values : one.failure.message))).toEqual([
-      expect.stringContaining("the name must lead to a public address"),
-      expect.stringContaining("the name must lead to a public address"),
+      expect.stringContaining("the name must have a public address"),
+      expect.stringContaining("the name must have a public address"),
       "no AAAA record was found",
     ]);
     expect(names.asked).toEqual(["shop.example", "shop.example"]);

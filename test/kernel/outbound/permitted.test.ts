@@ -43,21 +43,27 @@ describe("the words of --allow-private-targets", () => {
 const SAYS = [
   [
     "http://localhost:3000/",
-    "to permit loopback ones, start the server with --allow-private-targets loopback",
+    "To allow loopback addresses, start the server with --allow-private-targets loopback",
   ],
-  ["https://127.0.0.1/", "to permit loopback ones, start the server with --allow-private-targets loopback"],
-  ["http://192.168.1.7/", "to permit private ones, start the server with --allow-private-targets private"],
-  ["http://[fd12::7]/", "to permit private ones, start the server with --allow-private-targets private"],
+  [
+    "https://127.0.0.1/",
+    "To allow loopback addresses, start the server with --allow-private-targets loopback",
+  ],
+  [
+    "http://192.168.1.7/",
+    "To allow private addresses, start the server with --allow-private-targets private",
+  ],
+  ["http://[fd12::7]/", "To allow private addresses, start the server with --allow-private-targets private"],
   [
     "http://169.254.169.254/",
-    "to permit such ones, start the server with --allow-private-targets and their range",
+    "To allow such addresses, start the server with --allow-private-targets and their range",
   ],
 ] as const;
 
 test.each(SAYS)("the rejection of %s explains how the operator permits it", (url, says) => {
   const policy = new TargetPolicy(allowedAddresses([]));
   for (const rules of [{}, { requireHttps: true }]) {
-    const refused = `must lead to a public address: ${says}`;
+    const refused = `must have a public address. ${says}`;
     expect(policy.examine(url, rules)).toEqual({ refused, isBlocked: true });
   }
 });
@@ -104,7 +110,7 @@ describe("a server without the option", () => {
     expect((await owner.get(`/v1/relay/${body["relay_id"]}`)).body).toMatchObject({
       status: "failed",
       error:
-        "blocked: the URL must lead to a public address: to permit loopback ones, start the server with --allow-private-targets loopback",
+        "blocked: the URL must have a public address. To allow loopback addresses, start the server with --allow-private-targets loopback",
     });
   });
 });
@@ -148,7 +154,7 @@ describe("a server that permits loopback", () => {
     ["public.example", `invalid: the URL ${HTTPS_ONLY}`],
     [
       "inner.example",
-      "blocked: the URL must lead to a public address: to permit private ones, start the server with --allow-private-targets private",
+      "blocked: the URL must have a public address. To allow private addresses, start the server with --allow-private-targets private",
     ],
   ])("it is not sent to %s", async (host, error) => {
     expect(await alertTo(host)).toMatchObject({ status: "failed", response_status: null, error });

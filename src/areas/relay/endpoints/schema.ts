@@ -64,8 +64,7 @@ export const Channels = listOf(
   {
     max: CHANNELS_MAX,
     of: "channels",
-    description:
-      "Words that select endpoints: a message with channels goes to endpoints that share one or have none.",
+    description: "The message goes to endpoints that share a channel with it, or have none.",
     examples: [["eu"]],
   },
 );
@@ -110,7 +109,7 @@ const SETTINGS = {
           additionalProperties: true,
           errorMessage: "must be an object",
           description:
-            "Condition on the payload: members with values, or operators such as `$gte` and `$or`.",
+            "Condition on the payload: field names mapped to required values, or operators such as `$gte` and `$or`.",
         },
       ),
       { examples: [null] },

@@ -34,7 +34,7 @@ A request is rejected by the first gate that it does not pass (401, 404, 403, 42
 Any request can return \`internal_error\` (500), which changes nothing and is free of charge.
 
 **Credits.** Some operations cost credits; each states its price. Charge and effect are one transaction: a 400, 402 or 5xx is
-free of charge; a 403, 404, 408 or 409 that is found during the work is charged.
+free of charge; errors detected while executing (403, 404, 408, 409) are charged, but change nothing.
 
 **Idempotency.** Changes accept an \`Idempotency-Key\`: for 24 hours, a repeat with the same key returns the first response,
 is not charged and changes nothing.
@@ -42,8 +42,8 @@ is not charged and changes nothing.
 **Warnings.** Unknown fields and query parameters are ignored. A successful response that is an object then has \`warnings\`,
 an array of at most ten strings: \`\`"Unknown field \`period_s\`. Did you mean \`period_ms\`?"\`\`.
 
-**Rate limits.** Each key has a token bucket with its tier's requests per minute, and each account one of ten times as many
-for all its keys. A 429 carries \`Retry-After\`, in seconds.
+**Rate limits.** Each key has a token bucket with its tier's requests per minute, and each account also has a bucket ten times that size,
+shared by its keys. A 429 carries \`Retry-After\`, in seconds.
 `.trim();
 
 /** The OpenAPI 3.1 document of all endpoints of the API, at `publicUrl` or the origin that serves it. It is made in slices, since it takes some 50 ms. */

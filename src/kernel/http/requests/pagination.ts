@@ -22,7 +22,7 @@ export function pageQuery(limitDefault: number) {
       }),
     ),
     cursor: Type.Optional(
-      Type.String({ maxLength: CURSOR_LENGTH_MAX, description: "The `cursor` of the page before." }),
+      Type.String({ maxLength: CURSOR_LENGTH_MAX, description: "`cursor` from the previous response." }),
     ),
   });
 }
