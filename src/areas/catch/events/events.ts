@@ -4,6 +4,7 @@ import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import type { Attempt } from "../../../kernel/outbound/delivery.ts";
 import { errorOf } from "../../../kernel/outbound/retries.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOfQuery } from "../../../kernel/time/date-time.ts";
@@ -18,7 +19,7 @@ import type { Removal } from "../buckets/removal.ts";
 import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider } from "../domain.ts";
 import { type EventHeaders, readHeaders } from "../event-headers.ts";
 import { eventIdOf, firstSequenceAt, sequenceOf } from "../event-ids.ts";
-import { type Attempt, attemptOf, startOf } from "../forwarding/attempts.ts";
+import { attemptOf, startOf } from "../forwarding/attempts.ts";
 import { forward } from "../forwarding/forwarder.ts";
 import type { Targets } from "../forwarding/targets.ts";
 import {

@@ -1,19 +1,10 @@
-import { resultOf } from "../../../kernel/outbound/attempt.ts";
-import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
+import type { Attempt } from "../../../kernel/outbound/delivery.ts";
 import { errorOf } from "../../../kernel/outbound/retries.ts";
 import { isDelivered, RESPONSE_BYTES_STORED_MAX } from "../domain.ts";
 import type { AttemptRow } from "../store.ts";
 
-/** An attempt to deliver an event. */
-export interface Attempt {
-  /** Start of the attempt, in epoch milliseconds. */
-  readonly at: number;
-  readonly outcome: OutboundOutcome;
-}
-
 /** An attempt as it is stored. */
-export function attemptOf(kind: AttemptRow["kind"], { at, outcome }: Attempt): AttemptRow {
-  const result = resultOf(outcome, at);
+export function attemptOf(kind: AttemptRow["kind"], { at, outcome, result }: Attempt): AttemptRow {
   return {
     at,
     kind,

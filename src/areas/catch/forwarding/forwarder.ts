@@ -1,5 +1,13 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
-import { isLocalFailure, LOCAL_RETRY_MS, resultOf, sendAttempt } from "../../../kernel/outbound/attempt.ts";
+import { LOCAL_RETRY_MS } from "../../../kernel/outbound/attempt.ts";
+import {
+  type Attempt,
+  type AttemptStep,
+  attemptWebhook,
+  deliver,
+  type SendingDeps,
+  type WebhookRequest,
+} from "../../../kernel/outbound/delivery.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import { replaySignature } from "../../../kernel/outbound/signing.ts";
 import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
@@ -16,7 +24,7 @@ import { afterForward } from "../domain.ts";
 import { readHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
-import { type Attempt, attemptOf } from "./attempts.ts";
+import { attemptOf } from "./attempts.ts";
 import type { FailureNotices } from "./failure-notices.ts";
 import { FORWARD, type ForwardJobs, laneOf, type Progress } from "./jobs.ts";
 import { originalHeaders, standardHeadersOf } from "./request.ts";
@@ -47,40 +55,49 @@ const RETRY = "catch.retry";
 /** Outcomes of an attempt. */
 const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
-/** Sends the exact bytes of an event, signed, to the current target of its bucket. */
-export async function forward(
-  deps: Pick<SharedDeps, "outbound" | "accounts" | "clock" | "vault" | "secrets">,
+/** What an event is sent with. */
+type ForwardDeps = SendingDeps & Pick<SharedDeps, "accounts" | "vault" | "secrets">;
+type ForwardedEvent = Pick<EventRow, "sequence" | "provider" | "received_at">;
+
+/** Sends the exact bytes of an event, signed, once, to the current target of its bucket. */
+export function forward(
+  deps: ForwardDeps,
   bucket: BucketActor,
-  { sequence, provider, received_at }: Pick<EventRow, "sequence" | "provider" | "received_at">,
-  { headers, body }: PayloadRow,
+  event: ForwardedEvent,
+  payload: PayloadRow,
 ): Promise<Attempt> {
-  const { outbound, accounts, clock, vault, secrets } = deps;
-  const at = clock.now();
-  const seconds = String(Math.floor(at / 1000));
+  return attemptWebhook(deps, forwardRequest(deps, bucket, event, payload));
+}
+
+function forwardRequest(
+  { accounts, vault, secrets }: ForwardDeps,
+  bucket: BucketActor,
+  { sequence, provider, received_at }: ForwardedEvent,
+  { headers, body }: PayloadRow,
+): WebhookRequest {
   const key = accounts.signingKey(bucket.account_ref);
   const eventId = eventIdOf(sequence);
   const received = readHeaders(headers, vault, bucket.id);
-  // A receiver checks only one set of these headers.
-  const signed =
-    standardHeadersOf(received) ?? (await secrets.headers(bucket.project_ref, eventId, at, body));
-  const outcome = await sendAttempt(outbound, {
+  return {
     account: bucket.account_ref,
     method: "POST",
     // Without a target, which was removed in the meantime, the request fails.
     url: bucket.target_url ?? "",
     requireHttps: true,
-    headers: {
-      ...originalHeaders(bucket, provider, received),
-      ...(key === null ? {} : { "X-Svc-Signature": replaySignature(key, seconds, body) }),
+    custom: originalHeaders(bucket, provider, received),
+    headers: async (now) => ({
+      ...(key === null
+        ? {}
+        : { "X-Svc-Signature": replaySignature(key, String(Math.floor(now / 1000)), body) }),
       "X-Svc-Event-Id": eventId,
       "X-Svc-Timestamp": String(received_at),
       "User-Agent": "Svc-Relay/1.0",
       ...hopsHeader(received),
-      ...signed,
-    },
+      // A receiver checks only one set of these headers.
+      ...(standardHeadersOf(received) ?? (await secrets.headers(bucket.project_ref, eventId, now, body))),
+    }),
     body,
-  });
-  return { at, outcome };
+  };
 }
 
 /** The endpoints that accept a new event, and the targets among which they were found. */
@@ -159,10 +176,10 @@ export class Forwarder {
       return { record: (tx) => this.continueOrEnd(tx, ref) };
     if (hasTargets(bucket)) return this.queueNext(bucket, progress);
     const { rows, through } = this.nextEvents(bucket, progress);
-    const attempts = await Promise.all(rows.map((row) => this.send(bucket, row)));
+    const outcomes = await Promise.all(rows.map((row) => this.send(bucket, row)));
     return {
       record: (tx) => {
-        for (const [index, row] of rows.entries()) this.record(tx, row, attempts[index]);
+        for (const { record } of outcomes) record?.(tx);
         const before = { through: progress.through };
         progress.through = through;
         tx.onRollback(() => Object.assign(progress, before));
@@ -245,8 +262,7 @@ export class Forwarder {
     const row = this.pending(ref, sequence);
     if (bucket === undefined || row === null) return {};
     if (!isSending(bucket) || hasTargets(bucket)) return { record: (tx) => this.returnToBacklog(tx, row) };
-    const attempt = await this.send(bucket, row);
-    return { record: (tx) => this.record(tx, row, attempt) };
+    return this.send(bucket, row);
   }
 
   /** Returns an event of a paused bucket to the backlog, until the bucket goes live. */
@@ -266,54 +282,61 @@ export class Forwarder {
     return row?.status === "pending" ? row : null;
   }
 
-  /** Undefined when the event was deleted in the meantime. */
-  private async send(bucket: BucketActor, row: EventRow): Promise<Attempt | undefined> {
+  /** Makes the next attempt of an event. Its job is not run again: {@link enqueueRetry} creates the one of a retry. */
+  private async send(bucket: BucketActor, row: EventRow): Promise<Pick<JobOutcome, "record">> {
     const payload = this.deps.events.payload(row.sequence);
-    return payload === null ? undefined : forward(this.deps, bucket, row, payload);
+    // Deleted in the meantime.
+    if (payload === null) return {};
+    const attempts = row.attempts + 1;
+    const { record } = await deliver(this.deps, forwardRequest(this.deps, bucket, row, payload), {
+      attempts: row.attempts,
+      next: (result) => {
+        const step = afterForward(bucket.settings.waits, attempts, result, this.deps.ids.fraction());
+        return step.kind === "retry" ? { ...step, kind: "requeue" } : step;
+      },
+      postponed: (tx) => this.postpone(tx, row),
+      record: (tx, attempt, step) => this.record(tx, row, attempt, step),
+    });
+    return { record };
   }
 
-  private record(tx: Tx, { bucket_ref, sequence }: EventRow, attempt: Attempt | undefined): void {
-    const { events, ids } = this.deps;
+  private record(tx: Tx, { bucket_ref, sequence }: EventRow, attempt: Attempt, step: AttemptStep): void {
+    const { events, changes } = this.deps;
     const bucket = this.buckets.withRef(bucket_ref);
     const row = events.find(bucket_ref, sequence);
-    if (bucket === undefined || row === null || attempt === undefined) return;
-    const { outcome } = attempt;
-    if (isLocalFailure(outcome)) {
-      if (row.status === "pending") this.postpone(tx, bucket, row);
-      return;
-    }
+    if (bucket === undefined || row === null) return;
     events.addAttempt(tx, sequence, attemptOf("forward", attempt));
     // A replay or another attempt may have finished it.
     if (row.status !== "pending" || this.targets.isQueued(bucket, sequence)) return;
-    const attempts = row.attempts + 1;
-    const result = resultOf(outcome, tx.now);
-    const next = afterForward(bucket.settings.waits, attempts, result, ids.fraction());
-    const status = next.kind === "retry" ? "pending" : next.kind;
+    const isFinal = step.kind === "delivered" || step.kind === "failed";
     const attempted: EventRow = {
       ...row,
-      status,
-      attempts,
-      response_status: result.status,
-      retry_at: next.kind === "retry" ? next.at : null,
-      error: next.kind === "delivered" ? null : next.error,
-      delivered_at: next.kind === "delivered" ? tx.now : null,
+      status: isFinal ? step.kind : "pending",
+      attempts: row.attempts + 1,
+      response_status: attempt.result.status,
+      retry_at: isFinal ? null : step.at,
+      error: step.kind === "delivered" ? null : step.error,
+      delivered_at: step.kind === "delivered" ? tx.now : null,
     };
     events.setAttempt(tx, attempted);
-    tx.afterCommit(() => this.outcomes[next.kind].add());
-    if (next.kind !== "retry") {
-      this.buckets.count(tx, bucket, "pending", next.kind);
-      if (next.kind === "failed") this.failures.notify(tx, bucket, attempted);
+    tx.afterCommit(() => this.outcomes[isFinal ? step.kind : "retry"].add());
+    if (isFinal) {
+      this.buckets.count(tx, bucket, "pending", step.kind);
+      if (step.kind === "failed") this.failures.notify(tx, bucket, attempted);
       return;
     }
-    this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
-    this.enqueueRetry(tx, bucket, sequence, next.at);
+    changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
+    this.enqueueRetry(tx, bucket, sequence, step.at);
   }
 
   /** Repeats an attempt that this server had no capacity for. */
-  private postpone(tx: Tx, bucket: BucketActor, row: EventRow): void {
+  private postpone(tx: Tx, { bucket_ref, sequence }: EventRow): void {
+    const bucket = this.buckets.withRef(bucket_ref);
+    const row = this.pending(bucket_ref, sequence);
+    if (bucket === undefined || row === null) return;
     const retry_at = tx.now + LOCAL_RETRY_MS;
     this.deps.events.setAttempt(tx, { ...row, retry_at });
-    this.enqueueRetry(tx, bucket, row.sequence, retry_at);
+    this.enqueueRetry(tx, bucket, sequence, retry_at);
   }
 
   /** Replaces the job of the current retry, whose outcome then removes nothing. */

@@ -1,5 +1,5 @@
-import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
-import type { AttemptResult, NextStep } from "../../../kernel/outbound/retries.ts";
+import type { AttemptStep, WebhookRequest } from "../../../kernel/outbound/delivery.ts";
+import type { AttemptResult } from "../../../kernel/outbound/retries.ts";
 import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -19,16 +19,9 @@ export interface DeliveryJob {
   readonly begun?: number;
 }
 
-/** The request of an attempt. */
-export interface DeliveryRequest {
-  readonly url: string;
-  readonly requireHttps: boolean;
-  /** The user's headers; of an inbound event, also its sender's. */
-  readonly custom: RequestHeaders;
-  /** The headers that the server sets, with the signatures of an attempt at this time. */
-  readonly headers: (now: number) => Promise<RequestHeaders>;
-  readonly body: Uint8Array | null;
-  readonly timeoutMs: number;
+/** The request of an attempt. Headers that the user's may override are added to it. */
+export interface DeliveryRequest
+  extends Pick<WebhookRequest, "url" | "requireHttps" | "custom" | "headers" | "body" | "timeoutMs"> {
   readonly storesResponse: boolean;
 }
 
@@ -37,21 +30,6 @@ export type Admission =
   | { readonly kind: "send"; readonly request: DeliveryRequest }
   | { readonly kind: "unsent"; readonly outcome: JobOutcome };
 
-interface Retry {
-  /** Error of this attempt. */
-  readonly error: string;
-  /** Time of the next attempt, in epoch milliseconds. */
-  readonly at: number;
-}
-
-/** What follows an attempt. */
-export type AttemptStep =
-  | Exclude<NextStep, { kind: "retry" }>
-  /** The job of the attempt makes the next one, with this payload, or with its own. */
-  | (Retry & { readonly kind: "repeat"; readonly payload?: DeliveryJob })
-  /** {@link Destination.record} creates the job of the next attempt, or parks the delivery. */
-  | (Retry & { readonly kind: "requeue" });
-
 /** A kind of destination, which decides when its deliveries are sent, what is sent, and what follows. */
 export interface Destination {
   /** @throws Error without content that is stored as long as its deliveries */
@@ -59,7 +37,12 @@ export interface Destination {
   /** Makes an attempt, and tracks whether the destination responds. */
   trackAttempt(relay: RelayRequest, attempt: () => Promise<JobOutcome>): Promise<JobOutcome>;
   /** What follows attempt number `number`, from 1, counted since the last resend. */
-  next(relay: RelayRequest, job: DeliveryJob, number: number, result: AttemptResult): AttemptStep;
+  next(
+    relay: RelayRequest,
+    job: DeliveryJob,
+    number: number,
+    result: AttemptResult,
+  ): AttemptStep<DeliveryJob>;
   /** Called in the unit of work that postpones an attempt that this server had no capacity for. */
   postponed(tx: Tx, relay: RelayRequest): void;
   /** Called in the unit of work that records an attempt. */

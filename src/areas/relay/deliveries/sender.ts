@@ -1,6 +1,6 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { isLocalFailure, LOCAL_RETRY_MS, resultOf, sendAttempt } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
+import { type Attempt, type AttemptStep, deliver } from "../../../kernel/outbound/delivery.ts";
 import { withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
@@ -8,7 +8,6 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DELIVER, failureOf, type RelayFailure } from "../domain.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import {
-  type AttemptStep,
   type DeliveryJob,
   type DeliveryRequest,
   type Destination,
@@ -31,19 +30,11 @@ const SLOW_TOTAL = CONCURRENCY / 2;
 /** Share of both that one account may use: however many hosts it sends to, the deliveries of others continue. */
 const ACCOUNT_SHARE = 1 / 4;
 
-/** An attempt that is made. */
-interface Attempt {
+/** A delivery that is sent now. */
+interface Current {
   readonly relay: RelayRequest;
   readonly job: DeliveryJob;
   readonly destination: Destination;
-}
-
-/** The outcome of an attempt. */
-interface Recorded {
-  readonly made: AttemptRow;
-  readonly step: AttemptStep;
-  /** Null unless the delivery has failed. */
-  readonly failure: RelayFailure | null;
 }
 
 /** Sends the webhooks of deliveries, and retries them. */
@@ -92,55 +83,42 @@ export class WebhookSender {
     }
   }
 
-  private async send(current: Attempt, request: DeliveryRequest): Promise<JobOutcome> {
-    const { clock, outbound, inFlight } = this.deps;
+  private send(current: Current, { storesResponse, ...request }: DeliveryRequest): Promise<JobOutcome> {
     const { relay, job, destination } = current;
     const { attempts, method } = relay.item;
-    const { url, requireHttps, body, timeoutMs } = request;
-    const custom = withDefaults(request.custom, defaultHeaders(relay.body_bytes));
-    const startedAt = clock.now();
-    const own = await request.headers(startedAt);
-    const outcome = await sendAttempt(outbound, {
+    const webhook = {
+      ...request,
       account: relay.accountRef,
       method,
-      url,
-      requireHttps,
-      headers: { ...custom, ...own },
-      body,
-      timeoutMs,
+      custom: withDefaults(request.custom, defaultHeaders(relay.body_bytes)),
       storedBytesMax: STORED_BODY_BYTES_MAX,
-    });
-    if (isLocalFailure(outcome)) {
-      inFlight.remove(relay.ref);
-      return {
-        record: (tx) => destination.postponed(tx, relay),
-        retryAt: clock.now() + LOCAL_RETRY_MS,
-        attempt: attempts,
-      };
-    }
-    const result = resultOf(outcome, clock.now());
-    // The endpoint's settings may change before the outcome is recorded.
-    const step = destination.next(relay, job, attempts + 1 - relay.attempts_before, result);
-    const failure = step.kind === "failed" ? failureOf(result) : null;
-    const exchange = exchangeOf(custom, own, outcome);
-    const made: AttemptRow = {
-      attempt: attempts + 1,
-      started_at: startedAt,
-      duration_ms: outcome.latencyMs,
-      response_status: result.status,
-      error: step.kind === "delivered" ? null : step.error,
-      ...(request.storesResponse ? exchange : { ...exchange, response_headers: null, response_body: null }),
     };
-    const record = (tx: Tx): void => this.record(tx, current, { made, step, failure });
-    return step.kind === "repeat" ? { record, retryAt: step.at, payload: step.payload } : { record };
+    return deliver(this.deps, webhook, {
+      attempts,
+      next: (result) => destination.next(relay, job, attempts + 1 - relay.attempts_before, result),
+      postponed: (tx) => {
+        tx.afterCommit(() => this.deps.inFlight.remove(relay.ref));
+        destination.postponed(tx, relay);
+      },
+      record: (tx, attempt, step) =>
+        this.record(tx, current, step, {
+          row: rowOf(attempt, attempts + 1, step, storesResponse),
+          failure: step.kind === "failed" ? failureOf(attempt.result) : null,
+        }),
+    });
   }
 
-  private record(tx: Tx, { relay, job, destination }: Attempt, { made, step, failure }: Recorded): void {
+  private record(
+    tx: Tx,
+    { relay, job, destination }: Current,
+    step: AttemptStep,
+    { row, failure }: { readonly row: AttemptRow; readonly failure: RelayFailure | null },
+  ): void {
     const { store, counts, changes, inFlight } = this.deps;
     const { ref, item, projectRef } = relay;
     changes.inProject(tx, projectRef, "relay", item.relay_id);
     tx.afterCommit(() => inFlight.remove(ref));
-    const { attempt: attempts, response_status, error } = made;
+    const { attempt: attempts, response_status, error } = row;
     // Withdrawn while a retry was in flight: it stays cancelled.
     if (item.kind === "pulse" && store.request(ref)?.item.status === "cancelled") return;
     const status = step.kind === "delivered" || step.kind === "failed" ? step.kind : "delivering";
@@ -149,7 +127,21 @@ export class WebhookSender {
     if (!isStored) return;
     const counter = status === "delivering" ? counts.retries[item.kind] : counts.finished[item.kind][status];
     tx.afterCommit(() => counter.add());
-    store.recordAttempt(tx, { ...made, ref });
-    destination.record(tx, relay, job, made, step);
+    store.recordAttempt(tx, { ...row, ref });
+    destination.record(tx, relay, job, row, step);
   }
+}
+
+/** An attempt as it is stored. */
+function rowOf(attempt: Attempt, number: number, step: AttemptStep, storesResponse: boolean): AttemptRow {
+  const { at, custom, own, outcome, result } = attempt;
+  const exchange = exchangeOf(custom, own, outcome);
+  return {
+    attempt: number,
+    started_at: at,
+    duration_ms: outcome.latencyMs,
+    response_status: result.status,
+    error: step.kind === "delivered" ? null : step.error,
+    ...(storesResponse ? exchange : { ...exchange, response_headers: null, response_body: null }),
+  };
 }

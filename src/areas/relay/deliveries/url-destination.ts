@@ -1,6 +1,7 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { ATTEMPT_TIMEOUT_MS, resultOf, sendAttempt } from "../../../kernel/outbound/attempt.ts";
+import { ATTEMPT_TIMEOUT_MS } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
+import { type AttemptStep, attemptWebhook } from "../../../kernel/outbound/delivery.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { AttemptListener, Notification, TrialResult } from "../../../kernel/outbound/notification.ts";
@@ -12,7 +13,7 @@ import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { afterRelayAttempt, DELIVER } from "../domain.ts";
-import type { Admission, AttemptStep, DeliveryJob, Destination } from "./destination.ts";
+import type { Admission, DeliveryJob, Destination } from "./destination.ts";
 import { STORED_BODY_BYTES_MAX } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";
 import type { AttemptRow, DeliveryOwner, NewRelay, RelayRequest, RelayStore } from "./store.ts";
@@ -95,7 +96,7 @@ export class UrlDestination implements Destination {
     _: DeliveryJob,
     number: number,
     result: AttemptResult,
-  ): AttemptStep {
+  ): AttemptStep<DeliveryJob> {
     const waits = retry_schedule === null ? null : readWaits(JSON.parse(retry_schedule));
     const step = afterRelayAttempt(item.kind, number, result, this.deps.ids.fraction(), waits);
     return step.kind === "retry" ? { ...step, kind: "repeat" } : step;
@@ -131,20 +132,18 @@ export class UrlDestination implements Destination {
   async sendOnce(notification: Notification): Promise<TrialResult> {
     const { accountRef, target_url, destination = null } = notification;
     const body = Buffer.from(notification.body);
-    const now = this.deps.clock.now();
     const { relay_id } = this.deps.relayIds.next();
     const signed = { ...notification, kind: "pulse", relay_id } as const;
-    const own = await this.ownHeaders(signed, destination, now, body);
-    const outcome = await sendAttempt(this.deps.outbound, {
+    const { result } = await attemptWebhook(this.deps, {
       account: accountRef,
       method: "POST",
       url: destination?.url ?? target_url,
       requireHttps: true,
-      headers: { ...withDefaults(destination?.headers ?? {}, defaultHeaders(null)), ...own },
+      custom: withDefaults(destination?.headers ?? {}, defaultHeaders(null)),
+      headers: (now) => this.ownHeaders(signed, destination, now, body),
       body,
       storedBytesMax: STORED_BODY_BYTES_MAX,
     });
-    const result = resultOf(outcome, now);
     const next = afterRelayAttempt("pulse", 1, result, 0);
     return { status: result.status, error: next.kind === "delivered" ? null : next.error };
   }

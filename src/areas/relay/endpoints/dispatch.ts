@@ -1,4 +1,5 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
+import type { AttemptStep } from "../../../kernel/outbound/delivery.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { AttemptResult } from "../../../kernel/outbound/retries.ts";
@@ -10,7 +11,6 @@ import { monotonicMs } from "../../../kernel/time/clock.ts";
 import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type {
   Admission,
-  AttemptStep,
   DeliveryJob,
   DeliveryRequest,
   EndpointDestination,
@@ -220,7 +220,7 @@ export class EndpointDispatch implements EndpointDestination {
     job: DeliveryJob,
     number: number,
     result: AttemptResult,
-  ): AttemptStep {
+  ): AttemptStep<DeliveryJob> {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     const waits = endpoint?.waits ?? [];
     const step = afterRelayAttempt("endpoint", number, result, this.deps.ids.fraction(), waits);
