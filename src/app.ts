@@ -265,14 +265,6 @@ function createAreas(
     emailOf,
     settings: config.relay,
     portal,
-    source: {
-      has: (event) => buckets.targets.has(event),
-      content: (event) => buckets.targets.content(event),
-      changed: (tx, event, change) => buckets.targets.changed(tx, event, change),
-      bucketsOf: (endpointId) => buckets.targets.bucketsOf(endpointId),
-      forwardsSecretTo: (endpointId) => buckets.targets.forwardsSecretTo(endpointId),
-      loopThrough: (endpointId, url, ownUrls) => buckets.targets.loopThrough(endpointId, url, ownUrls),
-    },
   });
   const meter = createMeter(kernel, {
     notifier: relay,

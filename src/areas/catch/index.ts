@@ -35,11 +35,6 @@ registerErrorFields({
 interface CatchArea extends ApiArea {
   readonly card: OverviewCard;
   readonly resources: ProjectResources;
-  /** The events that are delivered to endpoints. */
-  readonly targets: Pick<
-    Targets,
-    "has" | "content" | "changed" | "bucketsOf" | "forwardsSecretTo" | "loopThrough"
-  >;
   readonly exported: AreaExport;
   /** Resumes forwarding after a restart. Call it before the scheduler starts. */
   readonly resume: () => Promise<void>;
@@ -49,6 +44,16 @@ interface CatchArea extends ApiArea {
   readonly stop: () => void;
 }
 
+/** What the area needs of others, and the deliveries of its events to endpoints. */
+interface AreaDeps extends CatchDeps {
+  readonly endpoints: CatchDeps["endpoints"] & {
+    /** Registers the area as the source of the events that are delivered. */
+    register(
+      source: Pick<Targets, "has" | "content" | "changed" | "bucketsOf" | "forwardsSecretTo" | "loopThrough">,
+    ): void;
+  };
+}
+
 /** Retention of finished bulk replays. */
 export const REPLAY_RETENTION_MS = 7 * DAY_MS;
 
@@ -56,7 +61,7 @@ export const REPLAY_RETENTION_MS = 7 * DAY_MS;
 const FAILING_SHOWN_MAX = 5;
 
 /** Builds the area: buckets that receive, store and forward webhooks. */
-export function createCatch(kernel: Kernel, deps: CatchDeps): CatchArea {
+export function createCatch(kernel: Kernel, deps: AreaDeps): CatchArea {
   const events = eventStore(kernel.db);
   const sequence = new EventSequence(events.highestSequence());
   const replays = replayStore(kernel.db);
@@ -66,6 +71,7 @@ export function createCatch(kernel: Kernel, deps: CatchDeps): CatchArea {
   const removal = new Removal(shared, buckets);
   const failures = new FailureNotices(shared.notices);
   const targets = new Targets(shared, buckets, failures);
+  deps.endpoints.register(targets);
   const forwarder = new Forwarder(shared, buckets, jobs, targets, failures);
   const service = new EventService(shared, buckets, removal, targets);
   const stream = new EventStream(shared, buckets, service);
@@ -97,7 +103,6 @@ export function createCatch(kernel: Kernel, deps: CatchDeps): CatchArea {
     ],
     exported: catchExport(kernel),
     resources: removal.resources(),
-    targets,
     card: {
       area: "catch",
       schema: countsSchema(["pending", "failed", "failed_24h", "delivered"], {

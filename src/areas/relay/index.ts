@@ -25,7 +25,7 @@ import { type SigningKeys, UrlDestination } from "./deliveries/url-destination.t
 import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
 import { EndpointDispatch } from "./endpoints/dispatch.ts";
 import { Endpoints } from "./endpoints/endpoints.ts";
-import type { EventSource } from "./endpoints/event-source.ts";
+import { RegisteredSource } from "./endpoints/event-source.ts";
 import { EventDeliveries } from "./endpoints/events.ts";
 import { EndpointHealth } from "./endpoints/health.ts";
 import { EndpointQueue } from "./endpoints/queue.ts";
@@ -73,8 +73,6 @@ interface RelayPorts {
   readonly emailOf: (accountRef: number) => string | null;
   readonly settings: { readonly breakerFailures: number; readonly payloadRetentionMs: number };
   readonly portal: PortalPorts;
-  /** Receives the events that are delivered to endpoints. */
-  readonly source: EventSource;
 }
 
 interface ResourceParts {
@@ -100,6 +98,7 @@ function createSending(kernel: Kernel, outbound: OutboundClient, ports: RelayPor
   const counts = declareDeliveryCounts(kernel.metrics);
   const relayIds = new DeliveryIds(kernel, store.highestRef());
   const inFlight = new InFlight();
+  const source = new RegisteredSource();
   const common = {
     ...kernel,
     ...ports,
@@ -110,6 +109,7 @@ function createSending(kernel: Kernel, outbound: OutboundClient, ports: RelayPor
     counts,
     relayIds,
     inFlight,
+    source,
   };
   const registry = new EndpointRegistry({ ...kernel, store: endpointRows });
   const queue = new EndpointQueue({ ...kernel, endpoints: endpointRows, registry });
@@ -140,6 +140,7 @@ function createSending(kernel: Kernel, outbound: OutboundClient, ports: RelayPor
     counts,
     relayIds,
     inFlight,
+    source,
     registry,
     queue,
     fanOut,

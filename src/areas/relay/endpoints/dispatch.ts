@@ -26,7 +26,7 @@ import {
 import { afterRelayAttempt, DELIVER, DUE_HEADER } from "../domain.ts";
 import { messageBody } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
-import type { EventSource } from "./event-source.ts";
+import type { RegisteredSource } from "./event-source.ts";
 import type { EndpointHealth } from "./health.ts";
 import { END, type EndpointQueue, SLICE } from "./queue.ts";
 import { type Endpoint, type EndpointRegistry, endpointIn, isOrdered } from "./registry.ts";
@@ -78,7 +78,7 @@ export class EndpointDispatch implements EndpointDestination {
       readonly health: EndpointHealth;
       readonly secrets: Pick<WebhookSecrets, "headers">;
       readonly counts: DeliveryCounts;
-      readonly source: EventSource;
+      readonly source: RegisteredSource;
       readonly inFlight: InFlight;
       readonly queue: EndpointQueue;
     },
@@ -186,7 +186,7 @@ export class EndpointDispatch implements EndpointDestination {
 
   /** The bytes of an event as its sender sent them, whatever the endpoint's format. */
   private eventContent(endpoint: Endpoint, event: InboundEvent): Content | null {
-    const content = this.deps.source.content(event);
+    const content = this.deps.source.current.content(event);
     if (content === null) return null;
     const { headers, ...rest } = content;
     return { ...rest, custom: withDefaults(endpoint.custom, headers) };
@@ -195,7 +195,7 @@ export class EndpointDispatch implements EndpointDestination {
   /** The body that the next attempt sends; null when it is not stored any more, or the endpoint of a message is deleted. */
   body(relay: RelayRequest): Uint8Array | null {
     const event = eventOf(relay);
-    if (event !== null) return this.deps.source.content(event)?.body ?? null;
+    if (event !== null) return this.deps.source.current.content(event)?.body ?? null;
     const endpoint = this.deps.registry.get(relay.endpointRef ?? 0);
     return endpoint === null ? null : (this.contentOf(endpoint, relay)?.body ?? null);
   }
@@ -242,7 +242,7 @@ export class EndpointDispatch implements EndpointDestination {
     const event = eventOf(relay);
     const isRetried = step.kind === "repeat" || step.kind === "requeue";
     if (event !== null)
-      this.deps.source.changed(tx, event, { attempt: made, retryAt: isRetried ? step.at : null });
+      this.deps.source.current.changed(tx, event, { attempt: made, retryAt: isRetried ? step.at : null });
   }
 
   /** Records the outcome of an attempt in the endpoint's health. */
@@ -324,14 +324,14 @@ export class EndpointDispatch implements EndpointDestination {
     const { messages, source, registry } = this.deps;
     const event = eventOf(row);
     const hasContent =
-      event === null ? messages.find(row.messageRef ?? 0)?.has_payload === 1 : source.has(event);
+      event === null ? messages.find(row.messageRef ?? 0)?.has_payload === 1 : source.current.has(event);
     return hasContent ? registry.enabled(row.endpointRef ?? 0) : null;
   }
 
   /** An event's delivery has changed without an attempt. */
   private eventChanged(tx: Tx, relay: RelayRequest): void {
     const event = eventOf(relay);
-    if (event !== null) this.deps.source.changed(tx, event, { attempt: null, retryAt: null });
+    if (event !== null) this.deps.source.current.changed(tx, event, { attempt: null, retryAt: null });
   }
 
   private paceOf({ row: { ref }, terms: { max_per_second } }: Endpoint): number {

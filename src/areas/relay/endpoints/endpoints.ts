@@ -26,7 +26,7 @@ import {
   type RelaySecretRotated,
 } from "../deliveries/schema.ts";
 import { HEALTHY } from "./breaker.ts";
-import type { EventSource } from "./event-source.ts";
+import type { RegisteredSource } from "./event-source.ts";
 import {
   assertNoNotices,
   assertNotReservedType,
@@ -105,7 +105,7 @@ export class Endpoints {
       readonly secrets: WebhookSecrets;
       readonly policy: TargetPolicy;
       readonly tiers: Tiers;
-      readonly source: EventSource;
+      readonly source: RegisteredSource;
       /** The id of the resend that recovers an endpoint, if the caller may read it; null without one. */
       readonly recoveryOf: (caller: Caller, endpointRef: number) => string | null;
     },
@@ -395,7 +395,7 @@ export class Endpoints {
 
   /** @throws ApiError `endpoint_in_use` */
   private assertNoTarget(endpointId: string): void {
-    const buckets = this.deps.source.bucketsOf(endpointId);
+    const buckets = this.deps.source.current.bucketsOf(endpointId);
     const [bucket_id] = buckets;
     if (bucket_id === undefined) return;
     const message = `Buckets deliver their events to this endpoint: ${buckets.join(", ")}. Remove it from their targets first.`;
@@ -403,7 +403,7 @@ export class Endpoints {
   }
 
   private assertNoLoop(endpointId: string, url: string, ownUrls: readonly string[]): void {
-    const bucketId = this.deps.source.loopThrough(endpointId, url, ownUrls);
+    const bucketId = this.deps.source.current.loopThrough(endpointId, url, ownUrls);
     if (bucketId !== null)
       throw invalidField("url", `must not lead to the bucket ${bucketId}, which delivers to this endpoint`);
   }
@@ -419,7 +419,7 @@ export class Endpoints {
     if (input.custom === undefined && hasSecrets(custom))
       assertSecretStays(caller, { ...moved, secretField: "headers" });
     if (!isOtherOrigin(moved.before, moved.after) || hasScope(caller, "catch:read")) return;
-    if (!this.deps.source.forwardsSecretTo(row.endpoint_id)) return;
+    if (!this.deps.source.current.forwardsSecretTo(row.endpoint_id)) return;
     throw new ApiError(
       "conflict",
       "url leads to another origin, and buckets deliver events to this endpoint that contain the secret of their sender. Use a key that also has the scope catch:read, or change the targets of the buckets.",

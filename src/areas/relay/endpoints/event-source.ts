@@ -39,3 +39,19 @@ export interface EventSource {
    */
   loopThrough(endpointId: string, url: string, ownUrls: readonly string[]): string | null;
 }
+
+/** The registered source of events: its area sends events through these endpoints, and is built after them. */
+export class RegisteredSource {
+  private registered: EventSource | null = null;
+
+  /** Registers the source, before the first delivery of an event. */
+  register(source: EventSource): void {
+    this.registered = source;
+  }
+
+  /** @throws Error before it is registered */
+  get current(): EventSource {
+    if (this.registered === null) throw new Error("no source of events is registered");
+    return this.registered;
+  }
+}

@@ -7,6 +7,7 @@ import type {
   InboundEvent,
   RelayStore,
 } from "../deliveries/store.ts";
+import type { EventSource, RegisteredSource } from "./event-source.ts";
 import type { EndpointQueue } from "./queue.ts";
 import { type Endpoint, type EndpointRegistry, isEnabled, NOTICE_PREFIX } from "./registry.ts";
 
@@ -28,8 +29,14 @@ export class EventDeliveries {
       readonly registry: EndpointRegistry;
       readonly queue: EndpointQueue;
       readonly relayIds: DeliveryIds;
+      readonly source: RegisteredSource;
     },
   ) {}
+
+  /** Registers the area whose events are delivered. */
+  register(source: EventSource): void {
+    this.deps.source.register(source);
+  }
 
   /** Whether a project has an endpoint that does not belong to one of its customers. */
   hasEndpoint(projectRef: number, endpointId: string): boolean {
