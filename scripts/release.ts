@@ -2,18 +2,18 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { sourcesOf, tryOut } from "./releases/checkout.ts";
+import { repositoryOf, sourcesOf, tryOut } from "./releases/checkout.ts";
 import { buildExecutables, runner } from "./releases/executables.ts";
 import { finishRelease, writeSums } from "./releases/finish.ts";
 import { publicKeyFile, publicKeyText, readSecretKey, signFile, throwAwayKey } from "./releases/minisign.ts";
-import { feedText, notesOf } from "./releases/notes.ts";
+import { addressesOf, feedText, notesOf } from "./releases/notes.ts";
 import { choosePlatforms } from "./releases/platforms.ts";
 import { billOfMaterials } from "./releases/sbom.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
-/** Placeholder in a release that is a dry run. */
-const TRIED_URL = "https://example.com/ninefold";
+/** The repository of a release that is a dry run, if package.json names none. */
+const TRIED_REPOSITORY = "https://example.com/ninefold";
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -28,13 +28,13 @@ async function main(): Promise<void> {
   if (!VERSION.test(version) || more.length > 0) throw new Error("name one version, such as 1.2.3");
   const platforms = choosePlatforms(values.platform);
   const isTried = values["dry-run"];
-  const { NINEFOLD_RELEASE_KEY: secret = "", NINEFOLD_RELEASE_URL: url = isTried ? TRIED_URL : "" } =
-    process.env;
+  const { NINEFOLD_RELEASE_KEY: secret = "" } = process.env;
+  const repository = repositoryOf(ROOT) ?? (isTried ? TRIED_REPOSITORY : null);
   const sources = isTried ? tryOut(ROOT, version) : sourcesOf(ROOT, version);
   try {
     if (!isTried && secret === "")
       throw new Error("NINEFOLD_RELEASE_KEY has to be the secret key of releases");
-    if (url === "") throw new Error("NINEFOLD_RELEASE_URL has to be the URL that the release will have");
+    if (repository === null) throw new Error("package.json needs `repository`: the address of the releases");
     const key = isTried ? throwAwayKey() : readSecretKey(secret);
     const { root, commit, date } = sources;
     const release = { version, date };
@@ -55,8 +55,9 @@ async function main(): Promise<void> {
     await buildExecutables({ root, folder, platforms, run, date });
     for (const file of await finishRelease(root, folder, version)) console.log(file);
     write(`ninefold-${version}.cdx.json`, billOfMaterials(root, release));
-    write(`NOTES-${version}.md`, notesOf(folder, release, publicKeyText(key)));
-    sign("feed.json", feedText(release, url));
+    const addresses = addressesOf(repository, version);
+    write(`NOTES-${version}.md`, notesOf(folder, release, publicKeyText(key), addresses.files));
+    sign("feed.json", feedText(release, addresses.page));
     sign("SHA256SUMS", writeSums(folder, version));
     if (isTried) write("minisign.pub", publicKeyFile(key));
   } finally {

@@ -53,6 +53,15 @@ export function sourcesOf(root: string, version: string): Sources {
   return { root, commit, date: dateOf(root), dispose: () => undefined };
 }
 
+/** The web address of the repository, as `repository` of package.json has it; null without one. */
+export function repositoryOf(root: string): string | null {
+  const { repository } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    repository?: string | { url: string };
+  };
+  const url = typeof repository === "string" ? repository : repository?.url;
+  return url?.replace(/^git\+/, "").replace(/\.git$/, "") ?? null;
+}
+
 /** A copy of a checkout, including uncommitted files, with a version that is not released yet. @throws Error */
 export function tryOut(root: string, version: string): Sources {
   const head = git(root, "rev-parse", "HEAD");

@@ -2,6 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Release } from "./sbom.ts";
 
+/** Where a release is: its page, and what the addresses of its files begin with. */
+export function addressesOf(repository: string, version: string): { page: string; files: string } {
+  return {
+    page: `${repository}/releases/tag/v${version}`,
+    files: `${repository}/releases/download/v${version}`,
+  };
+}
+
 /** The feed that `ninefold upgrade --check` loads. */
 export function feedText({ version, date }: Release, url: string): string {
   return `${JSON.stringify({ version, date, url })}\n`;
@@ -16,8 +24,13 @@ const PURPOSES: readonly (readonly [pattern: RegExp, purpose: string])[] = [
   [/^ninefold-.*-(linux|darwin|windows)-/, "executable"],
 ];
 
-/** The notes of a release: how to verify it, its files in `folder`, and its changes. */
-export function notesOf(folder: string, { version, date }: Release, publicKey: string): string {
+/** The notes of a release: how to get and verify its files, which are in `folder` and will be at `address`, and its changes. */
+export function notesOf(
+  folder: string,
+  { version, date }: Release,
+  publicKey: string,
+  address: string,
+): string {
   const rows = readdirSync(folder)
     .sort()
     .flatMap((file) => {
@@ -34,9 +47,10 @@ Released on ${date.slice(0, 10)}.
 | file | content |
 |---|---|
 ${rows.join("")}
-Verify a file before you use it:
+Download the file that you need with its checksums, and verify it before you use it:
 
 \`\`\`sh
+curl -fL --remote-name-all ${address}/{FILE,SHA256SUMS,SHA256SUMS.minisig}
 minisign -V -P ${publicKey} -m SHA256SUMS
 sha256sum --check --ignore-missing SHA256SUMS
 \`\`\`

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { sourcesOf, tryOut } from "../../scripts/releases/checkout.ts";
-import { feedText, notesOf } from "../../scripts/releases/notes.ts";
+import { repositoryOf, sourcesOf, tryOut } from "../../scripts/releases/checkout.ts";
+import { addressesOf, feedText, notesOf } from "../../scripts/releases/notes.ts";
 import { ownPlatform, releaseName } from "../../scripts/releases/platforms.ts";
 import { billOfMaterials } from "../../scripts/releases/sbom.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
@@ -125,6 +125,19 @@ test.each([
   expect(error).toStartWith(`scripts/release: ${message}`);
 });
 
+test.each([
+  [{}, null],
+  [{ repository: "https://example.com/a" }, "https://example.com/a"],
+  [{ repository: { type: "git", url: "git+https://example.com/a.git" } }, "https://example.com/a"],
+])("the address of releases comes from package.json: %p", (manifest, address) => {
+  write("package.json", JSON.stringify(manifest));
+  expect(repositoryOf(checkout)).toBe(address);
+  expect(addressesOf("https://example.com/a", "1.2.3")).toEqual({
+    page: "https://example.com/a/releases/tag/v1.2.3",
+    files: "https://example.com/a/releases/download/v1.2.3",
+  });
+});
+
 test("the feed is one line of JSON", () => {
   const text = feedText({ version: "1.2.3", date: DATE }, "https://example.com/v1.2.3");
   expect(JSON.parse(text)).toEqual({ version: "1.2.3", date: DATE, url: "https://example.com/v1.2.3" });
@@ -139,10 +152,11 @@ test("the notes have the files, how to verify them, and the changes", () => {
   ])
     writeFileSync(join(files, name), "");
   writeFileSync(join(files, "CHANGES-1.2.3.md"), "## 1.2.3 (2026-11-22)\n\n### Added\n\n- b\n");
-  const notes = notesOf(files, { version: "1.2.3", date: DATE }, "RWQx");
+  const notes = notesOf(files, { version: "1.2.3", date: DATE }, "RWQx", "https://example.com/v1.2.3");
   expect(notes).toContain(
     "| `ninefold-1.2.3-linux-x64` | executable |\n| `ninefold_1.2.3_amd64.deb` | Debian and Ubuntu |\n\n",
   );
+  expect(notes).toContain("https://example.com/v1.2.3/{FILE,SHA256SUMS,SHA256SUMS.minisig}\n");
   expect(notes).toContain("minisign -V -P RWQx -m SHA256SUMS\n");
   expect(notes).toEndWith("## Changes\n\n### Added\n\n- b\n");
 });

@@ -51,8 +51,8 @@ case "$*" in
 esac
 `;
 
-/** Things that pages have a reader create or install and that other tests cover: test/binary and test/client. */
-const DONE_ELSEWHERE = ["work/scripts/build", "work/scripts/package", "bin/npm"];
+/** What pages have a reader create or install, and other tests cover: test/binary, test/client and test/deployment. */
+const DONE_ELSEWHERE = ["work/scripts/build", "work/scripts/package", "bin/npm", "bin/docker"];
 
 /**
  * A reader who pastes a page into one shell, with a new server for each `serve`, or one without any. Placeholders that

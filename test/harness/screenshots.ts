@@ -14,7 +14,6 @@ const server = await ServerProcess.start({ command: SOURCE_COMMAND, args });
 try {
   const key = server.key ?? "";
   if (isReadme) {
-    await fillConsole(server.url, key);
     await takeReadmePictures(server.url, key, resolve("docs/pictures"));
   } else {
     const options = { url: server.url, key, folder: resolve(folder), pages };

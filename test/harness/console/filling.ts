@@ -10,7 +10,43 @@ type Call = (
 
 /** Creates data for every page of the console, for pictures and tests. */
 export async function fillConsole(url: string, key: string): Promise<void> {
-  const call: Call = async (method, path, body, headers) => {
+  const call = callsTo(url, key);
+  await fillAccount(call);
+  await fillMeters(call);
+  await fillTraffic(call, url);
+  await fillNotary(call);
+  const { plan } = await call("GET", "/v1/admin/backups");
+  if (plan !== null) await call("POST", "/v1/admin/backups");
+}
+
+/** Creates data of a server on which everything works. */
+export async function fillCalmly(url: string, key: string): Promise<void> {
+  const call = callsTo(url, key);
+  for (const [name, scopes] of KEYS) await call("POST", "/v1/keys", { name, prefix: "sm", scopes });
+  for (const flag of FLAGS) await call("POST", "/v1/gate", flag);
+  await fillMeters(call);
+  await call("POST", "/v1/latch/monthly-invoices/acquire", { ttl: 300_000, timeout: 1_000 });
+  const inbox = await call("POST", "/v1/catch/buckets", {
+    target_url: "https://example.com/hooks",
+    name: "Orders",
+  });
+  const target_url = `${url}/v1/in/${inbox["id"]}`;
+  for (let at = 0; at < CALM_DELIVERIES; at += 1)
+    await call("POST", "/v1/relay", {
+      target_url,
+      method: "POST",
+      delay: "0s",
+      payload: { order: 1_000 + at },
+    });
+  await fillNotary(call);
+}
+
+/** Deliveries of a server on which everything works. */
+const CALM_DELIVERIES = 8;
+
+/** Calls the API of a server with a key. */
+function callsTo(url: string, key: string): Call {
+  return async (method, path, body, headers) => {
     const response = await fetch(url + path, {
       method,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
@@ -20,12 +56,6 @@ export async function fillConsole(url: string, key: string): Promise<void> {
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text === "" ? {} : JSON.parse(text);
   };
-  await fillAccount(call);
-  await fillMeters(call);
-  await fillTraffic(call, url);
-  await fillNotary(call);
-  const { plan } = await call("GET", "/v1/admin/backups");
-  if (plan !== null) await call("POST", "/v1/admin/backups");
 }
 
 const KEYS = [

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { findChromium } from "../../../scripts/steps/debian.ts";
+import { fillCalmly, fillConsole } from "./filling.ts";
 
 /** Additional monitors, and how often each is checked. */
 const MONITORS = [
@@ -13,8 +14,9 @@ const WIDTH = 1180;
 /** Waits until no request is in progress. */
 const SETTLED_MS = 500;
 
-/** Takes the three pictures of the README, of a server with data. */
+/** Takes the three pictures of the README, of a new server: the overview while everything works, then the others. */
 export async function takeReadmePictures(url: string, key: string, folder: string): Promise<void> {
+  await fillCalmly(url, key);
   await fillMonitors(url, key);
   const browser = await chromium.launch({
     executablePath: findChromium() ?? "",
@@ -34,6 +36,7 @@ export async function takeReadmePictures(url: string, key: string, folder: strin
     await page.getByRole("button", { name: "Log in" }).click();
     await page.locator("a.card").first().waitFor();
     await picture("overview", 800);
+    await fillConsole(url, key);
     await page.evaluate(`location.hash = "#/monitors"`);
     await page.locator("main .bars").nth(MONITORS.length).waitFor();
     await picture("monitors", 480);
