@@ -78,6 +78,7 @@ export const VERBS: Readonly<Record<string, string>> = { read: "get", change: "u
 export const PUBLISHED: Readonly<Record<string, string>> = {
   "admin.clock.advance": "admin.advanceClock(advance_ms)",
   "admin.clock.read": "admin.clock",
+  "admin.history.read": "admin.history",
   "admin.login_links.create": "admin.createLoginLink(body?)",
   "admin.options.list": "admin.options",
   "admin.status.read": "admin.status",

@@ -19,11 +19,17 @@ function guideSources(root: string): string[] {
   return [...guideFiles(root), ICON_PAGE, "scripts/guides.ts"];
 }
 
-/** Files to render: the guides, the pages at the top level, and a file that a guide links to. */
+/** Other files that guides link to, with the titles of their pages. */
+const SHOWN_FILES: Readonly<Record<string, string>> = {
+  "docs/monitoring-alerts.yml": "Alert rules",
+  "docs/monitoring-grafana.json": "Grafana dashboard",
+};
+
+/** Files to render: the guides, the pages at the top level, and the other files that guides link to. */
 export function guideFiles(root: string): string[] {
   const guides = [...new Bun.Glob("docs/**/*.md").scanSync(root)];
   const top = [...new Bun.Glob("*.md").scanSync(root)];
-  return [...guides, ...top, "docs/monitoring-alerts.yml"]
+  return [...guides, ...top, ...Object.keys(SHOWN_FILES)]
     .filter((file) => existsSync(join(root, file)))
     .sort();
 }
@@ -57,7 +63,9 @@ interface Context {
 
 function pageOf(file: string, text: string, { names, icon }: Context): string {
   const up = nameOf(file).includes("/") ? "../" : "";
-  const markdown = file.endsWith(".yml") ? `# Alert rules\n\n\`\`\`yaml\n${text}\`\`\`\n` : text;
+  const shown = SHOWN_FILES[file];
+  const markdown =
+    shown === undefined ? text : `# ${shown}\n\n\`\`\`${posix.extname(file).slice(1)}\n${text}\`\`\`\n`;
   const title = /^# (.*)$/m.exec(markdown)?.[1] ?? "Guides";
   const body = Bun.markdown
     .html(markdown.replaceAll(/^<!-- .* -->$/gm, ""))

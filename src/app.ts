@@ -15,7 +15,7 @@ import { createNotary } from "./areas/notary/index.ts";
 import { createOverview } from "./areas/overview/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
-import { backupsCard, createServerArea, mailCard } from "./areas/server/index.ts";
+import { backupsCard, createServerArea, mailCard, type ServerArea } from "./areas/server/index.ts";
 import { createSessions } from "./areas/session/index.ts";
 import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Replication } from "./cluster/replication.ts";
@@ -106,7 +106,7 @@ export function createApp(
   } = areas;
   const { scheduler, log } = kernel;
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
-  const { http, readiness, performing } = createHttp(kernel, config, areas);
+  const { http, readiness, performing, server } = createHttp(kernel, config, areas);
   declareKernelMetrics(kernel, { requestsInFlight: () => http.inFlight, lastBackupAt });
   return {
     http,
@@ -120,9 +120,11 @@ export function createApp(
       await scheduler.start();
       meter.start();
       await noteStart(kernel, areas.audit, config);
+      server.start();
       readiness.begin();
     },
     finish: async () => {
+      server.stop();
       accounts.stop();
       projects.stop();
       buckets.stop();
@@ -411,7 +413,7 @@ function serverOf(
   { settings }: Config,
   { load, backups, outbox, archive, cluster }: Areas,
   http: Http,
-): ApiArea {
+): ServerArea {
   const requestsInFlight = () => http.inFlight;
   return createServerArea({
     kernel,
@@ -422,6 +424,7 @@ function serverOf(
     outbox,
     options: settings,
     requestsInFlight,
+    requests: http.requests.recent,
   });
 }
 
@@ -478,6 +481,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   };
   const system = { name: "System", description: "The server itself." };
   const changes = createChanges(kernel);
+  const server = serverOf(kernel, config, areas, http);
   const list: readonly ApiArea[] = [
     areas.meter, //    /v1/meter
     areas.projects, // /v1/projects
@@ -493,7 +497,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     changes, //         /v1/changes
     overviewOf(kernel, areas), // /v1/overview
     areas.audit, //    /v1/audit, /v1/admin/audit
-    serverOf(kernel, config, areas, http), // /v1/admin/backups, /v1/admin/status, /v1/admin/options
+    server, // /v1/admin/backups, /v1/admin/status, /v1/admin/history, /v1/admin/options
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the account balance
     { parts: [system], routes: (api) => systemRoutes(api, http, monitoring) },
   ];
@@ -512,7 +516,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   statusStylePage(http); //              /status/style-….css
   portalPages(http, config.portalOrigins); // /portal/
   if (config.dashboard) dashboardPages(http);
-  return { http, readiness, performing };
+  return { http, readiness, performing, server };
 }
 
 /** Waiting requests and streams end when the server stops. */

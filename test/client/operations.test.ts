@@ -102,6 +102,7 @@ test("the server itself", async () => {
   expect((await operator.admin.backups.list().toArray()).map((backup) => backup.name)).toEqual([name]);
   expect((await operator.admin.backups.list().page()).plan?.folder).toBe(folder);
   expect((await operator.admin.status()).data_folder).toBe(server.folder);
+  expect((await operator.admin.history({ hours: 1 })).step_seconds).toBe(60);
   const { options } = await operator.admin.options();
   expect(options.find((option) => option.name === "backup_dir")?.value).toBe(folder);
 });

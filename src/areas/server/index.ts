@@ -5,14 +5,29 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { type MinuteDeps, Minutes } from "./minutes.ts";
 import type { Backups } from "./ports.ts";
 import { serverRoutes } from "./routes.ts";
 import { type ServerDeps, ServerService } from "./service.ts";
 
-/** Builds the area: backups, status and options of the server, for its operator. */
-export function createServerArea(deps: ServerDeps): ApiArea {
+/** The operator's view of the server, with what it measures of itself. */
+export interface ServerArea extends ApiArea {
+  /** Begins to measure. */
+  start(): void;
+  /** Ends the measuring. */
+  stop(): void;
+}
+
+/** Builds the area: backups, status, history and options of the server, for its operator. */
+export function createServerArea(deps: ServerDeps & Pick<MinuteDeps, "requests">): ServerArea {
   const service = new ServerService(deps);
-  return { parts: [], routes: (api) => serverRoutes(api, service) };
+  const minutes = new Minutes(deps);
+  return {
+    parts: [],
+    routes: (api) => serverRoutes(api, service, minutes),
+    start: () => minutes.start(),
+    stop: () => minutes.stop(),
+  };
 }
 
 /** The backups' part of the overview, for the operator only. */

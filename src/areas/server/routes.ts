@@ -2,11 +2,21 @@ import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
-import { BACKUPS_LIMIT, BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
+import type { Minutes } from "./minutes.ts";
+import {
+  BACKUPS_LIMIT,
+  BackupBegun,
+  BackupPage,
+  HISTORY_HOURS,
+  HistoryQuery,
+  ServerHistory,
+  ServerOptions,
+  ServerStatus,
+} from "./schema.ts";
 import type { ServerService } from "./service.ts";
 
 /** Declares the operator's endpoints for backups, status and options. */
-export function serverRoutes(api: Api, service: ServerService) {
+export function serverRoutes(api: Api, service: ServerService, minutes: Minutes) {
   return new Elysia({ prefix: "/v1/admin", tags: ["Operator"] })
     .get(
       "/backups",
@@ -47,6 +57,21 @@ export function serverRoutes(api: Api, service: ServerService) {
           response: ServerStatus,
         },
         () => service.status(),
+      ),
+    )
+    .get(
+      "/history",
+      api.endpoint(
+        {
+          name: "admin.history.read",
+          access: "operator",
+          summary: "Get the measurements of the last hours",
+          description:
+            "Returns what the server measured of itself, and when it was not healthy. One row per minute is stored for seven days.",
+          query: HistoryQuery,
+          response: ServerHistory,
+        },
+        ({ query: { hours = HISTORY_HOURS } }) => minutes.history(hours),
       ),
     )
     .get(

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { dateTime, NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { dateTime, integer, NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 
 /** Default number of backups per page. */
 export const BACKUPS_LIMIT = 50;
@@ -200,3 +200,74 @@ export const ServerOptions = named("ServerOptions", {
   ),
 });
 export type ServerOptions = Static<typeof ServerOptions>;
+
+/** Hours of measurements: a week is stored. */
+const HISTORY_HOURS_MAX = 168;
+/** Hours of a response by default. */
+export const HISTORY_HOURS = 24;
+
+/** Query of the measurements. */
+export const HistoryQuery = Type.Object({
+  hours: Type.Optional(
+    integer({
+      min: 1,
+      max: HISTORY_HOURS_MAX,
+      description: `Number of hours until now; ${HISTORY_HOURS} by default.`,
+      examples: [24],
+    }),
+  ),
+});
+
+const count = (description: string, example: number) => Type.Integer({ description, examples: [example] });
+
+export const ServerHistory = named("ServerHistory", {
+  from: dateTime({ description: "Start of the first step." }),
+  to: dateTime({ description: "Time of the response." }),
+  step_seconds: Type.Integer({
+    description: "Length of a step: a minute for up to six hours, more for more.",
+    examples: [240],
+  }),
+  healthy: Type.Boolean({ description: "Whether no problem continues.", examples: [true] }),
+  problems: Type.Array(
+    named("ServerProblem", {
+      kind: oneOf(["errors", "commits", "jobs", "event_loop", "disk", "offline"], {
+        description:
+          "`errors`: at least 1 % of the requests received a status of 500 or above. `commits`: a change could not be stored. `jobs`: a job was more than a minute late. `event_loop`: the 99th percentile of the event loop's lag was above 250 ms. `disk`: less than 1 GiB was free. `offline`: the server was stopped or suspended.",
+        examples: ["disk"],
+      }),
+      since: dateTime({ description: "Start of its first minute." }),
+      until: orNull(dateTime(), { description: "End of its last minute. Null while it continues." }),
+    }),
+    { description: "Times in which the server was not healthy, newest first; at most 20 of a kind." },
+  ),
+  points: Type.Array(
+    named("ServerStep", {
+      at: dateTime({ description: "Start of the step." }),
+      requests: count("Number of completed requests.", 1200),
+      errors: count("Number of responses with a status of 500 or above.", 0),
+      p99_ms: orNull(Type.Number({ examples: [4.2] }), {
+        description:
+          "99th percentile of the requests' durations in milliseconds, at most 25 % too high; of several minutes, the highest. A request that waits for a lock or for events counts with its wait. Null without a request.",
+      }),
+      commits: count("Number of committed batches of changes.", 300),
+      commit_failures: count("Number of batches that could not be committed.", 0),
+      jobs_due: count("Largest number of jobs that were due and not running.", 0),
+      jobs_overdue_seconds: Type.Number({
+        description: "Largest age of an overdue job, in seconds.",
+        examples: [0],
+      }),
+      event_loop_lag_p99_ms: Type.Number({
+        description: "99th percentile of the event loop's lag, in milliseconds.",
+        examples: [1.4],
+      }),
+      memory_bytes: count("Largest resident memory of the process, in bytes.", 82_837_504),
+      database_bytes: count("Size of the database file, in bytes.", 1_002_201_088),
+      disk_free_bytes: orNull(Type.Integer({ examples: [1_002_201_088] }), {
+        description:
+          "Smallest number of free bytes on the disk of the data folder. Null if the system does not report it.",
+      }),
+    }),
+    { description: "Steps with a measurement, oldest first. While the server is stopped, there are none." },
+  ),
+});
+export type ServerHistory = Static<typeof ServerHistory>;

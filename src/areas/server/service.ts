@@ -1,5 +1,4 @@
 import { statSync } from "node:fs";
-import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { version } from "../../../package.json" with { type: "json" };
 import { ApiError } from "../../kernel/errors.ts";
@@ -11,6 +10,7 @@ import type { Family } from "../../kernel/metrics/metrics.ts";
 import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { freeBytes } from "./minutes.ts";
 import type { ArchiveState, BackupAttempt, Backups, ClusterState, OptionValue } from "./ports.ts";
 import type { BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
 
@@ -163,12 +163,6 @@ function attemptView({ name, at }: BackupAttempt): BackupBegun {
 
 function optionView({ name, value, source }: OptionValue): ServerOptions["options"][number] {
   return { name, value: Array.isArray(value) ? [...value] : (value as string), source };
-}
-
-/** Free bytes on the folder's disk; null if unknown. Asynchronous, so that a disk that hangs delays only this request. */
-async function freeBytes(folder: string): Promise<number | null> {
-  const disk = await statfs(folder).catch(() => null);
-  return disk === null ? null : disk.bavail * disk.bsize;
 }
 
 function jobsOf({ scheduler }: Kernel): ServerStatus["jobs"] {

@@ -1586,6 +1586,17 @@ export class Admin extends Methods {
     return this.api.call("admin.login_links.create", { body }, options);
   }
 
+  /**
+   * Get the measurements of the last hours. Returns what the server measured of itself, and when it was not
+   * healthy. One row per minute is stored for seven days.
+   */
+  history(
+    query: QueryOf<"admin.history.read"> = {},
+    options?: RequestOptions,
+  ): Answers<"admin.history.read"> {
+    return this.api.call("admin.history.read", { query }, options);
+  }
+
   /** List the server's options. Returns each option with its value and source, like `ninefold config print`. */
   options(options?: RequestOptions): Answers<"admin.options.list"> {
     return this.api.call("admin.options.list", {}, options);

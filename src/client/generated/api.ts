@@ -145,6 +145,60 @@ export interface ClockAdvanced {
   now: number;
 }
 
+/** The response of `GET /v1/admin/history`. */
+export interface ServerHistory {
+  /** Start of the first step. */
+  from: string;
+  /** Time of the response. */
+  to: string;
+  /** Length of a step: a minute for up to six hours, more for more. */
+  step_seconds: number;
+  /** Whether no problem continues. */
+  healthy: boolean;
+  /** Times in which the server was not healthy, newest first; at most 20 of a kind. */
+  problems: ServerProblem[];
+  /** Steps with a measurement, oldest first. While the server is stopped, there are none. */
+  points: ServerStep[];
+}
+
+/** The response of `GET /v1/admin/history`, `problems`, `[]`. */
+export interface ServerProblem {
+  /** `errors`: at least 1 % of the requests received a status of 500 or above. `commits`: a change could not be stored. `jobs`: a job was more than a minute late. `event_loop`: the 99th percentile of the event loop's lag was above 250 ms. `disk`: less than 1 GiB was free. `offline`: the server was stopped or suspended. */
+  kind: "errors" | "commits" | "jobs" | "event_loop" | "disk" | "offline";
+  /** Start of its first minute. */
+  since: string;
+  /** End of its last minute. Null while it continues. */
+  until: string | null;
+}
+
+/** The response of `GET /v1/admin/history`, `points`, `[]`. */
+export interface ServerStep {
+  /** Start of the step. */
+  at: string;
+  /** Number of completed requests. */
+  requests: number;
+  /** Number of responses with a status of 500 or above. */
+  errors: number;
+  /** 99th percentile of the requests' durations in milliseconds, at most 25 % too high; of several minutes, the highest. A request that waits for a lock or for events counts with its wait. Null without a request. */
+  p99_ms: number | null;
+  /** Number of committed batches of changes. */
+  commits: number;
+  /** Number of batches that could not be committed. */
+  commit_failures: number;
+  /** Largest number of jobs that were due and not running. */
+  jobs_due: number;
+  /** Largest age of an overdue job, in seconds. */
+  jobs_overdue_seconds: number;
+  /** 99th percentile of the event loop's lag, in milliseconds. */
+  event_loop_lag_p99_ms: number;
+  /** Largest resident memory of the process, in bytes. */
+  memory_bytes: number;
+  /** Size of the database file, in bytes. */
+  database_bytes: number;
+  /** Smallest number of free bytes on the disk of the data folder. Null if the system does not report it. */
+  disk_free_bytes: number | null;
+}
+
 /** The body of `POST /v1/admin/login-links`. */
 export interface LoginLinkBody {
   /** Minutes for which the link is valid. Default 30. */
@@ -4185,6 +4239,15 @@ export const OPERATIONS = {
   "admin.backups.list": "GET /v1/admin/backups" as List<BackupPage>,
   "admin.clock.advance": "POST /v1/admin/clock" as Route<ClockAdvanced, never, ClockBody>,
   "admin.clock.read": "GET /v1/admin/clock" as Route<ClockAdvanced>,
+  "admin.history.read": "GET /v1/admin/history" as Route<
+    ServerHistory,
+    never,
+    undefined,
+    {
+      /** Number of hours until now; 24 by default. */
+      hours?: number | undefined;
+    }
+  >,
   "admin.login_links.create": "POST /v1/admin/login-links" as Route<LoginLink, never, LoginLinkBody>,
   "admin.options.list": "GET /v1/admin/options" as Route<ServerOptions>,
   "admin.status.read": "GET /v1/admin/status" as Route<ServerStatus>,

@@ -39,4 +39,9 @@ export class Histogram {
       return sum;
     });
   }
+  /** Upper limit of the bucket that has this share of the observations below it, at most the largest; null without any. */
+  quantile(share: number): number | null {
+    const index = this.cumulative().findIndex((count) => count >= this.count * share);
+    return this.count === 0 ? null : (this.bounds[Math.min(index, this.bounds.length - 1)] ?? null);
+  }
 }

@@ -1,5 +1,6 @@
 import { Histogram } from "./instruments.ts";
 import type { Metrics, Sample } from "./metrics.ts";
+import { MinuteLoad } from "./minute-load.ts";
 
 /**
  * Upper limits in seconds: from a read out of memory over a commit (some milliseconds) to what waits for a network.
@@ -47,7 +48,7 @@ export class OperationRequests {
     const slot = SLOT_BY_STATUS[status] ?? OTHER_SLOT;
     counts[slot] = (counts[slot] as number) + 1;
     duration.observe(durationMs / 1000);
-    this.all.count();
+    this.all.count(status, durationMs);
   }
 
   /** Null before the first request. */
@@ -76,6 +77,8 @@ export class RequestMetrics {
   private readonly operations: OperationRequests[] = [];
   /** Called before the first request of each endpoint, and before every request that no endpoint serves. */
   onArrival: () => void = () => undefined;
+  /** The requests since it was last taken. */
+  readonly recent = new MinuteLoad();
   private completed = 0;
 
   constructor() {
@@ -95,8 +98,9 @@ export class RequestMetrics {
   }
 
   /** Counts a completed request of any operation. */
-  count(): void {
+  count(status: number, durationMs: number): void {
     this.completed += 1;
+    this.recent.count(status, durationMs);
   }
 
   /** Makes them part of `GET /metrics`. */

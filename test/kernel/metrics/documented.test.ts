@@ -13,6 +13,7 @@ import { startTestServer, type TestServer } from "../../support/server.ts";
 
 const ROOT = join(import.meta.dir, "..", "..", "..");
 const ALERTS = join(ROOT, "docs", "monitoring-alerts.yml");
+const DASHBOARD = join(ROOT, "docs", "monitoring-grafana.json");
 const PAGE = readFileSync(join(ROOT, "docs", "monitoring.md"), "utf8");
 
 let server: TestServer;
@@ -180,6 +181,38 @@ test("the alert rules use existing metrics, labels and values", () => {
       }
     }
     if (alert !== "NinefoldDown") expect(asked.length, alert).toBeGreaterThan(0);
+  }
+});
+
+/** What the test reads of the dashboard. */
+interface Dashboard {
+  readonly panels: readonly {
+    readonly title: string;
+    readonly gridPos: { readonly x: number; readonly y: number };
+    readonly targets: readonly { readonly expr: string }[];
+  }[];
+}
+
+test("the Grafana dashboard uses existing metrics, labels and parts of histograms", () => {
+  const { panels } = JSON.parse(readFileSync(DASHBOARD, "utf8")) as Dashboard;
+  expect(panels.length).toBeGreaterThan(10);
+  const places = panels.map(({ gridPos: { x, y } }) => `${x} ${y}`);
+  expect(new Set(places).size).toBe(panels.length);
+  const known = [...families, ...optionalFamilies()];
+  for (const { title, targets } of panels) {
+    for (const { expr } of targets) {
+      const used = [...expr.matchAll(/\b((?:ninefold|process)_\w+)\{([^}]*)\}/g)];
+      expect(used.length, title).toBeGreaterThan(0);
+      for (const [, name = "", selectors = ""] of used) {
+        const family = known.find((one) => one.name === name || one.name === withoutEnding(name));
+        expect(family, `${title} uses ${name}`).toBeDefined();
+        expect(name.endsWith("_bucket"), name).toBe(family?.type === "histogram");
+        const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, by = ""]) => by.split(", "));
+        const selected = [...selectors.matchAll(/(\w+)[=!~]+"/g)].map(([, label = ""]) => label);
+        for (const label of [...grouped, ...selected])
+          if (!["instance", "le"].includes(label)) expect(family?.labels, title).toContain(label);
+      }
+    }
   }
 });
 

@@ -1,0 +1,71 @@
+import type { Database } from "../../kernel/storage/database.ts";
+
+/** What the server measured in a minute. */
+export type MinuteRow = {
+  /** Minutes since the Unix epoch. */
+  readonly minute: number;
+  readonly requests: number;
+  readonly errors: number;
+  readonly p99Ms: number | null;
+  readonly commits: number;
+  readonly commitFailures: number;
+  readonly jobsDue: number;
+  readonly jobsOverdueSeconds: number;
+  readonly lagMs: number;
+  readonly memoryBytes: number;
+  readonly databaseBytes: number;
+  readonly diskFreeBytes: number | null;
+};
+
+/** Minutes in which the server was not healthy, both ends inclusive. */
+type Span = { readonly first: number; readonly last: number };
+
+/** Minutes of a problem that are at most so far apart are one time of it. */
+const JOINED_MINUTES = 5;
+
+/** All SQL of what the server measures of itself. */
+export function minuteStore(db: Database) {
+  /** The newest times in which a condition held, newest first. */
+  const spansOf = (condition: string) =>
+    db.all<Span, [{ from: number; to: number; spansMax: number }]>(
+      `SELECT min(minute) AS first, max(minute) AS last FROM (
+         SELECT minute, sum(begins) OVER (ORDER BY minute) AS span FROM (
+           SELECT minute, minute - lag(minute, 1, -1000) OVER (ORDER BY minute) > ${JOINED_MINUTES} AS begins
+           FROM server_minutes WHERE minute >= $from AND minute <= $to AND ${condition}))
+       GROUP BY span ORDER BY first DESC LIMIT $spansMax`,
+    );
+  return {
+    insert: db.change<[MinuteRow]>(
+      `INSERT OR REPLACE INTO server_minutes (minute, requests, errors, p99_ms, commits, commit_failures, jobs_due,
+         jobs_overdue_s, lag_ms, memory_bytes, database_bytes, disk_free_bytes)
+       VALUES ($minute, $requests, $errors, $p99Ms, $commits, $commitFailures, $jobsDue, $jobsOverdueSeconds, $lagMs,
+         $memoryBytes, $databaseBytes, $diskFreeBytes)`,
+    ),
+    /** Minutes before a time, and those of a clock that was ahead. */
+    removeOutside: db.change<[from: number, to: number]>(
+      "DELETE FROM server_minutes WHERE minute < ? OR minute > ?",
+    ),
+    /** Steps of several minutes, oldest first: sums, and the worst value of what is not counted. */
+    steps: db.all<MinuteRow, [{ from: number; to: number; step: number }]>(
+      `SELECT (minute / $step) * $step AS minute, sum(requests) AS requests, sum(errors) AS errors, max(p99_ms) AS p99Ms,
+         sum(commits) AS commits, sum(commit_failures) AS commitFailures, max(jobs_due) AS jobsDue,
+         max(jobs_overdue_s) AS jobsOverdueSeconds, max(lag_ms) AS lagMs, max(memory_bytes) AS memoryBytes,
+         max(database_bytes) AS databaseBytes, min(disk_free_bytes) AS diskFreeBytes
+       FROM server_minutes WHERE minute >= $from AND minute <= $to GROUP BY 1 ORDER BY 1`,
+    ),
+    spans: {
+      errors: spansOf("errors > 0 AND errors * 100 >= requests"),
+      commits: spansOf("commit_failures > 0"),
+      jobs: spansOf("jobs_overdue_s > 60"),
+      event_loop: spansOf("lag_ms > 250"),
+      disk: spansOf("disk_free_bytes < 1073741824"),
+    },
+    /** Minutes without a row between two with one: the server was stopped or stood still. The newest first. */
+    gaps: db.all<Span, [{ from: number; to: number; spansMax: number }]>(
+      `SELECT before + 1 AS first, minute - 1 AS last FROM (
+         SELECT minute, lag(minute) OVER (ORDER BY minute) AS before FROM server_minutes
+         WHERE minute >= $from AND minute <= $to)
+       WHERE minute - before > 2 ORDER BY minute DESC LIMIT $spansMax`,
+    ),
+  };
+}
