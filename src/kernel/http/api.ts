@@ -2,7 +2,7 @@ import { Kind, type Static, type TObject, type TSchema } from "@sinclair/typebox
 import type { AnyElysia } from "elysia";
 import type { ApiError } from "../errors.ts";
 import type { OperationRequests } from "../metrics/request-metrics.ts";
-import { gated, type ResponseGate } from "./gate.ts";
+import type { ResponseGate } from "./gate.ts";
 import { type Operation, type OperationSpec, operationOf } from "./operation.ts";
 import { Call, type CallInput, OpenCall } from "./requests/call.ts";
 import type { Endpoint, HttpDeps } from "./requests/endpoint.ts";
@@ -85,8 +85,8 @@ export interface RoutedRequest {
 export interface EndpointHandler {
   (routed: RoutedRequest): Response | Promise<Response>;
   readonly declared: Declared;
-  /** The same for a request whose path is not that of the route, such as one below it. */
-  readonly anywhere: (routed: RoutedRequest) => Response | Promise<Response>;
+  /** The same for a request that has been admitted: one below the path of the route, or one that another request contains. */
+  readonly admitted: (routed: RoutedRequest) => Response | Promise<Response>;
 }
 
 /** An endpoint with its route, for the OpenAPI document and whatever else goes over all of them. */
@@ -107,6 +107,8 @@ export interface Front {
   readonly deps: HttpDeps;
   /** Every response waits for it; null without a cluster. */
   readonly gate: ResponseGate | null;
+  /** Holds the response to a request back until the gate lets it pass. */
+  gated(request: Request, handle: () => Response | Promise<Response>): Response | Promise<Response>;
   /** Why a request cannot have this route, whatever its endpoint is; null if it can. */
   refusalOf(routed: RoutedRequest): ApiError | null;
   /** The response to a request that reaches no endpoint. */
@@ -181,7 +183,7 @@ export class Api {
     };
     // Elysia reads the source of a function to see which parts of its context to make. Of a bound one it makes the fewest.
     const atRoute: (routed: RoutedRequest) => Response | Promise<Response> = respond.bind(null, declared);
-    return Object.assign(atRoute, { declared, anywhere: respondAnywhere.bind(null, declared) });
+    return Object.assign(atRoute, { declared, admitted: serve.bind(null, declared) });
   }
 }
 
@@ -219,27 +221,15 @@ function endpointOf({ operation, input, path, requests, front: { deps } }: Decla
 function respond(declared: Declared, routed: RoutedRequest): Response | Promise<Response> {
   const { front } = declared;
   const refusal = front.refusalOf(routed);
-  return refusal === null ? respondAnywhere(declared, routed) : front.reject(routed.request, refusal);
-}
-
-/** The same below the path of its route. */
-function respondAnywhere(
-  declared: Declared,
-  { request, params = NOTHING }: RoutedRequest,
-): Response | Promise<Response> {
-  const { gate } = declared.front;
-  if (gate === null || declared.operation.ofProcess) return serve(declared, request, params);
-  return gated(
-    gate,
-    () => serve(declared, request, params),
-    (error) => declared.front.reject(request, error),
-  );
+  if (refusal !== null) return front.reject(routed.request, refusal);
+  return front.gate === null
+    ? serve(declared, routed)
+    : front.gated(routed.request, () => serve(declared, routed));
 }
 
 function serve(
   declared: Declared,
-  request: Request,
-  params: RoutedRequest["params"] & object,
+  { request, params = NOTHING }: RoutedRequest,
 ): Response | Promise<Response> {
   const { Called, handler } = declared;
   declared.endpoint ??= endpointOf(declared);

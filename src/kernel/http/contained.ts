@@ -62,7 +62,7 @@ export class ContainedRequests {
     if (route === undefined) throw new Error(`there is no operation ${operation}`);
     const request = requestOf(carrier, route, input);
     this.carriers.set(request, carrier);
-    return route.serve.anywhere({ request, params: input.params });
+    return route.serve.admitted({ request, params: input.params });
   }
 }
 

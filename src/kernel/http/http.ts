@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type AnyElysia, Elysia } from "elysia";
+import { Elysia } from "elysia";
 import { urlOf } from "../data/addresses.ts";
 import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
@@ -34,6 +34,7 @@ import {
 import { inputChecks } from "./requests/validate.ts";
 import { OutgoingBodies } from "./responses/outgoing-bodies.ts";
 import type { RenderedResponse } from "./responses/response.ts";
+import { isRouterMethod, runtimeRoutes } from "./runtime-routes.ts";
 
 /** Where and how to listen. */
 export interface ListenOptions {
@@ -61,17 +62,6 @@ const BODY_BYTES_HARD_MAX = Number.MAX_SAFE_INTEGER;
 
 /** Interval at which shutdown checks whether all responses have been sent. */
 const DRAIN_POLL_MS = 10;
-
-/** The methods that the runtime's router knows. Elysia routes requests with others by itself. */
-const ROUTER_METHODS: ReadonlySet<string> = new Set([
-  "GET",
-  "HEAD",
-  "OPTIONS",
-  "DELETE",
-  "PATCH",
-  "POST",
-  "PUT",
-]);
 
 const NOTHING: Readonly<Record<string, never>> = {};
 
@@ -161,18 +151,16 @@ export class Http implements Front {
   /** Serves GET and HEAD of a path outside the API, such as an HTML page. It shows no stored data. */
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
-    const servedOr =
-      (refuse: (call: OpenCall) => RenderedResponse): RouteHandler =>
-      ({ request }) =>
-        this.serve(request, (call) => (this.isAsSent(request) ? handler(call) : refuse(call)), NOBODY);
-    const notAsSent = (call: OpenCall): never => {
-      throw this.missing(call, notNormalized());
-    };
-    this.route(["GET", "HEAD"], path, servedOr(notAsSent));
-    if (path === "/" || !path.endsWith("/")) return;
-    // Elysia takes one slash off the end of a path for the runtime's router. Its own router finds what has two.
-    const unknown = (call: OpenCall): RenderedResponse => this.unknownRoute(call);
-    this.route(["GET", "HEAD"], `${path}/`, servedOr(unknown));
+    this.route("GET", path, ({ request }) =>
+      this.serve(
+        request,
+        (call) => {
+          if (!this.isAsSent(request)) throw this.missing(call, notNormalized());
+          return handler(call);
+        },
+        NOBODY,
+      ),
+    );
   }
 
   /** Serves a request that came over no socket. */
@@ -205,9 +193,9 @@ export class Http implements Front {
   }: ListenOptions): string {
     this.gate = gate;
     for (const [path, handler] of Object.entries(nodeRoutes))
-      this.route(["ALL"], path, ({ request }) => handler(request));
+      this.route("ALL", path, ({ request }) => handler(request));
     try {
-      const server = this.listening({
+      const server = Bun.serve({
         hostname: host,
         port,
         reusePort: false,
@@ -217,6 +205,9 @@ export class Http implements Front {
         ...(tls === null
           ? {}
           : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
+        routes: runtimeRoutes(this.app),
+        // Elysia compiles its own router when it is first used.
+        fetch: (request) => this.app.fetch(request),
       });
       this.server = this.contained?.carrying(server) ?? server;
       this.connections = new ConnectionLimit(server.port ?? port, this.deps.log);
@@ -251,16 +242,9 @@ export class Http implements Front {
     return call.reject(error);
   }
 
-  private listening(options: Parameters<AnyElysia["listen"]>[0]): NonNullable<AnyElysia["server"]> {
-    const before = process.listeners("beforeExit");
-    this.app.listen(options);
-    // Elysia adds one for every server that listens, and keeps them; this server is stopped by whoever started it.
-    for (const listener of process.listeners("beforeExit")) {
-      if (!before.includes(listener)) process.off("beforeExit", listener);
-    }
-    const { server } = this.app;
-    if (server === null) throw new Error("the server does not listen");
-    return server;
+  gated(request: Request, handle: () => Response | Promise<Response>): Response | Promise<Response> {
+    const { gate } = this;
+    return gate === null ? handle() : gated(gate, handle, (error) => this.reject(request, error));
   }
 
   private added(route: DeclaredRoute): void {
@@ -270,23 +254,21 @@ export class Http implements Front {
     const { monitoring, otherMethodsAt, file, belowPath, everyMethod, rejectMethod } = operation;
     // Clients without access to the monitoring endpoints get the error of an unknown path.
     if (!monitoring) this.paths.add(method, path, otherMethodsAt, file?.isSave === true);
-    if (method === "GET") this.route(["HEAD"], path, serve);
     const below: RouteHandler = (routed) => this.servedBelow(routed, serve);
-    if (belowPath) this.route(["GET", "HEAD"], `${path}/*`, below);
+    // Elysia would read the whole response of a GET to a HEAD.
+    if (belowPath) for (const each of ["GET", "HEAD"]) this.route(each, `${path}/*`, below);
     if (everyMethod) {
-      // The runtime's router gets no route of every method, only those of the methods that it knows.
-      const others = [...ROUTER_METHODS].filter((other) => other !== method);
-      this.route([...others, "ALL"], path, serve);
-      this.route(["ALL"], `${path}/*`, below);
+      this.route("ALL", path, serve);
+      this.route("ALL", `${path}/*`, below);
     }
-    if (rejectMethod !== undefined) this.route(["ALL"], path, (routed) => this.refuse(routed, rejectMethod));
+    if (rejectMethod !== undefined) this.route("ALL", path, (routed) => this.refuse(routed, rejectMethod));
   }
 
   /** Serves a request below the path of an endpoint, which Elysia's own router has found. */
-  private servedBelow(routed: RoutedRequest, { anywhere }: EndpointHandler): Response | Promise<Response> {
+  private servedBelow(routed: RoutedRequest, { admitted }: EndpointHandler): Response | Promise<Response> {
     const { request } = routed;
-    const isSure = !isRepeated(request.headers.get("host"));
-    return isSure ? anywhere(routed) : this.reject(request, repeatedHeader("Host"));
+    if (isRepeated(request.headers.get("host"))) return this.reject(request, repeatedHeader("Host"));
+    return this.gated(request, () => admitted(routed));
   }
 
   /** The response to a method that the path does not have. */
@@ -298,9 +280,9 @@ export class Http implements Front {
     });
   }
 
-  private route(methods: readonly string[], path: string, handler: RouteHandler): void {
+  private route(method: string, path: string, handler: RouteHandler): void {
     // A bound function, of whose context Elysia makes the fewest parts.
-    for (const method of methods) this.app.route(method, path, handler.bind(null));
+    this.app.route(method, path, handler.bind(null));
   }
 
   /**
@@ -308,7 +290,7 @@ export class Http implements Front {
    * and `..` segments are resolved.
    */
   private isAsSent(request: Request): boolean {
-    return "params" in request || !ROUTER_METHODS.has(request.method) || this.handed.has(request);
+    return "params" in request || !isRouterMethod(request.method) || this.handed.has(request);
   }
 
   private serve(
@@ -316,13 +298,7 @@ export class Http implements Front {
     handler: PageHandler,
     shows: Affected = ANYONE,
   ): Response | Promise<Response> {
-    const { gate } = this;
-    if (gate === null) return this.served(request, handler, shows);
-    return gated(
-      gate,
-      () => this.served(request, handler, shows),
-      (error) => this.reject(request, error),
-    );
+    return this.gated(request, () => this.served(request, handler, shows));
   }
 
   private async served(request: Request, handler: PageHandler, shows: Affected): Promise<Response> {

@@ -56,8 +56,6 @@ export interface OperationSpec {
   readonly changesKeys?: boolean;
   /** Whether it is a monitoring endpoint: not in the API document, and open to the clients that `--metrics-access` allows. */
   readonly monitoring?: boolean;
-  /** Whether it says how this process is, so that its response waits for no commit log. */
-  readonly ofProcess?: boolean;
   /** Whether the response shows no stored data, so that it never waits for the disk. */
   readonly showsNothing?: boolean;
   /** Whether the response holds a secret: only the same credential gets a stored response, and no cache may store it. */
@@ -182,7 +180,6 @@ export function operationOf(spec: OperationSpec): Operation {
     grantsEverything: false,
     changesKeys: access === "keys:write",
     monitoring: false,
-    ofProcess: false,
     showsNothing: false,
     secret: false,
     exactResponse: false,

@@ -29,7 +29,7 @@ test.each([
       parsed: Object.keys(body).length > 0,
     }),
   );
-  const alone = new Elysia().post("/counted", counted.anywhere);
+  const alone = new Elysia().post("/counted", counted.admitted);
   const headers = { "content-type": contentType, "content-length": "5" };
   const request = new Request("http://localhost/counted", { method: "POST", headers, body: '{"a":' });
   const response = await alone.handle(request);
