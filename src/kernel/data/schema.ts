@@ -462,3 +462,12 @@ export function partOf<const Settings extends Readonly<Record<string, Setting>>,
   const parts = Object.entries(settings).map(([field, one]) => [field, one[part]]);
   return Object.fromEntries(parts) as { [Field in keyof Settings]: Settings[Field][Part] };
 }
+
+/** Some members of an object, such as of the properties of a schema and of its values; without those that are omitted. */
+export function fieldsOf<T extends object, const Name extends keyof T>(
+  of: T,
+  names: readonly Name[],
+): Pick<T, Name> {
+  const members = names.filter((name) => of[name] !== undefined).map((name) => [name, of[name]]);
+  return Object.fromEntries(members) as Pick<T, Name>;
+}

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import type { Api, EndpointSpec } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/operation.ts";
 import type { ProjectSecrets } from "./project-secrets.ts";
 import { reservedHeaderWarnings } from "./reserved-headers.ts";
@@ -21,6 +21,35 @@ import {
 } from "./schema.ts";
 import type { PreparedRelay, RelayService, ScheduleResult } from "./service.ts";
 import { STATS_ROWS_MAX } from "./stats.ts";
+
+/** The operations of deliveries that the portal has for a customer's. */
+export const DELIVERY_OPERATIONS = {
+  list: {
+    name: "relay.list",
+    access: "relay:read",
+    summary: "List deliveries, newest first",
+    query: RelayQuery,
+    response: RelayPage,
+  },
+  read: {
+    name: "relay.read",
+    access: "relay:read",
+    summary: "Get a delivery with its attempts",
+    errors: ["not_found"],
+    params: RelayParams,
+    response: Relay,
+  },
+  body: {
+    name: "relay.body",
+    access: "relay:read",
+    summary: "Get the body that a delivery sends",
+    description:
+      "Stored until the delivery succeeds or is cancelled; of failed deliveries for 7 days. To endpoints, as long as the message or event. Bodies of notifications to chat and on-call services are not returned, since they may contain secrets.",
+    errors: ["not_found"],
+    params: RelayParams,
+    response: RelaySentBody,
+  },
+} as const satisfies Readonly<Record<string, EndpointSpec>>;
 
 /** Routes that schedule, list, read and cancel deliveries. */
 export function relayRoutes(api: Api, relays: RelayService) {
@@ -59,18 +88,10 @@ export function relayRoutes(api: Api, relays: RelayService) {
     )
     .get(
       "/v1/relay",
-      api.endpoint(
-        {
-          name: "relay.list",
-          access: "relay:read",
-          summary: "List deliveries, newest first",
-          query: RelayQuery,
-          response: RelayPage,
-        },
-        ({ call, query: { q, ...query } }) =>
-          q === undefined
-            ? relays.list(call.caller.project.ref, query)
-            : relays.search(call.caller.project.ref, { ...query, q }),
+      api.endpoint(DELIVERY_OPERATIONS.list, ({ call, query: { q, ...query } }) =>
+        q === undefined
+          ? relays.list(call.caller.project.ref, query)
+          : relays.search(call.caller.project.ref, { ...query, q }),
       ),
     )
     .get(
@@ -89,32 +110,14 @@ export function relayRoutes(api: Api, relays: RelayService) {
     )
     .get(
       "/v1/relay/:relay_id",
-      api.endpoint(
-        {
-          name: "relay.read",
-          access: "relay:read",
-          summary: "Get a delivery with its attempts",
-          errors: ["not_found"],
-          params: RelayParams,
-          response: Relay,
-        },
-        ({ call, params }) => relays.read(call.caller.project.ref, params.relay_id),
+      api.endpoint(DELIVERY_OPERATIONS.read, ({ call, params }) =>
+        relays.read(call.caller.project.ref, params.relay_id),
       ),
     )
     .get(
       "/v1/relay/:relay_id/body",
-      api.endpoint(
-        {
-          name: "relay.body",
-          access: "relay:read",
-          summary: "Get the body that a delivery sends",
-          description:
-            "Stored until the delivery succeeds or is cancelled; of failed deliveries for 7 days. To endpoints, as long as the message or event. Bodies of notifications to chat and on-call services are not returned, since they may contain secrets.",
-          errors: ["not_found"],
-          params: RelayParams,
-          response: RelaySentBody,
-        },
-        ({ call, params }) => relays.sentBody(call.caller.project.ref, params.relay_id),
+      api.endpoint(DELIVERY_OPERATIONS.body, ({ call, params }) =>
+        relays.sentBody(call.caller.project.ref, params.relay_id),
       ),
     )
     .delete(

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import type { Api, EndpointSpec } from "../../../kernel/http/api.ts";
 import type { FileFacts } from "../../../kernel/http/resource-facts.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
@@ -36,56 +36,101 @@ const ENDPOINT_FILE: FileFacts = {
   },
 };
 
+/** The operations of endpoints. The portal has the same for a customer's. */
+export const ENDPOINT_OPERATIONS = {
+  create: {
+    name: "relay.endpoints.create",
+    ...CHANGE,
+    secret: true,
+    summary: "Create an endpoint for messages",
+    description: "Only this response contains the endpoint's signing secret.",
+    example: { url: "https://example.com/hooks", event_types: ["invoice.*"] },
+    file: ENDPOINT_FILE,
+    errors: ["endpoint_limit_exceeded", "endpoint_name_taken"],
+    body: RelayEndpointBody,
+    response: { 201: RelayEndpointCreated },
+  },
+  list: {
+    name: "relay.endpoints.list",
+    ...READ,
+    summary: "List endpoints, newest first",
+    query: RelayEndpointQuery,
+    response: RelayEndpointPage,
+  },
+  read: {
+    name: "relay.endpoints.read",
+    ...READ,
+    summary: "Get an endpoint with its health and counts",
+    errors: ["not_found"],
+    params: RelayEndpointParams,
+    response: RelayEndpoint,
+  },
+  change: {
+    name: "relay.endpoints.change",
+    ...CHANGE,
+    summary: "Update an endpoint",
+    description:
+      "Omitted fields keep their values. `state: live` also enables a disabled endpoint and closes its breaker. Without the scope `*`, a `url` of another origin requires the `headers` again (else 409).",
+    example: { description: "Bookkeeping" },
+    errors: ["not_found", "endpoint_name_taken", "conflict"],
+    params: RelayEndpointParams,
+    body: RelayEndpointPatch,
+    response: RelayEndpointItem,
+  },
+  remove: {
+    name: "relay.endpoints.delete",
+    ...CHANGE,
+    summary: "Delete an endpoint",
+    description:
+      "Cancels its pending deliveries. An endpoint that is a target of a bucket cannot be deleted: change the bucket first.",
+    errors: ["not_found", "endpoint_in_use"],
+    params: RelayEndpointParams,
+    response: { 204: Type.Object({}) },
+  },
+  rotate: {
+    name: "relay.endpoints.secret.rotate",
+    ...CHANGE,
+    cost: 1,
+    secret: true,
+    summary: "Rotate an endpoint's signing secret",
+    description: "For `grace_hours`, messages are also signed with the old secret.",
+    errors: ["not_found"],
+    params: RelayEndpointParams,
+    body: RelaySecretRotateBody,
+    response: RelaySecretRotated,
+  },
+  test: {
+    name: "relay.endpoints.test",
+    access: "relay:write",
+    cost: 1,
+    summary: "Send a test event to an endpoint",
+    description: "Sends the event regardless of the endpoint's types and filter.",
+    errors: ["not_found", "conflict"],
+    params: RelayEndpointParams,
+    body: RelayEndpointTestBody,
+    response: { 201: RelayEndpointTested },
+  },
+} as const satisfies Readonly<Record<string, EndpointSpec>>;
+
 /** Routes of endpoints. */
 export function endpointRoutes(api: Api, endpoints: Endpoints) {
   return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/endpoints",
-      api.endpoint(
-        {
-          name: "relay.endpoints.create",
-          ...CHANGE,
-          secret: true,
-          summary: "Create an endpoint for messages",
-          description: "Only this response contains the endpoint's signing secret.",
-          example: { url: "https://example.com/hooks", event_types: ["invoice.*"] },
-          file: ENDPOINT_FILE,
-          errors: ["endpoint_limit_exceeded", "endpoint_name_taken"],
-          body: RelayEndpointBody,
-          response: { 201: RelayEndpointCreated },
-        },
-        ({ call, body }) => {
-          const input = endpoints.prepare(body);
-          call.addWarnings(reservedHeaderWarnings(body.headers));
-          return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, input)));
-        },
-      ),
+      api.endpoint(ENDPOINT_OPERATIONS.create, ({ call, body }) => {
+        const input = endpoints.prepare(body);
+        call.addWarnings(reservedHeaderWarnings(body.headers));
+        return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, input)));
+      }),
     )
     .get(
       "/v1/relay/endpoints",
-      api.endpoint(
-        {
-          name: "relay.endpoints.list",
-          ...READ,
-          summary: "List endpoints, newest first",
-          query: RelayEndpointQuery,
-          response: RelayEndpointPage,
-        },
-        ({ call, query }) => endpoints.list(call.caller, query),
-      ),
+      api.endpoint(ENDPOINT_OPERATIONS.list, ({ call, query }) => endpoints.list(call.caller, query)),
     )
     .get(
       "/v1/relay/endpoints/:endpoint_id",
-      api.endpoint(
-        {
-          name: "relay.endpoints.read",
-          ...READ,
-          summary: "Get an endpoint with its health and counts",
-          errors: ["not_found"],
-          params: RelayEndpointParams,
-          response: RelayEndpoint,
-        },
-        ({ call, params }) => endpoints.read(call.caller, params.endpoint_id, call.receivedAt),
+      api.endpoint(ENDPOINT_OPERATIONS.read, ({ call, params }) =>
+        endpoints.read(call.caller, params.endpoint_id, call.receivedAt),
       ),
     )
     .use(changeRoutes(api, endpoints))
@@ -96,46 +141,21 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
   return new Elysia({ tags: ["Relay"] })
     .patch(
       "/v1/relay/endpoints/:endpoint_id",
-      api.endpoint(
-        {
-          name: "relay.endpoints.change",
-          ...CHANGE,
-          summary: "Update an endpoint",
-          description:
-            "Omitted fields keep their values. `state: live` also enables a disabled endpoint and closes its breaker. Without the scope `*`, a `url` of another origin requires the `headers` again (else 409).",
-          example: { description: "Bookkeeping" },
-          errors: ["not_found", "endpoint_name_taken", "conflict"],
-          params: RelayEndpointParams,
-          body: RelayEndpointPatch,
-          response: RelayEndpointItem,
-        },
-        ({ call, params, body }) => {
-          const input = endpoints.prepare(body);
-          call.addWarnings(reservedHeaderWarnings(body.headers));
-          return call.perform((tx) =>
-            endpoints.change(tx, call.caller, params.endpoint_id, input, call.ownUrls),
-          );
-        },
-      ),
+      api.endpoint(ENDPOINT_OPERATIONS.change, ({ call, params, body }) => {
+        const input = endpoints.prepare(body);
+        call.addWarnings(reservedHeaderWarnings(body.headers));
+        return call.perform((tx) =>
+          endpoints.change(tx, call.caller, params.endpoint_id, input, call.ownUrls),
+        );
+      }),
     )
     .delete(
       "/v1/relay/endpoints/:endpoint_id",
-      api.endpoint(
-        {
-          name: "relay.endpoints.delete",
-          ...CHANGE,
-          summary: "Delete an endpoint",
-          description:
-            "Cancels its pending deliveries. An endpoint that is a target of a bucket cannot be deleted: change the bucket first.",
-          errors: ["not_found", "endpoint_in_use"],
-          params: RelayEndpointParams,
-          response: { 204: Type.Object({}) },
-        },
-        ({ call, params }) =>
-          call.perform((tx) => {
-            endpoints.remove(tx, call.caller, params.endpoint_id);
-            return reply(204, {});
-          }),
+      api.endpoint(ENDPOINT_OPERATIONS.remove, ({ call, params }) =>
+        call.perform((tx) => {
+          endpoints.remove(tx, call.caller, params.endpoint_id);
+          return reply(204, {});
+        }),
       ),
     );
 }
@@ -144,44 +164,18 @@ function useRoutes(api: Api, endpoints: Endpoints) {
   return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/endpoints/:endpoint_id/secret/rotate",
-      api.endpoint(
-        {
-          name: "relay.endpoints.secret.rotate",
-          ...CHANGE,
-          cost: 1,
-          secret: true,
-          summary: "Rotate an endpoint's signing secret",
-          description: "For `grace_hours`, messages are also signed with the old secret.",
-          errors: ["not_found"],
-          params: RelayEndpointParams,
-          body: RelaySecretRotateBody,
-          response: RelaySecretRotated,
-        },
-        ({ call, params, body }) =>
-          call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
+      api.endpoint(ENDPOINT_OPERATIONS.rotate, ({ call, params, body }) =>
+        call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
       ),
     )
     .post(
       "/v1/relay/endpoints/:endpoint_id/test",
-      api.endpoint(
-        {
-          name: "relay.endpoints.test",
-          access: "relay:write",
-          cost: 1,
-          summary: "Send a test event to an endpoint",
-          description: "Sends the event regardless of the endpoint's types and filter.",
-          errors: ["not_found", "conflict"],
-          params: RelayEndpointParams,
-          body: RelayEndpointTestBody,
-          response: { 201: RelayEndpointTested },
-        },
-        async ({ call, params, body }) => {
-          const { payload } = body;
-          const text = payload && (await payloadText(call.bodyText, payload));
-          return call.perform((tx) =>
-            reply(201, endpoints.test(tx, call.caller, params.endpoint_id, body, text)),
-          );
-        },
-      ),
+      api.endpoint(ENDPOINT_OPERATIONS.test, async ({ call, params, body }) => {
+        const { payload } = body;
+        const text = payload && (await payloadText(call.bodyText, payload));
+        return call.perform((tx) =>
+          reply(201, endpoints.test(tx, call.caller, params.endpoint_id, body, text)),
+        );
+      }),
     );
 }

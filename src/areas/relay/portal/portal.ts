@@ -1,5 +1,6 @@
 import { BULK_ENDS } from "../../../kernel/bulk/bulk.ts";
 import type { Caller } from "../../../kernel/callers/caller.ts";
+import { fieldsOf } from "../../../kernel/data/schema.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -18,6 +19,9 @@ import type { RelayEndpointItem, RelayEndpointTested } from "../endpoints/schema
 import type { MessageStore } from "../messages/store.ts";
 import type { BulkResends } from "../resends/bulk-resends.ts";
 import {
+  DELIVERY_SHOWN,
+  ENDPOINT_SETTINGS,
+  ENDPOINT_SHOWN,
   PORTAL_ENDPOINTS_MAX,
   type PortalDelivery,
   type PortalDeliveryItem,
@@ -51,13 +55,7 @@ export class Portal {
 
   /** Checks a customer's settings. @throws ApiError `validation_error` naming the field. */
   prepare(given: PortalEndpointPatch) {
-    const { url, description, event_types, state } = given;
-    return this.deps.endpoints.prepare({
-      ...(url === undefined ? {} : { url }),
-      ...(description === undefined ? {} : { description }),
-      ...(event_types === undefined ? {} : { event_types }),
-      ...(state === undefined ? {} : { state }),
-    });
+    return this.deps.endpoints.prepare(fieldsOf(given, ENDPOINT_SETTINGS));
   }
 
   /** A page of the customer's endpoints, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -69,8 +67,7 @@ export class Portal {
   /** @throws ApiError `not_found` */
   read(caller: Caller, endpointId: string, now: number): PortalEndpointRead {
     const endpoint = this.deps.endpoints.read(caller, endpointId, now);
-    const { counts, recovery_id } = endpoint;
-    return { ...endpointView(endpoint), counts, ...(recovery_id === undefined ? {} : { recovery_id }) };
+    return fieldsOf(endpoint, [...ENDPOINT_SHOWN, "counts", "recovery_id"]);
   }
 
   /** Adds an endpoint of the customer. @throws ApiError `endpoint_limit_exceeded`, `validation_error` */
@@ -177,8 +174,7 @@ function ownerOf({ portal }: Caller): string {
 }
 
 function endpointView(endpoint: RelayEndpointItem): PortalEndpoint {
-  const { endpoint_id, url, description, event_types, state, health, created_at, updated_at } = endpoint;
-  return { endpoint_id, url, description, event_types, state, health, created_at, updated_at };
+  return fieldsOf(endpoint, ENDPOINT_SHOWN);
 }
 
 /** An attempt without the headers that the account has given the endpoint, which may name its systems. */
@@ -195,20 +191,13 @@ function resendView({ kind: _, error, ...shown }: RelayResend): PortalResend {
 }
 
 function deliveryView(delivery: RelayItem): PortalDeliveryItem {
-  const { relay_id, endpoint_id, message_id, event, target_url: url, status, attempts } = delivery;
-  const { response_status, error, scheduled_for, finished_at, created_at } = delivery;
+  const { relay_id, endpoint_id, message_id, event, target_url: url } = delivery;
   return {
     relay_id,
     endpoint_id: endpoint_id ?? "",
     message_id: message_id ?? "",
     event_type: event ?? "",
     url,
-    status,
-    attempts,
-    response_status,
-    error,
-    scheduled_for,
-    finished_at,
-    created_at,
+    ...fieldsOf(delivery, DELIVERY_SHOWN),
   };
 }

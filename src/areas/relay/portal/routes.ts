@@ -1,20 +1,13 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import type { Api, EndpointSpec } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
-import {
-  RelayParams,
-  RelayResendMatched,
-  RelayResendParams,
-  RelayResendStarted,
-  RelayResent,
-  RelaySecret,
-  RelaySecretRotated,
-  RelaySentBody,
-} from "../deliveries/schema.ts";
+import { DELIVERY_OPERATIONS } from "../deliveries/routes.ts";
+import { RelaySecret } from "../deliveries/schema.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
-import { RelayEndpointParams, RelayEndpointTested } from "../endpoints/schema.ts";
+import { ENDPOINT_OPERATIONS } from "../endpoints/routes.ts";
+import { RelayEndpointParams } from "../endpoints/schema.ts";
 import type { Recoveries } from "../resends/recoveries.ts";
+import { RESEND_OPERATIONS } from "../resends/routes.ts";
 import { LINKS_PER_OWNER_MAX, type PortalLinks } from "./links.ts";
 import type { Portal } from "./portal.ts";
 import {
@@ -41,8 +34,11 @@ import {
 } from "./schema.ts";
 
 const TAGS = { tags: ["Portal"] };
-const READ = { access: "relay:read", byPortal: true } as const;
-const CHANGE = { access: "relay:write", byPortal: true, audit: "yes" } as const;
+
+/** The account's operation, for its customers: a declaration has only what differs. The description is the account's. */
+function forCustomer<Spec extends EndpointSpec>({ description: _, file: __, ...spec }: Spec) {
+  return { ...spec, byPortal: true as const };
+}
 
 /** Routes by which an account creates and revokes portal links. */
 export function portalLinkRoutes(api: Api, links: PortalLinks) {
@@ -94,7 +90,8 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
       api.endpoint(
         {
           name: "relay.portal.read",
-          ...READ,
+          access: "relay:read",
+          byPortal: true,
           summary: "Get the portal link of this request",
           response: PortalLink,
         },
@@ -105,8 +102,8 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
       "/v1/relay/portal/endpoints",
       api.endpoint(
         {
+          ...forCustomer(ENDPOINT_OPERATIONS.list),
           name: "relay.portal.endpoints.list",
-          ...READ,
           summary: "List the customer's endpoints, newest first",
           query: PortalEndpointQuery,
           response: PortalEndpointPage,
@@ -118,9 +115,8 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
       "/v1/relay/portal/endpoints",
       api.endpoint(
         {
+          ...forCustomer(ENDPOINT_OPERATIONS.create),
           name: "relay.portal.endpoints.create",
-          ...CHANGE,
-          secret: true,
           summary: "Add an endpoint of the customer",
           example: { url: "https://example.com/hooks", event_types: ["order.paid"] },
           errors: ["endpoint_limit_exceeded"],
@@ -137,11 +133,9 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
       "/v1/relay/portal/endpoints/:endpoint_id",
       api.endpoint(
         {
+          ...forCustomer(ENDPOINT_OPERATIONS.read),
           name: "relay.portal.endpoints.read",
-          ...READ,
           summary: "Get an endpoint of the customer with its health and counts",
-          errors: ["not_found"],
-          params: RelayEndpointParams,
           response: PortalEndpointRead,
         },
         ({ call, params }) => portal.read(call.caller, params.endpoint_id, call.receivedAt),
@@ -156,14 +150,13 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
       "/v1/relay/portal/endpoints/:endpoint_id",
       api.endpoint(
         {
+          ...forCustomer(ENDPOINT_OPERATIONS.change),
           name: "relay.portal.endpoints.change",
-          ...CHANGE,
           summary: "Update an endpoint of the customer",
           description:
             "Omitted fields keep their values. `state: live` also enables a disabled endpoint. The URL of an endpoint with headers of the account can only be changed within its origin (else 409).",
           example: { description: "Bookkeeping" },
           errors: ["not_found", "conflict"],
-          params: RelayEndpointParams,
           body: PortalEndpointPatch,
           response: PortalEndpoint,
         },
@@ -177,13 +170,11 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
       "/v1/relay/portal/endpoints/:endpoint_id",
       api.endpoint(
         {
+          ...forCustomer(ENDPOINT_OPERATIONS.remove),
           name: "relay.portal.endpoints.delete",
-          ...CHANGE,
           summary: "Delete an endpoint of the customer",
           description: "Cancels its pending deliveries.",
           errors: ["not_found"],
-          params: RelayEndpointParams,
-          response: { 204: Type.Object({}) },
         },
         ({ call, params }) =>
           call.perform((tx) => {
@@ -197,7 +188,9 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
       api.endpoint(
         {
           name: "relay.portal.endpoints.secret.reveal",
-          ...CHANGE,
+          access: "relay:write",
+          byPortal: true,
+          audit: "yes",
           secret: true,
           summary: "Reveal the signing secret of an endpoint",
           errors: ["not_found"],
@@ -216,16 +209,11 @@ export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) 
       "/v1/relay/portal/endpoints/:endpoint_id/secret/rotate",
       api.endpoint(
         {
+          ...forCustomer(ENDPOINT_OPERATIONS.rotate),
           name: "relay.portal.endpoints.secret.rotate",
-          ...CHANGE,
-          cost: 1,
-          secret: true,
           summary: "Rotate the signing secret of an endpoint",
           description: "For `grace_hours`, messages are also signed with the old secret.",
-          errors: ["not_found"],
-          params: RelayEndpointParams,
           body: PortalRotateBody,
-          response: RelaySecretRotated,
         },
         ({ call, params, body }) =>
           call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
@@ -235,14 +223,11 @@ export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) 
       "/v1/relay/portal/endpoints/:endpoint_id/test",
       api.endpoint(
         {
+          ...forCustomer(ENDPOINT_OPERATIONS.test),
           name: "relay.portal.endpoints.test",
-          ...CHANGE,
-          cost: 1,
+          audit: "yes",
           summary: "Send a test event to an endpoint of the customer",
-          errors: ["not_found", "conflict"],
-          params: RelayEndpointParams,
           body: PortalTestBody,
-          response: { 201: RelayEndpointTested },
         },
         ({ call, params, body }) =>
           call.perform((tx) => reply(201, portal.test(tx, call.caller, params.endpoint_id, body))),
@@ -257,17 +242,13 @@ export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Po
       "/v1/relay/portal/endpoints/:endpoint_id/recover",
       api.endpoint(
         {
+          ...forCustomer(RESEND_OPERATIONS.recover),
           name: "relay.portal.endpoints.recover",
-          ...CHANGE,
           chargesLater: true,
           summary: "Send an endpoint of the customer the messages that it missed",
           description:
             "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit of the account when it is sent. A customer has one recovery at a time. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.",
-          example: { since: 1_795_232_116_928, dry_run: true },
-          errors: ["not_found", "conflict"],
-          params: RelayEndpointParams,
           body: PortalRecoverBody,
-          response: { 202: RelayResendStarted, 200: RelayResendMatched },
         },
         ({ call, params, body }) =>
           call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
@@ -277,11 +258,9 @@ export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Po
       "/v1/relay/portal/resends/:resend_id",
       api.endpoint(
         {
+          ...forCustomer(RESEND_OPERATIONS.read),
           name: "relay.portal.resends.read",
-          ...READ,
           summary: "Get the progress of a recovery that the customer started",
-          errors: ["not_found"],
-          params: RelayResendParams,
           response: PortalResend,
         },
         ({ call, params }) => portal.recovery(call.caller, params.resend_id),
@@ -291,11 +270,9 @@ export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Po
       "/v1/relay/portal/resends/:resend_id",
       api.endpoint(
         {
+          ...forCustomer(RESEND_OPERATIONS.stop),
           name: "relay.portal.resends.stop",
-          ...CHANGE,
           summary: "Stop a recovery that the customer started",
-          errors: ["not_found"],
-          params: RelayResendParams,
           response: PortalResend,
         },
         ({ call, params }) => call.perform((tx) => portal.stopRecovery(tx, call.caller, params.resend_id)),
@@ -310,8 +287,8 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
       "/v1/relay/portal/deliveries",
       api.endpoint(
         {
+          ...forCustomer(DELIVERY_OPERATIONS.list),
           name: "relay.portal.deliveries.list",
-          ...READ,
           summary: "List the customer's deliveries, newest first",
           query: PortalDeliveryQuery,
           response: PortalDeliveryPage,
@@ -323,11 +300,9 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
       "/v1/relay/portal/deliveries/:relay_id",
       api.endpoint(
         {
+          ...forCustomer(DELIVERY_OPERATIONS.read),
           name: "relay.portal.deliveries.read",
-          ...READ,
           summary: "Get a delivery of the customer with its payload and attempts",
-          errors: ["not_found"],
-          params: RelayParams,
           response: PortalDelivery,
         },
         ({ call, params }) => portal.delivery(call.caller, params.relay_id),
@@ -337,14 +312,11 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
       "/v1/relay/portal/deliveries/:relay_id/body",
       api.endpoint(
         {
+          ...forCustomer(DELIVERY_OPERATIONS.body),
           name: "relay.portal.deliveries.body",
-          ...READ,
           summary: "Get the body that a delivery of the customer sends",
           description:
             "The signature covers exactly these bytes. Stored as long as the payload and the endpoint of the delivery.",
-          errors: ["not_found"],
-          params: RelayParams,
-          response: RelaySentBody,
         },
         ({ call, params }) => portal.body(call.caller, params.relay_id),
       ),
@@ -353,15 +325,11 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
       "/v1/relay/portal/deliveries/:relay_id/resend",
       api.endpoint(
         {
+          ...forCustomer(RESEND_OPERATIONS.resend),
           name: "relay.portal.deliveries.resend",
-          ...CHANGE,
-          cost: 1,
           summary: "Resend a delivery of the customer",
           description:
             "Sends a delivered or failed delivery immediately, under the same ids and with all its retries.",
-          errors: ["not_found", "conflict"],
-          params: RelayParams,
-          response: { 202: RelayResent },
         },
         ({ call, params }) =>
           call.perform((tx) => reply(202, portal.resend(tx, call.caller, params.relay_id))),

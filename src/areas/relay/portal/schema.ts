@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { PER_SECOND } from "../../../kernel/bulk/bulk.ts";
 import {
+  fieldsOf,
   integer,
   NextCursor,
   named,
@@ -36,7 +37,27 @@ export const PORTAL_ENDPOINTS_MAX = 20;
 /** Messages per second that a customer's recovery sends, each for a credit of the account: the default of an account's own. */
 export const PORTAL_PER_SECOND_MAX = PER_SECOND;
 
-const { url, description, event_types, state } = RelayEndpointBody.properties;
+/** What a customer sets of an endpoint. */
+export const ENDPOINT_SETTINGS = ["url", "description", "event_types", "state"] as const;
+/** What a customer sees of an endpoint: not what only the account sets. */
+export const ENDPOINT_SHOWN = [
+  "endpoint_id",
+  ...ENDPOINT_SETTINGS,
+  "health",
+  "created_at",
+  "updated_at",
+] as const;
+/** What a customer sees of a delivery under the same name. */
+export const DELIVERY_SHOWN = [
+  "status",
+  "attempts",
+  "response_status",
+  "error",
+  "scheduled_for",
+  "finished_at",
+  "created_at",
+] as const;
+
 const ExpiresAt = Type.Integer({ description: "Time at which the link expires, in epoch milliseconds." });
 
 /** What is wrong with a lifetime that cannot be read or is outside the limits. */
@@ -58,7 +79,7 @@ export const PortalLinkBody = named("PortalLinkBody", {
   ),
   event_types: Type.Optional(
     Type.Unsafe<string[]>({
-      ...event_types,
+      ...RelayEndpointBody.properties.event_types,
       description: "Event types that the page offers to choose from. Default: the customer enters them.",
       examples: [["order.paid", "order.refunded"]],
     }),
@@ -98,31 +119,22 @@ export const PortalLink = named("PortalLink", {
 export type PortalLink = Static<typeof PortalLink>;
 
 /** Body of a new endpoint. */
-export const PortalEndpointBody = named("PortalEndpointBody", { url, description, event_types, state });
+export const PortalEndpointBody = named(
+  "PortalEndpointBody",
+  fieldsOf(RelayEndpointBody.properties, ENDPOINT_SETTINGS),
+);
 export type PortalEndpointBody = Static<typeof PortalEndpointBody>;
 
 /** Body of an update. */
-export const PortalEndpointPatch = named("PortalEndpointPatch", {
-  url: RelayEndpointPatch.properties.url,
-  description,
-  event_types,
-  state,
-});
+export const PortalEndpointPatch = named(
+  "PortalEndpointPatch",
+  fieldsOf(RelayEndpointPatch.properties, ENDPOINT_SETTINGS),
+);
 export type PortalEndpointPatch = Static<typeof PortalEndpointPatch>;
 
-const shown = RelayEndpoint.properties;
-const ENDPOINT = {
-  endpoint_id: shown.endpoint_id,
-  url: shown.url,
-  description: shown.description,
-  event_types: shown.event_types,
-  state: shown.state,
-  health: shown.health,
-  created_at: shown.created_at,
-  updated_at: shown.updated_at,
-};
+const ENDPOINT = fieldsOf(RelayEndpoint.properties, ENDPOINT_SHOWN);
 
-/** An endpoint as its customer sees it: without what only the account sets. */
+/** An endpoint as its customer sees it. */
 export const PortalEndpoint = named("PortalEndpoint", ENDPOINT);
 export type PortalEndpoint = Static<typeof PortalEndpoint>;
 
@@ -134,7 +146,7 @@ export type PortalEndpointCreated = Static<typeof PortalEndpointCreated>;
 
 export const PortalEndpointRead = named("PortalEndpointRead", {
   ...ENDPOINT,
-  counts: shown.counts,
+  counts: RelayEndpoint.properties.counts,
   recovery_id: Type.Optional(
     Type.String({
       description:
@@ -156,9 +168,10 @@ export const PortalEndpointPage = named("PortalEndpointPage", {
 });
 export type PortalEndpointPage = Static<typeof PortalEndpointPage>;
 
-export const PortalTestBody = named("PortalTestBody", {
-  event_type: RelayEndpointTestBody.properties.event_type,
-});
+export const PortalTestBody = named(
+  "PortalTestBody",
+  fieldsOf(RelayEndpointTestBody.properties, ["event_type"]),
+);
 export type PortalTestBody = Static<typeof PortalTestBody>;
 
 /** Body of a rotation. */
@@ -181,20 +194,10 @@ export const PortalRecoverBody = named("PortalRecoverBody", {
   dry_run: recover.dry_run,
 });
 
-const run = RelayResend.properties;
+const { kind: _, ...RESEND } = RelayResend.properties;
 
 /** The progress of a recovery. */
-export const PortalResend = named("PortalResend", {
-  resend_id: run.resend_id,
-  status: run.status,
-  matched: run.matched,
-  more: run.more,
-  resent: run.resent,
-  skipped: run.skipped,
-  error: run.error,
-  created_at: run.created_at,
-  finished_at: run.finished_at,
-});
+export const PortalResend = named("PortalResend", RESEND);
 export type PortalResend = Static<typeof PortalResend>;
 
 const item = RelayItem.properties;
@@ -207,13 +210,7 @@ const DELIVERY = {
   }),
   event_type: Type.String({ description: "Type of the event.", examples: ["order.paid"] }),
   url: item.target_url,
-  status: item.status,
-  attempts: item.attempts,
-  response_status: item.response_status,
-  error: item.error,
-  scheduled_for: item.scheduled_for,
-  finished_at: item.finished_at,
-  created_at: item.created_at,
+  ...fieldsOf(item, DELIVERY_SHOWN),
 };
 
 export const PortalDeliveryItem = named("PortalDeliveryItem", DELIVERY);

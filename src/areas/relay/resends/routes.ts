@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import type { Api, EndpointSpec } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import {
   RelayParams,
@@ -16,26 +16,59 @@ import type { RelayService } from "../deliveries/service.ts";
 import type { BulkResends } from "./bulk-resends.ts";
 import type { Recoveries } from "./recoveries.ts";
 
+/** The operations of resends and recoveries that the portal has for a customer's endpoints. */
+export const RESEND_OPERATIONS = {
+  resend: {
+    name: "relay.resend",
+    audit: "yes",
+    access: "relay:write",
+    cost: 1,
+    summary: "Resend a failed delivery",
+    description:
+      "Sends the delivery immediately, under the same ids and with all its retries. The numbers of its attempts continue.",
+    errors: ["not_found", "conflict"],
+    params: RelayParams,
+    response: { 202: RelayResent },
+  },
+  read: {
+    name: "relay.resends.read",
+    access: "relay:read",
+    summary: "Get the progress of a bulk resend",
+    errors: ["not_found"],
+    params: RelayResendParams,
+    response: RelayResend,
+  },
+  stop: {
+    name: "relay.resends.stop",
+    audit: "yes",
+    access: "relay:write",
+    summary: "Stop a bulk resend",
+    errors: ["not_found"],
+    params: RelayResendParams,
+    response: RelayResend,
+  },
+  recover: {
+    name: "relay.endpoints.recover",
+    audit: "yes",
+    access: "relay:write",
+    summary: "Send an endpoint the messages that it missed",
+    description:
+      "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.",
+    example: { since: 1_795_232_116_928, dry_run: true },
+    errors: ["not_found", "conflict"],
+    params: RelayRecoverParams,
+    body: RelayRecoverBody,
+    response: { 202: RelayResendStarted, 200: RelayResendMatched },
+  },
+} as const satisfies Readonly<Record<string, EndpointSpec>>;
+
 /** Routes that resend failed deliveries. */
 export function resendRoutes(api: Api, relays: RelayService, resends: BulkResends) {
   return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/:relay_id/resend",
-      api.endpoint(
-        {
-          name: "relay.resend",
-          audit: "yes",
-          access: "relay:write",
-          cost: 1,
-          summary: "Resend a failed delivery",
-          description:
-            "Sends the delivery immediately, under the same ids and with all its retries. The numbers of its attempts continue.",
-          errors: ["not_found", "conflict"],
-          params: RelayParams,
-          response: { 202: RelayResent },
-        },
-        ({ call, params }) =>
-          call.perform((tx) => reply(202, relays.resend(tx, call.caller.project.ref, params.relay_id))),
+      api.endpoint(RESEND_OPERATIONS.resend, ({ call, params }) =>
+        call.perform((tx) => reply(202, relays.resend(tx, call.caller.project.ref, params.relay_id))),
       ),
     )
     .post(
@@ -58,31 +91,12 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
     )
     .get(
       "/v1/relay/resends/:resend_id",
-      api.endpoint(
-        {
-          name: "relay.resends.read",
-          access: "relay:read",
-          summary: "Get the progress of a bulk resend",
-          errors: ["not_found"],
-          params: RelayResendParams,
-          response: RelayResend,
-        },
-        ({ call, params }) => resends.read(call.caller, params.resend_id),
-      ),
+      api.endpoint(RESEND_OPERATIONS.read, ({ call, params }) => resends.read(call.caller, params.resend_id)),
     )
     .delete(
       "/v1/relay/resends/:resend_id",
-      api.endpoint(
-        {
-          name: "relay.resends.stop",
-          audit: "yes",
-          access: "relay:write",
-          summary: "Stop a bulk resend",
-          errors: ["not_found"],
-          params: RelayResendParams,
-          response: RelayResend,
-        },
-        ({ call, params }) => call.perform((tx) => resends.stop(tx, call.caller, params.resend_id)),
+      api.endpoint(RESEND_OPERATIONS.stop, ({ call, params }) =>
+        call.perform((tx) => resends.stop(tx, call.caller, params.resend_id)),
       ),
     );
 }
@@ -91,21 +105,8 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
 export function recoverRoute(api: Api, recoveries: Recoveries) {
   return new Elysia({ tags: ["Relay"] }).post(
     "/v1/relay/endpoints/:endpoint_id/recover",
-    api.endpoint(
-      {
-        name: "relay.endpoints.recover",
-        audit: "yes",
-        access: "relay:write",
-        summary: "Send an endpoint the messages that it missed",
-        description:
-          "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit when it is sent. Progress and stop: `/v1/relay/resends/{resend_id}`.",
-        example: { since: 1_795_232_116_928, dry_run: true },
-        errors: ["not_found", "conflict"],
-        params: RelayRecoverParams,
-        body: RelayRecoverBody,
-        response: { 202: RelayResendStarted, 200: RelayResendMatched },
-      },
-      ({ call, params, body }) => call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
+    api.endpoint(RESEND_OPERATIONS.recover, ({ call, params, body }) =>
+      call.performAcross(recoveries.start(call.caller, params.endpoint_id, body)),
     ),
   );
 }
