@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { instant, span } from "../core/format.ts";
 import { indented } from "../core/indent.ts";
 import { go, place, setQuery } from "../core/route.ts";
@@ -57,6 +57,30 @@ export interface Attempt {
   readonly note?: string | undefined;
 }
 
+interface AttemptsProps<T extends Attempt> extends Pick<TimelineProps, "end"> {
+  readonly of: readonly T[];
+  /** Shown without attempts. */
+  readonly empty: ComponentChildren;
+  /** Details of the chosen attempt, by default of the last one. */
+  readonly children: (attempt: T | undefined) => ComponentChildren;
+}
+
+/** The attempts of a webhook, of which one is shown. */
+export function Attempts<T extends Attempt>({ of, empty, end, children }: AttemptsProps<T>) {
+  const [chosen, setChosen] = useState<number | null>(null);
+  const shown = chosen ?? of.length - 1;
+  return (
+    <>
+      {of.length === 0 ? (
+        <p class="quiet">{empty}</p>
+      ) : (
+        <Timeline attempts={of} shown={shown} onShow={setChosen} end={end} />
+      )}
+      {children(of[shown])}
+    </>
+  );
+}
+
 interface TimelineProps {
   readonly attempts: readonly Attempt[];
   /** Position of the attempt that is shown. */
@@ -67,7 +91,7 @@ interface TimelineProps {
 }
 
 /** The attempts with their time after the first one, and what follows. */
-export function Timeline({ attempts, shown, onShow, end }: TimelineProps) {
+function Timeline({ attempts, shown, onShow, end }: TimelineProps) {
   const [first] = attempts;
   return (
     <ol class="timeline" aria-label="Attempts">
@@ -110,6 +134,21 @@ export function Parts<T extends string>(props: {
 export function Body({ what, text, missing }: { what: string; text: string | null; missing: string }) {
   if (text === null) return <p class="quiet">{missing}</p>;
   return text === "" ? <p class="quiet">No body.</p> : <Code what={what} text={indented(text)} />;
+}
+
+/** The response to an attempt: its error and its body. */
+export function ResponsePart(props: { error: string | null; status: number | null; body: string | null }) {
+  const { error, status, body } = props;
+  return (
+    <>
+      {error === null ? null : <p class="small">{error}</p>}
+      <Body
+        what="Response body"
+        text={body}
+        missing={status === null ? "No response." : "The response is not stored."}
+      />
+    </>
+  );
 }
 
 /** Headers, one per line. */

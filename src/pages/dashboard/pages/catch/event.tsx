@@ -13,7 +13,7 @@ import { curlTo } from "../../core/shell.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code, pretty } from "../../ui/code.tsx";
-import { Body, Inspector, Parts, Timeline } from "../../ui/exchange.tsx";
+import { Attempts, Inspector, Parts, ResponsePart } from "../../ui/exchange.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Facts } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -32,12 +32,12 @@ export function EventView({
 }) {
   const params = { bucket_id: bucket, event_id: id };
   const event = useCall("catch.events.get", { params }, ["catch"]);
-  const [chosen, setChosen] = useState<number | null>(null);
+  const [replays, setReplays] = useState(0);
   const replay = async (): Promise<void> => {
     try {
       toast(replayedText(await call("catch.events.replay", { params })));
     } finally {
-      setChosen(null);
+      setReplays(replays + 1);
       event.reload();
       onReplayed();
     }
@@ -45,64 +45,64 @@ export function EventView({
   return (
     <div class="inspector">
       <Loaded of={event}>
-        {(one) => {
-          const shown = chosen ?? one.attempt_log.length - 1;
-          return (
-            <Inspector
-              title={one.event_type ?? id}
-              status={<Status state={one.status} />}
-              list={["catch", bucket]}
-              actions={
-                <>
-                  <Button
-                    kind="primary"
-                    icon="reload"
-                    scope="catch:write"
-                    disabled={one.verification === "invalid"}
-                    onClick={replay}
-                  >
-                    Replay
-                  </Button>
-                  <Button icon="curl" onClick={() => copyText(curlOfEvent(one), "curl command")}>
-                    curl
-                  </Button>
-                </>
-              }
+        {(one) => (
+          <Inspector
+            title={one.event_type ?? id}
+            status={<Status state={one.status} />}
+            list={["catch", bucket]}
+            actions={
+              <>
+                <Button
+                  kind="primary"
+                  icon="reload"
+                  scope="catch:write"
+                  disabled={one.verification === "invalid"}
+                  onClick={replay}
+                >
+                  Replay
+                </Button>
+                <Button icon="curl" onClick={() => copyText(curlOfEvent(one), "curl command")}>
+                  curl
+                </Button>
+              </>
+            }
+          >
+            <p class="small quiet">
+              <code>{id}</code> · received <DateTime at={one.received_at} /> ·{" "}
+              <Status
+                state={one.verification === "none" ? "not signed" : `signature ${one.verification}`}
+                tone={TONES[one.verification]}
+              />
+            </p>
+            <Attempts
+              key={replays}
+              of={one.attempt_log.map((attempt) => ({
+                ...attempt,
+                note: attempt.kind === "forward" ? attempt.endpoint_id : attempt.kind,
+              }))}
+              empty="No attempts yet."
+              end={endOf(one)}
             >
-              <p class="small quiet">
-                <code>{id}</code> · received <DateTime at={one.received_at} /> ·{" "}
-                <Status
-                  state={one.verification === "none" ? "not signed" : `signature ${one.verification}`}
-                  tone={TONES[one.verification]}
-                />
-              </p>
-              {one.attempt_log.length === 0 ? (
-                <p class="quiet">No attempts yet.</p>
-              ) : (
-                <Timeline
-                  attempts={one.attempt_log.map((attempt) => ({
-                    ...attempt,
-                    note: attempt.kind === "forward" ? attempt.endpoint_id : attempt.kind,
-                  }))}
-                  shown={shown}
-                  onShow={setChosen}
-                  end={endOf(one)}
-                />
+              {(attempt) => (
+                <>
+                  {one.deliveries.length === 0 ? null : (
+                    <EndpointDeliveries of={one.deliveries.toReversed()} />
+                  )}
+                  <Parts
+                    of={[
+                      ["response", "Response"],
+                      ["body", "Body"],
+                      ["raw", "Raw"],
+                      ["headers", "Headers"],
+                    ]}
+                  >
+                    {(part) => <Part name={part} of={one} attempt={attempt} />}
+                  </Parts>
+                </>
               )}
-              {one.deliveries.length === 0 ? null : <EndpointDeliveries of={one.deliveries.toReversed()} />}
-              <Parts
-                of={[
-                  ["response", "Response"],
-                  ["body", "Body"],
-                  ["raw", "Raw"],
-                  ["headers", "Headers"],
-                ]}
-              >
-                {(part) => <Part name={part} of={one} attempt={one.attempt_log[shown]} />}
-              </Parts>
-            </Inspector>
-          );
-        }}
+            </Attempts>
+          </Inspector>
+        )}
       </Loaded>
     </div>
   );
@@ -148,16 +148,7 @@ function Part({ name, of: event, attempt }: PartProps) {
       </>
     );
   const { error = event.error, response_status = null, response_body = null } = attempt ?? {};
-  return (
-    <>
-      {error === null ? null : <p class="small">{error}</p>}
-      <Body
-        what="Response body"
-        text={response_body}
-        missing={response_status === null ? "No response." : "The response is not stored."}
-      />
-    </>
-  );
+  return <ResponsePart error={error} status={response_status} body={response_body} />;
 }
 
 /** The request line and the headers in their order. */

@@ -6,7 +6,7 @@ import { useCall } from "../../core/resource.ts";
 import { href } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button, CurlButton } from "../../ui/button.tsx";
-import { Body, Headers, Inspector, Parts, Timeline } from "../../ui/exchange.tsx";
+import { Attempts, Body, Headers, Inspector, Parts, ResponsePart } from "../../ui/exchange.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
@@ -15,64 +15,60 @@ import { Ago, DateTime } from "../../ui/time.tsx";
 export function Delivery({ id }: { id: string }) {
   const params = { relay_id: id };
   const delivery = useCall("relay.read", { params }, ["relay"]);
-  const [chosen, setChosen] = useState<number | null>(null);
+  const [runs, setRuns] = useState(0);
   const run = (operation: "relay.cancel" | "relay.resend", done: string) => async (): Promise<void> => {
     await call(operation, { params });
     toast(done);
-    setChosen(null);
+    setRuns(runs + 1);
     delivery.reload();
   };
   return (
     <div class="inspector">
       <Loaded of={delivery}>
-        {(one) => {
-          const shown = chosen ?? one.attempt_log.length - 1;
-          return (
-            <Inspector
-              title={one.event ?? `${one.method} ${hostOf(one.target_url)}`}
-              status={<Status state={one.status} />}
-              list={["relay"]}
-              actions={
-                <>
+        {(one) => (
+          <Inspector
+            title={one.event ?? `${one.method} ${hostOf(one.target_url)}`}
+            status={<Status state={one.status} />}
+            list={["relay"]}
+            actions={
+              <>
+                <Button
+                  icon="reload"
+                  kind={one.status === "failed" ? "primary" : undefined}
+                  scope="relay:write"
+                  disabled={one.status !== "failed"}
+                  onClick={run("relay.resend", "Delivery resent")}
+                >
+                  Resend
+                </Button>
+                {one.status === "scheduled" ? (
                   <Button
-                    icon="reload"
-                    kind={one.status === "failed" ? "primary" : undefined}
+                    kind="danger"
                     scope="relay:write"
-                    disabled={one.status !== "failed"}
-                    onClick={run("relay.resend", "Delivery resent")}
+                    onClick={run("relay.cancel", "Delivery cancelled")}
                   >
-                    Resend
+                    Cancel
                   </Button>
-                  {one.status === "scheduled" ? (
-                    <Button
-                      kind="danger"
-                      scope="relay:write"
-                      onClick={run("relay.cancel", "Delivery cancelled")}
-                    >
-                      Cancel
-                    </Button>
-                  ) : null}
-                  <CurlButton request={requestOf("relay.read", { params })} />
+                ) : null}
+                <CurlButton request={requestOf("relay.read", { params })} />
+              </>
+            }
+          >
+            <About of={one} />
+            <Attempts
+              key={runs}
+              of={one.attempt_log.map((attempt) => ({ ...attempt, at: attempt.started_at }))}
+              empty={
+                <>
+                  No attempts yet. Due <DateTime at={one.scheduled_for} />.
                 </>
               }
+              end={ENDS[one.status] ?? null}
             >
-              <About of={one} />
-              {one.attempt_log.length === 0 ? (
-                <p class="quiet">
-                  No attempts yet. Due <DateTime at={one.scheduled_for} />.
-                </p>
-              ) : (
-                <Timeline
-                  attempts={one.attempt_log.map((attempt) => ({ ...attempt, at: attempt.started_at }))}
-                  shown={shown}
-                  onShow={setChosen}
-                  end={ENDS[one.status] ?? null}
-                />
-              )}
-              <Exchange of={one} attempt={one.attempt_log[shown]} />
-            </Inspector>
-          );
-        }}
+              {(attempt) => <Exchange of={one} attempt={attempt} />}
+            </Attempts>
+          </Inspector>
+        )}
       </Loaded>
     </div>
   );
@@ -145,13 +141,10 @@ function Part({ name, of: one, attempt }: PartProps) {
   const { error, remote_address, response_body, response_body_base64, response_status } = attempt;
   return (
     <>
-      {error === null ? null : (
-        <p class="small">{[error, remote_address ?? ""].filter(Boolean).join(", from ")}</p>
-      )}
-      <Body
-        what="Response body"
-        text={response_body ?? response_body_base64 ?? null}
-        missing={response_status === null ? "No response." : "The response is not stored."}
+      <ResponsePart
+        error={error && [error, remote_address ?? ""].filter(Boolean).join(", from ")}
+        status={response_status}
+        body={response_body ?? response_body_base64 ?? null}
       />
       {one.status === "failed" ? <SameResponse of={one} /> : null}
     </>
