@@ -161,6 +161,7 @@ export const WRITTEN: Readonly<Record<string, string>> = {
 export const WITHOUT_METHOD: readonly string[] = [
   "changes.stream",
   "check.http",
+  "monitors.push",
   "ofrep.events",
   "session.create",
   "session.end",

@@ -139,6 +139,11 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const url = await made(owner, "/v1/pulse", { type: "heartbeat" }, "ping_url");
     return { check: new URL(url).pathname.slice("/ping/".length) };
   },
+  api: async (owner) => {
+    const push_token = crypto.randomUUID();
+    await made(owner, "/v1/pulse", { type: "heartbeat", push_token }, "id");
+    return { token: push_token };
+  },
   status: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
     const monitor_ids = [await made(owner, "/v1/pulse", monitor, "id")];

@@ -58,6 +58,7 @@ const BUCKET_FILE: FileFacts = {
   name: "name",
   check: checkNew,
   alternatives: ["target_url", "targets"],
+  urls: [{ field: "ingest_url", isSecret: false }],
   defaults: {
     delivery: "push",
     state: "paused",

@@ -9,7 +9,10 @@ export const RESPONSE_BYTES_MAX = 1024 * 1024;
 /** Fields with contents that others have sent. Objects in them are cut as a whole. */
 const PAYLOAD_FIELDS = new Set(["payload", "log", "body", "response_body", "headers", "before", "after"]);
 /** Fields that an agent must not learn or does not need: an address that accepts pings, digests of secrets, a payload's second form. */
-const OMITTED_FIELDS = new Set(["ping_url", "secret_digest", "payload_base64"]);
+const OMITTED_FIELDS = new Set([
+  ...["ping_url", "ping_slug_url", "push_url"],
+  ...["secret_digest", "payload_base64"],
+]);
 
 /** What a tool returned. */
 export interface ToolResult {

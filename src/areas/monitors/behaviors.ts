@@ -6,7 +6,7 @@ import { mergedTiming } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";
 import { targetOf } from "./targets/targets.ts";
-import type { GivenTiming } from "./type-fields.ts";
+import type { GivenAddresses, GivenTiming } from "./type-fields.ts";
 import type { MonitorType } from "./types.ts";
 
 /** What the server does for monitors of one type. Its fields are in `MONITOR_TYPES`. */
@@ -14,7 +14,7 @@ export interface TypeBehavior {
   /** Settings that the type determines, also from other settings. */
   fixedSettings(monitorId: string, settings: MonitorSettings): Partial<MonitorSettings>;
   /** Starts the checks of a new monitor, or waits for its pings. */
-  start(tx: Tx, monitor: MonitorRow, timing: GivenTiming): void;
+  start(tx: Tx, monitor: MonitorRow, timing: GivenTiming, addresses: GivenAddresses): void;
   /** Applies changed settings. */
   update(tx: Tx, before: MonitorRow, settings: MonitorSettings, timing: GivenTiming): void;
   /** Reports a failure that was suppressed until now. */
@@ -56,7 +56,8 @@ export function typeBehaviors(
   const heartbeat: TypeBehavior = {
     // The column of URLs is not null, and responses have this placeholder.
     fixedSettings: (monitorId) => ({ url: `heartbeat:${monitorId}`, interval: 0 }),
-    start: (tx, monitor, timing) => heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now)),
+    start: (tx, monitor, timing, addresses) =>
+      heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now), addresses),
     update(tx, before, settings, timing) {
       const merged = mergedTiming(timing, heartbeats.of(before), tx.now);
       heartbeats.change(tx, before, { ...before, settings }, merged);

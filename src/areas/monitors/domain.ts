@@ -5,6 +5,7 @@ import type { TargetStatus } from "./schema.ts";
 const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name: the one in `monitor_id`."],
   monitor_slug_taken: [409, "Another heartbeat of the project has this slug: the one in `monitor_id`."],
+  ping_id_taken: [409, "Another heartbeat of the server has this `ping_id` or `push_token`."],
   monitor_limit_exceeded: [403, "The account has the maximum number of monitors of its tier."],
   page_slug_taken: [409, "This slug is not available."],
   page_limit_exceeded: [403, "The account has the maximum number of status pages of its tier."],

@@ -4,9 +4,9 @@ import { ANY_TARGET } from "../../kernel/outbound/target.ts";
 import { GRACE_MS, PERIOD_MS } from "./heartbeat-fields.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import { resolveOptions } from "./options.ts";
-import { INTERVAL_MS_MAX, type MonitorUpdateBody } from "./schema.ts";
+import { INTERVAL_MS_MAX } from "./schema.ts";
 import { MONITOR_DEFAULTS } from "./settings.ts";
-import { assertOfType, assertRequired, splitGiven } from "./type-fields.ts";
+import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
 /** Fields that monitors of a type do not have. */
@@ -16,7 +16,7 @@ function fieldsOfOtherTypes(type: MonitorType): readonly string[] {
 }
 
 /** Checks a new monitor as far as its account and its server do not matter. @throws ApiError `validation_error` naming the field */
-function checkNew(given: MonitorUpdateBody): void {
+function checkNew(given: GivenMonitor): void {
   const { type = "http", timing, common } = splitGiven(given);
   assertRequired(type, given);
   assertOfType(type, given);
@@ -45,5 +45,11 @@ export const MONITOR_FILE: FileFacts = {
   check: checkNew,
   fixed: { type: "http" },
   unique: "slug",
+  onCreation: ["ping_id", "push_token"],
+  urls: [
+    { field: "ping_url", isSecret: true },
+    { field: "ping_slug_url", isSecret: true },
+    { field: "push_url", isSecret: true },
+  ],
   computed: ({ type }) => fieldsOfOtherTypes(type as MonitorType),
 };

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { clearable, dateTime, duration, optional, text, timeZone } from "../../kernel/data/schema.ts";
+import { clearable, dateTime, duration, optional, text, timeZone, uuid } from "../../kernel/data/schema.ts";
 import { MINUTE_MS } from "../../kernel/time/units.ts";
 import { MonitorType } from "./types.ts";
 
@@ -49,13 +49,43 @@ const TIMING = {
   ),
 };
 
-/** Fields of a monitor's creation that belong to heartbeats. */
-export const HEARTBEAT_CREATE = { type: Type.Optional(MonitorType), slug: Type.Optional(Slug), ...TIMING };
+/** Length of push tokens: those of Uptime Kuma have 32 characters, the oldest ones 10. */
+export const PUSH_TOKEN_LENGTHS = { min: 10, max: 64 } as const;
+const PUSH_TOKEN_PATTERN = `^[A-Za-z0-9_-]{${PUSH_TOKEN_LENGTHS.min},${PUSH_TOKEN_LENGTHS.max}}$`;
+
+/** The addresses that a new heartbeat brings along from another product, so that its jobs change the host only. */
+const ADDRESSES = {
+  ping_id: Type.Optional(
+    Type.Unsafe<string>({
+      ...uuid(),
+      description:
+        "Heartbeats only: UUID of `ping_url`, such as that of a check of Healthchecks. It must not be in use on the server. Default: a new one.",
+    }),
+  ),
+  push_token: Type.Optional(
+    Type.String({
+      pattern: PUSH_TOKEN_PATTERN,
+      errorMessage: `must be ${PUSH_TOKEN_LENGTHS.min} to ${PUSH_TOKEN_LENGTHS.max} letters, digits, dashes and underscores`,
+      description:
+        "Heartbeats only: token of a push monitor of Uptime Kuma, whose URL `/api/push/{token}` then pings the heartbeat. It must not be in use on the server.",
+      examples: [],
+    }),
+  ),
+};
 
 /** Fields of a monitor's update that belong to heartbeats. */
 export const HEARTBEAT_UPDATE = {
-  ...HEARTBEAT_CREATE,
+  type: Type.Optional(MonitorType),
   slug: clearable(Slug),
+  ...TIMING,
+};
+
+/** Fields of a monitor's creation that belong to heartbeats. */
+export const HEARTBEAT_CREATE = {
+  type: Type.Optional(MonitorType),
+  slug: Type.Optional(Slug),
+  ...TIMING,
+  ...ADDRESSES,
 };
 
 const shown = <S extends TSchema>(schema: S, description: string) =>
@@ -63,7 +93,7 @@ const shown = <S extends TSchema>(schema: S, description: string) =>
 const time = (description: string) =>
   shown(dateTime({ examples: ["2030-01-31T02:30:00.000Z"] }), description);
 const address = (path: string, description: string) =>
-  shown(Type.String({ examples: [`https://ninefold.example.com/ping/${path}`] }), description);
+  shown(Type.String({ examples: [`https://ninefold.example.com/${path}`] }), description);
 
 /** Fields of a monitor's view that belong to heartbeats. */
 export const HEARTBEAT_VIEW = {
@@ -84,12 +114,16 @@ export const HEARTBEAT_VIEW = {
     }),
   ),
   ping_url: address(
-    "0c5cd6f4-6e0c-4a4f-8f0c-6f2f6b1a2d3e",
+    "ping/0c5cd6f4-6e0c-4a4f-8f0c-6f2f6b1a2d3e",
     "Ping URL. It is a secret; only keys with `pulse:write` receive it.",
   ),
   ping_slug_url: address(
-    "Q2nTx0hYbV8cLr5ZsK1wGd/nightly-backup",
+    "ping/Q2nTx0hYbV8cLr5ZsK1wGd/nightly-backup",
     "Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it.",
+  ),
+  push_url: address(
+    "api/push/k7Xw2pQ9sL",
+    "Ping URL with the `push_token`, for heartbeats that have one. Only keys with `pulse:write` receive it.",
   ),
   last_ping_at: time("Time of the last ping of any kind."),
   started_at: time("Start of the current run."),

@@ -34,7 +34,7 @@ import {
 import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
-import { assertOfType, assertRequired, splitGiven } from "./type-fields.ts";
+import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
 import { checksTarget } from "./types.ts";
 import { aboutMonitor, type MonitorViews } from "./views.ts";
 
@@ -51,7 +51,7 @@ type Owner = {
 };
 
 /** Settings of a new monitor. */
-type NewMonitor = MonitorUpdateBody & { readonly managed_by?: "apply" };
+type NewMonitor = GivenMonitor & { readonly managed_by?: "apply" };
 
 interface ServiceParts extends MonitorParts {
   readonly alerting: Alerting;
@@ -90,7 +90,7 @@ export class MonitorService {
   }
 
   /** The same for a new monitor, including required fields. */
-  assertTerms(caller: Caller, given: MonitorUpdateBody): void {
+  assertTerms(caller: Caller, given: GivenMonitor): void {
     const { type = "http" } = given;
     assertRequired(type, given);
     assertOfType(type, given);
@@ -99,7 +99,8 @@ export class MonitorService {
 
   /**
    * Creates a monitor and starts its checks, or waits for its pings.
-   * @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error`
+   * @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken`, `monitor_slug_taken`, `ping_id_taken`,
+   *   `validation_error`
    */
   create(tx: Tx, viewer: Viewer, given: NewMonitor): Monitor {
     const { monitor, ...warning } = this.insert(tx, viewer.caller, given);
@@ -113,7 +114,7 @@ export class MonitorService {
     this.assertNameFree(project.ref, given.name, null);
     this.bound.assertCapacity(account);
     const monitorId = ids.uuidV7();
-    const { type = "http", timing, common } = splitGiven(given);
+    const { type = "http", timing, addresses, common } = splitGiven(given);
     const terms = mergedSettings(this.parts, { ...common, type }, monitorId, account.tier, null);
     const behavior = this.of.behaviors(type);
     const settings = { ...terms.settings, ...behavior.fixedSettings(monitorId, terms.settings) };
@@ -131,7 +132,7 @@ export class MonitorService {
     const monitor = this.find(project.ref, monitorId);
     if (given.depends_on) this.of.suppression.setParent(tx, monitor, given.depends_on);
     if (given.channels !== undefined) alerting.chooseChannels(tx, monitor, given.channels);
-    behavior.start(tx, monitor, timing);
+    behavior.start(tx, monitor, timing, addresses);
     const hasWarning = terms.warning !== undefined && checksTarget(type);
     return { monitor, ...(hasWarning ? { warning: terms.warning } : {}) };
   }

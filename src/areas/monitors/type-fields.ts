@@ -1,7 +1,7 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { invalidField } from "../../kernel/errors.ts";
 import { compileValidator } from "../../kernel/http/requests/validate.ts";
-import { MonitorUpdateBody } from "./schema.ts";
+import { type MonitorCreateBody, MonitorUpdateBody } from "./schema.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
 /** By type: checks that the fields are given that a new monitor must have. */
@@ -12,21 +12,28 @@ const REQUIRED = new Map(
   }),
 );
 
+/** Fields of a request that creates or updates a monitor. */
+export type GivenMonitor = MonitorUpdateBody & GivenAddresses;
+/** Addresses of a heartbeat that a creation brings along. */
+export type GivenAddresses = Pick<Static<typeof MonitorCreateBody>, "ping_id" | "push_token">;
+
 /** Separates the settings of heartbeats from those of every monitor. */
-export function splitGiven({ type, slug, period_ms, schedule, tz, grace_ms, ...common }: MonitorUpdateBody) {
-  return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, common };
+export function splitGiven(given: GivenMonitor) {
+  const { type, slug, period_ms, schedule, tz, grace_ms, ping_id, push_token, ...common } = given;
+  const addresses: GivenAddresses = { ...(ping_id && { ping_id }), ...(push_token && { push_token }) };
+  return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, addresses, common };
 }
 
 /** Settings of a heartbeat in a request. */
 export type GivenTiming = ReturnType<typeof splitGiven>["timing"];
 
 /** @throws ApiError `validation_error` naming a required field of a new monitor that is missing. */
-export function assertRequired(type: MonitorType, given: MonitorUpdateBody): void {
+export function assertRequired(type: MonitorType, given: GivenMonitor): void {
   REQUIRED.get(type)?.(given);
 }
 
 /** @throws ApiError `validation_error` for a type other than the monitor's, and for fields of another type. */
-export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void {
+export function assertOfType(type: MonitorType, given: GivenMonitor): void {
   if (given.type !== undefined && given.type !== type)
     throw invalidField("type", `is ${type} and cannot be changed. Create another monitor`);
   for (const { fields, noun } of Object.values(MONITOR_TYPES)) {

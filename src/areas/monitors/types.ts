@@ -56,7 +56,7 @@ const TYPES = {
   heartbeat: {
     does: "waits for pings",
     checksTarget: false,
-    fields: ["slug", "period_ms", "schedule", "tz", "grace_ms"],
+    fields: ["slug", "period_ms", "schedule", "tz", "grace_ms", "ping_id", "push_token"],
     required: [],
     noun: "a heartbeat",
   },

@@ -1909,6 +1909,8 @@ export interface MonitorStatus {
   ping_url?: string | null;
   /** Heartbeats only. Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it. */
   ping_slug_url?: string | null;
+  /** Heartbeats only. Ping URL with the `push_token`, for heartbeats that have one. Only keys with `pulse:write` receive it. */
+  push_url?: string | null;
   /** Heartbeats only. Time of the last ping of any kind. */
   last_ping_at?: string | null;
   /** Heartbeats only. Start of the current run. */
@@ -1972,6 +1974,10 @@ export interface MonitorCreateBody {
   tz?: string | undefined;
   /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
   grace_ms?: number | string | undefined;
+  /** Heartbeats only: UUID of `ping_url`, such as that of a check of Healthchecks. It must not be in use on the server. Default: a new one. */
+  ping_id?: string | undefined;
+  /** Heartbeats only: token of a push monitor of Uptime Kuma, whose URL `/api/push/{token}` then pings the heartbeat. It must not be in use on the server. */
+  push_token?: string | undefined;
   /** HTTP method of checks; `GET` by default. */
   method?: "GET" | "HEAD" | "POST" | undefined;
   /** Timeout of a check, in milliseconds; 10000 by default. */
@@ -2090,6 +2096,8 @@ export interface Monitor {
   ping_url?: string | null;
   /** Heartbeats only. Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it. */
   ping_slug_url?: string | null;
+  /** Heartbeats only. Ping URL with the `push_token`, for heartbeats that have one. Only keys with `pulse:write` receive it. */
+  push_url?: string | null;
   /** Heartbeats only. Time of the last ping of any kind. */
   last_ping_at?: string | null;
   /** Heartbeats only. Start of the current run. */
@@ -2625,6 +2633,9 @@ export interface HeartbeatPing {
   /** First 10000 bytes of the body. */
   body: string | null;
 }
+
+/** The response of `GET /api/push/{token}`. */
+export type PushAccepted = { ok: true };
 
 /** The body of `PUT /v1/pulse/{monitorId}`. */
 export interface MonitorUpdateBody {
@@ -4107,6 +4118,7 @@ export type ErrorCode =
   | "notary.inconsistent"
   | "page_limit_exceeded"
   | "page_slug_taken"
+  | "ping_id_taken"
   | "project_limit_exceeded"
   | "rate_limit_exceeded"
   | "rate_limited"
@@ -4627,6 +4639,7 @@ export const OPERATIONS = {
   "monitors.ping": "POST /ping/{check}" as Route<string, "check", AnyBody>,
   "monitors.ping_key": "POST /v1/pulse/ping-key" as Route<PingKey>,
   "monitors.pings": "GET /v1/pulse/{monitorId}/pings" as Route<HeartbeatPings, "monitorId">,
+  "monitors.push": "GET /api/push/{token}" as Route<PushAccepted, "token", AnyBody>,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
   "ofrep.bulk": "POST /ofrep/v1/evaluate/flags" as Route<Evaluations, never, EvaluationBody>,
@@ -5039,6 +5052,7 @@ export const PUBLIC: readonly string[] = [
   "catch.in",
   "catch.ingest",
   "monitors.ping",
+  "monitors.push",
   "ofrep.events",
   "openapi.read",
   "ping",

@@ -1396,6 +1396,18 @@ export const BODIES = {
       minimum: 60000,
       maximum: 31536000000,
     },
+    ping_id: {
+      type: "string",
+      description:
+        "Heartbeats only: UUID of `ping_url`, such as that of a check of Healthchecks. It must not be in use on the server. Default: a new one.",
+      format: "uuid",
+    },
+    push_token: {
+      type: "string",
+      description:
+        "Heartbeats only: token of a push monitor of Uptime Kuma, whose URL `/api/push/{token}` then pings the heartbeat. It must not be in use on the server.",
+      pattern: /^[A-Za-z0-9_-]{10,64}$/,
+    },
     method: {
       type: "string",
       description: "HTTP method of checks; `GET` by default.",

@@ -100,7 +100,7 @@ describe("no tool", () => {
 });
 
 /** Names of fields that could hold a secret. */
-const SECRET = /secret|token|password|credential|_key$|ping_url/;
+const SECRET = /secret|token|password|credential|_key$|ping_(slug_)?url|push_url/;
 /** Names of fields about secrets, of fields that results omit, and of public fields. */
 const HARMLESS = new Set([
   "has_signing_secret",
@@ -110,6 +110,9 @@ const HARMLESS = new Set([
   "signature_key",
   "timestamp_key",
   "ping_url",
+  "ping_slug_url",
+  "push_url",
+  "push_token",
   "fencing_token",
   "flag_key",
   "public_key",

@@ -107,7 +107,7 @@ export class HeartbeatChecks {
     const { kind, exit, rid, ip, body } = ping;
     const isEnd = kind === "success" || kind === "fail";
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
-    const otherMs = startedAt === null ? null : ranMs(startedAt, tx.now);
+    const otherMs = startedAt === null ? ping.durationMs : ranMs(startedAt, tx.now);
     const open = () => openRuns(heartbeats.runPings(ref));
     const is = afterPing(was, ping, was, tx.now, open, otherMs);
     const durationMs = isEnd ? is.lastDurationMs : null;
@@ -248,9 +248,9 @@ function checkOf(tx: Tx, error: string | null, durationMs: number | null): Compl
   };
 }
 
-/** Whether a ping is a success without an exit status, a run or a body. */
-function isPlain({ kind, exit, rid, body }: PingMade): boolean {
-  return kind === "success" && exit === null && rid === null && body === null;
+/** Whether a ping is a success without an exit status, a run, a duration or a body. */
+function isPlain({ kind, exit, rid, body, durationMs }: PingMade): boolean {
+  return kind === "success" && exit === null && rid === null && body === null && durationMs === null;
 }
 
 function missedText({ waitsSince, expectedAt, grace_ms }: HeartbeatRow, now: number): string {

@@ -9,6 +9,7 @@ import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { HeartbeatView } from "../heartbeat-fields.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
+import type { GivenAddresses } from "../type-fields.ts";
 import { PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
 import { deadlineOf, type HeartbeatState, withNextExpected } from "./state.ts";
 import { PLAIN_SUCCESS, type SteadyHeartbeats } from "./steady.ts";
@@ -34,15 +35,26 @@ type Parts = Pick<MonitorParts, "ids" | "monitors" | "scheduler" | "vault"> & {
 export class Heartbeats {
   constructor(private readonly parts: Parts) {}
 
-  /** Creates the heartbeat of a monitor. @throws ApiError `monitor_slug_taken` */
+  /** Creates the heartbeat of a monitor. @throws ApiError `monitor_slug_taken`, `ping_id_taken` */
   create(
     tx: Tx,
     { ref, projectRef }: Pick<MonitorRow, "ref" | "projectRef">,
     settings: HeartbeatSettings,
+    { ping_id, push_token }: GivenAddresses,
   ): void {
     const { heartbeats, ids } = this.parts;
     this.assertSlugFree(projectRef, settings.slug, null);
-    heartbeats.insert(tx, { ...settings, ref, projectRef, pingId: uuidToBytes(ids.uuidV4()) });
+    const pingId = (ping_id ?? ids.uuidV4()).toLowerCase();
+    if (heartbeats.refOf(pingId) !== null) throw addressTaken("ping_id");
+    if (push_token !== undefined && heartbeats.refOfToken(push_token) !== null)
+      throw addressTaken("push_token");
+    heartbeats.insert(tx, {
+      ...settings,
+      ref,
+      projectRef,
+      pingId: uuidToBytes(pingId),
+      pushToken: push_token ?? null,
+    });
     heartbeats.insertState(tx, ref);
   }
 
@@ -140,6 +152,7 @@ export class Heartbeats {
       last_duration_ms: lastDurationMs,
       ping_url: mayPing ? `${baseUrl}/ping/${bytesToUuid(row.pingId)}` : null,
       ping_slug_url: key === null ? null : `${baseUrl}/ping/${key}/${slug}`,
+      push_url: mayPing && row.pushToken !== null ? `${baseUrl}/api/push/${row.pushToken}` : null,
       last_ping_at: isoTimeOrNull(row.lastPingAt),
       started_at: isoTimeOrNull(row.startedAt),
       expected_at: isoTimeOrNull(row.expectedAt),
@@ -177,4 +190,12 @@ export class Heartbeats {
     const message = `The monitor ${monitor_id} of this project has this slug. Choose another slug, or change that monitor.`;
     throw new ApiError("monitor_slug_taken", message, { extras: { monitor_id } });
   }
+}
+
+/** Without the holder: it may belong to another account. */
+function addressTaken(field: string): ApiError {
+  return new ApiError(
+    "ping_id_taken",
+    `Another heartbeat of this server has this ${field}. Delete that one, or omit the field.`,
+  );
 }

@@ -7,15 +7,21 @@ import {
 } from "../../../kernel/http/access/token-buckets.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";
-import { constantHeaders, type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import {
+  type AdditionalReply,
+  additionalReply,
+  constantHeaders,
+  type Reply,
+  reply,
+} from "../../../kernel/http/responses/response.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { MINUTE_MS } from "../../../kernel/time/units.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { HeartbeatChecks, PingMade } from "./heartbeat-checks.ts";
-import { PING_BODY_BYTES_MAX } from "./schema.ts";
-import { type PingRequest, readPing } from "./state.ts";
+import { PING_BODY_BYTES_MAX, type PushAccepted, type PushRejected } from "./schema.ts";
+import { type PingRequest, readPing, readPush } from "./state.ts";
 import type { HeartbeatStore, PingKeyRow } from "./store.ts";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST"]);
@@ -71,13 +77,29 @@ export class Pings {
 
   /** Receives a ping. Its path says which heartbeat it is for, and its kind. */
   async receive(call: OpenCall): Promise<Reply<number, string>> {
+    const { status, words, headers } = await this.received(call, readPing);
+    return reply(status, words, headers);
+  }
+
+  /** The same for a ping as Uptime Kuma receives it, with its response. */
+  async receivePush(call: OpenCall): Promise<Reply<200, PushAccepted> | AdditionalReply> {
+    const { status, words, headers } = await this.received(call, readPush);
+    const { "content-type": _, ...others } = headers;
+    if (status === 200) return reply(200, { ok: true }, others);
+    return additionalReply(status, { ok: false, msg: words } satisfies PushRejected, others);
+  }
+
+  private async received(
+    call: OpenCall,
+    read: (target: string) => PingRequest | null,
+  ): Promise<TextResponse> {
     const { request } = call;
     const { method } = request;
     if (!METHODS.has(method))
       return textResponse(405, "method not allowed", { ...HEADERS, allow: "GET, HEAD, POST" });
-    const read = readPing(targetOf(request.url));
-    if (read === null) return textResponse(400, "invalid url format");
-    const target = this.targetOf(read);
+    const ping = read(targetOf(request.url));
+    if (ping === null) return textResponse(400, "invalid url format");
+    const target = this.targetOf(ping);
     if (target === null) return textResponse(404, "not found");
     const waitMs = target.ref === null ? this.takeCreation(target.owner) : this.takeToken(target.ref);
     if (waitMs > 0)
@@ -86,10 +108,10 @@ export class Pings {
         "retry-after": String(Math.ceil(waitMs / 1_000)),
       });
     const body = method === "POST" ? await bodyOf(call) : null;
-    return this.store(target, { ...read, ip: call.knownClientAddress, body: body ?? read.message });
+    return this.store(target, { ...ping, ip: call.knownClientAddress, body: body ?? ping.message });
   }
 
-  private async store(target: Target, ping: PingMade): Promise<Reply<number, string>> {
+  private async store(target: Target, ping: PingMade): Promise<TextResponse> {
     try {
       const words = await this.deps.writer.submit((tx) => this.record(tx, target, ping));
       return textResponse(STATUSES[words], words, PING_HEADERS);
@@ -116,6 +138,10 @@ export class Pings {
     const { heartbeats, scheduler, stopped } = this.deps;
     if ("pingId" in check) {
       const ref = heartbeats.refOf(check.pingId);
+      return ref === null ? null : { ref };
+    }
+    if ("pushToken" in check) {
+      const ref = heartbeats.refOfToken(check.pushToken);
       return ref === null ? null : { ref };
     }
     const owner = heartbeats.ownerOf(keyDigest(check.pingKey));
@@ -149,8 +175,21 @@ export class Pings {
   }
 }
 
-function textResponse(status: number, words: string, headers: Readonly<Record<string, string>> = HEADERS) {
-  return reply(status, words, headers);
+/** The statuses of a response to a ping. */
+type PingStatus = 200 | 201 | 400 | 403 | 404 | 405 | 429 | 503;
+
+interface TextResponse {
+  readonly status: PingStatus;
+  readonly words: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function textResponse(
+  status: PingStatus,
+  words: string,
+  headers: Readonly<Record<string, string>> = HEADERS,
+): TextResponse {
+  return { status, words, headers };
 }
 
 /** The first part of a ping's body; null without one, and for a body beyond the limit of requests. */

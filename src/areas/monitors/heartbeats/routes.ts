@@ -5,7 +5,16 @@ import { MonitorParams } from "../schema.ts";
 import type { MonitorRow } from "../store.ts";
 import type { Heartbeats } from "./heartbeats.ts";
 import type { Pings } from "./pings.ts";
-import { PING_BODY_BYTES_MAX, PINGS_STORED, PingKey, PingList, PingParams } from "./schema.ts";
+import {
+  PING_BODY_BYTES_MAX,
+  PINGS_STORED,
+  PingKey,
+  PingList,
+  PingParams,
+  PushAccepted,
+  PushParams,
+  PushRejected,
+} from "./schema.ts";
 
 interface HeartbeatDeps {
   readonly heartbeats: Heartbeats;
@@ -55,6 +64,7 @@ export function heartbeatRoutes(api: Api, { heartbeats, pings, findMonitor }: He
         ),
       ),
     pingRoute(api, pings),
+    pushRoute(api, pings),
   ];
 }
 
@@ -87,6 +97,36 @@ function pingRoute(api: Api, pings: Pings) {
         params: PingParams,
       },
       ({ call }) => pings.receive(call),
+    ),
+  );
+}
+
+const rejected = (description: string) => ({ description, content: { "application/json": PushRejected } });
+
+function pushRoute(api: Api, pings: Pings) {
+  return new Elysia({ tags: ["Monitors"] }).get(
+    "/api/push/:token",
+    api.open(
+      {
+        name: "monitors.push",
+        everyMethod: true,
+        summary: "Ping a heartbeat as a push monitor of Uptime Kuma",
+        description:
+          "By GET, HEAD or POST and without an API key, for heartbeats with a `push_token`. `?status=up` or no status is a success, any other status a failure. " +
+          "`msg` is the reason of a failure, and `ping` the duration in milliseconds.",
+        anyBody: `Output of the run. The first ${PING_BODY_BYTES_MAX} bytes are stored.`,
+        bodyLimits: largeBody(),
+        additionalResponses: {
+          "400": rejected("`invalid url format`"),
+          "404": rejected("`not found`"),
+          "405": rejected("`method not allowed`"),
+          "429": rejected("`rate limited`: more than 60 pings a minute of one heartbeat."),
+          "503": rejected("`try again`: the ping could not be stored."),
+        },
+        params: PushParams,
+        response: PushAccepted,
+      },
+      ({ call }) => pings.receivePush(call),
     ),
   );
 }

@@ -37,5 +37,23 @@ export const PingKey = named("PingKey", {
 });
 export type PingKey = Static<typeof PingKey>;
 
+/** Response of Uptime Kuma to a push that it accepts. */
+export const PushAccepted = named("PushAccepted", { ok: Type.Literal(true) });
+export type PushAccepted = Static<typeof PushAccepted>;
+
+/** Its response to any other. */
+export const PushRejected = named("PushRejected", {
+  ok: Type.Literal(false),
+  msg: Type.String({ description: "Reason.", examples: ["not found"] }),
+});
+export type PushRejected = Static<typeof PushRejected>;
+
+export const PushParams = Type.Object({
+  token: Type.String({
+    description: "The `push_token` of a heartbeat.",
+    examples: ["k7Xw2pQ9sL"],
+  }),
+});
+
 /** The public path of pings. The rest of the target is parsed by `readPing`. */
 export const PingParams = Type.Object({ check: Type.String() });

@@ -1,5 +1,6 @@
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { CronTimes } from "../../../kernel/scheduler/calendar.ts";
+import { WAIT_MS_MAX } from "../heartbeat-fields.ts";
 import type { PingKind } from "./schema.ts";
 
 /** When the pings of a heartbeat are expected: at an interval, or at the times of a schedule. */
@@ -32,13 +33,18 @@ export interface HeartbeatState {
 
 /** A parsed ping target. */
 export interface PingRequest {
-  /** The heartbeat: its ping id, or a project's ping key and a slug. */
-  readonly check: { readonly pingId: string } | { readonly pingKey: string; readonly slug: string };
+  /** The heartbeat: its ping id, its push token, or a project's ping key and a slug. */
+  readonly check:
+    | { readonly pingId: string }
+    | { readonly pushToken: string }
+    | { readonly pingKey: string; readonly slug: string };
   readonly kind: PingKind;
   readonly exit: number | null;
   readonly rid: string | null;
   /** Why the run failed, from the query; null without it. */
   readonly message: string | null;
+  /** Duration of the run in milliseconds, from the query; null without it. */
+  readonly durationMs: number | null;
   /** Whether to create a heartbeat for an unknown slug. */
   readonly creates: boolean;
 }
@@ -83,7 +89,29 @@ export function readPing(target: string): PingRequest | null {
   const check = byId ? { pingId } : { pingKey: first, slug };
   const kind = signal === null ? kindOf(query) : parsed.kind;
   const message = kind === "fail" ? query.get("msg") || query.get("message") : null;
-  return { check, ...parsed, kind, rid, message, creates: query.get("create") === "1" };
+  return { check, ...parsed, kind, rid, message, durationMs: null, creates: query.get("create") === "1" };
+}
+
+const PUSH_PREFIX = "/api/push/";
+const PUSH_TOKEN = /^[A-Za-z0-9_-]{10,64}$/;
+/** Longest duration of a run that is recorded: a year, as of periods. */
+const PUSH_DURATION_MS_MAX = WAIT_MS_MAX;
+
+/** Parses the path and query of a ping as Uptime Kuma receives it. Returns null if they are not valid. */
+export function readPush(target: string): PingRequest | null {
+  if (target.length > TARGET_LENGTH_MAX || !target.startsWith(PUSH_PREFIX)) return null;
+  const mark = target.indexOf("?");
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const pushToken = path.slice(PUSH_PREFIX.length);
+  if (!PUSH_TOKEN.test(pushToken)) return null;
+  const query = new URLSearchParams(mark < 0 ? "" : target.slice(mark));
+  // As there, any other status is a failure.
+  const kind = (query.get("status") || "up") === "up" ? "success" : "fail";
+  const latency = Math.round(Number.parseFloat(query.get("ping") ?? ""));
+  const isDuration = latency >= 0 && latency <= PUSH_DURATION_MS_MAX;
+  const message = kind === "fail" ? query.get("msg") || null : null;
+  const durationMs = isDuration ? latency : null;
+  return { check: { pushToken }, kind, exit: null, rid: null, message, durationMs, creates: false };
 }
 
 function kindOf(query: URLSearchParams): PingKind {

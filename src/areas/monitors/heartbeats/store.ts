@@ -14,6 +14,8 @@ export interface HeartbeatRow extends HeartbeatSettings, HeartbeatState {
   readonly ref: number;
   readonly projectRef: number;
   readonly pingId: Uint8Array;
+  /** Token of a push monitor of Uptime Kuma; null without one. */
+  readonly pushToken: string | null;
 }
 
 /** A stored ping. */
@@ -49,7 +51,7 @@ export type HeartbeatRows = ReturnType<typeof heartbeatRows>;
 export function heartbeatRows(db: Database) {
   // Two statements: a join takes the driver ten times as long.
   const settingsOf = db.one<StoredSettings, [ref: number]>(
-    "SELECT monitor_ref AS ref, project_ref AS projectRef, ping_id AS pingId, slug, period_ms, schedule, tz, grace_ms FROM heartbeats WHERE monitor_ref = ?",
+    "SELECT monitor_ref AS ref, project_ref AS projectRef, ping_id AS pingId, push_token AS pushToken, slug, period_ms, schedule, tz, grace_ms FROM heartbeats WHERE monitor_ref = ?",
   );
   const stateOf = db.one<StoredState, [ref: number]>(
     `SELECT ${STATE} FROM heartbeat_states WHERE monitor_ref = ?`,
@@ -105,6 +107,9 @@ export function heartbeatStore(
   const withPingId = db.lookUp<{ ref: number }, [pingId: Uint8Array]>(
     "SELECT monitor_ref AS ref FROM heartbeats WHERE ping_id = ?",
   );
+  const withToken = db.lookUp<{ ref: number }, [pushToken: string]>(
+    "SELECT monitor_ref AS ref FROM heartbeats WHERE push_token = ?",
+  );
   const update = db.change<[Readonly<HeartbeatSettings & { ref: number }>]>(
     "UPDATE heartbeats SET slug = $slug, period_ms = $period_ms, schedule = $schedule, tz = $tz, grace_ms = $grace_ms WHERE monitor_ref = $ref",
   );
@@ -114,9 +119,9 @@ export function heartbeatStore(
     ...pings,
     ...keyStore(db),
     insert: db.change<
-      [Readonly<HeartbeatSettings & { ref: number; projectRef: number; pingId: Uint8Array }>]
+      [Readonly<HeartbeatSettings & Pick<HeartbeatRow, "ref" | "projectRef" | "pingId" | "pushToken">>]
     >(
-      "INSERT INTO heartbeats (monitor_ref, project_ref, ping_id, slug, period_ms, schedule, tz, grace_ms) VALUES ($ref, $projectRef, $pingId, $slug, $period_ms, $schedule, $tz, $grace_ms)",
+      "INSERT INTO heartbeats (monitor_ref, project_ref, ping_id, push_token, slug, period_ms, schedule, tz, grace_ms) VALUES ($ref, $projectRef, $pingId, $pushToken, $slug, $period_ms, $schedule, $tz, $grace_ms)",
     ),
     insertState: db.change<[ref: number]>("INSERT INTO heartbeat_states (monitor_ref, pings) VALUES (?, 0)"),
     update(tx: Tx, settings: Readonly<HeartbeatSettings & { ref: number }>): void {
@@ -130,6 +135,8 @@ export function heartbeatStore(
     find: (ref: number): HeartbeatRow | null => unsaved?.heartbeat(ref) ?? rows.read(ref),
     refOf: (pingId: string): number | null =>
       unsaved?.refOf(pingId) ?? withPingId(uuidToBytes(pingId))?.ref ?? null,
+    /** The heartbeat with a push token. */
+    refOfToken: (pushToken: string): number | null => withToken(pushToken)?.ref ?? null,
     withSlug: db.one<{ ref: number }, [projectRef: number, slug: string]>(
       "SELECT monitor_ref AS ref FROM heartbeats WHERE project_ref = ? AND slug = ?",
     ),
