@@ -61,12 +61,22 @@ export function printingResponse(
   };
 }
 
-/** A command that prints a list as a table, or as JSON with `--json`. */
-export function listing(list: ListSpec, columns: readonly string[]): Run {
+/** A column of a table: a member of the items, or what `of` makes of an item. */
+export type Column = string | { readonly name: string; readonly of: (item: JsonObject) => unknown };
+
+/** A command that prints a list as a table, or as JSON with `--json`. `isShown`: of which items; all by default. */
+export function listing(
+  list: ListSpec,
+  columns: readonly Column[],
+  isShown: (item: JsonObject) => boolean = () => true,
+): Run {
+  const heading = columns.map((column) => (typeof column === "string" ? column : column.name));
   return async (args) => {
-    const found = await withApi(args, (api) => listAll(api, list));
+    const found = (await withApi(args, (api) => listAll(api, list))).filter(isShown);
+    const rowOf = (item: JsonObject) =>
+      columns.map((column) => cell(typeof column === "string" ? item[column] : column.of(item)));
     if (args.has("--json")) printJson({ [list.items]: found });
-    else printTable([columns, ...found.map((item) => columns.map((name) => cell(item[name])))]);
+    else printTable([heading, ...found.map(rowOf)]);
     return 0;
   };
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readSync } from "node:fs";
 import { withDeclaredApp } from "../api/folder-api.ts";
 import type { Api } from "../api/http-api.ts";
-import { applyPlans, createsKeys, type SecretSink } from "../configuration/apply.ts";
+import { applyPlans, createsKeys, type MadeUrl, type SecretSink } from "../configuration/apply.ts";
 import { exportProject, textOf } from "../configuration/export.ts";
 import { readFile } from "../configuration/file.ts";
 import { type Kind, kindsOf } from "../configuration/kinds.ts";
@@ -25,7 +25,7 @@ const VALUE_LENGTH_MAX = 200;
 export async function plan(args: Arguments): Promise<number> {
   const plans = await withApi(args, async (api) => planned(api, args, await declaredKinds()));
   const steps = plans.flatMap((one) => one.steps);
-  show(args, steps);
+  show(args, plans);
   return steps.length === 0 ? NO_CHANGES : CHANGES;
 }
 
@@ -38,22 +38,26 @@ export function apply(args: Arguments): Promise<number> {
     if (createsKeys(plans) && out === null && !args.has("--dry-run"))
       throw new StartupError("The file creates keys. Name a file for their secrets with --secrets-out FILE.");
     if (args.has("--dry-run") || steps.length === 0) {
-      show(args, steps);
+      show(args, plans);
       return 0;
     }
-    if (!args.has("--json")) show(args, steps);
+    if (!args.has("--json")) show(args, plans);
     if (!args.has("--yes") && !isConfirmed()) {
       printError("Nothing was changed.");
       return 1;
     }
-    let done = 0;
+    const done: (readonly [Step, readonly MadeUrl[]])[] = [];
+    const sink = out === null ? null : secretFile(out);
     try {
-      await applyPlans(api, plans, out === null ? null : secretFile(out), () => {
-        done += 1;
+      await applyPlans(api, plans, sink, (step, urls) => {
+        for (const { project, field, url, isSecret } of urls)
+          if (isSecret) sink?.storeUrl(project, field, step.name, url);
+        done.push([step, sink === null ? urls : urls.filter(({ isSecret }) => !isSecret)]);
       });
     } finally {
-      if (args.has("--json")) printJson({ changes: steps.slice(0, done).map(changeOf) });
-      else print(`${done} of ${steps.length} changes applied.\n`);
+      if (args.has("--json"))
+        printJson({ changes: done.map(([step, urls]) => ({ ...changeOf(step), ...urlFields(urls) })) });
+      else print(`${done.flatMap(urlLines).join("")}${done.length} of ${steps.length} changes applied.\n`);
     }
     return 0;
   });
@@ -100,22 +104,35 @@ async function planned(api: Api, args: Arguments, kinds: readonly Kind[]): Promi
   return planOf({ api, kinds, path, prune: args.has("--prune"), isPending }, files);
 }
 
-const SIGNS = { create: "+ create", change: "~ change", delete: "- delete" } as const;
+const SIGNS = { create: "+ create", change: "~ change", rename: "~ rename", delete: "- delete" } as const;
 
-function show(args: Arguments, steps: readonly Step[]): void {
+/** Prints the steps of plans; warnings go to standard error. */
+function show(args: Arguments, plans: readonly ProjectPlan[]): void {
+  const steps = plans.flatMap((one) => one.steps);
+  const warnings = plans.flatMap((one) => one.warnings);
   if (args.has("--json")) {
-    printJson({ changes: steps.map(changeOf) });
+    printJson({ changes: steps.map(changeOf), ...(warnings.length === 0 ? {} : { warnings }) });
     return;
   }
-  const lines = steps.flatMap(({ action, kind, name, fields }) => [
-    `${SIGNS[action]} ${kind} ${oneLine(name)}`,
+  for (const warning of warnings) printError(`Warning: ${warning}`);
+  const lines = steps.flatMap(({ action, kind, name, renamed_from, fields }) => [
+    `${SIGNS[action]} ${kind} ${renamed_from === undefined ? "" : `${oneLine(renamed_from)} → `}${oneLine(name)}`,
     ...fields.map((one) => `    ${one.field}: ${valueText(one.old)} → ${valueText(one.new)}`),
   ]);
   print(lines.length === 0 ? "No changes.\n" : `${lines.join("\n")}\n`);
 }
 
-function changeOf({ action, kind, name, fields }: Step): Change {
-  return { action, kind, name, fields };
+function changeOf({ action, kind, name, renamed_from, fields }: Step): Change {
+  return { action, kind, name, ...(renamed_from === undefined ? {} : { renamed_from }), fields };
+}
+
+/** The URLs that a step made, by the fields of the API. */
+function urlFields(urls: readonly MadeUrl[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(urls.map(({ field, url }) => [field, url]));
+}
+
+function urlLines([{ kind, name }, urls]: readonly [Step, readonly MadeUrl[]]): readonly string[] {
+  return urls.map(({ field, url }) => `${kind} ${oneLine(name)} ${field}: ${oneLine(url)}\n`);
 }
 
 function valueText(value: unknown): string {
@@ -134,13 +151,19 @@ function isConfirmed(): boolean {
   return answer.toString("utf8", 0, size).trim() === "yes";
 }
 
-type Secrets = Record<string, Record<string, string | { readonly idempotency_key: string }>>;
+/** By project and name: the secret of a key, or the `idempotency_key` of a creation that was begun. By field, project and name: URLs. */
+type Secrets = Record<string, Record<string, string | Record<string, string>>>;
+
+/** A file of secrets, which also takes URLs. */
+interface SecretFile extends SecretSink {
+  storeUrl(project: string, field: string, name: string, url: string): void;
+}
 
 /**
- * A file with the secrets of new keys by project and name. It is written before a key is created, so that an interrupted
+ * A file with the secrets of new keys by project and name, and with secret URLs. It is written before a key is created, so that an interrupted
  * creation is repeated with the same `Idempotency-Key` and returns the same secret.
  */
-function secretFile(path: string): SecretSink {
+function secretFile(path: string): SecretFile {
   const secrets: Secrets = existsSync(path) ? read(path) : {};
   const write = () => {
     writeDurably(path, `${JSON.stringify(secrets, null, 2)}\n`);
@@ -153,7 +176,8 @@ function secretFile(path: string): SecretSink {
   return {
     begin(project, name) {
       const known = of(project)[name];
-      if (typeof known === "object") return known.idempotency_key;
+      if (typeof known === "object" && known["idempotency_key"] !== undefined)
+        return known["idempotency_key"];
       const idempotency_key = crypto.randomUUID();
       of(project)[name] = { idempotency_key };
       write();
@@ -161,6 +185,14 @@ function secretFile(path: string): SecretSink {
     },
     store(project, name, secret) {
       of(project)[name] = secret;
+      write();
+    },
+    storeUrl(project, field, name, url) {
+      // No slug of a project has an underscore.
+      const ofField = of(`${field}s`);
+      const known = ofField[project];
+      if (typeof known === "object") known[name] = url;
+      else ofField[project] = { [name]: url };
       write();
     },
   };

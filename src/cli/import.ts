@@ -1,13 +1,15 @@
+import { existsSync } from "node:fs";
 import { healthchecksKey, readText } from "../config/sources.ts";
 import { Draft } from "../configuration/import/draft.ts";
 import { importFlagd, parseFlagd } from "../configuration/import/flagd/flagd.ts";
 import { importHealthchecks } from "../configuration/import/healthchecks.ts";
 import { readKumaDatabase } from "../configuration/import/kuma/database.ts";
 import { importKuma } from "../configuration/import/kuma/kuma.ts";
-import { INPUT_BYTES_MAX, parseJson } from "../configuration/import/source.ts";
+import { type ImportOptions, INPUT_BYTES_MAX, parseJson } from "../configuration/import/source.ts";
 import { importSvix } from "../configuration/import/svix.ts";
-import { StartupError } from "../kernel/errors.ts";
+import { errorText, StartupError } from "../kernel/errors.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
+import { writeDurably } from "../kernel/storage/folders.ts";
 import { isSqlite } from "../kernel/storage/foreign-database.ts";
 import type { Arguments } from "./arguments.ts";
 import { declaredKinds } from "./configuration.ts";
@@ -17,28 +19,31 @@ import { print, printError } from "./output.ts";
 const TIMEOUT_MS = 30_000;
 
 /** `ninefold import flagd FILE`. Resolves to the exit code. */
-export function importFlagdFile({ words: [path = ""] }: Arguments): Promise<number> {
-  return printed((draft) => importFlagd(draft, parseFlagd(fileText(path), path)));
+export function importFlagdFile(args: Arguments): Promise<number> {
+  const [path = ""] = args.words;
+  return printed(args, (draft) => importFlagd(draft, parseFlagd(fileText(path), path)));
 }
 
 /** `ninefold import healthchecks SOURCE`. Resolves to the exit code. */
 export function importHealthchecksProject(args: Arguments): Promise<number> {
   const [source = ""] = args.words;
-  return printed(async (draft) => {
+  return printed(args, async (draft) => {
     const isUrl = /^https?:\/\//i.test(source);
     const value = isUrl
       ? await loadHealthchecks(source, healthchecksKey(args.text("--api-key-file")))
       : parseJson(fileText(source), source);
-    importHealthchecks(draft, value);
+    importHealthchecks(draft, value, optionsOf(args));
   });
 }
 
 /** `ninefold import kuma FILE`. Resolves to the exit code. */
-export function importKumaFile({ words: [path = ""] }: Arguments): Promise<number> {
-  return printed((draft) =>
+export function importKumaFile(args: Arguments): Promise<number> {
+  const [path = ""] = args.words;
+  return printed(args, (draft) =>
     importKuma(
       draft,
       path !== "-" && isSqlite(path) ? readKumaDatabase(path) : parseJson(fileText(path), path),
+      optionsOf(args),
     ),
   );
 }
@@ -46,15 +51,39 @@ export function importKumaFile({ words: [path = ""] }: Arguments): Promise<numbe
 /** `ninefold import svix FILE`. Resolves to the exit code. */
 export function importSvixFile(args: Arguments): Promise<number> {
   const [path = ""] = args.words;
-  return printed((draft) => importSvix(draft, parseJson(fileText(path), path), args.text("--owner")));
+  return printed(args, (draft) => importSvix(draft, parseJson(fileText(path), path), args.text("--owner")));
 }
 
-async function printed(run: (draft: Draft) => void | Promise<void>): Promise<number> {
+function optionsOf(args: Arguments): ImportOptions {
+  return { keepsIds: args.has("--keep-ids") };
+}
+
+async function printed(args: Arguments, run: (draft: Draft) => void | Promise<void>): Promise<number> {
+  const out = args.text("--env-out");
+  // It may be the file of another program, and its secrets must not be lost.
+  if (out !== null && existsSync(out))
+    throw new StartupError(`--env-out: ${out} exists. Choose another path, or delete it first.`);
   const draft = new Draft(await declaredKinds());
   await run(draft);
-  print(draft.text());
+  const text = draft.text();
+  if (out !== null) writeVariables(out, draft);
+  print(text);
   for (const note of draft.notes) printError(note);
+  if (out !== null) printError(variablesText(out, draft));
   return 0;
+}
+
+function writeVariables(path: string, { environment }: Draft): void {
+  try {
+    writeDurably(path, environment);
+  } catch (error) {
+    throw new StartupError(`--env-out: ${path} cannot be written (${errorText(error)}).`);
+  }
+}
+
+function variablesText(path: string, { variableCounts: { all, unknown } }: Draft): string {
+  const missing = unknown === 0 ? "" : `, ${unknown} of them without a value, which the source does not tell`;
+  return `${path} has ${all} environment variables${missing}.`;
 }
 
 function fileText(path: string): string {

@@ -112,8 +112,19 @@ const PRUNE_OPTION: CommandOption = {
 
 /** What all imports do. */
 const IMPORT_DETAILS =
-  "Calls no Ninefold server. What has no counterpart is listed on standard error, a line for each field, as are the\n" +
-  "environment variables that stand for secrets. Read the file, then use plan and apply.";
+  "Calls no Ninefold server. Notes on standard error say what is lost, then what has changed, then which environment\n" +
+  "variables stand for secrets; equal notes are counted. Read the file, then use plan and apply.";
+const IMPORT_OPTIONS: readonly CommandOption[] = [
+  option(
+    "--env-out",
+    "FILE",
+    "New file that receives the environment variables, with the secrets of the source",
+  ),
+];
+const KEEP_IDS_OPTION: CommandOption = {
+  flag: "--keep-ids",
+  help: "Keep the ids in the ping URLs, so that only their host changes",
+};
 
 const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
 
@@ -147,15 +158,15 @@ const DECLARED = [
     summary: "Make a server match a configuration file",
     details:
       "Creates and changes resources by their names, in one project for each document. Resources that the file does not\n" +
-      "name stay as they are. It stops at the first failure; run it again to continue. Asks on a terminal, and needs\n" +
-      "--yes elsewhere. The exit code is 0 or 1.",
+      "name stay as they are. It stops at the first failure; run it again to continue. Prints the ping and ingest URLs that\n" +
+      "it made. Asks on a terminal, and needs --yes elsewhere. The exit code is 0 or 1.",
     arguments: [CONFIGURATION_FILE],
     ...API_CALL,
     options: [
       { flag: "--yes", help: "Do not ask" },
       { flag: "--dry-run", help: "Print the changes, and change nothing" },
       PRUNE_OPTION,
-      option("--secrets-out", "FILE", "File that receives the secrets of new keys, as JSON"),
+      option("--secrets-out", "FILE", "File that receives the secrets of new keys, and ping URLs, as JSON"),
       ...API_OPTIONS,
     ],
     example: "ninefold apply ninefold.yaml --yes",
@@ -178,6 +189,7 @@ const DECLARED = [
     summary: "Print the flags of flagd as a configuration file",
     details: IMPORT_DETAILS,
     arguments: [{ name: "FILE", help: "Flag definitions (JSON or YAML); - for standard input" }],
+    options: IMPORT_OPTIONS,
     example: "ninefold import flagd flags.flagd.json > ninefold.yaml",
   },
   {
@@ -185,7 +197,11 @@ const DECLARED = [
     summary: "Print the checks of Healthchecks as a configuration file",
     details: IMPORT_DETAILS,
     arguments: [{ name: "SOURCE", help: "URL of the server, or a file with a response of its API" }],
-    options: [option("--api-key-file", "FILE", "File that contains the API key of the Healthchecks project")],
+    options: [
+      option("--api-key-file", "FILE", "File that contains the API key of the Healthchecks project"),
+      KEEP_IDS_OPTION,
+      ...IMPORT_OPTIONS,
+    ],
     variables: [
       ["HEALTHCHECKS_API_KEY", "API key of the Healthchecks project"],
       ["HEALTHCHECKS_API_KEY_FILE", "File that contains it"],
@@ -197,6 +213,7 @@ const DECLARED = [
     summary: "Print the monitors of Uptime Kuma as a configuration file",
     details: IMPORT_DETAILS,
     arguments: [{ name: "FILE", help: "A backup (JSON), or the database kuma.db" }],
+    options: [KEEP_IDS_OPTION, ...IMPORT_OPTIONS],
     example: "ninefold import kuma kuma.db > ninefold.yaml",
   },
   {
@@ -204,7 +221,7 @@ const DECLARED = [
     summary: "Print the endpoints of Svix as a configuration file",
     details: IMPORT_DETAILS,
     arguments: [{ name: "FILE", help: "Endpoints as the API lists them (JSON); - for standard input" }],
-    options: [option("--owner", "ID", "owner_id of endpoints without an application")],
+    options: [option("--owner", "ID", "owner_id of endpoints without an application"), ...IMPORT_OPTIONS],
     example: "ninefold import svix endpoints.json --owner acme > ninefold.yaml",
   },
   {
@@ -369,6 +386,13 @@ const DECLARED = [
     example: "ninefold audit --follow",
   },
   {
+    name: "bucket list",
+    summary: "List the buckets with their states and ingest URLs",
+    details: "Lists the buckets of the key's project, newest first. With --json, prints the whole buckets.",
+    ...API_CALL,
+    example: "ninefold bucket list",
+  },
+  {
     name: "catch export",
     summary: "Print the events of a bucket, oldest first",
     details:
@@ -420,6 +444,24 @@ const DECLARED = [
       JSON_OPTION,
     ],
     example: "ninefold listen brave-otter-314159 --forward-to http://localhost:3000/hook",
+  },
+  {
+    name: "monitor list",
+    summary: "List the monitors with their states and URLs",
+    details:
+      "Lists the monitors of the key's project, newest first. The URL of a heartbeat is its ping URL, which only keys with\n" +
+      "the scope pulse:write see. With --json, prints the whole monitors.",
+    ...API_CALL,
+    example: "ninefold monitor list",
+  },
+  {
+    name: "monitor pings",
+    summary: "List the heartbeats with their states and ping URLs",
+    details:
+      "Lists the heartbeats of the key's project, newest first, with the ping URLs by id, by slug and by push token.\n" +
+      "Only keys with the scope pulse:write see them. With --json, prints the whole monitors.",
+    ...API_CALL,
+    example: "ninefold monitor pings",
   },
   {
     name: "notary accept-fork",

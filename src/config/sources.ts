@@ -70,9 +70,9 @@ export interface ClientSettings {
   readonly key: string | null;
 }
 
-/** The value of a variable that a configuration file names; undefined where it is not set. */
+/** The value of a variable that a configuration file names; undefined where it is not set, or empty. */
 export function variableNamed(name: string, environment: Environment = process.env): string | undefined {
-  return environment[name];
+  return environment[name] || undefined;
 }
 
 /**

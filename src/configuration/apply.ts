@@ -4,7 +4,17 @@ import type { Field } from "./kinds.ts";
 import { newProject, type ProjectPlan, type Step } from "./plan.ts";
 import { requestOf } from "./read.ts";
 import { ProjectApi, pathOf, type ServerProject } from "./server.ts";
-import { replaced } from "./shown.ts";
+import { replaced, shownValue } from "./shown.ts";
+
+/** A URL of a resource that was created. */
+export interface MadeUrl {
+  /** Slug of the project. */
+  readonly project: string;
+  /** Such as `ping_url`. */
+  readonly field: string;
+  readonly url: string;
+  readonly isSecret: boolean;
+}
 
 /** Where the secrets of new keys go. */
 export interface SecretSink {
@@ -33,20 +43,21 @@ function isKey({ action, resource }: Step): boolean {
 }
 
 /**
- * Carries out the steps of plans, one after another. `onStep` is called after each.
+ * Carries out the steps of plans, one after another. `onStep` is called after each, with the URLs that it made.
  * @throws StartupError at the first failure, naming the resource; a further run continues.
  */
 export async function applyPlans(
   api: Api,
   plans: readonly ProjectPlan[],
   sink: SecretSink | null,
-  onStep: (step: Step) => void,
+  onStep: (step: Step, urls: readonly MadeUrl[]) => void,
 ): Promise<void> {
   for (const plan of plans) {
     const run: Run = { api, plan, sink, project: plan.api };
     for (const step of plan.steps) {
+      let urls: readonly MadeUrl[] = [];
       try {
-        await perform(run, step);
+        urls = await perform(run, step);
       } catch (error) {
         if (!(error instanceof StartupError)) throw error;
         const at = step.wanted === null ? "" : `, line ${step.wanted.at.line}`;
@@ -54,7 +65,7 @@ export async function applyPlans(
           `${step.action} ${step.kind}.${step.name}${at}: ${error.message} Run the command again to continue.`,
         );
       }
-      onStep(step);
+      onStep(step, urls);
     }
   }
 }
@@ -66,7 +77,7 @@ interface Run {
   project: ProjectApi | null;
 }
 
-async function perform(run: Run, step: Step): Promise<void> {
+async function perform(run: Run, step: Step): Promise<readonly MadeUrl[]> {
   const { file } = run.plan;
   if (step.resource === null) {
     if (step.action === "create") {
@@ -76,20 +87,27 @@ async function perform(run: Run, step: Step): Promise<void> {
       run.project = new ProjectApi(run.api, made);
       if (file.name !== null && file.name !== made.name)
         await run.api.send("PATCH", `/v1/projects/${made.id}`, { name: file.name });
-      return;
+      return [];
     }
     const change = Object.fromEntries(step.fields.map((one) => [one.field, one.new]));
     await run.api.send("PATCH", `/v1/projects/${String(step.item?.["id"])}`, change);
-    return;
+    return [];
   }
   if (run.project === null) throw new Error("the project has not been created");
-  if (step.action === "create") await create(run, run.project, step);
-  else if (step.action === "change") await change(run, run.project, step);
-  else await remove(run.project, step);
+  if (step.action === "create") return create(run, run.project, step);
+  if (step.action === "delete") await remove(run.project, step);
+  else if (step.action === "rename" && step.resource.facts.isSave === true)
+    await saveAs(run, run.project, step);
+  else await change(run, run.project, step);
+  return [];
 }
 
-async function create({ plan, sink }: Run, api: ProjectApi, { resource, wanted }: Step): Promise<void> {
-  if (resource === null || wanted === null) return;
+async function create(
+  { plan, sink }: Run,
+  api: ProjectApi,
+  { resource, wanted }: Step,
+): Promise<readonly MadeUrl[]> {
+  if (resource === null || wanted === null) return [];
   const { facts, fields, create: route } = resource;
   const given = [...fields.values()].filter(({ name }) => name in wanted.values);
   const values = withIds(plan, given, wanted.values);
@@ -112,12 +130,37 @@ async function create({ plan, sink }: Run, api: ProjectApi, { resource, wanted }
       pathOf(resource.change.path, id),
       requestOf(resource, later, values),
     );
+  return (facts.urls ?? []).flatMap(({ field, isSecret }) => {
+    const url = made[field];
+    return typeof url === "string" ? [{ project: slug, field, url, isSecret }] : [];
+  });
+}
+
+/** Renames what is saved by its name: saves it with all of its settings by the new one, and deletes the former. */
+async function saveAs(run: Run, api: ProjectApi, step: Step): Promise<void> {
+  const { resource, wanted, item } = step;
+  if (resource === null || wanted === null || item === null) return;
+  const { facts, create: route } = resource;
+  const fields = [...resource.fields.values()];
+  const shown = fields.flatMap((field) => {
+    const value = shownValue(resource, field, item);
+    return value === undefined ? [] : [[field.name, value] as const];
+  });
+  const wantedFields = fields.filter(({ name }) => name in wanted.values);
+  const values = { ...Object.fromEntries(shown), ...withIds(run.plan, wantedFields, wanted.values) };
+  const given = fields.filter(({ name }) => name in values);
+  const own = { [facts.name]: wanted.name, managed_by: "apply" };
+  await api.send("POST", pathOf(route.path, api.project.id), {
+    ...requestOf(resource, given, values),
+    ...own,
+  });
+  await remove(api, step);
 }
 
 async function change(
   { plan }: Run,
   api: ProjectApi,
-  { resource, wanted, item, fields }: Step,
+  { action, resource, wanted, item, fields }: Step,
 ): Promise<void> {
   if (resource?.change == null || wanted === null || item === null) return;
   const { facts, change: route } = resource;
@@ -138,7 +181,9 @@ async function change(
   const own =
     facts.isSave === true
       ? { [facts.name]: wanted.name, enabled: wanted.values["enabled"] ?? item["enabled"] }
-      : {};
+      : action === "rename"
+        ? { [facts.name]: wanted.name }
+        : {};
   const path =
     facts.isSave === true || facts.isSingle === true ? route.path : pathOf(route.path, item[resource.idKey]);
   await api.send(route.method, path, { ...body, ...own });

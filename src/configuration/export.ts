@@ -9,6 +9,7 @@ import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { fileName, isFree, isHeaders, type Kind } from "./kinds.ts";
 import type { ProjectApi, ServerProject } from "./server.ts";
 import { replaced, shownValue } from "./shown.ts";
+import { Variables } from "./variables.ts";
 
 /** An exported project. */
 export interface Exported {
@@ -35,19 +36,19 @@ export async function exportProject(api: ProjectApi, kinds: readonly Kind[]): Pr
     const found = [...(named.get(section) ?? [])].find(([, item]) => item[kind?.idKey ?? ""] === id);
     return found?.[0] ?? id;
   };
-  const variables: string[] = [];
+  const variables = new Variables();
   const document: Record<string, unknown> = describe(api.project);
   for (const kind of kinds) {
     const items = named.get(kind.section) ?? new Map<string, JsonObject>();
     if (items.size === 0) continue;
     const [outer = "", inner] = kind.section.split(".");
     const entries = [...items].map(([name, item]) => {
-      const prefix = [kind.section.split(".")[0], ...(inner === undefined ? [name] : [])].join("_");
-      return [name, resourceOf(kind, item, { prefix, variables, nameOf })] as const;
+      const place = { section: kind.section, name: inner === undefined ? name : null };
+      return [name, resourceOf(kind, item, { ...place, path: [], variables, nameOf })] as const;
     });
     document[outer] = { ...(document[outer] as object | undefined), ...Object.fromEntries(entries) };
   }
-  return { document, variables, notes };
+  return { document, variables: variables.names, notes };
 }
 
 async function notesOfKeys(api: ProjectApi, kind: Kind, exported: number): Promise<string[]> {
@@ -101,9 +102,12 @@ function byName(kind: Kind, items: readonly JsonObject[], notes: string[]): Read
 }
 
 interface Writing {
-  /** Begins the names of environment variables. */
-  readonly prefix: string;
-  readonly variables: string[];
+  readonly section: string;
+  /** The name of the resource; null for one without a name. */
+  readonly name: string | null;
+  /** The members that lead to the value. */
+  readonly path: readonly string[];
+  readonly variables: Variables;
   readonly nameOf: (section: string, id: string) => string;
 }
 
@@ -125,9 +129,7 @@ function resourceOf(kind: Kind, item: JsonObject, writing: Writing): JsonObject 
     if ((value ?? null) === null || isDeepStrictEqual(value, defaults[apiName])) return [];
     const shown = replaced(schema, value, writing.nameOf);
     if (isHeaders(name, schema)) return [[name, headersOf(shown as JsonObject, writing)]];
-    return [
-      [name, written(schema, shown, { ...writing, prefix: `${writing.prefix}_${name}` }, digests, name)],
-    ];
+    return [[name, written(schema, shown, { ...writing, path: [name] }, digests, name)]];
   });
   return Object.fromEntries(entries);
 }
@@ -174,12 +176,8 @@ function isRequiredNull(schema: TSchema, name: string, member: unknown): boolean
 }
 
 /** `{env: NAME}` with a name of its own. */
-function reference({ prefix, variables }: Writing, name: string): { env: string } {
-  const plain = `${prefix}_${name}`.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
-  let free = plain;
-  for (let number = 2; variables.includes(free); number += 1) free = `${plain}_${number}`;
-  variables.push(free);
-  return { env: free };
+function reference({ section, name, path, variables }: Writing, member: string): { env: string } {
+  return { env: variables.nameFor(section, name, [...path, member]) };
 }
 
 /** Numbers that a double does not hold are written as the server has them. */

@@ -19,9 +19,11 @@ export interface FieldChange {
 
 /** A step of a plan, as `--json` shows it. */
 export interface Change {
-  readonly action: "create" | "change" | "delete";
+  readonly action: "create" | "change" | "rename" | "delete";
   readonly kind: string;
   readonly name: string;
+  /** The former name, of `rename` alone. */
+  readonly renamed_from?: string;
   readonly fields: readonly FieldChange[];
 }
 
@@ -42,6 +44,8 @@ export interface ProjectPlan {
   /** Ids by section and name. */
   readonly ids: Map<string, Map<string, string>>;
   readonly steps: readonly Step[];
+  /** What may not be meant, in sentences. */
+  readonly warnings: readonly string[];
 }
 
 /** What plans are made with. */
@@ -82,6 +86,7 @@ async function planOfProject(
       api: null,
       ids,
       steps: [{ ...made, resource: null, wanted: null, item: null }, ...creations],
+      warnings: [],
     };
   }
   const api = new ProjectApi(planning.api, project);
@@ -91,6 +96,10 @@ async function planOfProject(
   for (const kind of planning.kinds) {
     if (!needed.has(kind.section)) continue;
     const items = namedItems(planning, kind, await api.list(kind), file);
+    for (const [name, former] of renamesOf(planning, kind, items, file)) {
+      items.set(name, items.get(former) ?? {});
+      items.delete(former);
+    }
     found.set(kind.section, items);
     ids.set(kind.section, new Map([...items].map(([name, item]) => [name, String(item[kind.idKey])])));
   }
@@ -104,8 +113,10 @@ async function planOfProject(
       item === undefined || isPending === true ? creationOf(wanted) : changeOf(planning, wanted, item, ids);
     if (step !== null) steps.push(step);
   }
-  if (planning.prune) steps.push(...deletionsOf(planning, file, found));
-  return { file, api, ids, steps };
+  const gone = missingIn(planning, file, found);
+  const warnings = likelyRenames(planning, steps, gone, ids);
+  if (planning.prune) steps.push(...gone.map(deletionOf));
+  return { file, api, ids, steps, warnings };
 }
 
 /** Null for one that is to be created. @throws FileError for a project that the key does not see. */
@@ -143,7 +154,7 @@ function namedItems(
   kind: Kind,
   items: readonly JsonObject[],
   file: FileProject,
-): ReadonlyMap<string, JsonObject> {
+): Map<string, JsonObject> {
   const named = new Map<string, JsonObject>();
   const own = new Map(file.resources.filter((one) => one.kind === kind).map((one) => [one.name, one]));
   for (const item of items) {
@@ -159,6 +170,36 @@ function namedItems(
     named.set(name, item);
   }
   return named;
+}
+
+/**
+ * The former names of resources that are to be renamed, by their new ones. One that has its new name already is not renamed again.
+ * @throws FileError for a former name that the file uses in another way, too
+ */
+function renamesOf(
+  { path }: Planning,
+  kind: Kind,
+  items: ReadonlyMap<string, JsonObject>,
+  { resources }: FileProject,
+): ReadonlyMap<string, string> {
+  const own = resources.filter((one) => one.kind === kind);
+  const names = new Set(own.map(({ name }) => name));
+  const renames = new Map<string, string>();
+  const claimed = new Map<string, string>();
+  for (const { name, renamedFrom } of own) {
+    if (renamedFrom === null || items.has(name)) continue;
+    const { name: former, at } = renamedFrom;
+    const other = names.has(former) ? former : claimed.get(former);
+    if (other !== undefined)
+      throw new FileError(
+        path,
+        at,
+        `renamed_from of ${kind.section}.${name}: ${former} belongs to ${kind.section}.${other} of this file, too`,
+      );
+    claimed.set(former, name);
+    if (items.has(former)) renames.set(name, former);
+  }
+  return renames;
 }
 
 /** @throws FileError for a reference to what is neither in the file nor on the server. */
@@ -267,7 +308,11 @@ function changeOf(
   ids: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): Step | null {
   const { kind, name } = wanted;
-  if (kind.facts.createOnly === true) return null;
+  const former = kind.facts.isSingle === true ? name : String(item[kind.facts.name]);
+  const isRenamed = former !== name;
+  const step = { kind: kind.section, name, resource: kind, wanted, item } as const;
+  const renamed = { ...step, action: "rename", renamed_from: former } as const;
+  if (kind.facts.createOnly === true) return isRenamed ? { ...renamed, fields: [] } : null;
   const digests = (item["secret_digest"] ?? {}) as JsonObject;
   const fixed = Object.entries(kind.facts.fixed ?? {}).find(([fieldName, omitted]) => {
     const value = fieldName in wanted.values ? wanted.values[fieldName] : omitted;
@@ -277,6 +322,7 @@ function changeOf(
   assertAlternatives(path, wanted, item);
   const fields = Object.entries(wanted.values).flatMap(([fieldName, value]): FieldChange[] => {
     const field = kind.fields.get(fieldName) as Field;
+    if (kind.facts.onCreation?.includes(field.apiName) === true) return [];
     const current = replaced(field.schema, shownValue(kind, field, item), (section, id) =>
       nameOf(ids, section, id),
     );
@@ -290,8 +336,8 @@ function changeOf(
         : { field: fieldName, old: current ?? null, new: value },
     ];
   });
-  if (fields.length === 0) return null;
-  return { action: "change", kind: kind.section, name, fields, resource: kind, wanted, item };
+  if (isRenamed) return { ...renamed, fields };
+  return fields.length === 0 ? null : { ...step, action: "change", fields };
 }
 
 /** @throws FileError where the file sets one of two fields, and the resource on the server has the other */
@@ -335,7 +381,9 @@ function assertUnique(
       if (isEmpty(values[unique])) continue;
       const owner = owners.get(values[unique]);
       if (owner !== undefined) {
-        const message = `${unique} of ${kind.section}.${name} is that of ${owner}: choose another one`;
+        const isMissing = !own.some((one) => one.name === owner);
+        const rename = isMissing ? `, or add renamed_from: ${owner} if ${name} is its new name` : "";
+        const message = `${unique} of ${kind.section}.${name} is that of ${owner}: choose another one${rename}`;
         throw new FileError(path, places.get(unique) ?? at, message);
       }
       owners.set(values[unique], name);
@@ -348,20 +396,88 @@ function unchangeable(path: string, { kind, name, at, places }: FileResource, fi
   return new FileError(path, places.get(field) ?? at, message);
 }
 
+/** A resource on the server that the file does not have. */
+interface Missing {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly item: JsonObject;
+}
+
 /** Marked resources that are missing in the file, in reverse order. */
-function deletionsOf(
+function missingIn(
   { kinds }: Planning,
   { resources }: FileProject,
   found: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
-): Step[] {
+): readonly Missing[] {
   const gone = kinds.flatMap((kind) => {
     const wanted = new Set(resources.filter((one) => one.kind === kind).map(({ name }) => name));
-    return [...(found.get(kind.section) ?? [])].flatMap(([name, item]): Step[] => {
-      if (wanted.has(name) || item["managed_by"] !== "apply" || kind.remove === null) return [];
-      return [{ action: "delete", kind: kind.section, name, fields: [], resource: kind, wanted: null, item }];
-    });
+    return [...(found.get(kind.section) ?? [])].flatMap(([name, item]): Missing[] =>
+      wanted.has(name) || item["managed_by"] !== "apply" || kind.remove === null
+        ? []
+        : [{ kind, name, item }],
+    );
   });
   return gone.reverse();
+}
+
+function deletionOf({ kind, name, item }: Missing): Step {
+  return { action: "delete", kind: kind.section, name, fields: [], resource: kind, wanted: null, item };
+}
+
+/** Comparisons of what is new with what is missing: a file of a thousand renames is answered in well under a second. */
+const COMPARISONS_MAX = 10_000;
+
+/** Warnings of creations that look like a missing resource of the same kind with another name. */
+function likelyRenames(
+  { path, prune }: Planning,
+  steps: readonly Step[],
+  gone: readonly Missing[],
+  ids: ReadonlyMap<string, ReadonlyMap<string, string>>,
+): readonly string[] {
+  const free = new Set(gone);
+  let comparisons = 0;
+  return steps.flatMap(({ action, wanted }) => {
+    if (action !== "create" || wanted === null) return [];
+    let best: { readonly missing: Missing; readonly share: number } | null = null;
+    for (const missing of free) {
+      if (missing.kind !== wanted.kind || comparisons >= COMPARISONS_MAX) continue;
+      comparisons += 1;
+      const share = sharedPart(wanted, missing.item, ids);
+      if (share >= LIKE_SHARE && share > (best?.share ?? 0)) best = { missing, share };
+    }
+    if (best === null) return [];
+    free.delete(best.missing);
+    const { section } = wanted.kind;
+    const former = best.missing.name;
+    const end = prune
+      ? `${former} is deleted with its history`
+      : `${former} stays as it is, and a second one is created`;
+    return [
+      `${path}:${wanted.at.line}: ${section}.${wanted.name} looks like ${former} with a new name, but ${end}. To rename it, add renamed_from: ${former}`,
+    ];
+  });
+}
+
+/** Part of the fields of a file that a resource must have to look like the same one. */
+const LIKE_SHARE = 0.5;
+
+/** Which part of its fields a resource on the server has, from 0 to 1. */
+function sharedPart(
+  { kind, values }: FileResource,
+  item: JsonObject,
+  ids: ReadonlyMap<string, ReadonlyMap<string, string>>,
+): number {
+  const digests = (item["secret_digest"] ?? {}) as JsonObject;
+  const compared = Object.entries(values).flatMap(([name, value]) => {
+    const field = kind.fields.get(name);
+    // Lists do not show it.
+    if (field === undefined || kind.onlyRead.includes(name)) return [];
+    const current = replaced(field.schema, shownValue(kind, field, item), (section, id) =>
+      nameOf(ids, section, id),
+    );
+    return [isSame(field, value, current, { beside: { ...item, ...values }, digests, path: name })];
+  });
+  return compared.length === 0 ? 1 : compared.filter((same) => same).length / compared.length;
 }
 
 function nameOf(ids: ReadonlyMap<string, ReadonlyMap<string, string>>, section: string, id: string): string {

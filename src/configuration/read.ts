@@ -8,6 +8,8 @@ import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { FileError, type FileMap, type FileValue, type Place, parseDocuments, plainOf } from "./document.ts";
 import { aliasesIn, type Field, fileName, isFree, isHeaders, type Kind } from "./kinds.ts";
 
+/** The field of a resource with its former name. */
+export const RENAMED_FROM = "renamed_from";
 /** Longest name for which a similar one is searched. */
 const NAME_LENGTH_MAX = 100;
 
@@ -15,6 +17,8 @@ const NAME_LENGTH_MAX = 100;
 export interface FileResource {
   readonly kind: Kind;
   readonly name: string;
+  /** Its name before; null where the file does not name one. */
+  readonly renamedFrom: { readonly name: string; readonly at: Place } | null;
   readonly at: Place;
   /** Values by field, with names in place of ids. */
   readonly values: Readonly<Record<string, unknown>>;
@@ -58,6 +62,7 @@ export function readConfiguration(
   if (first === undefined) throw new FileError(file, { line: 1, column: 1 }, "is empty");
   const reader = new Reader(file, kinds, secrets);
   const projects = documents.map((document, index) => reader.project(document, index === 0));
+  reader.assertVariablesSet();
   const slugs = new Set<string | null>();
   for (const { slug, at } of projects) {
     if (slugs.has(slug)) throw new FileError(file, at, `the project ${slug ?? "of the key"} occurs twice`);
@@ -75,7 +80,15 @@ interface Reading {
   readonly field: string;
 }
 
+/** A variable that a file reads and that is not set. */
+interface UnsetVariable {
+  readonly name: string;
+  readonly at: Place;
+}
+
 class Reader {
+  private readonly unset: UnsetVariable[] = [];
+
   constructor(
     private readonly file: string,
     private readonly kinds: readonly Kind[],
@@ -134,10 +147,16 @@ class Reader {
   }
 
   private resource(kind: Kind, name: string, at: Place, value: FileValue): FileResource {
-    const given = this.mapOf(isNull(value) ? { kind: "map", at: value.at, entries: new Map() } : value, name);
+    const whole = this.mapOf(isNull(value) ? { kind: "map", at: value.at, entries: new Map() } : value, name);
+    const { renamedFrom, map: given } = this.withoutFormerName(kind, name, whole);
     const map = this.renamed(given, aliasesIn(kind));
+    const unsetBefore = this.unset.length;
     const names = [...kind.fields.keys()];
-    this.assertKnown(map, hasGroups(kind) ? [...names, "monitors"] : names, "field");
+    const more = [
+      ...(hasGroups(kind) ? ["monitors"] : []),
+      ...(kind.facts.isSingle === true ? [] : [RENAMED_FROM]),
+    ];
+    this.assertKnown(map, [...names, ...more], "field");
     const short = map.entries.get("monitors");
     if (short !== undefined && hasGroups(kind) && map.entries.has("groups"))
       throw this.error(short.at, "monitors is short for one group: use either monitors or groups");
@@ -153,9 +172,33 @@ class Reader {
       const reading = { places, sensitive, field: fieldName };
       values[fieldName] = this.value(given, field.schema, fieldName, { pointer, beside, reading });
     }
-    this.check(kind, name, values, places);
+    // A value that is missing cannot be checked; what is unset is an error in any case.
+    if (this.unset.length === unsetBefore) this.check(kind, name, values, places);
     const own = entries.map(([field, entry]) => [field, entry.value.at] as const);
-    return { kind, name, at, values, sensitive, places: new Map(own) };
+    return { kind, name, renamedFrom, at, values, sensitive, places: new Map(own) };
+  }
+
+  /** @throws FileError naming all variables that are not set */
+  assertVariablesSet(): void {
+    const [first] = this.unset;
+    if (first === undefined) return;
+    const names = [...new Set(this.unset.map(({ name }) => name))];
+    const message =
+      names.length === 1
+        ? `the environment variable ${first.name} is not set`
+        : `${names.length} environment variables are not set: ${names.join(", ")}`;
+    throw this.error(first.at, message);
+  }
+
+  /** A resource's fields without `renamed_from`, which is no field of the API. */
+  private withoutFormerName(kind: Kind, name: string, map: FileMap) {
+    const entry = map.entries.get(RENAMED_FROM);
+    if (entry === undefined || kind.facts.isSingle === true) return { renamedFrom: null, map };
+    const former = this.textOf(entry.value, RENAMED_FROM);
+    if (former === name)
+      throw this.error(entry.value.at, `${RENAMED_FROM} must be the former name, not ${name} itself`);
+    const entries = new Map([...map.entries].filter(([field]) => field !== RENAMED_FROM));
+    return { renamedFrom: { name: former, at: entry.value.at }, map: { ...map, entries } };
   }
 
   /** A mapping whose fields have their own names in place of other ones. */
@@ -269,8 +312,8 @@ class Reader {
     const target = this.textOf(entry.value, source);
     if (source === "file") return this.secrets.file(target).replace(/\r?\n$/, "");
     const value = this.secrets.variable(target);
-    if (value === undefined) throw this.error(entry.at, `the environment variable ${target} is not set`);
-    return value;
+    if (value === undefined) this.unset.push({ name: target, at: entry.at });
+    return value ?? "";
   }
 
   private mapOf(value: FileValue, name: string): FileMap {

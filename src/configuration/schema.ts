@@ -2,6 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { isSecret } from "../kernel/data/schema.ts";
 import { type Json, publicSchema } from "../kernel/http/document/openapi.ts";
 import { aliasesIn, fileName, isHeaders, type Kind } from "./kinds.ts";
+import { RENAMED_FROM } from "./read.ts";
 
 /** A reference to a secret or another text. */
 const REFERENCE: Json = {
@@ -62,9 +63,19 @@ function resourceSchema(kind: Kind): Json {
     { description: `Another name of \`${field}\`.`, ...(properties[field] ?? {}) },
   ]);
   const short = groups === undefined ? {} : { monitors: { type: "array", items: { type: "string" } } };
+  const renamed =
+    kind.facts.isSingle === true
+      ? {}
+      : {
+          [RENAMED_FROM]: {
+            type: "string",
+            description:
+              "Former name: the resource with this name is renamed, and keeps its history and URLs.",
+          },
+        };
   return {
     type: ["object", "null"],
-    properties: { ...short, ...properties, ...Object.fromEntries(aliases) },
+    properties: { ...renamed, ...short, ...properties, ...Object.fromEntries(aliases) },
     additionalProperties: false,
   };
 }

@@ -104,11 +104,55 @@ test("a creation of a key that was interrupted before its secret was stored is c
   expect(JSON.parse(readFileSync(out, "utf8"))).toEqual({ default: { late: made.body["secret"] } });
 });
 
+test("apply prints the URLs that it made, a rename as one line, and lists have names, states and URLs", async () => {
+  const text = "ninefold: 1\nmonitors:\n  Nightly: { type: heartbeat }\nbuckets:\n  In: { delivery: pull }\n";
+  const applied = await run(["apply", file("urls.yaml", text), "--yes"]);
+  expect([applied.code, applied.error]).toEqual([0, ""]);
+  const [, ping] = /^monitors Nightly ping_url: (\S+)$/m.exec(applied.out) ?? [];
+  const [, ingest] = /^buckets In ingest_url: (\S+)$/m.exec(applied.out) ?? [];
+  expect((await fetch(String(ping))).status).toBe(200);
+  expect((await fetch(String(ingest), { method: "POST", body: "{}" })).status).toBe(200);
+  const listed = await run(["monitor", "list"]);
+  expect(listed.out.split("\n")[0]).toMatch(/^name +state +url +monitor_id$/);
+  expect(listed.out).toMatch(new RegExp(`^Nightly +up +${ping} `, "m"));
+  const json = JSON.parse((await run(["monitor", "list", "--json"])).out);
+  expect(json.monitors).toContainEqual(expect.objectContaining({ name: "Nightly", ping_url: ping }));
+  expect((await run(["monitor", "pings"])).out).toContain(String(ping));
+  expect((await run(["bucket", "list"])).out).toMatch(new RegExp(`^In +paused +${ingest} `, "m"));
+  const renamed = file("urls.yaml", text.replace("Nightly: {", "Daily: { renamed_from: Nightly,"));
+  expect((await run(["plan", renamed])).out).toBe("~ rename monitors Nightly → Daily\n");
+  const { changes } = JSON.parse((await run(["plan", renamed, "--json"])).out);
+  expect(changes).toEqual([
+    { action: "rename", kind: "monitors", name: "Daily", renamed_from: "Nightly", fields: [] },
+  ]);
+  const forgotten = await run(["plan", file("urls.yaml", text.replace("Nightly:", "Daily:")), "--prune"]);
+  expect(forgotten.error).toContain("monitors.Daily looks like Nightly with a new name");
+});
+
+test("with --secrets-out, ping URLs go to that file; with --json, others are fields of their change", async () => {
+  const text = "ninefold: 1\nmonitors:\n  Hourly: { type: heartbeat }\nbuckets:\n  Out: { delivery: pull }\n";
+  const out = join(folder, "urls.json");
+  const applied = await run(["apply", file("quiet.yaml", text), "--yes", "--json", "--secrets-out", out]);
+  expect(applied.out).not.toContain("/ping/");
+  const { changes } = JSON.parse(applied.out);
+  expect(changes[0].ingest_url).toContain("/v1/in/");
+  const url: string = JSON.parse(readFileSync(out, "utf8")).ping_urls.default.Hourly;
+  expect((await fetch(url)).status).toBe(200);
+});
+
 describe("errors", () => {
   test("an unset variable", async () => {
     const result = await run(["plan", file("ninefold.yaml", TEXT)]);
     expect(result.code).toBe(1);
     expect(result.error).toContain(":5:102: the environment variable BILLING_KEY is not set");
+  });
+
+  test("all unset variables, and those that are empty, in one message", async () => {
+    const channel = (name: string) => `  ${name.toLowerCase()}: { kind: slack, url: { env: ${name} } }\n`;
+    const names = ["FIRST", "SECOND", "THIRD"];
+    const path = file("unset.yaml", `ninefold: 1\nchannels:\n${names.map(channel).join("")}`);
+    const result = await run(["plan", path], { SECOND: "" });
+    expect(result.error).toEndWith(":3:32: 3 environment variables are not set: FIRST, SECOND, THIRD\n");
   });
 
   test("a file of 1 MiB is read, and one byte more is not", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHANNELS, CHECKS } from "../configuration/import/healthchecks-fixture.ts";
@@ -64,6 +64,40 @@ test("import, plan, apply, plan", async () => {
   expect([applied.error, applied.code]).toEqual(["", 0]);
   const planned = await ninefold(["plan", path], { environment });
   expect([planned.out, planned.code]).toEqual(["No changes.\n", 0]);
+});
+
+test("--env-out writes the variables to a new file, which only its owner can read", async () => {
+  const key = file("env-key", `${KEY}\n`);
+  const out = join(folder, "ninefold.env");
+  const command = [
+    "import",
+    "healthchecks",
+    URL_OF_IT,
+    "--api-key-file",
+    key,
+    "--keep-ids",
+    "--env-out",
+    out,
+  ];
+  const imported = await ninefold(command);
+  expect(imported.error).toEndWith(
+    `${out} has 3 environment variables, 3 of them without a value, which the source does not tell.\n`,
+  );
+  expect(imported.out).toContain(`ping_id: ${CHECKS.checks[0].uuid}\n`);
+  expect(readFileSync(out, "utf8")).toBe(
+    [
+      ...["# integration Ops: url", "CHANNELS_OPS_URL="],
+      ...["# integration On call: token", "CHANNELS_ON_CALL_TOKEN="],
+      ...["# integration On call: chat_id", "CHANNELS_ON_CALL_CHAT_ID=", ""],
+    ].join("\n"),
+  );
+  expect(statSync(out).mode & 0o777).toBe(0o600);
+  const again = await ninefold(command);
+  expect([again.code, again.out, again.error]).toEqual([
+    1,
+    "",
+    `ninefold: --env-out: ${out} exists. Choose another path, or delete it first.\n`,
+  ]);
 });
 
 test("a read-only key, from the environment, and a URL with the path of the API", async () => {

@@ -58,6 +58,10 @@ export class Configured {
     return (await this.plans(text, prune)).flatMap(({ steps }) => steps);
   }
 
+  async warnings(text: string, prune = false): Promise<readonly string[]> {
+    return (await this.plans(text, prune)).flatMap(({ warnings }) => warnings);
+  }
+
   /** Each step as a line. */
   async lines(text: string, prune = false): Promise<string[]> {
     const steps = await this.plan(text, prune);

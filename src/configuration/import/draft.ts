@@ -5,16 +5,40 @@ import { notNull } from "../../kernel/data/schema.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { fileName, type Kind } from "../kinds.ts";
 import { problemOf } from "../read.ts";
+import { numbered, Variables } from "../variables.ts";
+import { type NoteKind, Notes, type Subject } from "./notes.ts";
 
-/** Notes of an import: more than a person reads. Further ones are counted. */
+/** Lines of the notes of an import: more than a person reads. Further ones are counted. */
 export const NOTES_MAX = 1_000;
 /** Longest name of an imported resource, in characters: with a number behind it, references accept it. */
 const NAME_LENGTH_MAX = 56;
 
+/** Shortest slug of a status page. */
+const SLUG_LENGTH_MIN = 3;
+
 /** A secret: the file refers to an environment variable in its place. */
 export class Secret {
-  /** `value`: as the source has it, or one of the same form where the source does not tell it. It is never printed. */
-  constructor(readonly value: string) {}
+  /**
+   * `value`: as the source has it, or one of the same form where the source does not tell it. It is never printed, and only
+   * the file of variables has it.
+   */
+  constructor(
+    readonly value: string,
+    readonly isKnown: boolean = true,
+  ) {}
+
+  /** A secret that the source does not tell. `form`: a value of its form. */
+  static unknown(form: string): Secret {
+    return new Secret(form, false);
+  }
+}
+
+/** An environment variable that the file reads. */
+interface Variable {
+  readonly name: string;
+  /** What it is for. */
+  readonly use: string;
+  readonly secret: Secret;
 }
 
 /** A resource before it is written. */
@@ -22,8 +46,8 @@ export interface NewResource {
   readonly section: string;
   /** Wanted name; the resource may get a similar one. */
   readonly name: string;
-  /** What notes call it, such as `monitor Shop`. */
-  readonly label: string;
+  /** What notes are about. */
+  readonly subject: Subject;
   readonly values: Readonly<Record<string, unknown>>;
 }
 
@@ -32,22 +56,38 @@ export class Draft {
   private readonly sections = new Map<string, Map<string, Readonly<Record<string, unknown>>>>();
   /** By section. */
   private readonly named = new Map<string, Map<string, number>>();
-  private readonly variables = new Map<string, number>();
-  private readonly lines: string[] = [];
-  private omitted = 0;
+  private readonly variableNames = new Variables();
+  private readonly variables: Variable[] = [];
+  private readonly written = new Notes(NOTES_MAX);
 
   constructor(private readonly kinds: readonly Kind[]) {}
 
-  /** The notes, each a line. */
+  /** The notes, each a line: first what is lost, then what has changed, then the variables to set. */
   get notes(): readonly string[] {
-    const more = this.omitted === 0 ? [] : [`${this.omitted} more notes are not shown.`];
-    return [...this.lines, ...more];
+    return this.written.lines;
   }
 
-  /** Notes what a field of an object loses. */
-  note(label: string, field: string, message: string): void {
-    if (this.lines.length < NOTES_MAX) this.lines.push(`${label}: ${field}: ${message}`);
-    else this.omitted += 1;
+  /** The variables of the file as a `.env` file, which a shell can read too; those that the source does not tell are empty. */
+  get environment(): string {
+    return this.variables
+      .map(({ name, use, secret }) => `# ${use}\n${name}=${secret.isKnown ? quoted(secret.value) : ""}\n`)
+      .join("");
+  }
+
+  /** How many variables the file reads, and how many of them the source does not tell. */
+  get variableCounts(): { readonly all: number; readonly unknown: number } {
+    const unknown = this.variables.filter(({ secret }) => !secret.isKnown).length;
+    return { all: this.variables.length, unknown };
+  }
+
+  /** Notes what a field of an object loses, or that the object has no counterpart. */
+  note(subject: Subject, field: string, message: string, kind: NoteKind = "field"): void {
+    this.written.add(kind, subject, `${field}: ${message}`);
+  }
+
+  /** Notes what is not as it was: `field` and `change` are a sentence, such as `timeout lowered to 30 s`. */
+  noteChange(subject: Subject, field: string, change: string): void {
+    this.written.add("change", subject, `${field} ${change}`);
   }
 
   /** A name that is valid in a section and that no other resource has. */
@@ -62,7 +102,7 @@ export class Draft {
    * Adds a resource, without the fields that a server would not accept; they are noted. Returns its name; null if it cannot
    * exist without them.
    */
-  add({ section, name: wanted, label, values: given }: NewResource): string | null {
+  add({ section, name: wanted, subject, values: given }: NewResource): string | null {
     const kind = this.kinds.find((one) => one.section === section);
     if (kind === undefined) throw new Error(`no section ${section}`);
     const name = validName(section, wanted);
@@ -78,16 +118,22 @@ export class Draft {
       if (problem === null) break;
       const field = this.fieldOf(kind, problem.pointer);
       if (field === null || values[field] === undefined) {
-        this.note(label, field ?? problem.field, `${problem.message}: ${section} has no entry for it`);
+        this.note(
+          subject,
+          field ?? problem.field,
+          `${problem.message}: ${section} has no entry for it`,
+          "resource",
+        );
         return null;
       }
-      this.note(label, field, `${problem.message}: not carried over`);
+      this.note(subject, field, `${problem.message}: not carried over`);
       delete values[field];
     }
     const own = this.nameFor(section, wanted);
-    if (own !== wanted) this.note(label, "name", `is ${own} in ${section}`);
+    if (own !== wanted) this.noteChange(subject, "name", `is ${own} in ${section}`);
     const resources = this.sections.get(section) ?? new Map();
-    resources.set(own, this.written(values, [section, own], label) as Record<string, unknown>);
+    const place = { section, name: own, subject };
+    resources.set(own, this.withReferences(values, [], place) as Record<string, unknown>);
     this.sections.set(section, resources);
     return own;
   }
@@ -117,43 +163,36 @@ export class Draft {
   }
 
   /** A value with references in place of secrets. */
-  private written(value: unknown, path: readonly string[], label: string): unknown {
+  private withReferences(value: unknown, path: readonly (string | number)[], place: Place): unknown {
     if (value instanceof Secret) {
-      const env = this.variableFor(path);
-      const field = path.slice(2).join(".");
-      this.note(label, field, `is a secret: set the environment variable ${env} to it`);
+      const env = this.variableNames.nameFor(place.section, place.name, path);
+      const field = path.join(".");
+      this.variables.push({ name: env, use: `${place.subject.label}: ${field}`, secret: value });
+      this.note(place.subject, field, `is a secret: set the environment variable ${env} to it`, "variable");
       return { env };
     }
     if (Array.isArray(value))
       return value.map((one, index) =>
-        one instanceof Secret ? this.written(one, [...path, String(index + 1)], label) : one,
+        one instanceof Secret ? this.withReferences(one, [...path, index + 1], place) : one,
       );
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.written(one, [...path, name], label)]),
+      Object.entries(value).map(([name, one]) => [name, this.withReferences(one, [...path, name], place)]),
     );
-  }
-
-  private variableFor(path: readonly string[]): string {
-    const base = path
-      .join("_")
-      .toUpperCase()
-      .replaceAll(/[^A-Z0-9]+/g, "_");
-    return numbered(this.variables, base, "_");
   }
 }
 
-/** A name that is not taken: `base`, or `base` with the next free number behind it. `taken` has the last number of each name. */
-function numbered(taken: Map<string, number>, base: string, joint: string): string {
-  for (;;) {
-    const number = (taken.get(base) ?? 0) + 1;
-    taken.set(base, number);
-    if (number === 1) return base;
-    const name = `${base}${joint}${number}`;
-    if (taken.has(name)) continue;
-    taken.set(name, 1);
-    return name;
-  }
+/** Where a value stands. */
+interface Place {
+  readonly section: string;
+  /** The name of the resource. */
+  readonly name: string;
+  readonly subject: Subject;
+}
+
+/** A value of a `.env` file: as it is, or as a shell quotes it. */
+function quoted(value: string): string {
+  return /^[\w./:@%+,=-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
 
 /** A value as a request has it: secrets as texts, and members by their names there. */
@@ -183,7 +222,8 @@ function validName(section: string, wanted: string): string {
   if (section === "status_pages") {
     const words = wanted.toLowerCase().match(/[a-z0-9]+/g) ?? ["page"];
     const slug = words.join("-").slice(0, 40);
-    return slug.endsWith("-") ? slug.slice(0, -1) : slug;
+    const own = slug.endsWith("-") ? slug.slice(0, -1) : slug;
+    return own.length < SLUG_LENGTH_MIN ? `page-${own}` : own;
   }
   const line = wanted.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
   const text = line.slice(0, NAME_LENGTH_MAX).toWellFormed().trim();

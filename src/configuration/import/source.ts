@@ -1,6 +1,7 @@
 import { isNestedDeeper } from "../../json-text.ts";
 import { errorText, StartupError } from "../../kernel/errors.ts";
 import type { Draft } from "./draft.ts";
+import type { NoteKind, Subject } from "./notes.ts";
 
 /** Largest input: exports of thousands of objects have some megabytes. */
 export const INPUT_BYTES_MAX = 16 * 1024 * 1024;
@@ -8,6 +9,15 @@ export const INPUT_BYTES_MAX = 16 * 1024 * 1024;
 export const INPUT_LEVELS_MAX = 64;
 /** Longest name that a note shows. */
 const SHOWN_LENGTH_MAX = 80;
+
+/** How an import treats what only some products have. */
+export interface ImportOptions {
+  /** Whether heartbeats keep the ids and tokens of their ping URLs. */
+  readonly keepsIds: boolean;
+}
+
+/** New ping URLs. */
+export const IMPORT_DEFAULTS: ImportOptions = { keepsIds: false };
 
 /** Parses JSON of others, by another function if that is given. @throws StartupError if it is too large, too deep or no JSON. */
 export function parseJson(
@@ -40,17 +50,18 @@ export function shown(text: string): string {
  * An object of another product. Fields that were neither read nor ignored are noted by {@link rest}, so that nothing is lost
  * without a word.
  */
-export class SourceObject {
+export class SourceObject implements Subject {
   /** What messages call it. */
   label: string;
   private readonly fields: ReadonlyMap<string, unknown>;
   private readonly seen = new Set<string>();
 
-  /** @throws StartupError if the value is not an object. */
+  /** `noun`: what it is, where the label has its name or number, too. @throws StartupError if the value is not an object. */
   constructor(
     readonly draft: Draft,
     label: string,
     value: unknown,
+    readonly noun: string = label,
   ) {
     if (!isObject(value)) throw new StartupError(`${label} must be an object.`);
     this.label = label;
@@ -108,14 +119,35 @@ export class SourceObject {
     throw this.mistyped(name, "a list of texts");
   }
 
+  /** The first items of a list that is too long for a field, with a note of the others. */
+  limited<T>(field: string, items: readonly T[], itemsMax: number): readonly T[] {
+    if (items.length > itemsMax) this.note(field, `only the first ${itemsMax} are carried over`);
+    return items.slice(0, itemsMax);
+  }
+
   /** Fields that are state of the other product, or that have no effect on this object. */
   ignore(...names: readonly string[]): void {
     for (const name of names) this.seen.add(name);
   }
 
-  /** Notes about a field of this object. */
-  note(field: string, message: string): void {
-    this.draft.note(this.label, shown(field), message);
+  /** Notes that a field of this object is not carried over; `kind`: or what else. */
+  note(field: string, message: string, kind?: NoteKind): void {
+    this.draft.note(this, shown(field), message, kind);
+  }
+
+  /** Notes that this object is not carried over, and which field is the reason. */
+  noteLoss(field: string, message: string): void {
+    this.note(field, message, "resource");
+  }
+
+  /** Notes the path of a ping URL that the resource keeps. */
+  noteAddress(path: string): void {
+    this.note("ping_url", `keeps its path ${path}: change the host only`, "address");
+  }
+
+  /** Notes what is not as it was: `field` and `change` are a sentence. */
+  noteChange(field: string, change: string): void {
+    this.draft.noteChange(this, shown(field), change);
   }
 
   /** Notes all fields that have a value and were not read. `defaults`: values without a meaning of their own. */

@@ -97,18 +97,20 @@ function endpointOf(draft: Draft, value: unknown, owner: string | null): void {
     // Svix sends the payload alone.
     format: "raw",
     headers: headersOf(endpoint),
-    secret: new Secret(secretOf(endpoint) ?? SECRET_FORM),
+    secret: secretOf(endpoint),
   };
   endpoint.ignore(...STATE, "rateLimit");
   endpoint.rest();
-  draft.add({ section: "endpoints", name, label: endpoint.label, values });
+  draft.add({ section: "endpoints", name, subject: endpoint, values });
 }
 
 /** A text, or `{key}` as the API returns it. */
-function secretOf(endpoint: SourceObject): string | null {
+function secretOf(endpoint: SourceObject): Secret {
   const given = endpoint.any("secret");
-  if (!isObject(given)) return endpoint.text("secret");
-  return new SourceObject(endpoint.draft, `${endpoint.label}: secret`, given).text("key");
+  const text = isObject(given)
+    ? new SourceObject(endpoint.draft, `${endpoint.label}: secret`, given).text("key")
+    : endpoint.text("secret");
+  return text === null ? Secret.unknown(SECRET_FORM) : new Secret(text);
 }
 
 /** `{"X-Name": "value"}`, or `{headers, sensitive}` as the API returns them, where sensitive values are missing. */
@@ -126,7 +128,7 @@ function headersOf(endpoint: SourceObject): Readonly<Record<string, unknown>> | 
   });
   const hidden = sensitive
     .filter((name): name is string => typeof name === "string")
-    .map((name) => [name, new Secret("a")] as const);
+    .map((name) => [name, Secret.unknown("a")] as const);
   const all = Object.fromEntries([...headers, ...hidden]);
   return Object.keys(all).length === 0 ? null : all;
 }

@@ -24,6 +24,14 @@ export interface FileFacts {
    * one keeps its value.
    */
   readonly fixed?: Readonly<Record<string, unknown>>;
+  /** Fields of a creation that later files may keep: they are neither compared nor exported. */
+  readonly onCreation?: readonly string[];
+  /** Fields of the response to a creation with URLs that `apply` prints. */
+  readonly urls?: readonly {
+    readonly field: string;
+    /** Whether anyone who knows it can use it, so that it belongs to the secrets. */
+    readonly isSecret: boolean;
+  }[];
   /** Fields of which a resource has one: a file that sets one must clear the other. */
   readonly alternatives?: readonly [string, string];
   /** A field whose values are unique in the project. */

@@ -109,10 +109,10 @@ test("flags with targeting become rules; what has no counterpart is noted", asyn
     default: { variant: "small-one" },
   });
   expect(losses(imported)).toEqual([
-    "flag headerColor: name: is headercolor in flags",
-    "flag limits: variants.small one: the name becomes small-one",
-    "flag odd: targeting: compares something else than an attribute (==): not carried over, everyone gets the default variant",
     "flag mixed: variants: must have values of one type: boolean, string, number or object",
+    "flag odd: targeting: compares something else than an attribute (==): not carried over, everyone gets the default variant",
+    "flag headerColor: name is headercolor in flags",
+    "flag limits: variants.small one is named small-one",
   ]);
   const [before, after] = await imports.apply(imported.text);
   expect(before).toHaveLength(5);

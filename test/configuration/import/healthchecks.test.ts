@@ -42,6 +42,7 @@ test("checks and integrations become heartbeats and channels; the rest is noted"
   });
   expect(losses(imported)).toEqual([
     "integration sms: kind: sms is not supported",
+    "check Weekdays: schedule: Mon..Fri 09:00 in UTC is no cron expression of five fields: the check is not carried over",
     "check Database backup: tags: only the first, prod, is carried over, as group",
     "check Database backup: channels: integration 2f0c1b5c-9d56-4a4e-8a0d-4a2b31bd51a3 is not carried over",
     "check Database backup: desc: not carried over",
@@ -49,9 +50,9 @@ test("checks and integrations become heartbeats and channels; the rest is noted"
     "check Nightly report: methods: not carried over",
     "check Nightly report: success_kw: not carried over",
     "check Nightly report: filter_body: not carried over",
-    "check Weekdays: schedule: Mon..Fri 09:00 in UTC is no cron expression of five fields: the check is not carried over",
     "check Database backup: slug: database-backup belongs to another check: not carried over",
-    "check Database backup: name: is Database backup 2 in monitors",
+    "ping_url is new: apply prints it; with --keep-ids, only its host changes: 3 checks",
+    "check Database backup: name is Database backup 2 in monitors",
   ]);
   const [before, after] = await imports.apply(imported.text);
   expect(before).toHaveLength(5);
@@ -64,8 +65,21 @@ test("a read-only key lists checks without integrations: they keep the default c
   const { text, notes } = imports.run((draft) => importHealthchecks(draft, { checks: readOnly }));
   expect(text).not.toContain("channels");
   expect(notes).toContain(
-    "check Database backup: channels: unknown, since the key is read-only: default channels are used",
+    "check Database backup: channels are the default ones: the key is read-only and does not see them",
   );
+});
+
+test("with their ids, heartbeats keep the paths of their ping URLs", async () => {
+  const [first] = CHECKS.checks;
+  const uuid = crypto.randomUUID();
+  const checks = [{ ...first, uuid, channels: "" }];
+  const imported = imports.run((draft) => importHealthchecks(draft, { checks }, { keepsIds: true }));
+  expect(losses(imported)).toContain(
+    `check Database backup: ping_url: keeps its path /ping/${uuid}: change the host only`,
+  );
+  const [before, after] = await imports.apply(imported.text);
+  expect([before, after]).toEqual([["create monitors.Database backup"], []]);
+  expect((await imports.server.client(null).get(`/ping/${uuid}`)).text).toBe("OK");
 });
 
 test.each([

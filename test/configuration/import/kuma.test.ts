@@ -164,7 +164,7 @@ test("a backup: monitors and notifications", async () => {
         retry_interval: 10_000,
         timeout: 16_000,
         url: "https://shop.example.com/health",
-        headers: { Authorization: { env: "MONITORS_SHOP_HEADERS_AUTHORIZATION" }, "X-Source": "kuma" },
+        headers: { Authorization: { env: "MONITORS_SHOP_AUTHORIZATION" }, "X-Source": "kuma" },
         accept_status: ["200-299"],
         keyword: "ok",
       },
@@ -177,7 +177,7 @@ test("a backup: monitors and notifications", async () => {
         method: "POST",
         body: '{"deep": true}',
         headers: {
-          Authorization: { env: "MONITORS_API_HEADERS_AUTHORIZATION" },
+          Authorization: { env: "MONITORS_API_AUTHORIZATION" },
           "Content-Type": "application/json",
         },
         accept_status: ["200-299"],
@@ -219,19 +219,21 @@ test("a backup: monitors and notifications", async () => {
     },
   });
   expect(losses(imported)).toEqual([
-    "notification Team chat: discordUsername: not carried over",
     "notification Phones: type: pushover is not supported",
+    "monitor Ping: type: ping is not supported",
+    "monitor Must fail: upside_down: a monitor with the opposite meaning is not supported",
+    "notification Team chat: discordUsername: not carried over",
     "monitor Shop: tags: a monitor has one group: prod are not all carried over",
     "monitor Shop: notificationIDList: notification 2 is not carried over",
     "monitor Shop: headers: Connection is set by the server itself: not carried over",
-    "monitor API: interval: is 15000 (from 15000 to 86400000)",
     "monitor API: maxredirects: not carried over: at most 5 are followed",
     "monitor API: resend_interval: not carried over",
     "monitor API: ignore_tls: not carried over",
-    "monitor Ping: type: ping is not supported",
-    "monitor Must fail: upside_down: a monitor with the opposite meaning is not supported",
     "monitor Shop: description: not carried over",
-    "monitor Shop: name: is Shop 2 in monitors",
+    "monitor API: interval raised to 15 s",
+    "monitor Backup: ping_url is new: apply prints it; with --keep-ids, only its host changes",
+    "monitor Backup: grace_ms raised to 1 min",
+    "monitor Shop: name is Shop 2 in monitors",
   ]);
   expect(imported.text + imported.notes.join()).not.toContain("SECRET-");
   const [before, after] = await imports.apply(imported.text);
@@ -257,7 +259,7 @@ test("the database: status pages and maintenance too, and it is not changed", as
       consecutive_threshold: 2,
       timeout: 30_000,
       url: "https://shop.example.com/",
-      headers: { Authorization: { env: "MONITORS_SHOP_HEADERS_AUTHORIZATION" } },
+      headers: { Authorization: { env: "MONITORS_SHOP_AUTHORIZATION" } },
       accept_status: ["200-299", "401"],
       tls_expiry_days: 0,
     },
@@ -299,11 +301,11 @@ test("the database: status pages and maintenance too, and it is not changed", as
     },
   });
   expect(losses(imported)).toEqual([
-    "monitor Shop: timeout: is 30000 (from 1000 to 30000)",
+    "maintenance By hand: strategy: manual is not supported with these times: not carried over",
     "status page public: custom_css: not carried over",
     "status page public: domains: not carried over",
-    "maintenance By hand: timezone: is the one of the server of Uptime Kuma, which is unknown: UTC is used",
-    "maintenance By hand: strategy: manual is not supported with these times: not carried over",
+    "monitor Shop: timeout lowered to 30 s",
+    "maintenance By hand: timezone is UTC: that of the server of Uptime Kuma is unknown",
   ]);
   const [before, after] = await imports.apply(
     imported.text.replaceAll("public:\n    title", `p-${crypto.randomUUID()}:\n    title`),
@@ -365,12 +367,105 @@ test("monitors without a counterpart are left out with a note, and what is print
   const imported = imports.run((draft) => importKuma(draft, { ...BACKUP, monitorList }));
   const { monitors } = Bun.YAML.parse(imported.text) as { monitors: object };
   expect(Object.keys(monitors)).toEqual(["Good"]);
+  const lost = losses(imported).filter((note) => note.includes("has no entry"));
   for (const { name } of monitorList.slice(0, -1))
-    expect(
-      losses(imported).some((note) => note.startsWith(`monitor ${name}: `) && note.includes("has no entry")),
-    ).toBe(true);
+    expect(lost.filter((note) => note.includes(name))).toHaveLength(1);
   const [, after] = await imports.apply(imported.text);
   expect(after).toEqual([]);
+});
+
+test("equal notes are counted: what is lost first, with its names, then what has changed", () => {
+  const named = (count: number, noun: string, more: object) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...MONITOR,
+      id: `${noun}${index}`,
+      name: `${noun} ${index}`,
+      ...more,
+    }));
+  const monitorList = [
+    ...named(57, "Slow", { timeout: 48 }),
+    ...named(2, "Queue", { type: "mqtt" }),
+    ...named(25, "Ping", { type: "ping" }),
+  ];
+  const imported = imports.run((draft) => importKuma(draft, { monitorList }));
+  const pings = Array.from({ length: 20 }, (_, index) => `Ping ${index}`).join(", ");
+  expect(losses(imported)).toEqual([
+    "type: mqtt is not supported: 2 monitors (Queue 0, Queue 1)",
+    `type: ping is not supported: 25 monitors (${pings}, 5 more)`,
+    "timeout lowered to 30 s: 57 monitors",
+  ]);
+});
+
+test("a group with too many monitors is split, and a page with too many groups continues on a further one", async () => {
+  const monitorList = Array.from({ length: 101 }, (_, id) => ({ ...MONITOR, id, name: `M ${id}` }));
+  const monitors = monitorList.map(({ id }) => id);
+  const page = (slug: string, groups: readonly object[]) => ({
+    slug,
+    title: `${slug} `.repeat(60),
+    description: "d".repeat(501),
+    footer_text: null,
+    search_engine_index: false,
+    published: true,
+    groups,
+  });
+  const few = { name: "Few", monitors: [0] };
+  const [a, b] = ["a", `many-${crypto.randomUUID().slice(0, 8)}`];
+  const statusPageList = [
+    page(a, [{ name: "All", monitors }, few]),
+    page(
+      b,
+      Array.from({ length: 51 }, () => few),
+    ),
+  ];
+  const imported = imports.run((draft) => importKuma(draft, { monitorList, statusPageList }));
+  const { status_pages } = Bun.YAML.parse(imported.text) as {
+    status_pages: Record<string, { groups: { name: string; monitors: string[] }[] }>;
+  };
+  expect(Object.keys(status_pages)).toEqual(["page-a", b, `${b}-2`]);
+  expect(status_pages["page-a"]?.groups.map((one) => [one.name, one.monitors.length])).toEqual([
+    ["All", 50],
+    ["All (2)", 50],
+    ["All (3)", 1],
+    ["Few", 1],
+  ]);
+  expect([b, `${b}-2`].map((slug) => status_pages[slug]?.groups.length)).toEqual([50, 1]);
+  expect(losses(imported)).toContain(
+    "status page a: group All is split into 3: a group has at most 50 monitors",
+  );
+  expect(losses(imported)).toContain(
+    `status page ${b}: groups continue on further pages: a page has at most 50`,
+  );
+  const [, after] = await imports.apply(imported.text.replace("page-a:", `p-${crypto.randomUUID()}:`));
+  expect(after).toEqual([]);
+});
+
+test("with their tokens, push monitors keep the paths of their URLs", async () => {
+  const pushToken = crypto.randomUUID().replaceAll("-", "");
+  const monitorList = [{ ...MONITOR, id: 1, name: "Backup", type: "push", interval: 3_600, pushToken }];
+  const imported = imports.run((draft) => importKuma(draft, { monitorList }, { keepsIds: true }));
+  expect(losses(imported)[1]).toBe(
+    `monitor Backup: ping_url: keeps its path /api/push/${pushToken}: change the host only`,
+  );
+  const [, after] = await imports.apply(imported.text);
+  expect(after).toEqual([]);
+  const pushed = await imports.server.client(null).get(`/api/push/${pushToken}?status=up&msg=OK&ping=12`);
+  expect([pushed.status, pushed.body]).toEqual([200, { ok: true }]);
+});
+
+test("the file of variables has each secret, as a shell reads it", () => {
+  const { environment } = imports.draft((draft) => importKuma(draft, BACKUP));
+  const variables = Bun.spawnSync([
+    "sh",
+    "-c",
+    `${environment}\nprintf %s "$CHANNELS_TEAM_CHAT_URL $MONITORS_SHOP_AUTHORIZATION"`,
+  ]);
+  expect(variables.stdout.toString()).toBe("https://discord.com/api/webhooks/1/SECRET-A Bearer SECRET-D");
+  expect(environment.match(/^[A-Z_]+=/gm)).toEqual([
+    "CHANNELS_TEAM_CHAT_URL=",
+    "CHANNELS_BOT_TOKEN=",
+    "MONITORS_SHOP_AUTHORIZATION=",
+    "MONITORS_API_AUTHORIZATION=",
+  ]);
 });
 
 test.each([

@@ -18,11 +18,17 @@ export function useImports() {
     const account = await server.account({ tier: "unlimited" });
     kinds = new Configured(server, account.key ?? "").kinds;
   });
+  const draft = (convert: (draft: Draft) => void): Draft => {
+    const made = new Draft(kinds);
+    convert(made);
+    return made;
+  };
   return {
+    server,
+    draft,
     run(convert: (draft: Draft) => void): Imported {
-      const draft = new Draft(kinds);
-      convert(draft);
-      return { text: draft.text(), notes: draft.notes };
+      const made = draft(convert);
+      return { text: made.text(), notes: made.notes };
     },
     /** Resolves to the steps of the plans before and after the file is applied to a new account. */
     async apply(text: string): Promise<readonly [before: string[], after: string[]]> {

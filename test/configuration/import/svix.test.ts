@@ -50,7 +50,7 @@ test("the endpoints of one application", async () => {
       state: "paused",
       owner_id: "acme",
       format: "raw",
-      headers: { "X-Source": "svix", Authorization: { env: "ENDPOINTS_BILLING_HEADERS_AUTHORIZATION" } },
+      headers: { "X-Source": "svix", Authorization: { env: "ENDPOINTS_BILLING_AUTHORIZATION" } },
       secret: { env: "ENDPOINTS_BILLING_SECRET" },
     },
     [PLAIN.id]: {
@@ -84,8 +84,8 @@ test("all applications: owners by uid, event types are noted, equal names get di
   expect(losses(imported)).toEqual([
     "application app_2: metadata: not carried over",
     "application app_2: rateLimit: not carried over",
-    "endpoint billing: name: is billing 2 in endpoints",
     "Svix: event_types: 1 are not carried over: messages can have any type, and there is no catalog",
+    "endpoint billing: name is billing 2 in endpoints",
   ]);
 });
 

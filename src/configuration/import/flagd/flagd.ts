@@ -43,10 +43,10 @@ interface Context {
 }
 
 function flagOf(draft: Draft, key: string, value: unknown, { shared, evaluators }: Context): void {
-  const flag = new SourceObject(draft, `flag ${shown(key)}`, value);
+  const flag = new SourceObject(draft, `flag ${shown(key)}`, value, "flag");
   const exact = findExactNumber({ ...membersOf(value, flag.label), $shared: shared });
   if (exact !== null) {
-    flag.note(pathText(exact), `${EXACT_NUMBER_PROBLEM}. The flag is not carried over`);
+    flag.noteLoss(pathText(exact), `${EXACT_NUMBER_PROBLEM}. The flag is not carried over`);
     return;
   }
   const given = membersOf(flag.any("variants"), `${flag.label}: variants`);
@@ -59,7 +59,8 @@ function flagOf(draft: Draft, key: string, value: unknown, { shared, evaluators 
   flag.ignore("$schema");
   flag.rest();
   const fallback = defaultOf(flag, defaultVariant, variants);
-  if (type === null) flag.note("variants", "must have values of one type: boolean, string, number or object");
+  if (type === null)
+    flag.noteLoss("variants", "must have values of one type: boolean, string, number or object");
   if (type === null || fallback === null) return;
   const served = targetingOf(flag, targeting, { key, variants, fallback, evaluators });
   const values = {
@@ -72,7 +73,7 @@ function flagOf(draft: Draft, key: string, value: unknown, { shared, evaluators 
     metadata: Object.keys(metadata).length === 0 ? null : metadata,
   };
   const fitting = accepted(flag, values);
-  if (fitting !== null) draft.add({ section: "flags", name: key, label: flag.label, values: fitting });
+  if (fitting !== null) draft.add({ section: "flags", name: key, subject: flag, values: fitting });
 }
 
 /** The fields without those that a server would not accept; null if a flag cannot exist without them. */
@@ -89,7 +90,7 @@ function accepted(
   const dropped = new Set(Object.keys(fields).map((field) => field.split(/[.[]/, 1)[0] ?? field));
   if (dropped.size > 0 && dropped.isSubsetOf(new Set(["rules", "metadata"])))
     return Object.fromEntries(Object.entries(values).filter(([name]) => !dropped.has(name)));
-  flag.note("variants", "the flag is not carried over");
+  flag.noteLoss("variants", "the flag is not carried over");
   return null;
 }
 
@@ -119,7 +120,7 @@ function defaultOf(
   if (name === null) return NO_VALUE;
   const variant = variants.get(name);
   if (variant !== undefined) return { variant };
-  flag.note("defaultVariant", `${shown(name)} is no variant: the flag is not carried over`);
+  flag.noteLoss("defaultVariant", `${shown(name)} is no variant: the flag is not carried over`);
   return null;
 }
 
@@ -134,7 +135,7 @@ function variantNames(flag: SourceObject, names: readonly string[]): ReadonlyMap
     for (let number = 2; taken.has(own); number += 1) own = `${plain}-${number}`;
     taken.add(own);
     valid.set(name, own);
-    if (own !== name) flag.note(`variants.${name}`, `the name becomes ${own}`);
+    if (own !== name) flag.noteChange(`variants.${name}`, `is named ${own}`);
   }
   return valid;
 }

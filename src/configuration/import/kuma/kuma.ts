@@ -1,13 +1,18 @@
+import { MONITORS_MAX } from "../../../areas/monitors/maintenance/schema.ts";
 import { StartupError } from "../../../kernel/errors.ts";
 import { isCron, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
 import { SECOND_MS } from "../../../kernel/time/units.ts";
 import type { Draft } from "../draft.ts";
-import { isObject, SourceObject, shown } from "../source.ts";
-import { monitorOf, normalized } from "./monitors.ts";
+import { IMPORT_DEFAULTS, type ImportOptions, isObject, SourceObject, shown } from "../source.ts";
+import { monitorOf, type Names, namesOf, normalized } from "./monitors.ts";
 import { notificationOf } from "./notifications.ts";
+import { statusPageOf } from "./status-pages.ts";
 
-/** Imports a backup of Uptime Kuma, or what {@link readKumaDatabase} has read. @throws StartupError */
-export function importKuma(draft: Draft, value: unknown): void {
+/**
+ * Imports a backup of Uptime Kuma, or what {@link readKumaDatabase} has read. `keepsIds`: push monitors keep their tokens.
+ * @throws StartupError
+ */
+export function importKuma(draft: Draft, value: unknown, options: ImportOptions = IMPORT_DEFAULTS): void {
   if (!isObject(value) || !Array.isArray(value["monitorList"]))
     throw new StartupError('A backup of Uptime Kuma must have {"monitorList": […]}.');
   const all = new SourceObject(draft, "Uptime Kuma", value);
@@ -17,44 +22,11 @@ export function importKuma(draft: Draft, value: unknown): void {
   for (const one of given)
     if (isObject(one) && one["type"] === "group" && typeof one["name"] === "string")
       groups.set(one["id"], one["name"]);
-  const monitors = new Map(given.map((one) => monitorOf(draft, one, { channels, groups })));
+  const monitors = new Map(given.map((one) => monitorOf(draft, one, { ...options, channels, groups })));
   for (const one of all.list("statusPageList")) statusPageOf(draft, one, monitors);
   for (const one of all.list("maintenanceList")) maintenanceOf(draft, one, monitors);
   all.ignore("version");
   all.rest();
-}
-
-type Names = ReadonlyMap<unknown, string | null>;
-
-function namesOf(object: SourceObject, ids: readonly unknown[], names: Names): string[] {
-  return ids.flatMap((id) => {
-    const name = names.get(id) ?? null;
-    if (name === null) object.note("monitors", `monitor ${shown(String(id))} is not carried over`);
-    return name ?? [];
-  });
-}
-
-function statusPageOf(draft: Draft, value: unknown, monitors: Names): void {
-  const page = new SourceObject(draft, "status page", value);
-  const slug = page.text("slug") ?? "page";
-  page.label = `status page ${shown(slug)}`;
-  const groups = page.list("groups").map((one) => new SourceObject(draft, page.label, one));
-  const showsUrls = groups.some((group) => group.flag("shows_urls"));
-  const values = {
-    title: page.text("title") ?? slug,
-    description: page.text("description"),
-    footer: page.text("footer_text"),
-    index: page.flag("search_engine_index"),
-    published: page.flag("published"),
-    show_urls: showsUrls ? true : null,
-    groups: groups.map((group) => ({
-      name: group.text("name") ?? "",
-      monitors: namesOf(group, group.list("monitors"), monitors),
-    })),
-  };
-  page.ignore("id", "created_date", "modified_date", "show_powered_by", "auto_refresh_interval");
-  page.rest({ icon: ["/icon.svg"], theme: ["auto", "light"] });
-  draft.add({ section: "status_pages", name: slug, label: page.label, values });
 }
 
 function maintenanceOf(draft: Draft, value: unknown, monitors: Names): void {
@@ -62,14 +34,14 @@ function maintenanceOf(draft: Draft, value: unknown, monitors: Names): void {
   const title = maintenance.text("title") ?? "maintenance";
   maintenance.label = `maintenance ${shown(title)}`;
   if (!maintenance.flag("active")) {
-    maintenance.note("active", "is disabled: not carried over");
+    maintenance.noteLoss("active", "is disabled: not carried over");
     return;
   }
   const times = timesOf(maintenance);
   if (times === null) return;
+  const names = namesOf(maintenance, maintenance.list("monitors"), monitors);
   const values = {
     message: maintenance.text("description"),
-    monitors: namesOf(maintenance, maintenance.list("monitors"), monitors),
     public: maintenance.flag("is_public"),
     ...times,
   };
@@ -84,7 +56,17 @@ function maintenanceOf(draft: Draft, value: unknown, monitors: Names): void {
   );
   maintenance.ignore("cron", "duration", "timezone", "interval_day");
   maintenance.rest();
-  draft.add({ section: "maintenance", name: title, label: maintenance.label, values });
+  if (names.length > MONITORS_MAX)
+    maintenance.noteChange("monitors", `are those of several entries: one has at most ${MONITORS_MAX}`);
+  for (let from = 0; from === 0 || from < names.length; from += MONITORS_MAX) {
+    const own = names.slice(from, from + MONITORS_MAX);
+    draft.add({
+      section: "maintenance",
+      name: title,
+      subject: maintenance,
+      values: { ...values, monitors: own },
+    });
+  }
 }
 
 /** Null for times that no maintenance can have. */
@@ -96,7 +78,10 @@ function timesOf(maintenance: SourceObject): Readonly<Record<string, unknown>> |
   const [cron, seconds] = [maintenance.text("cron"), maintenance.number("duration")];
   const isEveryFewDays = strategy === "recurring-interval" && days !== 1;
   if (strategy === "manual" || isEveryFewDays || cron === null || seconds === null || !isCron(cron, tz)) {
-    maintenance.note("strategy", `${shown(strategy)} is not supported with these times: not carried over`);
+    maintenance.noteLoss(
+      "strategy",
+      `${shown(strategy)} is not supported with these times: not carried over`,
+    );
     return null;
   }
   return { schedule: cron, tz, duration_ms: seconds * SECOND_MS };
@@ -105,7 +90,7 @@ function timesOf(maintenance: SourceObject): Readonly<Record<string, unknown>> |
 function timeZoneOf(maintenance: SourceObject): string {
   const name = maintenance.text("timezone");
   if (name !== null && isTimeZone(name)) return name;
-  maintenance.note("timezone", "is the one of the server of Uptime Kuma, which is unknown: UTC is used");
+  maintenance.noteChange("timezone", "is UTC: that of the server of Uptime Kuma is unknown");
   return "UTC";
 }
 
@@ -113,7 +98,7 @@ function windowOf(maintenance: SourceObject, tz: string): Readonly<Record<string
   const times = (["start_date", "end_date"] as const).map((name) => instantOf(maintenance.text(name), tz));
   const [starts_at = null, ends_at = null] = times;
   if (starts_at !== null && ends_at !== null) return { starts_at, ends_at };
-  maintenance.note("start_date", "start and end must be times: not carried over");
+  maintenance.noteLoss("start_date", "start and end must be times: not carried over");
   return null;
 }
 

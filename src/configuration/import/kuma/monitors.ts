@@ -1,8 +1,10 @@
+import { durationText } from "../../../areas/monitors/domain.ts";
+import { MONITOR_CHANNELS_MAX } from "../../../areas/monitors/schema.ts";
 import { isOwnHeader } from "../../../kernel/outbound/headers.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import { DAY_MS, SECOND_MS } from "../../../kernel/time/units.ts";
 import { type Draft, Secret } from "../draft.ts";
-import { isObject, parseJson, SourceObject, shown } from "../source.ts";
+import { type ImportOptions, isObject, parseJson, SourceObject, shown } from "../source.ts";
 
 /** Limits of the fields below, in milliseconds. */
 const INTERVAL = [15_000, DAY_MS] as const;
@@ -18,7 +20,7 @@ const KUMA_REDIRECTS = 10;
 /** The server that Uptime Kuma asks by default. */
 const KUMA_RESOLVER = "1.1.1.1";
 
-/** Fields of state, and of the address of a push monitor, which changes. */
+/** Fields of state, and of the address of a push monitor, which others may have. */
 const STATE = [
   ...["id", "user_id", "weight", "created_date", "push_token", "path", "path_name", "children_ids"],
   ...[
@@ -64,11 +66,23 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** What monitors refer to. */
-export interface Referred {
+export interface Referred extends ImportOptions {
   /** Names of channels by id of their notification; null where it was not carried over. */
   readonly channels: ReadonlyMap<unknown, string | null>;
   /** Names of group monitors by their ids. */
   readonly groups: ReadonlyMap<unknown, string>;
+}
+
+/** Names of imported monitors by their ids; null where one was not carried over. */
+export type Names = ReadonlyMap<unknown, string | null>;
+
+/** The names of the monitors of an object; those that were not carried over are noted. */
+export function namesOf(object: SourceObject, ids: readonly unknown[], names: Names): string[] {
+  return ids.flatMap((id) => {
+    const name = names.get(id) ?? null;
+    if (name === null) object.note("monitors", `monitor ${shown(String(id))} is not carried over`);
+    return name ?? [];
+  });
 }
 
 /** A monitor with names of one form: backups have `retryInterval`, and the database has `retry_interval`. */
@@ -94,16 +108,16 @@ export function monitorOf(
   const type = monitor.text("type") ?? "";
   if (type === "group") return [id, null];
   if (!TYPES.includes(type)) {
-    monitor.note("type", `${shown(type)} is not supported`);
+    monitor.noteLoss("type", `${shown(type)} is not supported`);
     return [id, null];
   }
   if (monitor.flag("upside_down")) {
-    monitor.note("upside_down", "a monitor with the opposite meaning is not supported");
+    monitor.noteLoss("upside_down", "a monitor with the opposite meaning is not supported");
     return [id, null];
   }
   const values = {
     ...commonOf(monitor, referred),
-    ...(type === "push" ? heartbeatOf(monitor) : checkOf(monitor, type)),
+    ...(type === "push" ? heartbeatOf(monitor, referred) : checkOf(monitor, type)),
   };
   const others = OWN_FIELDS.flatMap(([prefix, types]) => (types.includes(type) ? [] : [prefix]));
   const foreign = [...OTHER_TYPES, ...others];
@@ -112,7 +126,7 @@ export function monitorOf(
     ...monitor.names.filter((one) => foreign.some((prefix) => one.startsWith(prefix))),
   );
   monitor.rest({ conditions: ["[]"] });
-  return [id, draft.add({ section: "monitors", name, label: monitor.label, values })];
+  return [id, draft.add({ section: "monitors", name, subject: monitor, values })];
 }
 
 function commonOf(monitor: SourceObject, { channels, groups }: Referred): Readonly<Record<string, unknown>> {
@@ -134,26 +148,33 @@ function commonOf(monitor: SourceObject, { channels, groups }: Referred): Readon
 }
 
 /** Backups have `{"1": true}`. */
-function channelsOf(monitor: SourceObject, channels: ReadonlyMap<unknown, string | null>): string[] {
+function channelsOf(monitor: SourceObject, channels: ReadonlyMap<unknown, string | null>): readonly string[] {
   const given = monitor.any("notification_idlist");
   const ids = isObject(given)
     ? Object.entries(given).flatMap(([id, isOn]) => (isOn === true ? [Number(id)] : []))
     : monitor.list("notification_idlist");
-  return ids.flatMap((id) => {
+  const names = ids.flatMap((id) => {
     const name = channels.get(id);
     if (name === undefined || name === null)
       monitor.note("notificationIDList", `notification ${shown(String(id))} is not carried over`);
     return name ?? [];
   });
+  return monitor.limited("notificationIDList", names, MONITOR_CHANNELS_MAX);
 }
 
-function heartbeatOf(monitor: SourceObject): Readonly<Record<string, unknown>> {
+function heartbeatOf(monitor: SourceObject, { keepsIds }: ImportOptions): Readonly<Record<string, unknown>> {
   const retries = monitor.number("maxretries") ?? 0;
   const pause = (monitor.number("retry_interval") ?? 0) * SECOND_MS;
+  const token = monitor.text("push_token");
+  if (!keepsIds)
+    monitor.noteChange("ping_url", "is new: apply prints it; with --keep-ids, only its host changes");
+  else if (token === null) monitor.noteChange("ping_url", "is new: apply prints it, there is no push token");
+  else monitor.noteAddress(`/api/push/${token}`);
   return {
     type: "heartbeat",
-    period_ms: within(monitor, "interval", (monitor.number("interval") ?? 60) * SECOND_MS, PERIOD),
-    grace_ms: Math.min(Math.max(retries * pause, PERIOD[0]), PERIOD[1]),
+    push_token: keepsIds ? token : null,
+    period_ms: within(monitor, "period_ms", (monitor.number("interval") ?? 60) * SECOND_MS, PERIOD),
+    grace_ms: within(monitor, "grace_ms", retries * pause, PERIOD),
   };
 }
 
@@ -165,7 +186,7 @@ function checkOf(monitor: SourceObject, type: string): Readonly<Record<string, u
   const hasRetries = retries > 0 && pause > 0 && pause * SECOND_MS !== interval;
   return {
     interval,
-    consecutive_threshold: within(monitor, "maxretries", retries + 1, THRESHOLD),
+    consecutive_threshold: within(monitor, "consecutive_threshold", retries + 1, THRESHOLD, String),
     retry_interval: hasRetries
       ? Math.min(interval, within(monitor, "retry_interval", pause * SECOND_MS, RETRY))
       : null,
@@ -311,14 +332,15 @@ function jsonValue(operator: string, text: string): string | number | boolean {
   return isNumber && /^[<>]/.test(operator) ? Number(text) : text;
 }
 
-/** The nearest value within limits, with a note if that is another one. */
+/** The nearest value within limits, with a note in the words of `shownAs` if that is another one. */
 function within(
   monitor: SourceObject,
   field: string,
   value: number,
   [minimum, maximum]: readonly [number, number],
+  shownAs: (value: number) => string = durationText,
 ): number {
   const own = Math.min(Math.max(Math.round(value), minimum), maximum);
-  if (own !== value) monitor.note(field, `is ${own} (from ${minimum} to ${maximum})`);
+  if (own !== value) monitor.noteChange(field, `${own < value ? "lowered" : "raised"} to ${shownAs(own)}`);
   return own;
 }

@@ -10,7 +10,7 @@ const SETTINGS: Readonly<Record<string, (config: SourceObject) => Readonly<Recor
   discord: (config) => ({ kind: "discord", url: secret(config, "discordWebhookUrl") }),
   slack: (config) => ({ kind: "slack", url: secret(config, "slackwebhookURL") }),
   webhook: (config) => {
-    config.note("webhookContentType", "the body is another one: see the API's webhook alerts");
+    config.noteChange("body", "of the webhook is another one: see the API's webhook alerts");
     config.ignore("webhookContentType");
     return { kind: "webhook", url: secret(config, "webhookURL") };
   },
@@ -41,11 +41,9 @@ const SETTINGS: Readonly<Record<string, (config: SourceObject) => Readonly<Recor
   smtp: (config) => {
     const recipients = (config.text("smtpTo") ?? "").split(",").map((one) => one.trim());
     const to = recipients.filter((one) => one !== "");
-    if (to.length > RECIPIENTS_MAX)
-      config.note("smtpTo", `only the first ${RECIPIENTS_MAX} are carried over`);
-    config.note("smtpHost", "the mail server is an option of ninefold serve (--smtp-url)");
+    config.noteChange("smtpHost", "is not used: the mail server is an option of ninefold serve (--smtp-url)");
     config.ignore(...config.names.filter((name) => name.startsWith("smtp")));
-    return { kind: "email", to: to.slice(0, RECIPIENTS_MAX) };
+    return { kind: "email", to: config.limited("smtpTo", to, RECIPIENTS_MAX) };
   },
 };
 
@@ -61,11 +59,11 @@ export function notificationOf(draft: Draft, value: unknown): readonly [id: unkn
   const given = notification.any("config");
   notification.rest();
   const settings = typeof given === "string" ? parseJson(given, `${notification.label}: config`) : given;
-  const config = new SourceObject(draft, notification.label, settings ?? {});
+  const config = new SourceObject(draft, notification.label, settings ?? {}, notification.noun);
   const type = config.text("type") ?? "";
   const convert = Object.hasOwn(SETTINGS, type) ? SETTINGS[type] : undefined;
   if (convert === undefined || !isActive) {
-    config.note(
+    config.noteLoss(
       isActive ? "type" : "active",
       isActive ? `${shown(type)} is not supported` : "is disabled: not carried over",
     );
@@ -74,7 +72,7 @@ export function notificationOf(draft: Draft, value: unknown): readonly [id: unkn
   const values = { ...convert(config), default: isDefault };
   config.ignore("name", "isDefault", "applyExisting", "id", "userId", "active");
   config.rest();
-  return [id, draft.add({ section: "channels", name, label: notification.label, values })];
+  return [id, draft.add({ section: "channels", name, subject: notification, values })];
 }
 
 function secret(config: SourceObject, name: string): Secret | null {
