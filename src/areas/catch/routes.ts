@@ -10,7 +10,7 @@ import type { Removal } from "./buckets/removal.ts";
 import { checkNew } from "./buckets/settings.ts";
 import type { EventService } from "./events/events.ts";
 import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./events/search.ts";
-import { assertNoLoop } from "./forwarding/loops.ts";
+import { assertNoLoop } from "./forwarding/exchange.ts";
 import type { Ingestion } from "./ingestion/ingestion.ts";
 import {
   Bucket,

@@ -371,7 +371,9 @@ function eventReads(db: Database) {
       const statuses = status === null ? STATUS_CODES : [statusCode(status)];
       const providers = codesOf(provider);
       return statuses
-        .flatMap((one) => providers.flatMap((other) => beforeOfKind(bucketRef, one, other, sequence, limit)))
+        .flatMap((code) =>
+          providers.flatMap((other) => beforeOfKind(bucketRef, code, other, sequence, limit)),
+        )
         .sort((a, b) => b.sequence - a.sequence)
         .slice(0, limit)
         .flatMap((found) => find(bucketRef, found.sequence) ?? []);

@@ -37,7 +37,7 @@ export const reportHeldDeliveries: RestoreStep = (db) => {
   const held = endpoints.reduce((sum, endpoint) => sum + endpoint.held, 0);
   return [
     `held      ${counted(held, "webhook")} waited for ${counted(endpoints.length, "endpoint")} to accept them: those sent since the backup are sent again (under the same X-Svc-Delivery-Id)`,
-    ...below(endpoints.map((one) => `${one.endpoint_id} ${outlookOf(one)}: ${one.held}`)),
+    ...below(endpoints.map((endpoint) => `${endpoint.endpoint_id} ${outlookOf(endpoint)}: ${endpoint.held}`)),
   ];
 };
 

@@ -102,7 +102,7 @@ const WAITS_MS: Readonly<Record<RelayKind, readonly number[]>> = {
 };
 
 /**
- * The next step after attempt number `number` of a delivery, from 1, counted since the last resend. `own`: the retry schedule
+ * The next step after attempt number `number` of a delivery, from 1, counted since the last resend. `waits`: the retry schedule
  * of the delivery or its endpoint, in milliseconds.
  */
 export function afterRelayAttempt(
@@ -110,9 +110,9 @@ export function afterRelayAttempt(
   number: number,
   result: AttemptResult,
   fraction: number,
-  own: readonly number[] | null = null,
+  waits: readonly number[] | null = null,
 ): NextStep {
-  return afterAttempt(RULES[kind], own ?? WAITS_MS[kind], number, result, fraction);
+  return afterAttempt(RULES[kind], waits ?? WAITS_MS[kind], number, result, fraction);
 }
 
 /** The kind of failure of an unsuccessful attempt. */

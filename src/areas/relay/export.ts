@@ -26,7 +26,7 @@ const OF_PROJECT = { project_ref: "ref" };
 type OpenSecret = (ownerRef: number, number: number, sealed: Uint8Array) => string;
 
 /** What deliveries need to be exported. Secrets that the API shows are opened. */
-export interface RelayExportParts {
+export interface RelayExportDeps {
   readonly db: Database;
   readonly vault: Vault;
   readonly projectSecret: OpenSecret;
@@ -34,7 +34,7 @@ export interface RelayExportParts {
 }
 
 /** Deliveries, endpoints, messages and schedules in an export. Values of secret headers are covered, as in the API. */
-export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayExportParts): AreaExport {
+export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayExportDeps): AreaExport {
   const secrets = (type: string, table: string, open: OpenSecret): ExportedTable => ({
     type,
     table,

@@ -13,13 +13,12 @@ import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { deliveriesCard } from "./deliveries/card.ts";
-import { declareDeliveryCounts } from "./deliveries/counts.ts";
 import { DeliveryIds } from "./deliveries/ids.ts";
 import { ProjectSecrets } from "./deliveries/project-secrets.ts";
 import { relayRoutes, secretRoutes } from "./deliveries/routes.ts";
 import { WebhookSender } from "./deliveries/sender.ts";
 import { RelayService } from "./deliveries/service.ts";
-import { InFlight } from "./deliveries/status.ts";
+import { declareDeliveryCounts, InFlight } from "./deliveries/status.ts";
 import { type DeliveryOwner, type RelayStore, relayStore } from "./deliveries/store.ts";
 import { type SigningKeys, UrlDestination } from "./deliveries/url-destination.ts";
 import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
@@ -41,7 +40,7 @@ import { MessageRequests } from "./messages/requests.ts";
 import { messageRoutes } from "./messages/routes.ts";
 import { messageStore } from "./messages/store.ts";
 import { createPortal } from "./portal/index.ts";
-import type { PortalPorts } from "./portal/links.ts";
+import type { LinkDeps } from "./portal/links.ts";
 import { BulkResends } from "./resends/bulk-resends.ts";
 import { Recoveries } from "./resends/recoveries.ts";
 import { recoverRoute, resendRoutes } from "./resends/routes.ts";
@@ -65,17 +64,17 @@ registerErrorFields({
 const MESSAGES_PURGED_MAX = 50;
 
 /** Parts of the server that the area depends on. */
-interface RelayPorts {
+interface RelayDeps {
   readonly accounts: SigningKeys & { account(accountRef: number): CallerAccount };
   readonly charger: Charger;
   readonly tiers: Tiers;
   readonly outbox: Outbox;
   readonly emailOf: (accountRef: number) => string | null;
   readonly settings: { readonly breakerFailures: number; readonly payloadRetentionMs: number };
-  readonly portal: PortalPorts;
+  readonly portal: LinkDeps;
 }
 
-interface ResourceParts {
+interface ResourceDeps {
   readonly store: RelayStore;
   readonly resends: ResendStore;
   readonly secrets: WebhookSecrets;
@@ -88,7 +87,7 @@ interface ResourceParts {
  * Builds what sends deliveries to URLs and endpoints. Notices about endpoints are messages: messages are built before the
  * health of endpoints, which sends notices.
  */
-function createSending(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
+function createSending(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps) {
   const store = relayStore(kernel.db);
   const messageRows = messageStore(kernel.db);
   const endpointRows = endpointStore(kernel.db);
@@ -101,8 +100,8 @@ function createSending(kernel: Kernel, outbound: OutboundClient, ports: RelayPor
   const source = new RegisteredSource();
   const common = {
     ...kernel,
-    ...ports,
-    ...ports.settings,
+    ...deps,
+    ...deps.settings,
     outbound,
     store,
     stopped,
@@ -151,14 +150,14 @@ function createSending(kernel: Kernel, outbound: OutboundClient, ports: RelayPor
 }
 
 /** Builds the area: deliveries, endpoints, messages, schedules, and notifications of other areas. */
-export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
-  const sending = createSending(kernel, outbound, ports);
+export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps) {
+  const sending = createSending(kernel, outbound, deps);
   const { store, messageRows, endpointRows, endpointSecrets, secrets, stopped } = sending;
   const { messages, dispatch, urls } = sending;
   const { policy } = outbound;
   const resends = resendStore(kernel.db);
   const running = new RunningResends(resends);
-  const common = { ...kernel, ...ports, ...ports.settings, ...sending, policy, resends, running };
+  const common = { ...kernel, ...deps, ...deps.settings, ...sending, policy, resends, running };
   const ofEndpoints = { ...common, endpoints: endpointRows, secrets: endpointSecrets };
   const removal = new EndpointRemoval(ofEndpoints);
   const endpoints = new Endpoints({
@@ -182,7 +181,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     rowsMax: MESSAGES_PURGED_MAX,
     remove: (tx, rowsMax) => messages.purge(tx, rowsMax),
   });
-  const portal = createPortal(kernel, ports.portal, {
+  const portal = createPortal(kernel, deps.portal, {
     endpoints,
     messageRows,
     dispatch,
@@ -265,7 +264,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   };
 }
 
-function resourcesOf({ store, resends, secrets, stopped, others }: ResourceParts): ProjectResources {
+function resourcesOf({ store, resends, secrets, stopped, others }: ResourceDeps): ProjectResources {
   return {
     name: "relays",
     count: (projectRef) => store.waiting(projectRef, COUNTED_MAX),

@@ -21,7 +21,7 @@ export interface Attempt {
   readonly at: number;
   readonly custom: RequestHeaders;
   /** The headers that the server set. */
-  readonly own: RequestHeaders;
+  readonly serverHeaders: RequestHeaders;
   readonly outcome: OutboundOutcome;
   readonly result: AttemptResult;
 }
@@ -64,9 +64,9 @@ export async function attemptWebhook(
   { custom, headers, ...request }: WebhookRequest,
 ): Promise<Attempt> {
   const at = clock.now();
-  const own = await headers(at);
-  const outcome = await sendAttempt(outbound, { ...request, headers: { ...custom, ...own } });
-  return { at, custom, own, outcome, result: resultOf(outcome, clock.now()) };
+  const serverHeaders = await headers(at);
+  const outcome = await sendAttempt(outbound, { ...request, headers: { ...custom, ...serverHeaders } });
+  return { at, custom, serverHeaders, outcome, result: resultOf(outcome, clock.now()) };
 }
 
 /** Makes an attempt of a delivery, and returns the outcome of its job. The only way by which webhooks are retried. */

@@ -77,7 +77,7 @@ export interface FailureNotice {
 }
 
 /** The project's endpoints, which may be targets of buckets, and the deliveries of events to them. */
-interface EndpointPort {
+interface TargetEndpoints {
   hasEndpoint(projectRef: number, endpointId: string): boolean;
   /** The URL of an endpoint; null when the project has none with this id. */
   urlOf(projectRef: number, endpointId: string): string | null;
@@ -131,7 +131,7 @@ export interface CatchDeps {
   /** The projects' secrets, which also sign forwarded events. */
   readonly secrets: Pick<WebhookSecrets, "headers">;
   /** Endpoints that buckets deliver to. */
-  readonly endpoints: EndpointPort;
+  readonly endpoints: TargetEndpoints;
   readonly notices: {
     /** Notifies the subscribers of a project that the retries of an event ended. */
     failed(tx: Tx, notice: FailureNotice): void;
@@ -319,9 +319,9 @@ export class Buckets {
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
     const { name: called = name, delivery } = changes;
     const before = termsOf(bucket);
-    const given = settingsIn(changes);
+    const settingChanges = settingsIn(changes);
     const plain = [changes.name, changes.target_url, changes.signing_secret, state, delivery];
-    if (plain.every((value) => value === undefined) && Object.keys(given).length === 0) {
+    if (plain.every((value) => value === undefined) && Object.keys(settingChanges).length === 0) {
       tx.audit(null);
       return bucket;
     }
@@ -335,12 +335,12 @@ export class Buckets {
     const hadTargets = hasTargets(bucket);
     const { provider, account_ref } = bucket;
     const set =
-      Object.keys(given).length === 0
+      Object.keys(settingChanges).length === 0
         ? settings
         : changedSettings(
             provider,
             settings.stored,
-            given,
+            settingChanges,
             this.settingsTerms(tx, this.deps.accounts.account(account_ref).tier, projectRef),
           );
     assertSecrets(set, changedSecrets(changes, secret), undefined);
@@ -445,10 +445,10 @@ export class Buckets {
     };
   }
 
-  /** A name is unique within its project. `own`: the bucket that may already have it. @throws ApiError `bucket_name_taken` */
-  private assertNameFree(projectRef: number, name: string | null, own: BucketActor | null): void {
+  /** A name is unique within its project. `except`: the bucket that may already have it. @throws ApiError `bucket_name_taken` */
+  private assertNameFree(projectRef: number, name: string | null, except: BucketActor | null): void {
     const holder = name === null ? null : this.deps.store.named(projectRef, name);
-    if (holder === null || holder.id === own?.id) return;
+    if (holder === null || holder.id === except?.id) return;
     const message = `The bucket ${holder.id} of this project has this name. Choose another name, or rename that bucket.`;
     throw new ApiError("bucket_name_taken", message, { extras: { bucket_id: holder.id } });
   }

@@ -7,8 +7,8 @@ const PUBLIC_PATH = /^\/v1\/(?:in\/([^/]+)(?:\/|$)|catch\/([^/]+)$)/;
 export function bucketIdIn(url: string, ownUrls: readonly string[]): string | null {
   const target = URL.parse(url);
   if (target === null) return null;
-  for (const own of ownUrls) {
-    const { host, port, hostname, pathname } = new URL(own);
+  for (const ownUrl of ownUrls) {
+    const { host, port, hostname, pathname } = new URL(ownUrl);
     const bothLoopback = port === target.port && isLoopbackName(hostname) && isLoopbackName(target.hostname);
     const prefix = pathname === "/" ? "" : pathname;
     if ((host !== target.host && !bothLoopback) || !target.pathname.startsWith(prefix)) continue;

@@ -110,22 +110,22 @@ export function settingsIn(body: SettingsInput): SettingsInput {
 export function changedSettings(
   provider: Provider | null,
   before: StoredSettings,
-  given: SettingsInput,
+  changes: SettingsInput,
   terms: SettingsTerms,
 ): Settings {
-  const { previous_expires_at, ...rest } = given;
+  const { previous_expires_at, ...rest } = changes;
   const stored: StoredSettings = {
     ...before,
     ...(rest as StoredSettings),
-    ...previousSecret(before, given, terms.now),
+    ...previousSecret(before, changes, terms.now),
   };
-  assertResponse(given.response);
-  if (given.retry_schedule) readWaits(given.retry_schedule);
-  assertTargets(given.targets ?? [], terms);
+  assertResponse(changes.response);
+  if (changes.retry_schedule) readWaits(changes.retry_schedule);
+  assertTargets(changes.targets ?? [], terms);
   assertSignature(provider, stored.signature ?? null);
   assertChallenge(provider, stored.challenge ?? null);
   const { retentionHoursMax } = terms;
-  if (given.retention_hours && given.retention_hours > retentionHoursMax)
+  if (changes.retention_hours && changes.retention_hours > retentionHoursMax)
     throw invalidField("retention_hours", `must be at most ${retentionHoursMax}, the retention of your tier`);
   const settings = opened(provider, stored);
   const coversUrl = settings.preset?.schemes.some((scheme) => scheme.coversUrl) === true;
@@ -154,7 +154,7 @@ function assertTargets(targets: readonly BucketTarget[], { hasEndpoint }: Settin
     const field = `targets.${at}.endpoint_id`;
     if (!hasEndpoint(endpoint_id))
       throw invalidField(field, "must be the ID of an endpoint of this project that has no owner_id");
-    if (targets.findIndex((one) => one.endpoint_id === endpoint_id) < at)
+    if (targets.findIndex((target) => target.endpoint_id === endpoint_id) < at)
       throw invalidField(field, "is listed twice");
     if (filter !== null) assertFilter(`targets.${at}.filter`, filter);
   }
@@ -162,9 +162,9 @@ function assertTargets(targets: readonly BucketTarget[], { hasEndpoint }: Settin
 
 /** Checks a new bucket as far as its account and its server do not matter. @throws ApiError `validation_error` */
 export function checkNew(body: BucketCreateBody): void {
-  const { target_url, signing_secret, previous_signing_secret: _, previous_expires_at: __, ...given } = body;
+  const { target_url, signing_secret, previous_signing_secret: _, previous_expires_at: __, ...plain } = body;
   if (target_url) ANY_TARGET.assertUrl("target_url", target_url, { requireHttps: true });
-  const settings = changedSettings(knownProvider(body.provider), {}, settingsIn(given), ANYWHERE);
+  const settings = changedSettings(knownProvider(body.provider), {}, settingsIn(plain), ANYWHERE);
   assertSecrets(settings, { signing_secret }, body.provider);
 }
 
@@ -250,7 +250,7 @@ function assertSignature(provider: Provider | null, signature: Signature | null)
     throw invalidField("signature.signature_key", "requires pairs");
   if (signature.timestamp_key !== undefined && signature.pairs === undefined)
     throw invalidField("signature.timestamp_key", "requires pairs");
-  const dates = [signature.timestamp_key, signature.timestamp_header].filter((one) => one !== undefined);
+  const dates = [signature.timestamp_key, signature.timestamp_header].filter((name) => name !== undefined);
   if (dates.length > 1)
     throw invalidField(
       "signature.timestamp_header",
@@ -274,7 +274,7 @@ function assertChallenge(provider: Provider | null, challenge: Challenge | null)
       `is required with the provider "${provider}": set {"token": …} to the verify token that you entered there`,
     );
   if (challenge === null) return;
-  const { token: given, query, as, field } = challenge;
+  const { token: verifyToken, query, as, field } = challenge;
   if (token !== undefined) {
     // Views, and so files that are exported, have the default of `as`.
     if ((query ?? field) !== undefined || (as ?? "text") !== "text")
@@ -283,7 +283,7 @@ function assertChallenge(provider: Provider | null, challenge: Challenge | null)
   }
   if (provider !== null && PRESETS[provider].challenge !== null)
     throw invalidField("challenge", `of the provider "${provider}" is built in: omit this field`);
-  if (given !== undefined)
+  if (verifyToken !== undefined)
     throw invalidField("challenge.token", "requires the provider meta, strava or websub");
   if (query === undefined)
     throw invalidField("challenge.query", "is required: the query parameter with the value to return");

@@ -19,7 +19,7 @@ import type { Removal } from "../buckets/removal.ts";
 import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider } from "../domain.ts";
 import { type EventHeaders, readHeaders } from "../event-headers.ts";
 import { eventIdOf, firstSequenceAt, sequenceOf } from "../event-ids.ts";
-import { attemptOf, startOf } from "../forwarding/attempts.ts";
+import { attemptOf, startOf } from "../forwarding/exchange.ts";
 import { forward } from "../forwarding/forwarder.ts";
 import type { Targets } from "../forwarding/targets.ts";
 import {
@@ -88,13 +88,13 @@ export class EventService {
   /** Start, end and filters of a list. Event numbers represent times of receipt, except after the wall clock was set back. */
   private rangeOf(projectRef: number, bucketId: string, query: EventQuery) {
     const { limit = EVENTS_LIMIT, cursor, status = null, since, until } = query;
-    const given = knownProvider(query.provider);
+    const provider = knownProvider(query.provider);
     const end =
       until === undefined ? Number.POSITIVE_INFINITY : firstSequenceAt(timestampOfQuery("until", until));
     const before = Math.min(pageStart(cursor), end);
     const from = since === undefined ? 0 : firstSequenceAt(timestampOfQuery("since", since));
     const bucket = this.buckets.ofProject(projectRef, bucketId);
-    return { bucket, filter: { provider: given ?? bucket.provider, status }, before, from, limit };
+    return { bucket, filter: { provider: provider ?? bucket.provider, status }, before, from, limit };
   }
 
   /**
@@ -192,7 +192,7 @@ export class EventService {
       payload_base64: body.toString("base64"),
       deliveries: this.targets
         .deliveries(bucket, row.sequence)
-        .map((one) => ({ ...one, finished_at: isoTimeOrNull(one.finished_at) })),
+        .map((delivery) => ({ ...delivery, finished_at: isoTimeOrNull(delivery.finished_at) })),
       attempt_log: this.attemptsOf(bucket, row),
     };
   }
@@ -200,20 +200,21 @@ export class EventService {
   /** The last attempts, of forwards and of deliveries to endpoints, oldest first. */
   private attemptsOf({ settings }: BucketActor, { sequence }: EventRow): EventAttempt[] {
     const { events, endpoints } = this.deps;
-    const own = events.attempts(sequence);
-    if (settings.stored.targets === undefined) return own.map((one) => ({ ...one, at: isoTime(one.at) }));
+    const forwards = events.attempts(sequence);
+    if (settings.stored.targets === undefined)
+      return forwards.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) }));
     const ofEndpoints = endpoints
       .attempts(eventIdOf(sequence), ATTEMPTS_STORED_MAX)
-      .map(({ started_at: at, response_body, ...one }) => ({
+      .map(({ started_at: at, response_body, ...attempt }) => ({
         at,
         kind: "forward" as const,
-        ...one,
+        ...attempt,
         response_body: response_body === null ? null : startOf(response_body),
       }));
-    return [...own, ...ofEndpoints]
+    return [...forwards, ...ofEndpoints]
       .sort((a, b) => a.at - b.at)
       .slice(-ATTEMPTS_STORED_MAX)
-      .map((one) => ({ ...one, at: isoTime(one.at) }));
+      .map((attempt) => ({ ...attempt, at: isoTime(attempt.at) }));
   }
 
   /**

@@ -24,10 +24,9 @@ import { afterForward } from "../domain.ts";
 import { readHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
-import { attemptOf } from "./attempts.ts";
+import { attemptOf, originalHeaders, standardHeadersOf } from "./exchange.ts";
 import type { FailureNotices } from "./failure-notices.ts";
 import { FORWARD, type ForwardJobs, laneOf, type Progress } from "./jobs.ts";
-import { originalHeaders, standardHeadersOf } from "./request.ts";
 import type { Targets } from "./targets.ts";
 
 /** Buckets that forward concurrently. With the concurrent events of each, of up to 1 MiB, this limits memory. */

@@ -15,8 +15,8 @@ import type { EventStatus } from "../domain.ts";
 import { contentHeadersOf, readHeaders } from "../event-headers.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import { type EventRow, QUEUED } from "../store.ts";
+import { originalHeaders, standardHeadersOf } from "./exchange.ts";
 import type { FailureNotices } from "./failure-notices.ts";
-import { originalHeaders, standardHeadersOf } from "./request.ts";
 
 /** Size from which a body is parsed in slices, in bytes: parsing a smaller one takes less than a millisecond. */
 const SLICED_BYTES_MIN = 64 * 1024;
@@ -113,7 +113,7 @@ export class Targets {
         ...originalHeaders(bucket, row.provider, received),
         ...senderHeaders(standardHeadersOf(received)),
       },
-      own: {
+      eventHeaders: {
         "X-Svc-Event-Id": event.event_id,
         "X-Svc-Timestamp": String(row.received_at),
         ...hopsHeader(received),
@@ -178,7 +178,7 @@ export class Targets {
     if (status === row.status) this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
     else this.buckets.count(tx, bucket, row.status, status);
     const hasFailed = status === "failed" && row.status === "pending";
-    if (hasFailed && deliveries.some((one) => one.status === "failed"))
+    if (hasFailed && deliveries.some((delivery) => delivery.status === "failed"))
       this.failures.notify(tx, bucket, changed);
   }
 }
@@ -188,7 +188,7 @@ export class Targets {
  * A delivery that was cancelled counts as failed only if nothing was delivered.
  */
 function statusOf(deliveries: readonly EndpointDelivery[]): EventStatus {
-  const latest = new Map(deliveries.map((one) => [one.endpoint_id, one]));
+  const latest = new Map(deliveries.map((delivery) => [delivery.endpoint_id, delivery]));
   const delivered = new Set(
     deliveries.filter(({ status }) => status === "delivered").map(({ endpoint_id }) => endpoint_id),
   );
@@ -205,13 +205,13 @@ function errorOf(
 ): string | null {
   if (status === "delivered") return null;
   if (status === "pending") return last;
-  return deliveries.findLast((one) => one.status === "failed")?.error ?? "cancelled";
+  return deliveries.findLast((delivery) => delivery.status === "failed")?.error ?? "cancelled";
 }
 
 /** The earliest known time of a retry; {@link QUEUED} if there is none. */
-function nextRetry(before: number | null, given: number | null, now: number): number {
-  if (given === null) return before ?? QUEUED;
-  return before !== null && before > now ? Math.min(before, given) : given;
+function nextRetry(before: number | null, next: number | null, now: number): number {
+  if (next === null) return before ?? QUEUED;
+  return before !== null && before > now ? Math.min(before, next) : next;
 }
 
 /**

@@ -214,9 +214,9 @@ export class Ingestion {
   /** Without copies of objects, which would take a microsecond each for every webhook. */
   private arrivalOf(bucket: BucketActor, way: Way, received: Received): Arrival {
     const { headers, body, receivedAt } = received;
-    const { stored, preset: own } = bucket.settings;
+    const { stored, preset: bucketPreset } = bucket.settings;
     const provider = bucket.provider ?? detectProvider(headers);
-    const preset = own ?? (provider === null ? null : PRESETS[provider]);
+    const preset = bucketPreset ?? (provider === null ? null : PRESETS[provider]);
     const provider_event_id = preset === null ? null : preset.eventId(received);
     const notices = provider_event_id !== null && (stored.deduplicate_hours ?? 0) > 0;
     const secrets = preset === null ? [] : secretsOf(bucket.signing_secret, stored, receivedAt);

@@ -63,9 +63,9 @@ export function firstOf(sources: readonly Source[]): FieldReader {
 
 /** Reads two sources and joins their values by a dot. */
 export function joinOf(first: Source, second: Source): FieldReader {
-  const [one, other] = [readerOf(first), readerOf(second)];
+  const [readFirst, readSecond] = [readerOf(first), readerOf(second)];
   return (received) => {
-    const [before, after] = [one(received), other(received)];
+    const [before, after] = [readFirst(received), readSecond(received)];
     return before === null ? null : storable(after === null ? before : `${before}.${after}`);
   };
 }

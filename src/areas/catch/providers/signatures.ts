@@ -175,7 +175,7 @@ function hasSignature(
 ): boolean {
   const hash = HASHES[scheme.algorithm];
   return hash === undefined
-    ? signatures.slice(0, KEY_CHECKS_MAX).some((one) => isSignedByKey(scheme, key, signed, one))
+    ? signatures.slice(0, KEY_CHECKS_MAX).some((signature) => isSignedByKey(scheme, key, signed, signature))
     : hasDigest(scheme, hash, key, signed, signatures);
 }
 
@@ -372,13 +372,13 @@ function hasDigest(
   hash: "sha1" | "sha256" | "sha512",
   key: string | Uint8Array,
   signed: readonly (string | Uint8Array)[],
-  given: readonly string[],
+  signatures: readonly string[],
 ): boolean {
   // Updating part by part is a microsecond faster than the runtime's other form.
   const hasher = new Bun.CryptoHasher(hash, key);
   for (const part of signed) hasher.update(part);
   const expected = plainDigest(hasher.digest(encoding), encoding);
-  return given.some((signature) => equalInConstantTime(plainDigest(signature, encoding), expected));
+  return signatures.some((signature) => equalInConstantTime(plainDigest(signature, encoding), expected));
 }
 
 /** A digest as it is compared: senders differ in the case of hexadecimal digits, and in the padding of base64url. */
@@ -421,8 +421,8 @@ function publicKey(key: string | Uint8Array): KeyObject {
 function hasToken({ prefix = "", separator }: Recipe, secret: string, header: string): boolean {
   const digest = (token: string | Uint8Array) => createHash("sha256").update(token).digest();
   const expected = digest(prefix + secret);
-  const given = separator === undefined ? [header] : header.split(separator, TOKENS_MAX);
-  return given.some((part) => {
+  const tokens = separator === undefined ? [header] : header.split(separator, TOKENS_MAX);
+  return tokens.some((part) => {
     const token = part.trim();
     // The runtime reads each byte of a header as a character: a token beyond ASCII was sent as UTF-8.
     return (

@@ -173,7 +173,7 @@ export class Replays {
   private filtersOf(bucket: BucketActor, body: ReplayBody): Filters {
     const { since, until, status = null, event_type = null, event_ids } = body;
     const others = [since, until, body.status, body.provider, body.event_type];
-    if (event_ids !== undefined && others.some((one) => one !== undefined))
+    if (event_ids !== undefined && others.some((value) => value !== undefined))
       throw invalidField("event_ids", "cannot be combined with other filters: it selects the events");
     const provider = knownProvider(body.provider);
     return {

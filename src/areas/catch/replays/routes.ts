@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
-import { assertNoLoop } from "../forwarding/loops.ts";
+import { assertNoLoop } from "../forwarding/exchange.ts";
 import { BucketParams } from "../schema.ts";
 import type { Replays } from "./replays.ts";
 import { CatchReplay, ReplayBody, ReplayMatched, ReplayParams, ReplayStarted } from "./schema.ts";

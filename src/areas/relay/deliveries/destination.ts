@@ -46,7 +46,7 @@ export interface Destination {
   /** Called in the unit of work that postpones an attempt that this server had no capacity for. */
   postponed(tx: Tx, relay: RelayRequest): void;
   /** Called in the unit of work that records an attempt. */
-  record(tx: Tx, relay: RelayRequest, job: DeliveryJob, made: AttemptRow, step: AttemptStep): void;
+  record(tx: Tx, relay: RelayRequest, job: DeliveryJob, row: AttemptRow, step: AttemptStep): void;
   /** Called in the unit of work that cancels a delivery. */
   cancelled(tx: Tx, relay: RelayRequest): void;
   /** The body that the next attempt sends; null when it is not stored any more, and when it must not be shown. */

@@ -11,8 +11,12 @@ export const STORED_HEADER_BYTES_MAX = 4 * 1024;
 export const STORED_BODY_BYTES_MAX = 4 * 1024;
 
 /** The record of an attempt: the request without its body, which the delivery has, and the start of the response. */
-export function exchangeOf(custom: RequestHeaders, own: RequestHeaders, outcome: OutboundOutcome): Exchange {
-  const request_headers = JSON.stringify({ ...withSecretsCovered(custom), ...own });
+export function exchangeOf(
+  custom: RequestHeaders,
+  serverHeaders: RequestHeaders,
+  outcome: OutboundOutcome,
+): Exchange {
+  const request_headers = JSON.stringify({ ...withSecretsCovered(custom), ...serverHeaders });
   if (!outcome.answered) {
     return { request_headers, response_headers: null, response_body: null, remote_address: null };
   }
@@ -29,8 +33,8 @@ function storedHeaders(headers: RequestHeaders): string {
   const stored: Record<string, string> = {};
   // The braces.
   let bytes = 2;
-  for (const [name, given] of Object.entries(headers)) {
-    const value = SECRET_NAMES.has(name) ? SECRET : given;
+  for (const [name, sent] of Object.entries(headers)) {
+    const value = SECRET_NAMES.has(name) ? SECRET : sent;
     // Name, colon and comma included.
     bytes += Buffer.byteLength(JSON.stringify({ [name]: value }));
     if (bytes > STORED_HEADER_BYTES_MAX) break;

@@ -36,8 +36,8 @@ export function listRelays(
   const scan = scanOf(store, projectRef, query, of, before, limit + 1 + attempted.length);
   const scans = statuses.map(scan);
   // Deliveries below the highest floor of the scans may be missing: the next page starts there.
-  const floor = Math.max(...scans.map((one) => one.floor));
-  const rows = new Map(scans.flatMap((one) => one.rows).map((row) => [row.ref, row]));
+  const floor = Math.max(...scans.map((scan) => scan.floor));
+  const rows = new Map(scans.flatMap((scan) => scan.rows).map((row) => [row.ref, row]));
   for (const ref of status === "delivering" ? attempted : []) {
     const row = ref < before ? store.request(ref) : null;
     if (row !== null && matches(row, filtersOf(query, of))) rows.set(ref, row);
@@ -85,7 +85,7 @@ function scanOf(
 ) {
   const filters = filtersOf(query, of);
   const { kind, ...others } = filters;
-  const isFiltered = Object.values(others).some((one) => one !== null);
+  const isFiltered = Object.values(others).some((value) => value !== null);
   return (status: RelayStatus): { floor: number; rows: RelayRow[] } => {
     if (!isFiltered) {
       return { floor: 0, rows: store.page(kind !== null, projectRef, status, before, limit) };

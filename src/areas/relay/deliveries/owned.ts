@@ -31,7 +31,7 @@ export interface OwnedMessages {
   find(ref: number): { readonly owner_id: string | null } | null;
 }
 
-interface OwnedParts {
+interface OwnedDeps {
   readonly store: Pick<RelayStore, "ofMessage" | "request">;
   readonly messageRows: OwnedMessages;
   readonly inFlight: InFlight;
@@ -46,7 +46,7 @@ type Place = readonly [created: number, later: number];
  * @throws ApiError `validation_error` for a foreign cursor.
  */
 export function listOfOwner(
-  parts: OwnedParts,
+  deps: OwnedDeps,
   projectRef: number,
   ownerId: string,
   query: RelayQuery,
@@ -55,14 +55,14 @@ export function listOfOwner(
   const { limit = LIST_LIMIT, status } = query;
   const filters = filtersOf(query, of);
   const isShown = (row: RelayRequest): boolean =>
-    (status === undefined || statusOf(row, parts.inFlight) === status) && matches(row, filters);
+    (status === undefined || statusOf(row, deps.inFlight) === status) && matches(row, filters);
   const shown: RelayItem[] = [];
   let place = placeOf(query.cursor);
   let isCut = false;
-  for (const step of newestFirst(parts, projectRef, ownerId, place)) {
+  for (const step of newestFirst(deps, projectRef, ownerId, place)) {
     if (step.row !== null && isShown(step.row)) {
       if (shown.length === limit) return { deliveries: shown, cursor: encodeCursor(place) };
-      shown.push(itemOf(step.row, parts.inFlight));
+      shown.push(itemOf(step.row, deps.inFlight));
     }
     ({ place, isCut } = step);
   }
@@ -93,13 +93,13 @@ interface Step {
 
 /** Merges both kinds of deliveries by the time of their creation, until {@link SCANNED_ROWS_MAX} rows are read. */
 function* newestFirst(
-  parts: OwnedParts,
+  deps: OwnedDeps,
   projectRef: number,
   ownerId: string,
   [createdFrom, laterFrom]: Place,
 ): Generator<Step> {
-  const created = createdWith(parts, projectRef, ownerId, createdFrom);
-  const later = createdLater(parts, projectRef, ownerId, laterFrom);
+  const created = createdWith(deps, projectRef, ownerId, createdFrom);
+  const later = createdLater(deps, projectRef, ownerId, laterFrom);
   let [nextCreated, nextLater] = [created.next(), later.next()];
   let place: Place = [createdFrom, laterFrom];
   for (let left = SCANNED_ROWS_MAX; left > 0; left -= 1) {
@@ -123,7 +123,7 @@ function orderOf(read: IteratorResult<Read, void>): number {
 
 /** Deliveries that were created with their messages, newest first, and the ends of their messages. */
 function* createdWith(
-  { store, messageRows }: OwnedParts,
+  { store, messageRows }: OwnedDeps,
   projectRef: number,
   ownerId: string,
   from: number,
@@ -148,7 +148,7 @@ function* createdWith(
 
 /** Deliveries that were created after their messages, newest first. */
 function* createdLater(
-  { store, messageRows }: OwnedParts,
+  { store, messageRows }: OwnedDeps,
   projectRef: number,
   ownerId: string,
   from: number,

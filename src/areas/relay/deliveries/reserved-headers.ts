@@ -13,23 +13,23 @@ function isReserved(name: string): boolean {
 }
 
 /** Checks a user's headers and removes the reserved ones. @throws ApiError `validation_error` */
-export function withoutReservedHeaders(given: RequestHeaders): RequestHeaders {
-  return givenHeaders(Object.fromEntries(Object.entries(given).filter(([name]) => !isReserved(name))));
+export function withoutReservedHeaders(headers: RequestHeaders): RequestHeaders {
+  return givenHeaders(Object.fromEntries(Object.entries(headers).filter(([name]) => !isReserved(name))));
 }
 
 /**
  * Checks a file's headers: what would be ignored is no difference that `apply` could ever remove.
  * @throws ApiError `validation_error`
  */
-export function assertSendable(given: RequestHeaders | undefined): void {
-  const reserved = Object.keys(given ?? {}).find(isReserved);
+export function assertSendable(headers: RequestHeaders | undefined): void {
+  const reserved = Object.keys(headers ?? {}).find(isReserved);
   if (reserved !== undefined)
     throw invalidField(`headers.${reserved}`, "is set by the server itself: omit it");
 }
 
 /** Warnings that name the reserved headers that a user gives. */
-export function reservedHeaderWarnings(given: RequestHeaders | undefined): string[] {
-  return Object.keys(given ?? {})
+export function reservedHeaderWarnings(headers: RequestHeaders | undefined): string[] {
+  return Object.keys(headers ?? {})
     .filter(isReserved)
     .map((name) => `The header \`${echoed(name)}\` is ignored: the server sets it itself.`);
 }

@@ -7,7 +7,7 @@ const SEARCH_MS_MAX = 200;
 /** Deliveries that are read in one step. A search examines at least one step: every page makes progress. */
 const PAGE = 25;
 
-interface SearchParts {
+interface SearchDeps {
   /** A page of the deliveries that match the other filters. */
   readonly page: (cursor: string | undefined, limit: number) => RelayPage;
   /** The stored body of a delivery; null without one. */
@@ -16,7 +16,7 @@ interface SearchParts {
 
 /** Finds deliveries with a text in their URL, ids, event type or body, newest first, in slices of the event loop. */
 export async function searchDeliveries(
-  { page, body }: SearchParts,
+  { page, body }: SearchDeps,
   {
     q,
     cursor: from,
@@ -45,9 +45,11 @@ export async function searchDeliveries(
 }
 
 /** One body is searched at a time: 1 MiB takes 5 ms. */
-function hasText(item: RelayItem, text: string, body: SearchParts["body"]): boolean {
+function hasText(item: RelayItem, text: string, body: SearchDeps["body"]): boolean {
   const { target_url, relay_id, event, message_id } = item;
-  if ([target_url, relay_id, event ?? "", message_id ?? ""].some((one) => one.toLowerCase().includes(text)))
+  if (
+    [target_url, relay_id, event ?? "", message_id ?? ""].some((value) => value.toLowerCase().includes(text))
+  )
     return true;
   const bytes = body(relay_id);
   if (bytes === null) return false;

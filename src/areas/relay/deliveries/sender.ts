@@ -6,7 +6,6 @@ import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DELIVER, failureOf, type RelayFailure } from "../domain.ts";
-import type { DeliveryCounts } from "./counts.ts";
 import {
   type DeliveryJob,
   type DeliveryRequest,
@@ -15,7 +14,7 @@ import {
   destinationOf,
 } from "./destination.ts";
 import { exchangeOf, STORED_BODY_BYTES_MAX } from "./exchange.ts";
-import type { InFlight } from "./status.ts";
+import type { DeliveryCounts, InFlight } from "./status.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
 import { defaultHeaders } from "./url-destination.ts";
 
@@ -134,8 +133,8 @@ export class WebhookSender {
 
 /** An attempt as it is stored. */
 function rowOf(attempt: Attempt, number: number, step: AttemptStep, storesResponse: boolean): AttemptRow {
-  const { at, custom, own, outcome, result } = attempt;
-  const exchange = exchangeOf(custom, own, outcome);
+  const { at, custom, serverHeaders, outcome, result } = attempt;
+  const exchange = exchangeOf(custom, serverHeaders, outcome);
   return {
     attempt: number,
     started_at: at,

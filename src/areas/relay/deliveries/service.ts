@@ -11,7 +11,6 @@ import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DEDUPLICATION_MS, dueAt } from "../domain.ts";
 import { payloadText } from "../payload.ts";
-import type { DeliveryCounts } from "./counts.ts";
 import { type Destination, type Destinations, destinationOf } from "./destination.ts";
 import { attemptView } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";
@@ -35,7 +34,7 @@ import {
 } from "./schema.ts";
 import { searchDeliveries } from "./search.ts";
 import { deliveryStats } from "./stats.ts";
-import { type InFlight, itemOf, statusOf } from "./status.ts";
+import { type DeliveryCounts, type InFlight, itemOf, statusOf } from "./status.ts";
 import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
 import { DELIVERY_HEADERS, SECRET_TARGET, type UrlDestination } from "./url-destination.ts";
 
@@ -84,21 +83,21 @@ export class RelayService {
    * Checks a caller's delivery. Returns a promise only if the payload has to be scanned.
    * @throws ApiError `validation_error` naming the field.
    */
-  prepare(given: RelayBody, bodyText: string): PreparedRelay | Promise<PreparedRelay> {
-    const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = given;
+  prepare(request: RelayBody, bodyText: string): PreparedRelay | Promise<PreparedRelay> {
+    const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = request;
     const { url } = this.deps.policy.assertUrl("target_url", target_url);
     const prepared: PreparedRelay = {
       host: url.host,
-      dueAt: dueAt(given),
-      custom: withoutReservedHeaders(given.headers ?? {}),
+      dueAt: dueAt(request),
+      custom: withoutReservedHeaders(request.headers ?? {}),
       target_url,
       method,
       body: null,
-      extras: extrasOf(given),
+      extras: extrasOf(request),
       deduplicationId,
     };
     if (method === "GET" || body_base64 !== undefined) return prepared;
-    const body = payloadText(bodyText, given.payload);
+    const body = payloadText(bodyText, request.payload);
     if (body instanceof Promise) return body.then((text) => ({ ...prepared, body: text }));
     prepared.body = body;
     return prepared;
@@ -161,7 +160,9 @@ export class RelayService {
   /** Whether a delivery exists and is not finished. */
   isOpen(relayId: string): boolean {
     const refs = this.deps.relayIds.refsOf(relayId);
-    const row = refs.map((ref) => this.deps.store.request(ref)).find((one) => one?.item.relay_id === relayId);
+    const row = refs
+      .map((ref) => this.deps.store.request(ref))
+      .find((delivery) => delivery?.item.relay_id === relayId);
     return row !== undefined && row?.item.finished_at === null;
   }
 
@@ -193,7 +194,9 @@ export class RelayService {
   withdraw(tx: Tx, relayId: string): boolean {
     const { store, inFlight, counts } = this.deps;
     const rows = this.deps.relayIds.refsOf(relayId).map((ref) => store.request(ref));
-    const row = rows.find((one) => one?.item.relay_id === relayId && one.item.kind === "pulse");
+    const row = rows.find(
+      (delivery) => delivery?.item.relay_id === relayId && delivery.item.kind === "pulse",
+    );
     if (!row || row.item.finished_at !== null) return false;
     if (row.item.status === "scheduled" && inFlight.has(row.ref)) return false;
     const { attempts, response_status, error } = row.item;
@@ -215,7 +218,7 @@ export class RelayService {
   /** The same with the text `q`. */
   search(projectRef: number, query: RelayQuery & { readonly q: string }): Promise<RelayPage> {
     const { q, cursor, limit = LIST_LIMIT } = query;
-    const parts = {
+    const source = {
       page: (at: string | undefined, size: number) =>
         this.list(projectRef, { ...query, ...(at === undefined ? {} : { cursor: at }), limit: size }),
       body: (relayId: string) => {
@@ -223,7 +226,7 @@ export class RelayService {
         return row === null ? null : this.destinationOf(row).body(row);
       },
     };
-    return searchDeliveries(parts, { q, cursor, limit });
+    return searchDeliveries(source, { q, cursor, limit });
   }
 
   /** Counts a project's deliveries by status and over time. */
@@ -267,7 +270,7 @@ export class RelayService {
   /** References of the deliveries with these ids, ascending, without those that do not exist. */
   refsOf(projectRef: number, relayIds: readonly string[]): number[] {
     const found = new Set<number>();
-    for (const id of relayIds.map((one) => one.toLowerCase()).filter(isUuid))
+    for (const id of relayIds.map((relayId) => relayId.toLowerCase()).filter(isUuid))
       for (const ref of this.deps.relayIds.refsOf(id)) {
         const head = this.deps.store.head(ref);
         if (head?.relay_id === id && head.projectRef === projectRef) found.add(ref);
@@ -412,8 +415,8 @@ const NO_EXTRAS: RelayExtras = {
 };
 
 /** Properties that few deliveries have; null for the others. */
-function extrasOf(given: RelayBody): RelayExtras | null {
-  const { method, payload, body_base64, retry_schedule, timeout_ms = null } = given;
+function extrasOf(request: RelayBody): RelayExtras | null {
+  const { method, payload, body_base64, retry_schedule, timeout_ms = null } = request;
   if (body_base64 === undefined && retry_schedule === undefined && timeout_ms === null) return null;
   if (body_base64 !== undefined && payload !== undefined)
     throw invalidField("body_base64", "cannot be combined with payload: omit one of them");

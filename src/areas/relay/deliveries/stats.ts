@@ -15,7 +15,7 @@ const STATS_MS_MAX = 1_000;
 /** Deliveries read in one step: less than a slice even if each has stored a body of 1 MiB, which SQLite walks over. */
 const ROWS_PER_STEP = 10;
 
-interface StatsParts {
+interface StatsDeps {
   readonly store: Pick<RelayStore, "summaries">;
   readonly inFlight: InFlight;
 }
@@ -25,7 +25,7 @@ interface StatsParts {
  * deliveries that were created before the wall clock was set back may be missing.
  */
 export async function deliveryStats(
-  { store, inFlight }: StatsParts,
+  { store, inFlight }: StatsDeps,
   projectRef: number,
   query: RelayStatsQuery,
   of: OfMessages,
@@ -76,7 +76,7 @@ export async function deliveryStats(
 
 /** Passes the matching deliveries of a status on, newest first. Returns whether it has read all of them. */
 async function scan(
-  store: StatsParts["store"],
+  store: StatsDeps["store"],
   scanned: Omit<Parameters<RelayStore["summaries"]>[0], "before" | "limit">,
   deadline: number,
   onMatch: (row: RelaySummary) => void,

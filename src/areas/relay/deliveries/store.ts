@@ -305,24 +305,24 @@ function insertStore(db: Database) {
       else insertWhole(tx, ...plain, event, monitor_id === null ? null : uuidToBytes(monitor_id), headers);
       if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
     },
-    insertOfEvent(tx: Tx, one: NewEventDelivery): void {
-      insertOfEvent(tx, { ...one, relay_id: uuidToBytes(one.relay_id), created_at: tx.now });
+    insertOfEvent(tx: Tx, delivery: NewEventDelivery): void {
+      insertOfEvent(tx, { ...delivery, relay_id: uuidToBytes(delivery.relay_id), created_at: tx.now });
     },
     /** Positional parameters: a message has up to a thousand deliveries. */
-    insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
+    insertOfMessage(tx: Tx, delivery: NewMessageDelivery): void {
       insertOfMessage(
         tx,
-        one.ref,
-        uuidToBytes(one.relay_id),
-        one.accountRef,
-        one.projectRef,
-        one.event,
-        one.target_url,
-        one.scheduled_for,
-        one.created_at,
-        one.endpointRef,
-        one.messageRef,
-        one.schedule_id,
+        delivery.ref,
+        uuidToBytes(delivery.relay_id),
+        delivery.accountRef,
+        delivery.projectRef,
+        delivery.event,
+        delivery.target_url,
+        delivery.scheduled_for,
+        delivery.created_at,
+        delivery.endpointRef,
+        delivery.messageRef,
+        delivery.schedule_id,
       );
     },
   };
@@ -461,7 +461,7 @@ function attemptStore(db: Database) {
       `SELECT number AS attempt, started_at, duration_ms, response_status, error, request_headers, response_headers, response_body,
        remote_address FROM relay_attempts WHERE relay_ref = ? ORDER BY number`,
     ),
-    recordAttempt: db.change<[made: AttemptRow & Referenced]>(
+    recordAttempt: db.change<[attempt: AttemptRow & Referenced]>(
       `INSERT OR REPLACE INTO relay_attempts (relay_ref, number, started_at, duration_ms, response_status, error, request_headers,
        response_headers, response_body, remote_address) VALUES ($ref, $attempt, $started_at, $duration_ms, $response_status, $error,
        $request_headers, $response_headers, $response_body, $remote_address)`,

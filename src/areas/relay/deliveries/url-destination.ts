@@ -166,7 +166,7 @@ export class UrlDestination implements Destination {
     if (secret !== null) return hopsHeader();
     const { accounts, secrets } = this.deps;
     const key = accounts.signingKey(accountRef);
-    const own =
+    const signature =
       kind === "pulse"
         ? {
             "X-Svc-Event": event ?? "",
@@ -177,7 +177,7 @@ export class UrlDestination implements Destination {
             ...(key === null ? {} : { "X-Svc-Signature": relaySignature(key, now, body) }),
           };
     return {
-      ...own,
+      ...signature,
       ...hopsHeader(),
       "X-Svc-Delivery-Id": relay_id,
       ...(await secrets.headers(projectRef, relay_id, now, body)),

@@ -93,22 +93,22 @@ export class Progress {
   private readonly running = new Map<number, { attempts: number; since: number }>();
 
   started(ref: number, now: number): void {
-    const one = this.running.get(ref);
-    if (one === undefined) this.running.set(ref, { attempts: 1, since: now });
-    else one.attempts += 1;
+    const running = this.running.get(ref);
+    if (running === undefined) this.running.set(ref, { attempts: 1, since: now });
+    else running.attempts += 1;
   }
 
   finished(ref: number, now: number): void {
-    const one = this.running.get(ref);
-    if (one === undefined) return;
-    one.attempts -= 1;
-    one.since = now;
-    if (one.attempts === 0) this.running.delete(ref);
+    const running = this.running.get(ref);
+    if (running === undefined) return;
+    running.attempts -= 1;
+    running.since = now;
+    if (running.attempts === 0) this.running.delete(ref);
   }
 
   /** Whether attempts are in flight and none of them has finished for {@link SILENT_AFTER_MS}. */
   isSilent(ref: number, now: number): boolean {
-    const one = this.running.get(ref);
-    return one !== undefined && now - one.since > SILENT_AFTER_MS;
+    const running = this.running.get(ref);
+    return running !== undefined && now - running.since > SILENT_AFTER_MS;
   }
 }

@@ -8,14 +8,13 @@ import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
-import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type {
   Admission,
   DeliveryJob,
   DeliveryRequest,
   EndpointDestination,
 } from "../deliveries/destination.ts";
-import type { InFlight } from "../deliveries/status.ts";
+import type { DeliveryCounts, InFlight } from "../deliveries/status.ts";
 import {
   type AttemptRow,
   eventOf,
@@ -44,7 +43,7 @@ interface Content {
   /** Id of the message or event, for the signature. */
   readonly id: string;
   /** Headers about the event. */
-  readonly own: RequestHeaders;
+  readonly eventHeaders: RequestHeaders;
 }
 
 /** The messages that are delivered. */
@@ -152,7 +151,7 @@ export class EndpointDispatch implements EndpointDestination {
   private request(
     { row: { ref }, terms }: Endpoint,
     { item: { relay_id } }: RelayRequest,
-    { custom, body, id, own }: Content,
+    { custom, body, id, eventHeaders }: Content,
   ): DeliveryRequest {
     return {
       url: terms.url,
@@ -160,7 +159,7 @@ export class EndpointDispatch implements EndpointDestination {
       custom,
       headers: async (now) => {
         const signed = await this.deps.secrets.headers(ref, id, now, body);
-        return { "X-Svc-Delivery-Id": relay_id, ...hopsHeader(), ...own, ...signed };
+        return { "X-Svc-Delivery-Id": relay_id, ...hopsHeader(), ...eventHeaders, ...signed };
       },
       body,
       timeoutMs: terms.timeout_ms,
@@ -180,7 +179,7 @@ export class EndpointDispatch implements EndpointDestination {
       custom: withDefaults(due, endpoint.custom),
       body: Buffer.from(messageBody(endpoint.terms.format, { ...message, payload })),
       id: relay.item.message_id ?? "",
-      own: {},
+      eventHeaders: {},
     };
   }
 
@@ -237,12 +236,12 @@ export class EndpointDispatch implements EndpointDestination {
     if (endpoint !== null && isOrdered(endpoint)) this.deps.queue.block(tx, endpoint, ref);
   }
 
-  record(tx: Tx, relay: RelayRequest, job: DeliveryJob, made: AttemptRow, step: AttemptStep): void {
-    this.recordHealth(tx, relay, job, made, step);
+  record(tx: Tx, relay: RelayRequest, job: DeliveryJob, row: AttemptRow, step: AttemptStep): void {
+    this.recordHealth(tx, relay, job, row, step);
     const event = eventOf(relay);
     const isRetried = step.kind === "repeat" || step.kind === "requeue";
     if (event !== null)
-      this.deps.source.current.changed(tx, event, { attempt: made, retryAt: isRetried ? step.at : null });
+      this.deps.source.current.changed(tx, event, { attempt: row, retryAt: isRetried ? step.at : null });
   }
 
   /** Records the outcome of an attempt in the endpoint's health. */
@@ -250,7 +249,7 @@ export class EndpointDispatch implements EndpointDestination {
     tx: Tx,
     relay: RelayRequest,
     job: DeliveryJob,
-    made: AttemptRow,
+    row: AttemptRow,
     step: AttemptStep,
   ): void {
     const { registry, health, store, queue } = this.deps;
@@ -269,8 +268,8 @@ export class EndpointDispatch implements EndpointDestination {
     }
     const isProbe = job.probe !== undefined;
     const attempt = {
-      status: made.response_status,
-      error: made.error ?? "",
+      status: row.response_status,
+      error: row.error ?? "",
       // A user may have closed the breaker in the meantime.
       isProbe: isProbe && endpoint.health.breaker === PROBING,
     };

@@ -76,8 +76,8 @@ const NEW: Health = {
 type EndpointInput = ReturnType<typeof checkedSettings>;
 
 /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
-export function checkedSettings(given: RelayEndpointPatch, policy: Pick<TargetPolicy, "assertUrl">) {
-  const { name, headers, state, owner_id: ownerId, metadata, secret, ...terms } = given;
+export function checkedSettings(body: RelayEndpointPatch, policy: Pick<TargetPolicy, "assertUrl">) {
+  const { name, headers, state, owner_id: ownerId, metadata, secret, ...terms } = body;
   if (terms.url !== undefined) policy.assertUrl("url", terms.url);
   if (terms.filter !== undefined && terms.filter !== null) assertFilter("filter", terms.filter);
   if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
@@ -114,8 +114,8 @@ export class Endpoints {
   }
 
   /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
-  prepare(given: RelayEndpointPatch) {
-    return checkedSettings(given, this.deps.policy);
+  prepare(body: RelayEndpointPatch) {
+    return checkedSettings(body, this.deps.policy);
   }
 
   /** @throws ApiError `endpoint_limit_exceeded`, `endpoint_name_taken` */
@@ -158,8 +158,8 @@ export class Endpoints {
     });
     registry.changed(tx, project.ref, ref);
     const [{ text }] = secret === undefined ? secrets.current(tx, ref) : secrets.rotate(tx, ref, 0, secret);
-    const made = this.itemView(this.find(caller, endpoint_id));
-    tx.audit({ ...about(made, "created"), before: null, after: made });
+    const created = this.itemView(this.find(caller, endpoint_id));
+    tx.audit({ ...about(created, "created"), before: null, after: created });
     return { ...this.shownTo(caller, this.find(caller, endpoint_id)), secret: text };
   }
 
@@ -169,14 +169,14 @@ export class Endpoints {
     const { limit = LIST_LIMIT, cursor, name, state } = query;
     const owner_id = portal?.ownerId ?? query.owner_id;
     const before = pageStart(cursor);
-    const fits = (one: Endpoint): boolean =>
-      one.row.ref < before &&
-      (name === undefined || one.row.name === name) &&
-      (owner_id === undefined || one.row.owner_id === owner_id) &&
-      (state === undefined || stateOf(one) === state);
+    const fits = (endpoint: Endpoint): boolean =>
+      endpoint.row.ref < before &&
+      (name === undefined || endpoint.row.name === name) &&
+      (owner_id === undefined || endpoint.row.owner_id === owner_id) &&
+      (state === undefined || stateOf(endpoint) === state);
     const rows = this.deps.registry.ofProject(project.ref).filter(fits).reverse();
     const { items, ...next } = pageOf(rows.slice(0, limit + 1), limit, ({ row }) => [row.ref]);
-    return { endpoints: items.map((one) => this.shownTo(caller, one)), ...next };
+    return { endpoints: items.map((endpoint) => this.shownTo(caller, endpoint)), ...next };
   }
 
   /** @throws ApiError `not_found` */
@@ -450,9 +450,9 @@ export function whatToDo(deleted: number): string {
 }
 
 /** The known settings among the fields of a body. */
-function termsIn(given: Partial<EndpointTerms>): Partial<EndpointTerms> {
+function termsIn(body: Partial<EndpointTerms>): Partial<EndpointTerms> {
   const names = ["url", ...Object.keys(ENDPOINT_DEFAULTS)];
-  return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
+  return Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
 }
 
 function stateOf({ health: { state } }: Endpoint): RelayEndpointItem["state"] {

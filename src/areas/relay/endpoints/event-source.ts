@@ -8,7 +8,7 @@ export interface EventContent {
   /** Headers of the sender that are forwarded. */
   readonly headers: RequestHeaders;
   /** Headers about the event. */
-  readonly own: RequestHeaders;
+  readonly eventHeaders: RequestHeaders;
   /** The event's id, which is signed. */
   readonly id: string;
 }

@@ -106,7 +106,7 @@ export class EventDeliveries {
 
   private find(projectRef: number, endpointId: string): Endpoint | undefined {
     const all = this.deps.registry.ofProject(projectRef);
-    const known = this.byId.get(all) ?? new Map(all.map((one) => [one.row.endpoint_id, one]));
+    const known = this.byId.get(all) ?? new Map(all.map((endpoint) => [endpoint.row.endpoint_id, endpoint]));
     this.byId.set(all, known);
     return known.get(endpointId);
   }

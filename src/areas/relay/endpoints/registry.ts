@@ -102,7 +102,7 @@ export class EndpointRegistry {
     if (known !== undefined) return known;
     const endpoints = this.deps.store.ofProject(projectRef).map((row) => this.ready(row));
     this.projects.set(projectRef, endpoints);
-    for (const one of endpoints) this.byRef.set(one.row.ref, one);
+    for (const endpoint of endpoints) this.byRef.set(endpoint.row.ref, endpoint);
     for (const oldest of this.projects.keys()) {
       if (this.byRef.size <= this.inMemoryMax || oldest === projectRef) break;
       this.drop(oldest);
@@ -133,10 +133,12 @@ export class EndpointRegistry {
     if (known === undefined) return;
     const row = this.deps.store.find(ref);
     const now = row === null || row.state === DELETED ? [] : [this.ready(row)];
-    const all = [...known.filter((one) => one.row.ref !== ref), ...now].sort((a, b) => a.row.ref - b.row.ref);
+    const all = [...known.filter((endpoint) => endpoint.row.ref !== ref), ...now].sort(
+      (a, b) => a.row.ref - b.row.ref,
+    );
     this.projects.set(projectRef, all);
     this.byRef.delete(ref);
-    for (const one of now) this.byRef.set(ref, one);
+    for (const endpoint of now) this.byRef.set(ref, endpoint);
   }
 
   /** Stores a change of an endpoint's health. */
@@ -205,12 +207,14 @@ function matcherOf(
   { event_types, channels, filter }: EndpointTerms,
 ): (message: MessageProperties) => boolean {
   const isOfType = typeChoice(event_types);
-  const own = new Set(channels);
+  const subscribed = new Set(channels);
   const passes: Filter | null = filter === null ? null : compileFilter("filter", filter);
   return (message) => {
     if (message.ownerId !== ownerId || !isOfType(message.type)) return false;
     const shares =
-      own.size === 0 || message.channels.length === 0 || message.channels.some((c) => own.has(c));
+      subscribed.size === 0 ||
+      message.channels.length === 0 ||
+      message.channels.some((c) => subscribed.has(c));
     return shares && (passes === null || message.value === null || passes(message.value()));
   };
 }

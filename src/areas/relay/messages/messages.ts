@@ -80,31 +80,31 @@ export class Messages {
   send(
     tx: Tx,
     { accountRef, projectRef }: DeliveryOwner,
-    given: NewMessage,
+    content: NewMessage,
     isDirect?: boolean,
     unfinished: number[] = [],
   ): RelayMessageSent {
     const { messages, fanOut, ids, relayIds, payloadRetentionMs } = this.deps;
-    const { type, payload, channels = [], dueAt: due = tx.now } = given;
-    const endpoints = given.to ?? this.matchingEndpoints(projectRef, given);
+    const { type, payload, channels = [], dueAt: due = tx.now } = content;
+    const endpoints = content.to ?? this.matchingEndpoints(projectRef, content);
     const ref = this.nextRef++;
-    const message_id = given.messageId ?? prefixedId("msg", ids.uuidV7());
+    const message_id = content.messageId ?? prefixedId("msg", ids.uuidV7());
     const reserved = relayIds.reserve(endpoints.length);
     const message = {
       ref,
       event_type: type,
       scheduled_for: due,
       created_at: tx.now,
-      schedule_id: given.scheduleId ?? null,
+      schedule_id: content.scheduleId ?? null,
     };
     messages.insert(tx, {
       ...message,
       projectRef,
       message_id,
-      owner_id: given.ownerId ?? null,
+      owner_id: content.ownerId ?? null,
       payload,
       channels: channels.length === 0 ? null : JSON.stringify(channels),
-      deduplication_id: given.deduplicationId ?? null,
+      deduplication_id: content.deduplicationId ?? null,
       first_ref: endpoints.length === 0 ? 0 : reserved.first,
       deliveries: endpoints.length,
       purge_at: due + payloadRetentionMs,
@@ -147,7 +147,7 @@ export class Messages {
   }
 
   private endpointsAccepting(projectRef: number, properties: MessageProperties): Endpoint[] {
-    return this.deps.registry.ofProject(projectRef).filter((one) => acceptsNow(one, properties));
+    return this.deps.registry.ofProject(projectRef).filter((endpoint) => acceptsNow(endpoint, properties));
   }
 
   /**
@@ -212,13 +212,13 @@ export class Messages {
     const payload = this.deps.messages.content(row.ref)?.payload ?? null;
     const shown = {
       ...itemView(row),
-      deliveries: this.deliveriesOf(row).map((one) => ({
-        ...deliveryIds(one),
-        status: RELAY_STATUSES[one.status - 1] ?? "scheduled",
-        attempts: one.attempts,
-        response_status: one.response_status,
-        error: one.error,
-        finished_at: one.finished_at,
+      deliveries: this.deliveriesOf(row).map((delivery) => ({
+        ...deliveryIds(delivery),
+        status: RELAY_STATUSES[delivery.status - 1] ?? "scheduled",
+        attempts: delivery.attempts,
+        response_status: delivery.response_status,
+        error: delivery.error,
+        finished_at: delivery.finished_at,
       })),
     };
     return withJson(200, shown, "payload", payload);
@@ -286,7 +286,9 @@ export class Messages {
   /** The delivery of a message to an endpoint, including one that is not stored yet; null without one. */
   deliveryTo(row: MessageRow, endpointRef: number): Pick<MessageDelivery, "ref" | "status"> | null {
     const stored = this.deps.messages.deliveryTo(row.first_ref, row.deliveries, row.ref, endpointRef);
-    return stored ?? this.deps.fanOut.pending(row).find((one) => one.endpointRef === endpointRef) ?? null;
+    return (
+      stored ?? this.deps.fanOut.pending(row).find((delivery) => delivery.endpointRef === endpointRef) ?? null
+    );
   }
 
   /** @throws ApiError `not_found` */

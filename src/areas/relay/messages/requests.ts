@@ -69,9 +69,9 @@ export class MessageRequests {
   ) {}
 
   /** Checks a caller's message and finds the matching endpoints. @throws ApiError `validation_error` naming the field. */
-  async prepare(caller: Caller, given: RelayMessageBody, bodyText: string): Promise<Sending> {
-    const message = prepared(given, await payloadText(bodyText, given.payload));
-    await this.select(caller, [message], [given]);
+  async prepare(caller: Caller, body: RelayMessageBody, bodyText: string): Promise<Sending> {
+    const message = prepared(body, await payloadText(bodyText, body.payload));
+    await this.select(caller, [message], [body]);
     return { messages: [message], prefixOf: () => "", unfinished: [] };
   }
 
@@ -81,8 +81,8 @@ export class MessageRequests {
       bodyText,
       messages.map(({ payload }) => payload),
     );
-    const all = messages.map((given, at) =>
-      withFieldPrefix(prefixInBatch(at), () => prepared(given, payloads[at] ?? "{}")),
+    const all = messages.map((body, at) =>
+      withFieldPrefix(prefixInBatch(at), () => prepared(body, payloads[at] ?? "{}")),
     );
     await this.select(caller, all, messages);
     return { messages: all, prefixOf: prefixInBatch, unfinished: [] };
@@ -92,27 +92,27 @@ export class MessageRequests {
   private async select(
     { project }: Caller,
     messages: readonly Prepared[],
-    given: readonly RelayMessageBody[],
+    bodies: readonly RelayMessageBody[],
   ): Promise<void> {
     const seen = new Set<string>();
-    for (const [at, one] of messages.entries()) {
-      const ids = idsOf(one.message);
+    for (const [at, candidate] of messages.entries()) {
+      const ids = idsOf(candidate.message);
       // A repeat within the request is not sent.
       if (ids.some((id) => seen.has(id))) continue;
       for (const id of ids) seen.add(id);
-      const { type, channels = [], ownerId = null } = one.message;
+      const { type, channels = [], ownerId = null } = candidate.message;
       const properties = {
         type,
         channels,
         ownerId,
-        value: filteredValue(one.message.payload, given[at]?.payload),
+        value: filteredValue(candidate.message.payload, bodies[at]?.payload),
       };
       const to: number[] = [];
       for (const endpoint of this.deps.registry.ofProject(project.ref)) {
         if (slices.isOver) await slices.next();
         if (acceptsNow(endpoint, properties)) to.push(endpoint.row.ref);
       }
-      one.to = to;
+      candidate.to = to;
     }
   }
 
@@ -161,7 +161,7 @@ export class MessageRequests {
     const checked: CheckedMessage[] = [];
     for (const [at, { message, dueAt, to }] of messages.entries()) {
       const ids = idsOf(message);
-      const repeats = ids.map((id) => positions.get(id)).find((one) => one !== undefined) ?? null;
+      const repeats = ids.map((id) => positions.get(id)).find((place) => place !== undefined) ?? null;
       const earlier = repeats === null ? null : (checked[repeats] ?? null);
       const first = earlier === null ? this.sentBefore(tx, owner, message) : earlier.first;
       const isNew = earlier === null && first === null;
@@ -215,9 +215,9 @@ export class MessageRequests {
     return sent;
   }
 
-  private sentBefore(tx: Tx, { projectRef }: DeliveryOwner, given: Prepared["message"]): MessageRow | null {
+  private sentBefore(tx: Tx, { projectRef }: DeliveryOwner, message: Prepared["message"]): MessageRow | null {
     const { rows } = this.deps;
-    const { messageId = null, deduplicationId = null } = given;
+    const { messageId = null, deduplicationId = null } = message;
     const byId = messageId === null ? null : rows.findById(projectRef, messageId);
     // An id is unique as long as the payload is stored, and at least for a day.
     const idsSince = tx.now - Math.max(this.deps.payloadRetentionMs, DEDUPLICATION_MS);
@@ -239,8 +239,8 @@ function filteredValue(text: string, parsed: unknown): () => unknown {
   return mayHaveExactNumbers(text) ? parsedOnce(text) : () => parsed;
 }
 
-function prepared(given: RelayMessageBody, payload: string): Prepared {
-  const { event_type: type, owner_id, channels = [], message_id, deduplication_id, delay, at } = given;
+function prepared(body: RelayMessageBody, payload: string): Prepared {
+  const { event_type: type, owner_id, channels = [], message_id, deduplication_id, delay, at } = body;
   assertNotReservedType(type);
   return {
     message: {
@@ -288,6 +288,6 @@ function idsOf({ messageId, deduplicationId }: Prepared["message"]): string[] {
 
 /** One credit for each message that was not sent before, and one for each of its deliveries. */
 function costOf(checked: readonly CheckedMessage[]): number {
-  const made = checked.filter(({ first, repeats }) => first === null && repeats === null);
-  return made.reduce((sum, { to }) => sum + 1 + to.length, 0);
+  const unsent = checked.filter(({ first, repeats }) => first === null && repeats === null);
+  return unsent.reduce((sum, { to }) => sum + 1 + to.length, 0);
 }

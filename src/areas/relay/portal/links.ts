@@ -37,7 +37,7 @@ const TOKEN_PREFIX = "portal";
 const SCOPES = ["relay:read", "relay:write"] as const;
 
 /** What links need of other areas. */
-export interface PortalPorts {
+export interface LinkDeps {
   /** Finds the caller of a key by its digest. */
   readonly keys: Authenticator;
   /** The account's project with this id; null when there is none. */
@@ -96,10 +96,7 @@ class PortalCaller implements Caller {
 /** Portal links: random tokens, stored as hashes, that act for the key which created them within narrow limits. */
 export class PortalLinks implements PortalAuthenticator {
   constructor(
-    private readonly deps: Pick<Kernel, "clock" | "ids"> & {
-      readonly links: PortalStore;
-      readonly ports: PortalPorts;
-    },
+    private readonly deps: Pick<Kernel, "clock" | "ids"> & LinkDeps & { readonly links: PortalStore },
   ) {}
 
   /** Creates a link. @throws ApiError `validation_error`; `forbidden` for a key without the scopes of a link */
@@ -160,12 +157,12 @@ export class PortalLinks implements PortalAuthenticator {
 
   authenticatePortal(token: string): Caller | null {
     if (keyPrefix(token) !== TOKEN_PREFIX) return null;
-    const { links, ports, clock } = this.deps;
+    const { links, keys, findProject, clock } = this.deps;
     const link = links.withToken(keyDigest(token));
     if (link === null || link.expires_at <= clock.now()) return null;
-    const key = ports.keys.authenticate(Buffer.from(link.key_digest).toString("hex"));
+    const key = keys.authenticate(Buffer.from(link.key_digest).toString("hex"));
     if (key === null) return null;
-    const isProjectDeleted = (): boolean => ports.findProject(key.account.ref, link.project_id) === null;
+    const isProjectDeleted = (): boolean => findProject(key.account.ref, link.project_id) === null;
     if (isProjectDeleted()) return null;
     return new PortalCaller(link, key, () => links.exists(link.id) === 0, isProjectDeleted);
   }

@@ -54,8 +54,8 @@ export class Portal {
   ) {}
 
   /** Checks a customer's settings. @throws ApiError `validation_error` naming the field. */
-  prepare(given: PortalEndpointPatch) {
-    return this.deps.endpoints.prepare(fieldsOf(given, ENDPOINT_SETTINGS));
+  prepare(settings: PortalEndpointPatch) {
+    return this.deps.endpoints.prepare(fieldsOf(settings, ENDPOINT_SETTINGS));
   }
 
   /** A page of the customer's endpoints, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -82,8 +82,8 @@ export class Portal {
     // The account is not told of each customer's failures by e-mail: notices and lists show them.
     const terms = { ...input.terms, notify_email: false };
     try {
-      const made = endpoints.create(tx, caller, { url }, { ...input, ownerId, terms });
-      return { ...endpointView(made), secret: made.secret };
+      const created = endpoints.create(tx, caller, { url }, { ...input, ownerId, terms });
+      return { ...endpointView(created), secret: created.secret };
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "endpoint_limit_exceeded") throw error;
       // The limit of the account's project, which is none of the customer's business.
@@ -99,8 +99,8 @@ export class Portal {
 
   /** Sends a test event. @throws ApiError `not_found`; `validation_error` for a reserved type; `conflict` while the endpoint is disabled */
   test(tx: Tx, caller: Caller, endpointId: string, { event_type }: PortalTestBody): RelayEndpointTested {
-    const given = event_type === undefined ? {} : { event_type };
-    const sent = this.deps.endpoints.test(tx, caller, endpointId, given);
+    const body = event_type === undefined ? {} : { event_type };
+    const sent = this.deps.endpoints.test(tx, caller, endpointId, body);
     const target = { type: "endpoint", id: endpointId };
     tx.audit({ summary: "Test event sent", target, before: null, after: { message_id: sent.message_id } });
     return sent;

@@ -57,13 +57,13 @@ export class BulkResends {
    */
   start(caller: Caller, body: RelayResendBody) {
     const { project } = caller;
-    const { since, per_second = PER_SECOND, endpoint_id, relay_ids, dry_run, status: _, ...given } = body;
+    const { since, per_second = PER_SECOND, endpoint_id, relay_ids, dry_run, status: _, ...others } = body;
     return bulkRequest({
       dry_run,
       claim: (tx) => {
         if (
           relay_ids !== undefined &&
-          Object.values({ since, endpoint_id, ...given }).some((one) => one !== undefined)
+          Object.values({ since, endpoint_id, ...others }).some((value) => value !== undefined)
         )
           throw invalidField("relay_ids", "cannot be combined with other filters: it selects the deliveries");
         if (since === undefined && endpoint_id === undefined && relay_ids === undefined)
@@ -85,7 +85,7 @@ export class BulkResends {
       start: (tx, filters, matching, matched) => {
         this.assertBelowLimit(project.ref);
         const resend_id = this.runs.start(tx, caller, filters, per_second, matching);
-        const filter = relay_ids === undefined ? { since, endpoint_id, ...given } : { relay_ids };
+        const filter = relay_ids === undefined ? { since, endpoint_id, ...others } : { relay_ids };
         const after = { ...matched, per_second, ...filter };
         tx.audit({ summary: `${BULK_RESEND} started`, target: targetOf(resend_id), before: null, after });
         return { resend_id };

@@ -18,7 +18,7 @@ export function targetOf(resendId: string) {
   return { type: "resend", id: resendId };
 }
 
-interface RunParts extends Pick<Kernel, "scheduler" | "clock" | "ids"> {
+interface RunDeps extends Pick<Kernel, "scheduler" | "clock" | "ids"> {
   readonly resends: ResendStore;
   readonly stopped: StoppedProjects;
 }
@@ -33,7 +33,7 @@ export class ResendRuns {
   private readonly bulk: Bulk<ResendRow>;
 
   constructor(
-    private readonly deps: RunParts,
+    private readonly deps: RunDeps,
     kind: Pick<BulkKind<ResendRow>, "job" | "look" | "sendOne">,
   ) {
     const { resends, stopped } = deps;

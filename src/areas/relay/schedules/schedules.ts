@@ -32,7 +32,7 @@ import {
 } from "./settings.ts";
 import { type ScheduleRow, type ScheduleStore, SETTING_NAMES } from "./store.ts";
 
-interface ScheduleParts extends Pick<Kernel, "ids" | "digests"> {
+interface ScheduleDeps extends Pick<Kernel, "ids" | "digests"> {
   readonly schedules: ScheduleStore;
   readonly runs: ScheduleRuns;
   readonly policy: TargetPolicy;
@@ -40,7 +40,7 @@ interface ScheduleParts extends Pick<Kernel, "ids" | "digests"> {
 }
 
 /** Declares schedules, which send a webhook at the times of a cron expression. */
-function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: ScheduleParts) {
+function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: ScheduleDeps) {
   function item(row: ScheduleRow): ScheduleItem {
     const { ref, id: schedule_id, accountRef, projectRef, managedBy, payload, ...shown } = row;
     return {
@@ -115,9 +115,9 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
         call.addWarnings(reservedHeaderWarnings(body.headers));
         return { ...(await changeOf(body, call.bodyText, policy)), cron: body.cron };
       },
-      row({ tx }, given, { createdAt, updatedAt, ...identity }) {
-        const headers = runs.sealed(given.headers ?? {}, identity.id);
-        const settings = { ...DEFAULT_SETTINGS, ...given, headers };
+      row({ tx }, body, { createdAt, updatedAt, ...identity }) {
+        const headers = runs.sealed(body.headers ?? {}, identity.id);
+        const settings = { ...DEFAULT_SETTINGS, ...body, headers };
         assertHasTarget(settings);
         const first = firstRun(settings, tx.now);
         return {
@@ -150,15 +150,16 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
         call.addWarnings(reservedHeaderWarnings(body.headers));
         return changeOf(body, call.bodyText, policy);
       },
-      row({ tx, caller }, before, given) {
-        if (given.headers === undefined && hasSecrets(runs.headersOf(before))) {
+      row({ tx, caller }, before, changes) {
+        if (changes.headers === undefined && hasSecrets(runs.headersOf(before))) {
           const { target_url } = before;
-          const moved = { field: "target_url", before: target_url, after: given.target_url ?? target_url };
+          const moved = { field: "target_url", before: target_url, after: changes.target_url ?? target_url };
           assertSecretStays(caller, { ...moved, secretField: "headers" });
         }
-        const headers = given.headers === undefined ? before.headers : runs.sealed(given.headers, before.id);
-        const row = { ...before, ...given, headers, updated_at: tx.now };
-        const isNew = isTimed(given) || (row.state === "live" && before.state === "paused");
+        const headers =
+          changes.headers === undefined ? before.headers : runs.sealed(changes.headers, before.id);
+        const row = { ...before, ...changes, headers, updated_at: tx.now };
+        const isNew = isTimed(changes) || (row.state === "live" && before.state === "paused");
         const first = isNew ? firstRun(row, tx.now) : before.next_run_at;
         return { ...row, next_run_at: row.state === "live" ? first : null };
       },
@@ -181,13 +182,13 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
 export class Schedules {
   readonly resource;
 
-  constructor(private readonly parts: ScheduleParts) {
-    this.resource = scheduleResource(parts);
+  constructor(private readonly deps: ScheduleDeps) {
+    this.resource = scheduleResource(deps);
   }
 
   /** Removes at most `rowsMax` schedules of a deleted project. Returns the number removed. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-    const { schedules, runs } = this.parts;
+    const { schedules, runs } = this.deps;
     const some = schedules.someOfProject(projectRef, rowsMax);
     for (const { ref } of some) {
       runs.setNextRun(tx, { ref, accountRef: 0 }, null);
@@ -199,7 +200,7 @@ export class Schedules {
   /** Runs a schedule now, even if it is paused. @throws ApiError `not_found`, `insufficient_balance` */
   run(tx: Tx, projectRef: number, scheduleId: string): ScheduleRun {
     const row = this.resource.find(projectRef, scheduleId);
-    const sent = this.parts.runs.runNow(tx, row);
+    const sent = this.deps.runs.runNow(tx, row);
     const { name, cron, id } = row;
     const target = { type: "schedule", id };
     tx.audit({ summary: `Schedule ${name ?? cron} run manually`, target, before: null, after: { ...sent } });

@@ -36,12 +36,12 @@ const TIMING = ["cron", "time_zone", "starts_at", "ends_at"] as const;
 
 /** Checks each field that a caller gives. @throws ApiError `validation_error` naming the field. */
 export async function changeOf(
-  given: ScheduleUpdateBody,
+  body: ScheduleUpdateBody,
   bodyText: string,
   policy: Pick<TargetPolicy, "assertUrl">,
 ): Promise<ScheduleChange> {
-  assertSettings(given, policy);
-  const { target_url, event_type, payload, headers, retry_schedule, ...plain } = given;
+  assertSettings(body, policy);
+  const { target_url, event_type, payload, headers, retry_schedule, ...plain } = body;
   const waits = retry_schedule && JSON.stringify(retry_schedule);
   return {
     ...plain,
@@ -54,8 +54,8 @@ export async function changeOf(
   };
 }
 
-function assertSettings(given: ScheduleUpdateBody, policy: Pick<TargetPolicy, "assertUrl">): void {
-  const { target_url, event_type, retry_schedule } = given;
+function assertSettings(body: ScheduleUpdateBody, policy: Pick<TargetPolicy, "assertUrl">): void {
+  const { target_url, event_type, retry_schedule } = body;
   if (target_url !== undefined && event_type !== undefined)
     throw invalidField("event_type", "cannot be combined with target_url: omit one of them");
   if (event_type !== undefined) assertNotReservedType(event_type);
@@ -64,12 +64,12 @@ function assertSettings(given: ScheduleUpdateBody, policy: Pick<TargetPolicy, "a
 }
 
 /** Checks a new schedule as far as no server is needed. @throws ApiError `validation_error` naming the field */
-export function checkNew(given: Static<typeof ScheduleBody>): void {
-  assertSettings(given, ANY_TARGET);
-  assertHasTarget({ target_url: given.target_url ?? null, event_type: given.event_type ?? null });
-  assertSendable(given.headers);
-  if (given.headers !== undefined) withoutReservedHeaders(given.headers);
-  firstRun({ ...DEFAULT_SETTINGS, ...given }, 0);
+export function checkNew(body: Static<typeof ScheduleBody>): void {
+  assertSettings(body, ANY_TARGET);
+  assertHasTarget({ target_url: body.target_url ?? null, event_type: body.event_type ?? null });
+  assertSendable(body.headers);
+  if (body.headers !== undefined) withoutReservedHeaders(body.headers);
+  firstRun({ ...DEFAULT_SETTINGS, ...body }, 0);
 }
 
 /** @throws ApiError `validation_error` for a new schedule that sends neither to a URL nor a message */

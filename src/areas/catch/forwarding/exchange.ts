@@ -1,9 +1,13 @@
+import { ApiError } from "../../../kernel/errors.ts";
+import type { Attempt } from "../../../kernel/outbound/delivery.ts";
 import { headerError } from "../../../kernel/outbound/headers.ts";
 import { HOPS_HEADER } from "../../../kernel/outbound/hops.ts";
+import { errorOf } from "../../../kernel/outbound/retries.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
-import type { Provider } from "../domain.ts";
+import { isDelivered, type Provider, RESPONSE_BYTES_STORED_MAX } from "../domain.ts";
 import type { EventHeaders } from "../event-headers.ts";
 import { isProviderHeader, PRESETS } from "../providers/presets.ts";
+import type { AttemptRow } from "../store.ts";
 
 /** The headers that identify and sign a request by Standard Webhooks. */
 const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
@@ -38,4 +42,38 @@ export function standardHeadersOf(
   return isSent
     ? (Object.fromEntries(STANDARD_HEADERS.map((name) => [name, received[name] ?? ""])) as never)
     : null;
+}
+
+/** An attempt as it is stored. */
+export function attemptOf(kind: AttemptRow["kind"], { at, outcome, result }: Attempt): AttemptRow {
+  return {
+    at,
+    kind,
+    duration_ms: outcome.latencyMs,
+    response_status: result.status,
+    error: isDelivered(result.status) ? null : errorOf(result),
+    response_body: outcome.answered ? startOf(outcome.body) : null,
+  };
+}
+
+/** The start of a body as text, without a character that the cut splits. */
+export function startOf(body: Uint8Array): string {
+  const stream = body.length > RESPONSE_BYTES_STORED_MAX;
+  return new TextDecoder().decode(body.subarray(0, RESPONSE_BYTES_STORED_MAX), { stream });
+}
+
+/** The header with which each delivery of an event names it. */
+const EVENT_HEADER = "X-Svc-Event-Id";
+
+/**
+ * Rejects a replay that is requested by the delivery of an event: the replay would be delivered, and request the next one.
+ * Nothing counts these, since the event stays the same.
+ * @throws ApiError `catch.loop_detected`
+ */
+export function assertNoLoop(headers: Headers): void {
+  if (!headers.has(HOPS_HEADER) || !headers.has(EVENT_HEADER)) return;
+  throw new ApiError(
+    "catch.loop_detected",
+    "The delivery of an event cannot replay events, because that would never end. Replay them from your own program.",
+  );
 }
