@@ -53,6 +53,7 @@ export const OBJECTS: Readonly<Record<string, readonly [className: string, descr
   "admin.accounts": ["AdminAccounts", "All accounts, for the operator."],
   "admin.audit": ["AdminAudit", "The audit log of all accounts and of the server, for the operator."],
   "admin.backups": ["AdminBackups", "The server's backups, for the operator."],
+  "admin.settings": ["AdminSettings", "Settings of the server in its database, for the operator."],
 };
 
 /** Areas of the API whose object has another name. */
@@ -81,6 +82,7 @@ export const PUBLISHED: Readonly<Record<string, string>> = {
   "admin.history.read": "admin.history",
   "admin.login_links.create": "admin.createLoginLink(body?)",
   "admin.options.list": "admin.options",
+  "admin.settings.test_mail": "admin.settings.testMail(to)",
   "admin.status.read": "admin.status",
   "catch.events.ack": "catch.events.acknowledge",
   "catch.stream": "catch.events.stream",

@@ -17,7 +17,6 @@ import { createProjects, openProjectDirectory } from "./areas/projects/index.ts"
 import { createRelay } from "./areas/relay/index.ts";
 import { backupsCard, createServerArea, mailCard, type ServerArea } from "./areas/server/index.ts";
 import { createSessions } from "./areas/session/index.ts";
-import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
@@ -36,7 +35,6 @@ import type { Kernel } from "./kernel/kernel.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/kernel-metrics.ts";
 import type { Logger } from "./kernel/log.ts";
 import { createOutbox, declareMailMetrics } from "./kernel/mail/outbox.ts";
-import { createSmtpMailer } from "./kernel/mail/smtp.ts";
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
 import { extraAuthorities } from "./kernel/outbound/authorities.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
@@ -44,6 +42,7 @@ import type { EventLoopWatch } from "./kernel/outbound/event-loop.ts";
 import { takeRestoreMark } from "./kernel/storage/restored.ts";
 import type { Tx } from "./kernel/storage/tx.ts";
 import { type ManualClock, monotonicMs } from "./kernel/time/clock.ts";
+import { LiveConfig } from "./live-config.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
 import { guidePages } from "./pages/guides.ts";
@@ -70,6 +69,8 @@ export interface App {
 
 /** What an app is built with besides kernel and configuration. */
 export interface AppDeps {
+  /** The configuration with stored settings; made of `config` without it. */
+  readonly live?: LiveConfig;
   readonly testClock?: ManualClock | null;
   readonly overrides?: OutboundOverrides;
   readonly archive?: Archive | null;
@@ -87,25 +88,20 @@ export async function loadMcp(): Promise<typeof createMcp> {
 export function createApp(
   kernel: Kernel,
   config: Config,
-  { testClock = null, overrides = {}, archive = null, cluster = null, createMcp = null }: AppDeps = {},
+  {
+    live = new LiveConfig(kernel, config),
+    testClock = null,
+    overrides = {},
+    archive = null,
+    cluster = null,
+    createMcp = null,
+  }: AppDeps = {},
 ): App {
-  const areas = { ...createAreas(kernel, config, testClock, overrides), archive, cluster, createMcp };
-  const {
-    accounts,
-    projects,
-    keys,
-    meter,
-    monitors,
-    flags,
-    locks,
-    buckets,
-    outbound,
-    sessions,
-    backups,
-    notary,
-  } = areas;
+  const areas = { ...createAreas(kernel, config, live, testClock, overrides), archive, cluster, createMcp };
+  const { accounts, projects, keys, meter, monitors, flags, locks, buckets, outbound, sessions, notary } =
+    areas;
   const { scheduler, log } = kernel;
-  const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
+  const lastBackupAt = (): number | null => live.backups()?.lastBackupAt ?? null;
   const { http, readiness, performing, server } = createHttp(kernel, config, areas);
   declareKernelMetrics(kernel, { requestsInFlight: () => http.inFlight, lastBackupAt });
   return {
@@ -128,7 +124,7 @@ export function createApp(
       accounts.stop();
       projects.stop();
       buckets.stop();
-      await backups?.stop();
+      await live.stop();
       await scheduler.stop();
       outbound.close();
       locks.finish();
@@ -198,12 +194,14 @@ type Areas = ReturnType<typeof createAreas> & Required<Pick<AppDeps, "archive" |
 function createAreas(
   kernel: Kernel,
   config: Config,
+  live: LiveConfig,
   testClock: ManualClock | null,
   overrides: OutboundOverrides,
 ) {
-  const { tiers, signup, rotationGraceMs, publicUrl } = config;
-  const mailer = config.smtp === null ? null : createSmtpMailer({ ...config.smtp, publicUrl });
-  const outbox = createOutbox({ ...kernel, mailer });
+  const { tiers, signup, rotationGraceMs } = config;
+  const { publicUrl } = live;
+  const outbox = createOutbox({ ...kernel, mailer: live.mailer });
+  live.onChange = () => outbox.settingsChanged();
   declareMailMetrics(kernel.metrics, outbox);
   const load = new RecentLoad(monotonicMs);
   const observeLag = declareEventLoopLag(kernel);
@@ -251,7 +249,7 @@ function createAreas(
       },
     },
     charger,
-    publicUrl: config.publicUrl,
+    publicUrl,
   });
   const locks = createLocks(kernel);
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;
@@ -277,6 +275,7 @@ function createAreas(
   });
   const monitors = createMonitors(kernel, outbound, {
     ...monitorSettings(config),
+    publicUrl,
     owners: accounts,
     notifier: relay,
     outbox,
@@ -306,7 +305,7 @@ function createAreas(
         relay.notice(tx, { accountRef, projectRef }, "ninefold.catch.failed", facts);
       },
     },
-    publicUrl: config.publicUrl,
+    publicUrl,
   });
   const notary = createNotary(kernel, outbound, directory, {
     checkpointDelayMs: config.checkpointDelayMs,
@@ -331,7 +330,6 @@ function createAreas(
     // Counted in a project's overview, in this order, and removed with the project.
     resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
   });
-  const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   return {
     directory,
     outbound,
@@ -348,7 +346,7 @@ function createAreas(
     monitors,
     buckets,
     notary,
-    backups,
+    live,
     load,
     outbox,
     answers,
@@ -357,8 +355,8 @@ function createAreas(
 }
 
 /** Settings of the monitors, from the configuration and the pages. */
-function monitorSettings({ publicUrl, observerTargets, tiers }: Config) {
-  return { publicUrl, observerTargets, tiers, statusStyle: STATUS_STYLE };
+function monitorSettings({ observerTargets, tiers }: Config) {
+  return { observerTargets, tiers, statusStyle: STATUS_STYLE };
 }
 
 /** `/v1/check`: keys, meters and flags in one call. */
@@ -401,28 +399,23 @@ function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
   const { meter, projects, keys, flags, locks, monitors, relay, buckets, notary } = areas;
   const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
   return createOverview(kernel, {
-    cards: [...shown.map(({ card }) => card), backupsCard(areas.backups), mailCard(areas.outbox)],
+    cards: [...shown.map(({ card }) => card), backupsCard(areas.live.backups), mailCard(areas.outbox)],
     recent: areas.audit.recent,
     incidents: { area: "pulse", open: monitors.openIncidents },
   });
 }
 
 /** The operator's endpoints about the server itself. */
-function serverOf(
-  kernel: Kernel,
-  { settings }: Config,
-  { load, backups, outbox, archive, cluster }: Areas,
-  http: Http,
-): ServerArea {
+function serverOf(kernel: Kernel, { load, live, outbox, archive, cluster }: Areas, http: Http): ServerArea {
   const requestsInFlight = () => http.inFlight;
   return createServerArea({
     kernel,
     load,
-    backups,
+    backups: live.backups,
     archive,
     cluster,
     outbox,
-    options: settings,
+    options: live,
     requestsInFlight,
     requests: http.requests.recent,
   });
@@ -461,7 +454,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     performing,
     confirmationFor: (account) => writer.confirmationFor(account),
     cors: createCors(config.corsOrigins),
-    peers: new Peers(config, log),
+    peers: new Peers({ ...config, publicUrl: areas.live.publicUrl }, log),
     vault,
   });
   http.requests.declareIn(metrics);
@@ -472,7 +465,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     commits: writer.stats,
     shutdown: http.shutdown,
   });
-  const { publicUrl } = config;
+  const { publicUrl } = areas.live;
   const monitoring = {
     ...monitoringGate(config.metricsAccess, guard, http.paths),
     readiness,
@@ -481,7 +474,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   };
   const system = { name: "System", description: "The server itself." };
   const changes = createChanges(kernel);
-  const server = serverOf(kernel, config, areas, http);
+  const server = serverOf(kernel, areas, http);
   const list: readonly ApiArea[] = [
     areas.meter, //    /v1/meter
     areas.projects, // /v1/projects
@@ -504,7 +497,14 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const contained = areas.createMcp === null ? null : http.contain();
   for (const area of list) http.use(area);
   if (areas.createMcp !== null && contained !== null)
-    http.use(areas.createMcp({ config, routes: http.routes, contained, guard }));
+    http.use(
+      areas.createMcp({
+        config: { ...config, publicUrl: areas.live.publicUrl },
+        routes: http.routes,
+        contained,
+        guard,
+      }),
+    );
   else http.paths.addAbsent("/v1/mcp", "The MCP server is off: start the server with --mcp.");
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));

@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { isatty } from "node:tty";
 import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
 import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
@@ -40,6 +41,8 @@ export type Config = Readonly<ReturnType<typeof assemble>> & {
   readonly ignoredVariables?: readonly string[];
   /** Every option and every limit of every tier, for display. */
   readonly settings: readonly Setting[];
+  /** Every option as it is. */
+  readonly values: Values;
 };
 
 /** A value of the configuration and its source. */
@@ -146,7 +149,7 @@ export function resolveConfig(flags: SourcedValues, environment: Environment = p
   assertPeerWitness(values.witness_name, values.witnessed);
   const variables = ignoredVariables(environment);
   const ignored = variables.length === 0 ? {} : { ignoredVariables: variables };
-  return checked({ ...assemble(values, tiers), optionsSet: names, ...ignored, settings }, options);
+  return checked({ ...assemble(values, tiers), optionsSet: names, ...ignored, settings, values }, options);
 }
 
 type Resolved = ReadonlyMap<OptionName, ReadValue>;
@@ -189,7 +192,7 @@ function assemble(values: Values, tiers: Tiers) {
     allowPrivateTargets: values.allow_private_targets,
     extraCaPath: values.extra_ca,
     tls: pair(values, "tls_cert", "tls_key", (certPath, keyPath) => ({ certPath, keyPath })),
-    smtp: pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from })),
+    smtp: smtpOf(values),
     observerTargets: values.observer_targets,
     publicUrl: values.public_url,
     corsOrigins: values.cors_origins,
@@ -214,15 +217,77 @@ function assemble(values: Values, tiers: Tiers) {
       breakerFailures: values.breaker_failures,
       payloadRetentionMs: values.payload_retention_hours * HOUR_MS,
     },
-    /** Scheduled backups: folder, cron expression (UTC), and number of backups to keep. */
-    backups:
-      values.backup_dir === null
-        ? null
-        : { folder: values.backup_dir, cron: values.backup_cron, keep: values.backup_keep },
+    backups: backupsOf(values),
     archive: archiveOf(values),
     cluster: clusterOf(values),
     tiers,
   };
+}
+
+/** The options that an operator can store in the database. */
+export const STORABLE: readonly Option[] = OPTIONS.filter(({ storable }) => storable !== undefined);
+
+/** Values that are stored in the database, by option. */
+export type StoredValues = ReadonlyMap<string, unknown>;
+
+/**
+ * The configuration with stored values in place of defaults: what a flag, a variable or the file sets wins.
+ *
+ * @throws StartupError that begins with the name of the option, for a value that cannot be used.
+ */
+export function withStored(config: Config, stored: StoredValues): Config {
+  const read = new Map<string, Value>();
+  for (const { name, schema } of STORABLE) {
+    const isFree = config.settings.some((one) => one.name === name && one.source === "default");
+    if (!isFree || !stored.has(name)) continue;
+    const value = stored.get(name);
+    read.set(name, readValue(schema, { value, source: "stored", origin: name }));
+  }
+  if (read.size === 0) return config;
+  const values: Values = { ...config.values, ...Object.fromEntries(read) };
+  const isStored = (...names: OptionName[]) => names.some((name) => read.has(name));
+  const resolved: Config = {
+    ...config,
+    values,
+    publicUrl: isStored("public_url") ? values.public_url : config.publicUrl,
+    smtp: isStored("smtp_url", "mail_from") ? smtpOf(values) : config.smtp,
+    backups: isStored("backup_dir", "backup_cron", "backup_keep") ? backupsOf(values) : config.backups,
+    archive: STORABLE.some(({ name }) => name.startsWith("archive") && read.has(name))
+      ? archiveOf(values)
+      : config.archive,
+    settings: config.settings.map((one) => {
+      const value = read.get(one.name);
+      if (value === undefined) return one;
+      return { ...one, value: one.secret ? masked(one.name, value) : value, source: "stored" };
+    }),
+  };
+  assertStorable(resolved);
+  if (read.has("backup_dir") && !isAbsolute(values.backup_dir ?? ""))
+    throw new StartupError(`backup_dir: "${values.backup_dir}" is not an absolute path.`);
+  return resolved;
+}
+
+function smtpOf(values: Values) {
+  return pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from }));
+}
+
+/** Scheduled backups: folder, cron expression (UTC), and number of backups to keep; null without a folder. */
+function backupsOf({ backup_dir, backup_cron, backup_keep }: Values) {
+  return backup_dir === null ? null : { folder: backup_dir, cron: backup_cron, keep: backup_keep };
+}
+
+/** @throws StartupError for what only the options that can be stored have to meet. */
+function assertStorable({ smtp, publicUrl, backups, archive }: Config): void {
+  if (backups !== null) assertCron(backups.cron);
+  if (archive !== null) archivePlace(archive);
+  if (smtp !== null && !/^smtps?:$/.test(URL.parse(smtp.url)?.protocol ?? "")) {
+    throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");
+  }
+  if (publicUrl !== null && !isPublicUrl(publicUrl)) {
+    throw new StartupError(
+      `public_url: "${publicUrl}" is not a URL such as https://ninefold.example.com or https://example.com/ninefold, without a query and a slash at its end.`,
+    );
+  }
 }
 
 /** The cluster that this node is part of; null without one. */
@@ -320,11 +385,10 @@ function checked(config: Config, options: Resolved): Config {
     (name) => options.get(name)?.source !== "default",
   );
   assertHost(config.host);
-  if (config.backups !== null) assertCron(config.backups.cron);
-  else if (useless !== undefined) {
+  if (config.backups === null && useless !== undefined) {
     throw new StartupError(`${useless} needs backup_dir: the folder for the backups.`);
   }
-  if (config.archive !== null) archivePlace(config.archive);
+  assertStorable(config);
   if (config.cluster !== null) {
     engineAddress(config.cluster);
     if (config.ephemeral) throw new StartupError("commit_log cannot be used with --ephemeral.");
@@ -334,9 +398,6 @@ function checked(config: Config, options: Resolved): Config {
   }
   if (config.mcpWrite && !config.mcp) throw new StartupError("mcp_write needs mcp.");
   if (!config.ephemeral) assertKept(config);
-  if (config.smtp !== null && !/^smtps?:$/.test(URL.parse(config.smtp.url)?.protocol ?? "")) {
-    throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");
-  }
   if (config.operatorKey !== null && !isBearerKey(config.operatorKey)) {
     throw new StartupError(
       "NINEFOLD_OPERATOR_KEY is not a well-formed platform key (sm_…, 43 characters, checksum).",
@@ -344,11 +405,6 @@ function checked(config: Config, options: Resolved): Config {
   }
   if (config.operatorEmail !== null && !isEmail(config.operatorEmail)) {
     throw new StartupError(`operator_email: "${config.operatorEmail}" is not an e-mail address.`);
-  }
-  if (config.publicUrl !== null && !isPublicUrl(config.publicUrl)) {
-    throw new StartupError(
-      `public_url: "${config.publicUrl}" is not a URL such as https://ninefold.example.com or https://example.com/ninefold, without a query and a slash at its end.`,
-    );
   }
   assertObserverTargets(config.observerTargets);
   assertOrigins("cors_origins", config.corsOrigins, ORIGIN);
@@ -396,7 +452,7 @@ function settingsOf(
   path: string,
 ): Setting[] {
   const setting = (name: string, { value, source, origin }: ReadValue, secret = false): Setting => {
-    const from = { default: null, file: path, flag: origin, variable: origin }[source];
+    const from = { default: null, stored: null, file: path, flag: origin, variable: origin }[source];
     return { name, value: secret ? masked(name, value) : value, source, origin: from, secret };
   };
   const tables = new Map(Object.entries((table ?? {}) as Record<string, object>));

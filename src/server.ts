@@ -6,6 +6,7 @@ import type { LeadingNode } from "./cluster/cluster.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
+import { StartupError } from "./kernel/errors.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type LogFields, type Logger } from "./kernel/log.ts";
@@ -13,6 +14,7 @@ import type { OutboundOverrides } from "./kernel/outbound/client.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
 import { type Clock, createSystemClock, ManualClock, realDelay } from "./kernel/time/clock.ts";
+import { LiveConfig, needsEntries } from "./live-config.ts";
 
 const NEVER = new Promise<never>(() => undefined);
 /** Longest wait for the commit log when a leader stops. */
@@ -167,7 +169,7 @@ async function startLocked(
     masterKey,
     durability,
     acceptDamagedLog,
-    makesEntries: config.archive !== null,
+    makesEntries: needsEntries(config),
     clock,
     log,
     ...(ids === undefined ? {} : { ids }),
@@ -178,11 +180,13 @@ async function startLocked(
   if (kernel.entries !== null) kernel.entries.onFailure = failed.resolve;
   let archive: Archive | null = null;
   try {
-    const receivers = await receiversOf(kernel, config, deps, leading);
+    const live = new LiveConfig(kernel, config);
+    const receivers = await receiversOf(kernel, live.started, deps, leading);
     const { replication } = receivers;
     archive = receivers.archive;
-    await archive?.start();
+    await startArchive(archive, config.archive === null);
     const app = createApp(kernel, config, {
+      live,
       testClock: clock instanceof ManualClock ? clock : null,
       ...(deps.outbound && { overrides: deps.outbound }),
       archive,
@@ -222,6 +226,15 @@ async function startLocked(
     await archive?.finish();
     if (leading?.leadership.wasDeposed === true) throw new DeposedAtStart("another node leads");
     throw explained(kernel.db.path, error);
+  }
+}
+
+/** A stored archive that cannot be used never keeps the server from starting: its status says what is wrong. */
+async function startArchive(archive: Archive | null, isStored: boolean): Promise<void> {
+  try {
+    await archive?.start();
+  } catch (error) {
+    if (!isStored || !(error instanceof StartupError)) throw error;
   }
 }
 

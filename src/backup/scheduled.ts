@@ -53,7 +53,7 @@ export interface BackupTry {
  * deleted only after a new one is complete, and only files whose names have exactly the form of scheduled backups.
  */
 export class ScheduledBackups {
-  readonly plan: BackupPlan;
+  plan: BackupPlan;
   /** The last failure since the start of this process, unless a later backup succeeded. */
   failure: (BackupTry & { readonly message: string }) | null = null;
   private asked: BackupTry | null = null;
@@ -70,18 +70,26 @@ export class ScheduledBackups {
   ) {
     this.plan = { ...plan, folder: resolve(plan.folder) };
     this.startedAt = kernel.clock.now();
-    try {
-      mkdirSync(this.plan.folder, { recursive: true, mode: 0o700 });
-      accessSync(this.plan.folder, constants.W_OK);
-      this.last = madeUntil(this.files(), this.startedAt).at(-1)?.at ?? null;
-    } catch (error) {
-      throw new StartupError(`backup_dir: ${this.plan.folder} cannot be written (${plainText(error)}).`);
-    }
+    prepareBackupFolder(this.plan.folder);
+    this.last = madeUntil(this.files(), this.startedAt).at(-1)?.at ?? null;
     kernel.scheduler.recurring(JOB, plan.cron, () => this.makeScheduled());
     kernel.scheduler.register(ASKED_JOB, {
       concurrency: 1,
       run: ({ payload }) => this.makeAsked((payload as { readonly at: number }).at),
     });
+  }
+
+  /** Changes the configuration; null: no more scheduled backups. @throws StartupError as the constructor. */
+  change(tx: Tx, plan: BackupPlan | null): void {
+    this.kernel.scheduler.reschedule(tx, JOB, plan?.cron ?? null);
+    if (plan === null) return;
+    const { plan: before, last } = this;
+    this.plan = { ...plan, folder: resolve(plan.folder) };
+    tx.onRollback(() => {
+      this.plan = before;
+      this.last = last;
+    });
+    if (this.plan.folder !== before.folder) this.last = madeUntil(this.files(), tx.now).at(-1)?.at ?? null;
   }
 
   /** Time of the newest stored backup, in epoch milliseconds; null without one. */
@@ -226,6 +234,18 @@ export class ScheduledBackups {
     } catch (error) {
       this.kernel.log.error("old backups could not be deleted", { error: errorText(error) });
     }
+  }
+}
+
+/** Creates the folder of backups if it is missing. @throws StartupError if it cannot be created, read or written. */
+export function prepareBackupFolder(given: string): void {
+  const folder = resolve(given);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
+    readdirSync(folder);
+  } catch (error) {
+    throw new StartupError(`backup_dir: ${folder} cannot be written (${plainText(error)}).`);
   }
 }
 

@@ -16,6 +16,7 @@ import {
   reportHeldDeliveries,
   reportWaitingDeliveries,
 } from "../areas/relay/backup-check.ts";
+import { forgetServerSecrets, removeStoredArchive } from "../areas/server/backup-check.ts";
 import { removeLeftovers, removeTemporary, temporaryName } from "../backup/files.ts";
 import { type RestoreOrder, type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
 import { leaveLog } from "../cluster/node-folder.ts";
@@ -44,6 +45,7 @@ const STEPS: readonly RestoreStep[] = [
   raiseChainEpochs,
   reportChainEnds,
   replaceWitnessKey,
+  removeStoredArchive,
 ];
 
 /** Changes of a restore whose backup's master key is lost. */
@@ -53,6 +55,7 @@ const FORGET_SECRETS: readonly RestoreStep[] = [
   forgetMonitorSecrets,
   forgetCatchSecrets,
   forgetNotarySecrets,
+  forgetServerSecrets,
 ];
 
 /** `ninefold restore FILE|URL`: puts a backup in the place of a data folder's database. Resolves to the exit code. */

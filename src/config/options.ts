@@ -28,6 +28,8 @@ export interface Declared<T extends Value = Value> {
   readonly flagOnly?: true;
   /** Section of the configuration file. */
   readonly section?: string;
+  /** The operator can store it in the database, where no other source sets it: effective `now`, or after a `restart`. */
+  readonly storable?: "now" | "restart";
 }
 
 /**
@@ -65,11 +67,18 @@ const DECLARED = {
   extra_ca: optional("FILE", "Additional certificate authorities (PEM) for targets"),
   tls_cert: optional("FILE", "Certificate chain (PEM); serves HTTPS"),
   tls_key: optional("FILE", "Private key of the certificate (PEM)"),
-  smtp_url: { ...optional("URL", "Mail server, such as smtp://user:password@host:587"), secret: true },
-  mail_from: optional("ADDRESS", "Sender of e-mails"),
+  smtp_url: {
+    ...optional("URL", "Mail server, such as smtp://user:password@host:587"),
+    secret: true,
+    storable: "now",
+  },
+  mail_from: { ...optional("ADDRESS", "Sender of e-mails"), storable: "now" },
   operator_email: optional("ADDRESS", "E-mail address of the operator"),
   observer_targets: list("HOST:PORT,…", "Hosts for the connectivity check of this server (TCP, at most 5)"),
-  public_url: optional("URL", "Where browsers and senders reach this server: https://ninefold.example.com"),
+  public_url: {
+    ...optional("URL", "Where browsers and senders reach this server: https://ninefold.example.com"),
+    storable: "now",
+  },
   cors_origins: list("ORIGIN,…", "Origins whose pages may call the API"),
   portal_origins: list("ORIGIN,…", "Origins whose pages may embed the portal of customers"),
   trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted"),
@@ -93,10 +102,17 @@ const DECLARED = {
     "auto",
     "Format of log lines; auto: text on a terminal, else json",
   ),
-  backup_dir: optional("FOLDER", "Folder for scheduled backups; without it there are none"),
-  backup_cron: text("0 3 * * *", "CRON", "Schedule of backups, in UTC"),
+  backup_dir: {
+    ...optional("FOLDER", "Folder for scheduled backups; without it there are none"),
+    storable: "now",
+  },
+  backup_cron: { ...text("0 3 * * *", "CRON", "Schedule of backups, in UTC"), storable: "now" },
   // A year of hourly backups.
-  backup_keep: { ...integer("a number", 1, 10_000, 7, "Number of backups to keep"), placeholder: "N" },
+  backup_keep: {
+    ...integer("a number", 1, 10_000, 7, "Number of backups to keep"),
+    placeholder: "N",
+    storable: "now",
+  },
   commit_log: {
     ...optional("URL", "Commit log of a cluster: etcd://host:2379,… or postgres://user@host/db"),
     secret: true,
@@ -108,29 +124,39 @@ const DECLARED = {
     placeholder: "SECONDS",
   },
   advertise: optional("URL", "Where other nodes and clients reach this node: https://n1.internal:9909"),
-  archive: optional("URL", "Archive of all changes in an object store: s3://bucket/prefix"),
-  archive_endpoint: optional("URL", "URL of the object store; Amazon S3 of the region without it"),
-  archive_region: text("us-east-1", "REGION", "Region of the object store"),
+  archive: {
+    ...optional("URL", "Archive of all changes in an object store: s3://bucket/prefix"),
+    storable: "restart",
+  },
+  archive_endpoint: {
+    ...optional("URL", "URL of the object store; Amazon S3 of the region without it"),
+    storable: "restart",
+  },
+  archive_region: { ...text("us-east-1", "REGION", "Region of the object store"), storable: "restart" },
   archive_interval: {
     schema: { type: "number", title: "a number of seconds", minimum: 0.2, maximum: 3_600 },
     default: 1,
     placeholder: "SECONDS",
     description: "Shortest time between two objects of the archive",
+    storable: "restart",
   },
   archive_keep: {
     // Ten years: a larger value is a typing error.
     ...integer("a number of days", 1, 3_650, 7, "Days of which the archive can restore any time"),
     placeholder: "DAYS",
+    storable: "restart",
   },
   archive_access_key_id: {
     ...optional("ID", "Access key of the object store"),
     secret: true,
     noFlag: true,
+    storable: "restart",
   },
   archive_secret_access_key: {
     ...optional("KEY", "Secret key of the object store"),
     secret: true,
     noFlag: true,
+    storable: "restart",
   },
   master_key: {
     ...optional("KEY", "Master key: 64 hex digits or base64 of 32 bytes"),

@@ -5,8 +5,8 @@ import { errorText, StartupError } from "../kernel/errors.ts";
 import { type CommandLine, didYouMean } from "./command-line.ts";
 import { OPTIONS, type Option, type OptionName } from "./options.ts";
 
-/** Where a value comes from. */
-export type Source = "flag" | "variable" | "file" | "default";
+/** Where a value comes from; `stored`: from the database, where the operator has set it in the console. */
+export type Source = "flag" | "variable" | "file" | "stored" | "default";
 
 /** A value as its source gave it, and which source that was. */
 export interface SourcedValue {

@@ -74,8 +74,8 @@ export interface KernelOptions {
   readonly durability: Durability;
   /** Whether the commits after a damaged part of the log are given up. */
   readonly acceptDamagedLog?: boolean;
-  /** Whether each batch becomes an entry, for an archive or a commit log. */
-  readonly makesEntries?: boolean;
+  /** Whether each batch becomes an entry, for an archive or a commit log: known, or read from the database. */
+  readonly makesEntries?: boolean | ((db: Database) => boolean);
   /** Position in a commit log that the next batch follows. */
   readonly continuesFrom?: LogPosition;
   /** Holds jobs and outbound requests back until it lets them pass. */
@@ -138,7 +138,9 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
   const isSettled = !isNew && db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
   if (isSettled) openVault(db, masterKey);
   const clock = options.clock ?? createSystemClock();
-  const entries = options.makesEntries === true ? new EntrySource(db, clock) : null;
+  const { makesEntries = false } = options;
+  const hasEntries = typeof makesEntries === "boolean" ? makesEntries : makesEntries(db);
+  const entries = hasEntries ? new EntrySource(db, clock) : null;
   if (options.continuesFrom !== undefined) entries?.continueFrom(options.continuesFrom);
   settleLog(db, log);
   entries?.begin();

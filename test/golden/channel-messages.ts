@@ -63,11 +63,12 @@ async function sentBy(server: TestServer): Promise<string[]> {
     trial: () => Promise.reject(new Error("none")),
   };
   const notifications = new Notifications({
-    vault, clock, scheduler, channels, incidents, publicUrl: "https://ninefold.example",
+    vault, clock, scheduler, channels, incidents, publicUrl: () => "https://ninefold.example",
     projectIdOf: () => "proj_1",
     notifier,
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
-    outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
+    outbox: { available: true,
+      settingsChanged: () => undefined, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
   });
   const pages = { monitors: () => [], statusPages: () => [], announce: () => {} };
   const parts = { ids, incidents, monitors, checks: checkStore(db), pages, changes, keyName: () => "Ada's key" };

@@ -276,6 +276,7 @@ describe("defaults", () => {
   test("of a plain start", () => {
     expect(loadConfig([], {})).toEqual({
       settings: expect.any(Array),
+      values: expect.any(Object),
       host: "127.0.0.1",
       port: 9909,
       dataFolder: "./ninefold-data",

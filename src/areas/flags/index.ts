@@ -56,7 +56,7 @@ export interface FlagDeps {
   readonly keys: NamedKeys;
   readonly charger: Charger;
   /** Public URL of this server; null: clients use the URL of their request. */
-  readonly publicUrl: string | null;
+  readonly publicUrl: () => string | null;
 }
 
 /** Creates the area: feature flags of projects. */

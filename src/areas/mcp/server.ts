@@ -27,7 +27,7 @@ import { argumentProblem, definitionOf, inputOf, mayCall, type Tool, toolsOf } f
 export interface McpDeps {
   /** Origins whose pages may call it, besides the public URL's. */
   readonly config: {
-    readonly publicUrl: string | null;
+    readonly publicUrl: () => string | null;
     readonly corsOrigins: readonly string[];
     readonly mcpWrite: boolean;
   };
@@ -58,14 +58,11 @@ const MANAGED = "managed:";
 /** Serves tools to agents. Keeps nothing between two requests. */
 export class McpServer {
   private readonly tools: ReadonlyMap<string, Tool>;
-  private readonly origins: ReadonlySet<string>;
   /** JSON texts of definitions, by tool. */
   private readonly definitions = new Map<string, string>();
 
   constructor(private readonly deps: McpDeps) {
-    const { publicUrl, corsOrigins, mcpWrite } = deps.config;
-    this.tools = toolsOf(deps.routes, mcpWrite);
-    this.origins = new Set([...(publicUrl === null ? [] : [new URL(publicUrl).origin]), ...corsOrigins]);
+    this.tools = toolsOf(deps.routes, deps.config.mcpWrite);
   }
 
   /**
@@ -92,9 +89,15 @@ export class McpServer {
     }
   }
 
+  private isAllowed(origin: string): boolean {
+    const { publicUrl, corsOrigins } = this.deps.config;
+    const url = publicUrl();
+    return corsOrigins.includes(origin) || (url !== null && new URL(url).origin === origin);
+  }
+
   private assertAllowed({ request, caller }: Call): void {
     const origin = request.headers.get("origin");
-    if (origin !== null && !this.origins.has(origin))
+    if (origin !== null && !this.isAllowed(origin))
       throw new ApiError(
         "forbidden",
         `Pages of ${echoed(origin)} may not call this. Add the origin to --cors-origins.`,

@@ -22,8 +22,8 @@ export interface MonitorPorts {
   readonly notifier: Notifier;
   readonly outbox: Outbox;
   readonly tiers: Tiers;
-  /** Public base URL of the server; null if it is not configured. */
-  readonly publicUrl: string | null;
+  /** Public base URL of the server now; null if it is not configured. */
+  readonly publicUrl: () => string | null;
   /** Name of the key of a credential; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
   /** Hosts with ports that show whether this server is online. */

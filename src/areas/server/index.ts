@@ -9,6 +9,7 @@ import { type MinuteDeps, Minutes } from "./minutes.ts";
 import type { Backups } from "./ports.ts";
 import { serverRoutes } from "./routes.ts";
 import { type ServerDeps, ServerService } from "./service.ts";
+import { SettingsService } from "./settings.ts";
 
 /** The operator's view of the server, with what it measures of itself. */
 export interface ServerArea extends ApiArea {
@@ -22,16 +23,17 @@ export interface ServerArea extends ApiArea {
 export function createServerArea(deps: ServerDeps & Pick<MinuteDeps, "requests">): ServerArea {
   const service = new ServerService(deps);
   const minutes = new Minutes(deps);
+  const settings = new SettingsService(deps);
   return {
     parts: [],
-    routes: (api) => serverRoutes(api, service, minutes),
+    routes: (api) => serverRoutes(api, { service, minutes, settings }),
     start: () => minutes.start(),
     stop: () => minutes.stop(),
   };
 }
 
 /** The backups' part of the overview, for the operator only. */
-export function backupsCard(backups: Backups | null): OverviewCard {
+export function backupsCard(backupsNow: () => Backups | null): OverviewCard {
   return {
     area: "backups",
     mayRead: isOperator,
@@ -47,16 +49,19 @@ export function backupsCard(backups: Backups | null): OverviewCard {
       },
       { description: "State of the backups, for the operator only." },
     ),
-    read: () => ({
-      scheduled: backups !== null,
-      last_at: isoTimeOrNull(backups?.lastBackupAt ?? null),
-      overdue: backups?.isOverdue === true,
-    }),
+    read: () => {
+      const backups = backupsNow();
+      return {
+        scheduled: backups !== null,
+        last_at: isoTimeOrNull(backups?.lastBackupAt ?? null),
+        overdue: backups?.isOverdue === true,
+      };
+    },
   };
 }
 
 /** The part of the overview about e-mails, for the operator only. */
-export function mailCard({ available, health }: Pick<Outbox, "available" | "health">): OverviewCard {
+export function mailCard(outbox: Pick<Outbox, "available" | "health">): OverviewCard {
   return {
     area: "mail",
     mayRead: isOperator,
@@ -69,6 +74,9 @@ export function mailCard({ available, health }: Pick<Outbox, "available" | "heal
       },
       { description: "State of outgoing e-mails, for the operator only." },
     ),
-    read: () => ({ configured: available, failing_since: isoTimeOrNull(health.failingSince) }),
+    read: () => ({
+      configured: outbox.available,
+      failing_since: isoTimeOrNull(outbox.health.failingSince),
+    }),
   };
 }

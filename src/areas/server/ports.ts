@@ -33,12 +33,33 @@ export interface ArchiveState {
   };
 }
 
+/** The options that the operator can store in the database. */
+export interface StorableOptions {
+  readonly storable: readonly {
+    readonly name: string;
+    readonly secret: boolean;
+    /** When a change is effective. */
+    readonly effect: "now" | "restart";
+    readonly description: string;
+  }[];
+  /** Every option with its value and source now. */
+  readonly current: readonly OptionValue[];
+  /** @throws StartupError that begins with the option's name, for stored values that cannot be used. */
+  assertUsable(stored: ReadonlyMap<string, unknown>, changed: readonly string[]): void;
+  /** Uses other stored values from now on, unless the unit of work is rolled back. @throws StartupError */
+  apply(tx: Tx, stored: ReadonlyMap<string, unknown>): void;
+  /** Whether a stored value of an option is not effective yet. */
+  waitsForRestart(name: string): boolean;
+}
+
 /** An option of the server with its value and source. */
 export interface OptionValue {
   readonly name: string;
   /** Secrets are masked. */
   readonly value: string | number | boolean | readonly string[] | null;
-  readonly source: "default" | "flag" | "variable" | "file";
+  readonly source: "default" | "stored" | "flag" | "variable" | "file";
+  /** The flag, the variable, or the path of the file; null for the others. */
+  readonly origin: string | null;
 }
 
 /** The cluster that the server leads. */

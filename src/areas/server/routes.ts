@@ -9,14 +9,26 @@ import {
   BackupPage,
   HISTORY_HOURS,
   HistoryQuery,
+  MailTest,
+  MailTestBody,
   ServerHistory,
   ServerOptions,
+  ServerSettings,
+  ServerSettingsBody,
   ServerStatus,
 } from "./schema.ts";
 import type { ServerService } from "./service.ts";
+import type { SettingsService } from "./settings.ts";
+
+/** What the endpoints call. */
+interface ServerParts {
+  readonly service: ServerService;
+  readonly minutes: Minutes;
+  readonly settings: SettingsService;
+}
 
 /** Declares the operator's endpoints for backups, status and options. */
-export function serverRoutes(api: Api, service: ServerService, minutes: Minutes) {
+export function serverRoutes(api: Api, { service, minutes, settings }: ServerParts) {
   return new Elysia({ prefix: "/v1/admin", tags: ["Operator"] })
     .get(
       "/backups",
@@ -85,6 +97,59 @@ export function serverRoutes(api: Api, service: ServerService, minutes: Minutes)
           response: ServerOptions,
         },
         () => service.options(),
+      ),
+    )
+    .get(
+      "/settings",
+      api.endpoint(
+        {
+          name: "admin.settings.read",
+          access: "operator",
+          summary: "Get the settings of the server",
+          description:
+            "Returns the options that can be stored in the database, each with its value and source. What a flag, an environment variable or the configuration file sets wins, and cannot be changed here.",
+          response: ServerSettings,
+        },
+        () => settings.list(),
+      ),
+    )
+    .patch(
+      "/settings",
+      api.endpoint(
+        {
+          name: "admin.settings.update",
+          access: "operator",
+          audit: "yes",
+          summary: "Change settings of the server",
+          description:
+            "Stores settings in the database, secrets sealed with the master key; null removes a setting. Settings whose `effect` is `now` are effective immediately, others after a restart. All of the request is stored, or nothing.",
+          body: ServerSettingsBody,
+          errors: ["conflict"],
+          response: ServerSettings,
+        },
+        ({ call, body }) => {
+          settings.check(body);
+          return call.perform((tx) => {
+            settings.update(tx, body);
+            return settings.list();
+          });
+        },
+      ),
+    )
+    .post(
+      "/settings/test-mail",
+      api.endpoint(
+        {
+          name: "admin.settings.test_mail",
+          access: "operator",
+          summary: "Send a test e-mail",
+          description: "Sends an e-mail once, immediately, and returns what the mail server responded.",
+          body: MailTestBody,
+          errors: ["invalid_request"],
+          example: { to: "ada@example.com" },
+          response: MailTest,
+        },
+        ({ body }) => service.testMail(body.to),
       ),
     );
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { dateTime, integer, NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { dateTime, integer, NextCursor, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from "../../kernel/mail/address.ts";
 
 /** Default number of backups per page. */
 export const BACKUPS_LIMIT = 50;
@@ -187,6 +188,9 @@ export const ServerStatus = named("ServerStatus", {
 });
 export type ServerStatus = Static<typeof ServerStatus>;
 
+const SOURCES = ["default", "stored", "flag", "variable", "file"] as const;
+const SOURCE_DESCRIPTION = "Source of the value; `stored`: set with `PATCH /v1/admin/settings`.";
+
 export const ServerOptions = named("ServerOptions", {
   options: Type.Array(
     named("ServerOption", {
@@ -195,7 +199,7 @@ export const ServerOptions = named("ServerOptions", {
         [Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String()), Type.Null()],
         { description: "Value of the option. Secrets are masked.", examples: [9909] },
       ),
-      source: oneOf(["default", "flag", "variable", "file"], { description: "Source of the value." }),
+      source: oneOf(SOURCES, { description: SOURCE_DESCRIPTION }),
     }),
   ),
 });
@@ -271,3 +275,102 @@ export const ServerHistory = named("ServerHistory", {
   ),
 });
 export type ServerHistory = Static<typeof ServerHistory>;
+
+const ServerSetting = named("ServerSetting", {
+  name: Type.String({ description: "Name of the option.", examples: ["public_url"] }),
+  description: Type.String({ examples: ["Where browsers and senders reach this server"] }),
+  value: Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()], {
+    description: "Value now. Secrets are masked; of a mail server, the host is shown.",
+    examples: ["https://ninefold.example.com"],
+  }),
+  source: oneOf(SOURCES, { description: SOURCE_DESCRIPTION, examples: ["stored"] }),
+  set_in: orNull(Type.String({ examples: [null] }), {
+    description:
+      "Flag, environment variable or configuration file that sets the value, and wins. Null for a stored value or a default.",
+  }),
+  editable: Type.Boolean({ description: "Whether it can be changed here.", examples: [true] }),
+  secret: Type.Boolean({ description: "Whether it is sealed and never shown.", examples: [false] }),
+  effect: oneOf(["now", "restart"], { description: "When a change is effective.", examples: ["now"] }),
+  restart_required: Type.Boolean({
+    description: "Whether the stored value is effective only after a restart.",
+    examples: [false],
+  }),
+});
+export type ServerSetting = Static<typeof ServerSetting>;
+
+export const ServerSettings = named("ServerSettings", { settings: Type.Array(ServerSetting) });
+export type ServerSettings = Static<typeof ServerSettings>;
+
+/** Longest text of a setting: no URL or folder is longer. */
+const SETTING_LENGTH_MAX = 2_000;
+
+const settingText = (description: string, example: string, notes: { readonly writeOnly?: true } = {}) =>
+  Type.Optional(
+    orNull(text({ min: 1, max: SETTING_LENGTH_MAX, ...notes }), {
+      description: `${description}; null for the default.`,
+      examples: [example],
+    }),
+  );
+const settingNumber = (min: number, max: number, description: string, example: number) =>
+  Type.Optional(
+    orNull(integer({ min, max }), {
+      description: `${description}; null for the default.`,
+      examples: [example],
+    }),
+  );
+
+/** Body of a change of the settings. */
+export const ServerSettingsBody = Type.Object(
+  {
+    smtp_url: settingText(
+      "Mail server: `smtp://user:password@host:587`, or `smtps://host:465`. Needs `mail_from`",
+      "smtp://user:password@mail.example.com:587",
+      { writeOnly: true },
+    ),
+    mail_from: settingText("Sender of e-mails", "Ninefold <ninefold@example.com>"),
+    public_url: settingText(
+      "URL at which browsers and senders reach this server",
+      "https://ninefold.example.com",
+    ),
+    backup_dir: settingText("Folder of this machine for scheduled backups", "/var/backups/ninefold"),
+    backup_cron: settingText("Cron expression of the backups, in UTC", "0 3 * * *"),
+    backup_keep: settingNumber(1, 10_000, "Number of backups to keep", 7),
+    archive: settingText("Archive of all changes: `s3://bucket/prefix`", "s3://backups/ninefold"),
+    archive_endpoint: settingText("URL of the object store", "https://s3.example.com"),
+    archive_region: settingText("Region of the object store", "eu-central-1"),
+    archive_interval: settingNumber(1, 3_600, "Seconds between two objects of the archive", 1),
+    archive_keep: settingNumber(1, 3_650, "Days of which the archive can restore any time", 7),
+    archive_access_key_id: settingText("Access key of the object store", "AKIAEXAMPLE", { writeOnly: true }),
+    archive_secret_access_key: settingText("Secret key of the object store", "secret", { writeOnly: true }),
+  },
+  { $id: "ServerSettingsBody" },
+);
+export type ServerSettingsBody = Static<typeof ServerSettingsBody>;
+
+/** Body of a test of the mail server. */
+export const MailTestBody = Type.Object(
+  {
+    to: Type.String({
+      maxLength: EMAIL_LENGTH_MAX,
+      pattern: EMAIL_PATTERN,
+      errorMessage: "must be an e-mail address",
+      description: "Recipient of the test.",
+      examples: ["ada@example.com"],
+    }),
+  },
+  { $id: "MailTestBody" },
+);
+
+export const MailTest = named("MailTest", {
+  delivered: Type.Boolean({ description: "Whether the mail server accepted the e-mail.", examples: [true] }),
+  status: orNull(Type.Integer({ examples: [250] }), {
+    description: "Status of the mail server's response. Null without one.",
+  }),
+  response: orNull(Type.String({ examples: ["250 2.0.0 Ok: queued"] }), {
+    description: "Response of the mail server. Null without one.",
+  }),
+  error: orNull(Type.String({ examples: [null] }), {
+    description: "Why the e-mail was not accepted. Null if it was.",
+  }),
+});
+export type MailTest = Static<typeof MailTest>;

@@ -11,20 +11,30 @@ import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { freeBytes } from "./minutes.ts";
-import type { ArchiveState, BackupAttempt, Backups, ClusterState, OptionValue } from "./ports.ts";
-import type { BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
+import type {
+  ArchiveState,
+  BackupAttempt,
+  Backups,
+  ClusterState,
+  OptionValue,
+  StorableOptions,
+} from "./ports.ts";
+import type { BackupBegun, BackupPage, MailTest, ServerOptions, ServerStatus } from "./schema.ts";
+
+const TEST_SUBJECT = "Test e-mail of Ninefold";
+const TEST_TEXT = "The mail server of Ninefold works: this is the test that its operator has requested.\n";
 
 export interface ServerDeps {
   readonly kernel: Kernel;
   readonly load: RecentLoad;
   /** Null for a server without a backup folder. */
-  readonly backups: Backups | null;
+  readonly backups: () => Backups | null;
   /** Null for a server without an archive. */
   readonly archive: ArchiveState | null;
   /** Null for a server without a commit log. */
   readonly cluster: ClusterState | null;
-  readonly outbox: Pick<Outbox, "available" | "health">;
-  readonly options: readonly OptionValue[];
+  readonly outbox: Pick<Outbox, "available" | "health" | "trial">;
+  readonly options: StorableOptions;
   /** Number of requests in flight. */
   readonly requestsInFlight: () => number;
 }
@@ -39,7 +49,7 @@ export class ServerService {
 
   /** A page of the existing backups, newest first. @throws ApiError `validation_error` */
   async listBackups(limit: number, cursor: string | undefined): Promise<BackupPage> {
-    const { backups } = this.deps;
+    const backups = this.deps.backups();
     const before = pageStart(cursor);
     const found = (await backups?.list(before, limit + 1)) ?? [];
     const { items, ...next } = pageOf(found, limit, ({ at }) => [at]);
@@ -59,11 +69,11 @@ export class ServerService {
 
   /** Requests a backup. @throws ApiError `invalid_request` without a backup folder, `conflict` while one is running. */
   startBackup(tx: Tx): BackupBegun {
-    const { backups } = this.deps;
+    const backups = this.deps.backups();
     if (backups === null) {
       throw new ApiError(
         "invalid_request",
-        "This server has no backup folder. Start it with --backup-dir FOLDER.",
+        "This server has no backup folder. Set one in the settings, or start the server with --backup-dir FOLDER.",
       );
     }
     const attempt = attemptView(backups.ask(tx));
@@ -115,6 +125,18 @@ export class ServerService {
     };
   }
 
+  /** Sends a test e-mail once. @throws ApiError `invalid_request` without a mail server. */
+  async testMail(to: string): Promise<MailTest> {
+    const { outbox } = this.deps;
+    if (!outbox.available)
+      throw new ApiError(
+        "invalid_request",
+        "This server has no mail server. Set smtp_url and mail_from in the settings first.",
+      );
+    const { status, response, error } = await outbox.trial({ to, subject: TEST_SUBJECT, text: TEST_TEXT });
+    return { delivered: error === null, status, response, error };
+  }
+
   private cluster(): ServerStatus["cluster"] {
     const { cluster } = this.deps;
     if (cluster === null) return null;
@@ -153,7 +175,7 @@ export class ServerService {
 
   /** Every option, including the limits of the tiers; secrets are masked. */
   options(): ServerOptions {
-    return { options: this.deps.options.map(optionView) };
+    return { options: this.deps.options.current.map(optionView) };
   }
 }
 

@@ -69,3 +69,30 @@ export function minuteStore(db: Database) {
     ),
   };
 }
+
+/** A stored setting of the server. */
+type SettingRow = {
+  readonly name: string;
+  /** JSON; null for a secret. */
+  readonly value: string | null;
+  /** JSON, sealed; null unless it is a secret. */
+  readonly sealed: Uint8Array | null;
+};
+
+/** All SQL of the stored settings. */
+export function settingStore(db: Database) {
+  return {
+    all: db.all<SettingRow>("SELECT name, value, sealed FROM server_settings ORDER BY name"),
+    has: db.one<{ readonly name: string }, [name: string]>("SELECT name FROM server_settings WHERE name = ?"),
+    set: db.change<[SettingRow]>(
+      "INSERT OR REPLACE INTO server_settings (name, value, sealed) VALUES ($name, $value, $sealed)",
+    ),
+    remove: db.change<[name: string]>("DELETE FROM server_settings WHERE name = ?"),
+  };
+}
+
+/** Whether a database has a stored archive, also before its migrations. */
+export function hasStoredArchive(db: Database): boolean {
+  const isThere = db.one("SELECT 1 FROM sqlite_master WHERE name = 'server_settings'")() !== null;
+  return isThere && settingStore(db).has("archive") !== null;
+}

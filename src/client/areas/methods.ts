@@ -31,6 +31,7 @@ import type {
   KeysRevokeBody,
   LogBody,
   LoginLinkBody,
+  MailTestBody,
   MaintenanceCreateBody,
   MaintenanceUpdateBody,
   MonitorCreateBody,
@@ -62,6 +63,7 @@ import type {
   ResetBody,
   ScheduleBody,
   ScheduleUpdateBody,
+  ServerSettingsBody,
   SignupBody,
   StatusPageCreateBody,
   StatusPageUpdateBody,
@@ -1568,6 +1570,9 @@ export class Admin extends Methods {
   /** The server's backups, for the operator. */
   readonly backups = new AdminBackups(this.api);
 
+  /** Settings of the server in its database, for the operator. */
+  readonly settings = new AdminSettings(this.api);
+
   /** Advance the test clock. Returns after all work that became due has run, in the order of its due times. */
   advanceClock(advanceMs: ClockBody["advance_ms"], options?: ChangeOptions): Answers<"admin.clock.advance"> {
     return this.api.call("admin.clock.advance", { body: { advance_ms: advanceMs } }, options);
@@ -1697,6 +1702,32 @@ export class AdminBackups extends Methods {
   /** List backups, newest first. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.backups.list", "backups"> {
     return this.api.list("admin.backups.list", "backups", { query }, options);
+  }
+}
+
+/** Settings of the server in its database, for the operator. */
+export class AdminSettings extends Methods {
+  /**
+   * Get the settings of the server. Returns the options that can be stored in the database, each with its
+   * value and source. What a flag, an environment variable or the configuration file sets wins, and cannot
+   * be changed here.
+   */
+  get(options?: RequestOptions): Answers<"admin.settings.read"> {
+    return this.api.call("admin.settings.read", {}, options);
+  }
+
+  /** Send a test e-mail. Sends an e-mail once, immediately, and returns what the mail server responded. */
+  testMail(to: MailTestBody["to"], options?: ChangeOptions): Answers<"admin.settings.test_mail"> {
+    return this.api.call("admin.settings.test_mail", { body: { to } }, options);
+  }
+
+  /**
+   * Change settings of the server. Stores settings in the database, secrets sealed with the master key; null
+   * removes a setting. Settings whose `effect` is `now` are effective immediately, others after a restart.
+   * All of the request is stored, or nothing.
+   */
+  update(body: ServerSettingsBody, options?: ChangeOptions): Answers<"admin.settings.update"> {
+    return this.api.call("admin.settings.update", { body }, options);
   }
 }
 

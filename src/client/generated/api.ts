@@ -221,8 +221,80 @@ export interface ServerOption {
   name: string;
   /** Value of the option. Secrets are masked. */
   value: string | number | boolean | string[] | null;
-  /** Source of the value. */
-  source: "default" | "flag" | "variable" | "file";
+  /** Source of the value; `stored`: set with `PATCH /v1/admin/settings`. */
+  source: "default" | "stored" | "flag" | "variable" | "file";
+}
+
+/** The response of `GET /v1/admin/settings`. */
+export type ServerSettings = { settings: ServerSetting[] };
+
+/** The response of `GET /v1/admin/settings`, `settings`, `[]`. */
+export interface ServerSetting {
+  /** Name of the option. */
+  name: string;
+  description: string;
+  /** Value now. Secrets are masked; of a mail server, the host is shown. */
+  value: string | number | boolean | null;
+  /** Source of the value; `stored`: set with `PATCH /v1/admin/settings`. */
+  source: "default" | "stored" | "flag" | "variable" | "file";
+  /** Flag, environment variable or configuration file that sets the value, and wins. Null for a stored value or a default. */
+  set_in: string | null;
+  /** Whether it can be changed here. */
+  editable: boolean;
+  /** Whether it is sealed and never shown. */
+  secret: boolean;
+  /** When a change is effective. */
+  effect: "now" | "restart";
+  /** Whether the stored value is effective only after a restart. */
+  restart_required: boolean;
+}
+
+/** The body of `POST /v1/admin/settings/test-mail`. */
+export interface MailTestBody {
+  /** Recipient of the test. */
+  to: string;
+}
+
+/** The response of `POST /v1/admin/settings/test-mail`. */
+export interface MailTest {
+  /** Whether the mail server accepted the e-mail. */
+  delivered: boolean;
+  /** Status of the mail server's response. Null without one. */
+  status: number | null;
+  /** Response of the mail server. Null without one. */
+  response: string | null;
+  /** Why the e-mail was not accepted. Null if it was. */
+  error: string | null;
+}
+
+/** The body of `PATCH /v1/admin/settings`. */
+export interface ServerSettingsBody {
+  /** Mail server: `smtp://user:password@host:587`, or `smtps://host:465`. Needs `mail_from`; null for the default. */
+  smtp_url?: string | null | undefined;
+  /** Sender of e-mails; null for the default. */
+  mail_from?: string | null | undefined;
+  /** URL at which browsers and senders reach this server; null for the default. */
+  public_url?: string | null | undefined;
+  /** Folder of this machine for scheduled backups; null for the default. */
+  backup_dir?: string | null | undefined;
+  /** Cron expression of the backups, in UTC; null for the default. */
+  backup_cron?: string | null | undefined;
+  /** Number of backups to keep; null for the default. */
+  backup_keep?: number | null | undefined;
+  /** Archive of all changes: `s3://bucket/prefix`; null for the default. */
+  archive?: string | null | undefined;
+  /** URL of the object store; null for the default. */
+  archive_endpoint?: string | null | undefined;
+  /** Region of the object store; null for the default. */
+  archive_region?: string | null | undefined;
+  /** Seconds between two objects of the archive; null for the default. */
+  archive_interval?: number | null | undefined;
+  /** Days of which the archive can restore any time; null for the default. */
+  archive_keep?: number | null | undefined;
+  /** Access key of the object store; null for the default. */
+  archive_access_key_id?: string | null | undefined;
+  /** Secret key of the object store; null for the default. */
+  archive_secret_access_key?: string | null | undefined;
 }
 
 /** The response of `GET /v1/admin/status`. */
@@ -4262,6 +4334,9 @@ export const OPERATIONS = {
   >,
   "admin.login_links.create": "POST /v1/admin/login-links" as Route<LoginLink, never, LoginLinkBody>,
   "admin.options.list": "GET /v1/admin/options" as Route<ServerOptions>,
+  "admin.settings.read": "GET /v1/admin/settings" as Route<ServerSettings>,
+  "admin.settings.test_mail": "POST /v1/admin/settings/test-mail" as Route<MailTest, never, MailTestBody>,
+  "admin.settings.update": "PATCH /v1/admin/settings" as Route<ServerSettings, never, ServerSettingsBody>,
   "admin.status.read": "GET /v1/admin/status" as Route<ServerStatus>,
   "audit.export": "GET /v1/audit/export" as Route<
     string,

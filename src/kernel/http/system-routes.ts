@@ -25,7 +25,7 @@ export interface Monitoring {
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   /** Where the description of the API says that this server is; null for the origin that serves it. */
-  readonly publicUrl: string | null;
+  readonly publicUrl: () => string | null;
 }
 
 const Pong = Type.Object({ pong: Type.Literal(true) }, { $id: "Pong" });
@@ -35,23 +35,34 @@ const OpenApiDocument = Type.Object(
 );
 const Status = Type.Object({ status: Type.String() });
 
+/** Serves the API document of a server at a URL. */
+function documentAt(http: Http, url: string | null): ReturnType<typeof asset> {
+  let text: Promise<Uint8Array<ArrayBuffer>> | undefined;
+  return asset({
+    contentType: "application/json",
+    immutable: false,
+    read: () => {
+      text ??= openApiDocument(http.routes, http.parts, url).then((document) =>
+        sharedBytes(new TextEncoder().encode(JSON.stringify(document))),
+      );
+      return text;
+    },
+  });
+}
+
 /** What belongs to no area: the ping, the description of the API, health and metrics. */
 export function systemRoutes(
   api: Api,
   http: Http,
   { gate, readsDetails, readiness, metrics, publicUrl }: Monitoring,
 ) {
-  let text: Promise<Uint8Array<ArrayBuffer>> | undefined;
-  const document = asset({
-    contentType: "application/json",
-    immutable: false,
-    read: () => {
-      text ??= openApiDocument(http.routes, http.parts, publicUrl).then((document) =>
-        sharedBytes(new TextEncoder().encode(JSON.stringify(document))),
-      );
-      return text;
-    },
-  });
+  let made: { readonly url: string | null; readonly serve: ReturnType<typeof asset> } | undefined;
+  /** The document names the public URL, which may change. */
+  const document = (call: Parameters<ReturnType<typeof asset>>[0]): ReturnType<ReturnType<typeof asset>> => {
+    const url = publicUrl();
+    if (made === undefined || made.url !== url) made = { url, serve: documentAt(http, url) };
+    return made.serve(call);
+  };
   return new Elysia({ tags: ["System"] })
     .get(
       "/v1/ping",

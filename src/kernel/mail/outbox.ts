@@ -6,7 +6,7 @@ import { backoffMs } from "../outbound/retries.ts";
 import { laneName } from "../scheduler/dispatcher.ts";
 import type { Job, JobOutcome, WorkGate } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
-import { HOUR_MS } from "../time/units.ts";
+import { HOUR_MS, MINUTE_MS } from "../time/units.ts";
 import { faultOf, MAIL_FAULTS, type Mailer, type MailFault, type MailMessage } from "./smtp.ts";
 
 /** Concurrent e-mails: mail servers limit connections. */
@@ -18,6 +18,8 @@ export const MAIL_REJECTIONS_MAX = 12;
 /** Wait after a failed attempt, doubled each time up to the second value. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = HOUR_MS;
+/** While no mail server is configured, a queued message looks for one so often. */
+const NO_SERVER_MS = MINUTE_MS;
 
 /** Attempts before an e-mail fails, by what the last one was about. */
 const ATTEMPTS_MAX: Readonly<Record<MailFault, number>> = {
@@ -70,6 +72,8 @@ export interface Outbox extends MailQueue {
   withdraw(tx: Tx, id: string): boolean;
   /** Registers a listener to the attempts of all messages. */
   onAttempt(listener: AttemptListener): void;
+  /** Looks whether a mail server is configured now: then it sends what waits. */
+  settingsChanged(): void;
   /** Sends a message immediately and once, without storing it. */
   trial(message: MailMessage): Promise<MailTrial>;
   readonly health: MailHealth;
@@ -77,25 +81,35 @@ export interface Outbox extends MailQueue {
 
 /** What the outbox is built on. */
 export interface OutboxDeps extends Pick<Kernel, "scheduler" | "vault" | "clock" | "ids" | "log" | "gate"> {
-  /** Null when no mail server is configured: then messages queued earlier wait until there is one. */
-  readonly mailer: Mailer | null;
+  /** Null when no mail server is configured: then messages queued earlier wait until there is one. It may change. */
+  readonly mailer: () => Mailer | null;
 }
 
 /** Registers the mail job and returns the outbox. */
 export function createOutbox(deps: OutboxDeps): Outbox {
   const { scheduler, vault, ids, gate } = deps;
-  const mailer = deps.mailer === null || gate === null ? deps.mailer : behind(gate, deps.mailer);
+  const mailer = (): Mailer | null => {
+    const current = deps.mailer();
+    return current === null || gate === null ? current : behind(gate, current);
+  };
   const health = new Health(deps);
   const listeners: AttemptListener[] = [];
   let trials = 0;
-  if (mailer !== null) {
+  let isRegistered = false;
+  const settingsChanged = (): void => {
+    if (isRegistered || deps.mailer() === null) return;
+    isRegistered = true;
     scheduler.register(MAIL_JOB, {
       concurrency: MAIL_CONCURRENCY,
-      run: (job) => deliver(deps, mailer, job, { health, listeners }),
+      run: (job) => deliver(deps, mailer(), job, { health, listeners }),
     });
-  }
+  };
+  settingsChanged();
   return {
-    available: mailer !== null,
+    settingsChanged,
+    get available() {
+      return deps.mailer() !== null;
+    },
     enqueue(tx, accountRef, message) {
       const key = ids.uuidV7();
       const sealed = vault.seal(JSON.stringify(message), `mail:${key}`);
@@ -106,11 +120,12 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     withdraw: (tx, id) => scheduler.cancel(tx, MAIL_JOB, id),
     onAttempt: (listener) => listeners.push(listener),
     async trial(message) {
-      if (mailer === null) return failed("this server has no mail server configured");
+      const current = mailer();
+      if (current === null) return failed("this server has no mail server configured");
       if (trials >= MAIL_CONCURRENCY) return failed("other tests are in progress: retry in a minute");
       trials += 1;
       try {
-        const response = await mailer.send(message);
+        const response = await current.send(message);
         health.record(null);
         return { status: Number(/^\d{3}/.exec(response)?.[0] ?? 250), response, error: null };
       } catch (error) {
@@ -196,11 +211,12 @@ export function declareMailMetrics(metrics: Metrics, { health }: Outbox): void {
 
 async function deliver(
   deps: OutboxDeps,
-  mailer: Mailer,
+  mailer: Mailer | null,
   job: Job,
   { health, listeners }: { readonly health: Health; readonly listeners: readonly AttemptListener[] },
 ): Promise<JobOutcome> {
   const { key, attempt } = job;
+  if (mailer === null) return { retryAt: deps.clock.now() + NO_SERVER_MS, attempt };
   const { sealed } = job.payload as { sealed: string };
   const recordOf = (error: string | null) => (tx: Tx) => {
     for (const listener of listeners) listener(tx, key, error);

@@ -38,7 +38,7 @@ const VERIFY_TIMEOUT_MS = 10_000;
 /** Marks a message as one that no person wrote (RFC 3834, section 5): automatic replies and absence notes skip it. */
 const AUTOMATIC = { "Auto-Submitted": "auto-generated" } as const;
 
-/** A mailer on an SMTP server. */
+/** A mailer on an SMTP server. Other settings need another one. */
 export function createSmtpMailer(settings: SmtpSettings): Mailer {
   let transport: Transporter | undefined;
   return {

@@ -141,34 +141,54 @@ export class Scheduler {
     });
   }
 
-  /** Registers how jobs of a kind are run. Before {@link start}. */
+  /** Registers how jobs of a kind are run. After {@link start}, those that wait begin. */
   register(name: string, kind: JobKind): void {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
     const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
     const counts = new JobCounts();
-    this.kinds.set(name, {
+    const registered: Kind = {
       name,
       handler: kind,
       due,
       counts,
       lookAt: Number.POSITIVE_INFINITY,
       continues: false,
-    });
+    };
+    this.kinds.set(name, registered);
+    if (this.started) this.lookAt(registered, this.clock.now());
   }
 
   /**
    * Registers work that recurs at the times of a cron expression, in UTC. What fell due while the server was down runs once, at the start. Work that resolves to
-   * `cut-off` was interrupted by the end of the process, and runs again at the next start.
+   * `cut-off` was interrupted by the end of the process, and runs again at the next start. Null: it does not recur, unless it is
+   * {@link reschedule}d.
    */
-  recurring(name: string, expression: string, run: (job: Job) => Promise<unknown>): void {
+  recurring(name: string, expression: string | null, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
       concurrency: 1,
       run: async (job) => {
+        if (!this.calendar.has(name)) return {};
         if ((await run(job)) === "cut-off") return { retryAt: job.dueAt, attempt: 0 };
-        return { retryAt: nextOccurrence(expression, this.clock.now()), payload: { expression }, attempt: 0 };
+        const next = this.calendar.get(name);
+        if (next === undefined) return {};
+        const payload = { expression: next };
+        return { retryAt: nextOccurrence(next, this.clock.now()), payload, attempt: 0 };
       },
     });
-    this.calendar.set(name, expression);
+    if (expression !== null) this.calendar.set(name, expression);
+  }
+
+  /** Changes when registered work recurs; null: not any more. */
+  reschedule(tx: Tx, name: string, expression: string | null): void {
+    const before = this.calendar.get(name);
+    if (expression === null) this.calendar.delete(name);
+    else this.calendar.set(name, expression);
+    tx.onRollback(() => {
+      if (before === undefined) this.calendar.delete(name);
+      else this.calendar.set(name, before);
+    });
+    if (expression === null) this.cancel(tx, name, "");
+    else this.plan(tx, name, expression);
   }
 
   /** Enqueues a job; it replaces one of the same kind and key. `lane`: a {@link laneName}, for {@link JobKind.lanes}. */

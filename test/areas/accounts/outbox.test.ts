@@ -19,7 +19,7 @@ async function outboxWith(mailer: Mailer, gate: WorkGate | null = null) {
   const log = { debug() {}, info() {}, warn() {}, error: (message: string) => errors.push(message) };
   const errors: string[] = [];
   const scheduler = new Scheduler(kernel.db, kernel.writer, kernel.clock, kernel.log);
-  const outbox = createOutbox({ ...kernel, scheduler, log, gate, mailer });
+  const outbox = createOutbox({ ...kernel, scheduler, log, gate, mailer: () => mailer });
   await scheduler.start();
   const enqueue = (to: string): Promise<string> =>
     kernel.writer.submit((tx) => outbox.enqueue(tx, ACCOUNT, { to, subject: "s", text: "t" }));

@@ -190,7 +190,7 @@ describe("buckets in memory", () => {
         outbound,
         tiers: DEFAULT_TIERS,
         changes: new Changes(),
-        publicUrl: null,
+        publicUrl: () => null,
         accounts: {} as never,
         endpoints: {} as never,
       };

@@ -138,7 +138,7 @@ export interface CatchDeps {
   };
   readonly tiers: Tiers;
   /** Public URL of the server; null when it is not configured. */
-  readonly publicUrl: string | null;
+  readonly publicUrl: () => string | null;
 }
 
 /** What the services of the area share. */
@@ -508,7 +508,7 @@ export class Buckets {
     const { tiers, publicUrl, endpoints } = this.deps;
     return {
       now,
-      publicUrl,
+      publicUrl: publicUrl(),
       retentionHoursMax: tiers[tier].eventRetentionHours,
       hasEndpoint: (endpointId) => endpoints.hasEndpoint(projectRef, endpointId),
     };

@@ -180,7 +180,7 @@ export class Ingestion {
       receivedAt: this.deps.clock.now(),
       method: way.method ?? "POST",
       target: way.target,
-      publicUrl: this.deps.publicUrl,
+      publicUrl: this.deps.publicUrl(),
     };
     const arrival = this.arrivalOf(bucket, way, received);
     const { verification } = arrival;

@@ -18,7 +18,7 @@ export interface OfrepDeps {
   /** Refunds a bulk evaluation. */
   readonly refund: (account: CallerAccount, operation: typeof BULK) => Promise<void>;
   /** Public URL of this server; null: clients use the URL of their request. */
-  readonly publicUrl: string | null;
+  readonly publicUrl: () => string | null;
 }
 
 /** Operation and cost of a bulk evaluation. */
@@ -67,7 +67,7 @@ export class Ofrep {
   }
 
   private streamOf(token: string) {
-    const { publicUrl } = this.deps;
+    const publicUrl = this.deps.publicUrl();
     const path = `${EVENTS_PATH}?token=${token}`;
     const location = publicUrl === null ? { endpoint: { requestUri: path } } : { url: publicUrl + path };
     return { type: "sse" as const, ...location, inactivityDelaySec: INACTIVITY_SECONDS };

@@ -300,7 +300,8 @@ export class Notifications {
     }: ChannelNotification,
     now: number,
   ): ChannelMessage {
-    const { publicUrl, projectIdOf } = this.parts;
+    const { projectIdOf } = this.parts;
+    const publicUrl = this.parts.publicUrl();
     const text = shortened(given);
     const name = title ?? (monitor === null ? "" : shownName(monitor.settings));
     const about =

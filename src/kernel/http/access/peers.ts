@@ -10,7 +10,7 @@ export interface PeerSettings {
   /** Null: it speaks plain HTTP. */
   readonly tls: object | null;
   /** Where clients reach the server; null: where their requests say. */
-  readonly publicUrl: string | null;
+  readonly publicUrl: () => string | null;
   /** Addresses and ranges of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
   readonly trustProxy: readonly string[];
 }
@@ -66,8 +66,7 @@ function withoutPort(entry: string): string {
 /** Who is at the other end of a request, and how it reached us. */
 export class Peers {
   private readonly proxies: readonly Range[];
-  private readonly publicUrl: string | null;
-  private readonly publicOrigin: string | null;
+  private readonly publicUrl: () => string | null;
   /** Where it listens once it does. */
   private readonly configured: URL;
 
@@ -85,7 +84,6 @@ export class Peers {
     this.configured = new URL(`${tls === null ? "http" : "https"}://${address}:${port}`);
     this.proxies = trustProxy.map((range) => parseRange(range));
     this.publicUrl = publicUrl;
-    this.publicOrigin = publicUrl === null ? null : new URL(publicUrl).origin;
   }
 
   /** The address at the other end of the socket; null for a request that came over none. */
@@ -128,7 +126,8 @@ export class Peers {
    * its `Host`, and the scheme that it came by.
    */
   origin(request: Request, server: Listener | null): string {
-    return this.publicOrigin ?? this.shownOrigin(request, server);
+    const publicUrl = this.publicUrl();
+    return publicUrl === null ? this.shownOrigin(request, server) : new URL(publicUrl).origin;
   }
 
   /** All starts of this server's URLs that are known: its `publicUrl`, where the request came in, and where it listens. */
@@ -147,7 +146,7 @@ export class Peers {
 
   /** The start of URLs in responses, without a slash at its end: the `publicUrl` with its path, or else the {@link origin}. */
   baseUrl(request: Request, server: Listener | null): string {
-    return this.publicUrl ?? this.origin(request, server);
+    return this.publicUrl() ?? this.origin(request, server);
   }
 
   /** The scheme that `X-Forwarded-Proto` names, of a trusted proxy: one that ends TLS speaks plain HTTP here. */

@@ -16,7 +16,7 @@ function reachedFrom(address: string | null) {
 function addressOf(trustProxy: readonly string[], socket: string | null, forwarded?: string): string | null {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
   const request = new Request("http://localhost/", { headers });
-  return new Peers({ ...LISTENING, publicUrl: null, trustProxy }, log).clientAddress(
+  return new Peers({ ...LISTENING, publicUrl: () => null, trustProxy }, log).clientAddress(
     request,
     reachedFrom(socket),
   );
@@ -43,7 +43,7 @@ describe("the client's address without trusted proxies is the socket's", () => {
 
 test("an X-Forwarded-For of an untrusted address is reported once", () => {
   const kept = new KeptLog();
-  const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/8"] }, kept);
+  const peers = new Peers({ ...LISTENING, publicUrl: () => null, trustProxy: ["10.0.0.0/8"] }, kept);
   const request = new Request("http://localhost/", { headers: { "x-forwarded-for": "198.51.100.7" } });
   peers.clientAddress(new Request("http://localhost/"), reachedFrom("203.0.113.9"));
   peers.clientAddress(request, reachedFrom("10.0.0.1"));
@@ -57,7 +57,7 @@ test("an X-Forwarded-For of an untrusted address is reported once", () => {
 
 test("an X-Forwarded-For that begins after many requests is reported within a few of them", () => {
   const kept = new KeptLog();
-  const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: [] }, kept);
+  const peers = new Peers({ ...LISTENING, publicUrl: () => null, trustProxy: [] }, kept);
   const direct = new Request("http://localhost/");
   const forwarded = new Request("http://localhost/", { headers: { "x-forwarded-for": "198.51.100.7" } });
   for (let sent = 0; sent < 2_000; sent += 1) peers.clientAddress(direct, reachedFrom("203.0.113.9"));
@@ -115,7 +115,9 @@ describe("behind trusted proxies it is the last address that is not trusted", ()
 });
 
 test("an invalid range of trusted proxies fails the start", () => {
-  const error = thrown(() => new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/33"] }, log));
+  const error = thrown(
+    () => new Peers({ ...LISTENING, publicUrl: () => null, trustProxy: ["10.0.0.0/33"] }, log),
+  );
   expect(error).toBeInstanceOf(StartupError);
 });
 
@@ -124,7 +126,7 @@ describe("the server's origin", () => {
     const headers = new Headers();
     if (given.host !== undefined) headers.set("host", given.host);
     if (given.proto !== undefined) headers.set("x-forwarded-proto", given.proto);
-    const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/8"] }, log);
+    const peers = new Peers({ ...LISTENING, publicUrl: () => null, trustProxy: ["10.0.0.0/8"] }, log);
     return peers.origin(new Request(url, { headers }), reachedFrom(given.socket ?? "10.1.2.3"));
   }
 
@@ -157,7 +159,7 @@ describe("the server's origin", () => {
 
   test("is --public-url regardless of the request, also without a socket", () => {
     const peers = new Peers(
-      { ...LISTENING, publicUrl: "https://n.example.com", trustProxy: ["0.0.0.0/0"] },
+      { ...LISTENING, publicUrl: () => "https://n.example.com", trustProxy: ["0.0.0.0/0"] },
       log,
     );
     const headers = { host: "other.example.com", "x-forwarded-proto": "http" };

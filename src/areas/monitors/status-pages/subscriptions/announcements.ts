@@ -69,7 +69,8 @@ export function registerAnnouncements(parts: AnnouncementParts): void {
 async function run(parts: AnnouncementParts, job: Job): Promise<JobOutcome> {
   const payload = job.payload as Announcement;
   const { projectRef, after } = payload;
-  const { subscribers, outbox, publicUrl, clock, stopped } = parts;
+  const { subscribers, outbox, clock, stopped } = parts;
+  const publicUrl = parts.publicUrl();
   if (!outbox.available || publicUrl === null || stopped.has(projectRef)) return {};
   const found = subscribers.after(projectRef, after, MAILS_PER_UNIT);
   const last = found.at(-1);

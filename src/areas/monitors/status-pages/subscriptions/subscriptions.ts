@@ -48,7 +48,7 @@ export class Subscriptions {
 
   /** Whether they are offered. Links in e-mails need the server's own address: that of a request can be forged. */
   get available(): boolean {
-    return this.parts.outbox.available && this.parts.publicUrl !== null;
+    return this.parts.outbox.available && this.parts.publicUrl() !== null;
   }
 
   /**
@@ -94,7 +94,7 @@ export class Subscriptions {
     const subscriber = subscribers.findByEmail(pageRef, email);
     if (subscriber === null) throw new Error("a subscriber was not stored");
     const title = subjectText(page.settings.title);
-    const link = this.linkOf(`${publicUrl}/status/${slug}`, subscriber);
+    const link = this.linkOf(`${publicUrl()}/status/${slug}`, subscriber);
     outbox.enqueue(tx, accountRef, {
       to: email,
       subject: `[${title}] Confirm your subscription`,
