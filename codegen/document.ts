@@ -43,7 +43,17 @@ interface Parameter {
 /** The parts of the OpenAPI document that are used. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    /** The error responses, by code. */
+    readonly responses: Readonly<Record<string, ErrorResponse>>;
+  };
+}
+
+interface ErrorResponse {
+  readonly description: string;
+  readonly "x-status": number;
+  readonly "x-remedy": string;
 }
 
 interface OperationObject {

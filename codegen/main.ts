@@ -1,9 +1,10 @@
-// Generates the client's types, table of operations and methods from the API's document, and the tables of fields and methods in
-// the guides: bun codegen/main.ts
+// Generates the client's types, table of operations and methods from the API's document, and the tables of fields and methods and the
+// list of errors in the guides: bun codegen/main.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Document } from "./document.ts";
 import { generatedFiles } from "./formatted.ts";
+import { withErrors } from "./guide-errors.ts";
 import { withFields } from "./guide-fields.ts";
 import { withMethods } from "./guide-methods.ts";
 
@@ -16,7 +17,7 @@ const document: Document = await Bun.file(join(root, "test/golden/openapi.json")
 for (const page of new Bun.Glob("docs/**/*.md").scanSync(root)) {
   const path = join(root, page);
   const text = readFileSync(path, "utf8");
-  const fresh = withMethods(withFields(text, document), document);
+  const fresh = withErrors(withMethods(withFields(text, document), document), document);
   if (fresh === text) continue;
   writeFileSync(path, fresh);
   console.log(`wrote ${page}`);

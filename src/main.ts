@@ -42,6 +42,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "notary export": async () => (await import("./cli/notary.ts")).notaryExport,
   dashboard: async () => (await import("./cli/dashboard.ts")).dashboard,
   verify: async () => (await import("./cli/verify.ts")).verify,
+  "verify-signature": async () => (await import("./cli/verify-signature.ts")).verifySignature,
   backup: async () => (await import("./cli/backup.ts")).backup,
   restore: async () => (await import("./cli/restore.ts")).restore,
   "archive status": async () => (await import("./cli/archive.ts")).archiveStatus,

@@ -513,6 +513,26 @@ const DECLARED = [
     example: "ninefold verify receipts.jsonl --checkpoint checkpoint.txt",
   },
   {
+    name: "verify-signature",
+    summary: "Verify the signature of a webhook, and say why it is not valid",
+    details:
+      "FILE contains the exact bytes of the body. The provider is detected by the headers; without one it is\n" +
+      "standard: Standard Webhooks, as Ninefold sends. No server is needed. The exit code is 0 if it is valid.",
+    arguments: [{ name: "FILE", help: "File with the body" }],
+    options: [
+      {
+        ...option("--header", "HEADER", "Header of the request, such as 'Webhook-Id: msg_1'; repeatable"),
+        repeatable: true,
+      },
+      option("--secret-file", "FILE", "File with the signing secret"),
+      option("--provider", "NAME", "Sender, such as stripe, github or standard"),
+      option("--url", "URL", "URL that the sender calls, for providers that sign it (square, twilio)"),
+      { flag: "--any-age", help: "Accept a timestamp of any age, for a stored request" },
+    ],
+    example:
+      "ninefold verify-signature body.json --secret-file secret.txt --header Stripe-Signature:t=…,v1=…",
+  },
+  {
     name: "backup",
     summary: "Back up the database, whether the server is running or not",
     details:

@@ -16,7 +16,10 @@ export type ClientErrorCode =
 /** Fields of an error in addition to its message. */
 type NinefoldErrorDetails = Pick<NinefoldError, "code"> &
   Partial<
-    Pick<NinefoldError, "status" | "requestId" | "fields" | "extras" | "retryAfterMs" | "leader" | "cause">
+    Pick<
+      NinefoldError,
+      "status" | "requestId" | "docs" | "fields" | "extras" | "retryAfterMs" | "leader" | "cause"
+    >
   >;
 
 /** Fields of the API's error body other than code, message and fields. */
@@ -33,6 +36,8 @@ export class NinefoldError extends Error {
   readonly status: number;
   /** The request's id in the server's log, if there was a response. */
   readonly requestId: string | null;
+  /** Path of a page about the error on the server, such as `/docs/errors/unauthorized`; null without one. */
+  readonly docs: string | null;
   /** Errors by field, as with `validation_error`. */
   readonly fields: Readonly<Record<string, readonly string[]>>;
   /** Other fields of the error, such as `balance`. */
@@ -47,6 +52,7 @@ export class NinefoldError extends Error {
     this.code = details.code;
     this.status = details.status ?? 0;
     this.requestId = details.requestId ?? null;
+    this.docs = details.docs ?? null;
     this.fields = details.fields ?? {};
     this.extras = details.extras ?? {};
     this.retryAfterMs = details.retryAfterMs ?? null;
@@ -79,11 +85,11 @@ export function errorOf(status: number, headers: Headers, body: string, target: 
   const { error, code, request_id, fields, ...extras } = parsed;
   const leader = status === 503 ? headers.get("ninefold-leader") : null;
   const details = { code, status, requestId: request_id ?? requestId, retryAfterMs, leader, extras };
-  return new NinefoldError(error.message, { ...details, fields: fields ?? {} });
+  return new NinefoldError(error.message, { ...details, docs: error.docs ?? null, fields: fields ?? {} });
 }
 
 interface ErrorBody {
-  readonly error: { readonly message: string };
+  readonly error: { readonly message: string; readonly docs?: string };
   readonly code: ErrorCode;
   readonly request_id?: string;
   readonly fields?: Readonly<Record<string, readonly string[]>>;

@@ -6,37 +6,89 @@
 import type { TSchema } from "@sinclair/typebox";
 import { onOneLine } from "./one-line.ts";
 
-/** The HTTP status of an error code, and its meaning. */
-export type ErrorMeaning = readonly [status: number, meaning: string];
+/** The HTTP status of an error code, its meaning, and what to do, in Markdown with links as in `docs/errors.md`. */
+export type ErrorMeaning = readonly [status: number, meaning: string, remedy: string];
 
 const COMMON_CODES = {
-  validation_error: [400, "The body or a parameter is not valid; see `fields`."],
-  invalid_request: [400, "The request is well-formed, but its values are not acceptable."],
-  unauthorized: [401, "No key, or one that is malformed, unknown, revoked or expired."],
-  insufficient_balance: [402, "Not enough credits."],
-  forbidden: [403, "The key may not do this; the message says why."],
-  not_found: [404, "The resource does not exist, or it is not yours."],
-  method_not_allowed: [405, "The path does not accept this method."],
-  timeout: [408, "The wait ended without a response."],
-  conflict: [409, "The request conflicts with the current state; the message says how."],
+  validation_error: [
+    400,
+    "The body or a parameter is not valid; see `fields`.",
+    "Correct each field that `fields` names: its message says which values are accepted.",
+  ],
+  invalid_request: [
+    400,
+    "The request is well-formed, but its values are not acceptable.",
+    "The message names the value and its limit, such as an amount of 0, or a balance above 2^53−1. Correct it.",
+  ],
+  unauthorized: [
+    401,
+    "No key, or one that is malformed, unknown, revoked or expired.",
+    "Send `Authorization: Bearer sm_…` or `X-API-Key`. Check that the key belongs to this server and is complete; after a login, that the environment or a file does not have another one ([troubleshooting](troubleshooting.md#401-after-a-login)).",
+  ],
+  insufficient_balance: [
+    402,
+    "Not enough credits.",
+    "Refill the meter that `meter_id` names, or wait for its plan. Without `meter_id`, the account's own credits are used up: they return on the first of the month, or the operator adds some ([troubleshooting](troubleshooting.md#402-not-enough-credits)).",
+  ],
+  forbidden: [
+    403,
+    "The key may not do this; the message says why.",
+    "Use a key with the scope or the project that the message names, or add the scope to this key.",
+  ],
+  not_found: [
+    404,
+    "The resource does not exist, or it is not yours.",
+    "Check the path, the ID and the project of the key. Resources of another project look as if they did not exist.",
+  ],
+  method_not_allowed: [
+    405,
+    "The path does not accept this method.",
+    "`/v1/mcp` accepts only POST. Send messages of the Model Context Protocol by POST.",
+  ],
+  timeout: [
+    408,
+    "The wait ended without a response.",
+    "Nothing was acquired, or the body did not arrive within 30 seconds. Repeat the request, if needed with a longer wait.",
+  ],
+  conflict: [
+    409,
+    "The request conflicts with the current state; the message says how.",
+    "Read the current state and decide again. For an `Idempotency-Key`: use a new key for another request, or wait while the first one is running.",
+  ],
   request_too_large: [
     413,
     "The body is larger than 64 KiB; for flags, deliveries, buckets and the notary than 1 MiB.",
+    "Send less, or several requests. If the response is not JSON, a proxy has its own limit ([troubleshooting](troubleshooting.md#413-behind-nginx)). Request bodies have at most 64 KiB; those of flags, deliveries, messages, buckets, webhooks, status pages, pings and the notary 1 MiB.",
   ],
-  rate_limit_exceeded: [429, "Too many requests; retry after the seconds in `Retry-After`."],
-  internal_error: [500, "An internal error of the server. Nothing was charged."],
-  service_unavailable: [503, "The server cannot do this now. Nothing was changed."],
+  rate_limit_exceeded: [
+    429,
+    "Too many requests; retry after the seconds in `Retry-After`.",
+    "Wait for the seconds in `Retry-After`. Spread requests over time, or ask the operator for a tier with higher limits ([rate limits](api/basics.md#rate-limits)).",
+  ],
+  internal_error: [
+    500,
+    "An internal error of the server. Nothing was charged.",
+    "Retry with the same `Idempotency-Key`. If it happens again, give the `request_id` to the operator: the log has the cause.",
+  ],
+  service_unavailable: [
+    503,
+    "The server cannot do this now. Nothing was changed.",
+    'Retry after the seconds in `Retry-After`, or a few seconds. With `"carried_out": true` do not retry: the external effect (a check, a replay) happened and was charged, but its result could not be stored.',
+  ],
   not_leader: [
     503,
     "This node of a cluster does not lead; `leader` is the URL of the one that does, or null. Nothing was changed.",
+    "Send the request to the URL in `leader`. The TypeScript client does so itself if it knows all nodes ([clusters](high-availability.md#stage-2-a-cluster)).",
   ],
   unconfirmed: [
     503,
     "A node of a cluster could not confirm the request, whose outcome is unknown. Repeat it with the same `Idempotency-Key`.",
+    "Repeat the request with the same `Idempotency-Key`: it is then carried out exactly once.",
   ],
   read_only: [
     503,
     "The server cannot write, for example because its disk is full. Nothing was changed; reads are served.",
+    "The operator frees space or replaces the disk ([runbook](operations.md#when-the-disk-is-full)). Changes work again without a restart.",
   ],
 } as const satisfies Record<string, ErrorMeaning>;
 
@@ -74,7 +126,12 @@ export function knownErrors(): readonly ErrorCode[] {
   return [...catalogue.keys()].sort() as ErrorCode[];
 }
 
-/** The status of a code, and its meaning. */
+/** Address of what to do about an error, below the start of the server's URLs. */
+export function errorDocs(code: ErrorCode): string {
+  return `/docs/errors/${code}`;
+}
+
+/** The status of a code, its meaning, and what to do. */
 export function errorMeaning(code: ErrorCode): ErrorMeaning {
   return catalogue.get(code) ?? COMMON_CODES.internal_error;
 }

@@ -1,5 +1,5 @@
 import guides from "../../build/guides/guides.txt" with { type: "file" };
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, knownErrors } from "../kernel/errors.ts";
 import type { Http, PageHandler } from "../kernel/http/http.ts";
 import { pathOf } from "../kernel/http/requests/request-target.ts";
 import { asset } from "../kernel/http/responses/asset.ts";
@@ -7,6 +7,7 @@ import guidesStyle from "./docs/guides.css" with { type: "file" };
 import { pageHeaders } from "./headers.ts";
 
 const ROOT = "/docs/guides/";
+const ERRORS = "/docs/errors/";
 
 /** Every guide as HTML, by its path below {@link ROOT}; rendered by `scripts/guides.ts`. */
 type Guides = Readonly<Record<string, string>>;
@@ -24,6 +25,12 @@ export function guidePages(http: Http): void {
       throw new ApiError("not_found", "There is no such guide. GET /docs/guides/ lists all.");
     return page(call);
   };
+  // The addresses that errors name. An unknown code leads to the list of all.
+  const explain: PageHandler = (call) => {
+    const code = pathOf(call.request.url).slice(ERRORS.length);
+    return { status: 302, text: "", headers: { location: `../guides/errors${anchorOf(code)}` } };
+  };
+  http.page(`${ERRORS}:code`, explain);
   for (const path of ["/docs/guides", ROOT, `${ROOT}:page`, `${ROOT}:page/:below`]) http.page(path, serve);
   http.page(
     "/docs/guides.css",
@@ -33,6 +40,12 @@ export function guidePages(http: Http): void {
       read: () => Bun.file(guidesStyle).bytes(),
     }),
   );
+}
+
+/** The place of a code in the guide to errors; empty for an unknown code. */
+function anchorOf(code: string): string {
+  const known: readonly string[] = knownErrors();
+  return known.includes(code) ? `#${code.replaceAll(".", "")}` : "";
 }
 
 /** A handler for each guide. The texts are read again when one is compressed: most are never requested. */

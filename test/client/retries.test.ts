@@ -240,6 +240,7 @@ describe("errors", () => {
       code: "insufficient_balance",
       status: 402,
       requestId: "req-1",
+      docs: null,
       fields: {},
       extras,
       retryAfterMs: null,

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Document } from "../../codegen/document.ts";
 import { GENERATE_COMMAND } from "../../codegen/generate.ts";
+import { withErrors } from "../../codegen/guide-errors.ts";
 import { withFields } from "../../codegen/guide-fields.ts";
 import { withMethods } from "../../codegen/guide-methods.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
@@ -11,7 +12,8 @@ const PAGES = [...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
 const document: Document = await Bun.file(join(ROOT, "test/golden/openapi.json")).json();
 
 test(`the tables of fields and methods are those of the API's document; otherwise run ${GENERATE_COMMAND}`, () => {
-  const fresh = (page: string): string => withMethods(withFields(readPage(page), document), document);
+  const fresh = (page: string): string =>
+    withErrors(withMethods(withFields(readPage(page), document), document), document);
   const stale = PAGES.filter((page) => fresh(page) !== readPage(page));
   expect(stale).toEqual([]);
 });
@@ -19,6 +21,13 @@ test(`the tables of fields and methods are those of the API's document; otherwis
 const SMALL: Document = {
   paths: {},
   components: {
+    responses: {
+      "area.gone": {
+        description: "`area.gone`: It is gone.",
+        "x-status": 410,
+        "x-remedy": "Create it again.",
+      },
+    },
     schemas: {
       Made: {
         type: "object",
@@ -52,6 +61,12 @@ test.each([
 
 test.each(["Missing", "Made only nothing"])("a block of %s is an error", (block) => {
   expect(() => withFields(`<!-- fields: ${block} -->\n<!-- /fields -->`, SMALL)).toThrow();
+});
+
+test("a block with all errors", () => {
+  const page = withErrors("<!-- errors -->\nold\n<!-- /errors -->\nafter", SMALL);
+  const section = "### area.gone\n\n**410** It is gone.\n\n**What to do**: Create it again.\n\n";
+  expect(page).toBe(`<!-- errors -->\n\n${section}<!-- /errors -->\nafter`);
 });
 
 test("a block with the methods of the client", () => {

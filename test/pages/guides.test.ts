@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { guideFiles } from "../../scripts/guides.ts";
+import { errorDocs, knownErrors } from "../../src/kernel/errors.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 import { expectError } from "../support/errors.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -42,6 +43,24 @@ test("a guide has its headings with anchors, its tables and its examples", async
   expect(html).toContain("consecutive_threshold&quot;: 2");
   expect(html).toContain('<a href="../api/incidents#channels">channel</a>');
   expect(html).not.toContain("<!-- fields");
+});
+
+test.each(knownErrors())("the address of the error %s leads to its section", async (code) => {
+  const address = errorDocs(code);
+  const response = await get(address);
+  expect(response.status).toBe(302);
+  const { pathname, hash } = new URL(response.headers.get("location") ?? "", server.url + address);
+  expect(await (await get(pathname)).text()).toContain(`<h3 id="${hash.slice(1)}">${code}</h3>`);
+});
+
+test("an error has the address of its section", async () => {
+  const { error } = (await (await get("/v1/keys")).json()) as { error: object };
+  expect(error).toMatchObject({ code: "unauthorized", docs: "/docs/errors/unauthorized" });
+});
+
+test("the address of an unknown error leads to the list of all", async () => {
+  const response = await get("/docs/errors/none");
+  expect([response.status, response.headers.get("location")]).toEqual([302, "../guides/errors"]);
 });
 
 test("pictures are left out", async () => {

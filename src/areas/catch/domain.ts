@@ -9,15 +9,51 @@ import {
 } from "../../kernel/outbound/retries.ts";
 
 const codes = registerErrors({
-  "catch.bucket_not_found": [404, "The bucket does not exist, or belongs to another project."],
-  "catch.event_not_found": [404, "The bucket has no event with this ID."],
-  "catch.provider_unsupported": [400, "The provider is not supported; the message lists those that are."],
-  "catch.signature_invalid": [400, "The event's signature is invalid: it cannot be forwarded or replayed."],
-  "catch.loop_detected": [508, "The delivery of an event cannot replay events: that would never end."],
-  "catch.replay_failed": [500, "The target did not respond. Nothing was charged."],
-  bucket_limit_exceeded: [403, "The account has reached its tier's limit of buckets."],
-  bucket_name_taken: [409, "Another bucket of the project has this name; `bucket_id` identifies it."],
-  bucket_paused: [400, "The bucket is paused. Set its state to `live` first."],
+  "catch.bucket_not_found": [
+    404,
+    "The bucket does not exist, or belongs to another project.",
+    "Check the ID of the bucket and the project of the key.",
+  ],
+  "catch.event_not_found": [
+    404,
+    "The bucket has no event with this ID.",
+    "Check the ID. Events are deleted after the retention of their bucket.",
+  ],
+  "catch.provider_unsupported": [
+    400,
+    "The provider is not supported; the message lists those that are.",
+    "Use a provider that the message lists, or describe the signature with `signature`.",
+  ],
+  "catch.signature_invalid": [
+    400,
+    "The event's signature is invalid: it cannot be forwarded or replayed.",
+    "Check the signing secret of the bucket against the sender's ([troubleshooting](troubleshooting.md#invalid-signature)). Then let the sender send the event again.",
+  ],
+  "catch.loop_detected": [
+    508,
+    "The delivery of an event cannot replay events: that would never end.",
+    "Do not call the API from the target of its own events.",
+  ],
+  "catch.replay_failed": [
+    500,
+    "The target did not respond. Nothing was charged.",
+    "Check that the target runs and is reachable, then replay the event again.",
+  ],
+  bucket_limit_exceeded: [
+    403,
+    "The account has reached its tier's limit of buckets.",
+    "Delete buckets that are not used, or ask the operator for another tier.",
+  ],
+  bucket_name_taken: [
+    409,
+    "Another bucket of the project has this name; `bucket_id` identifies it.",
+    "Use the bucket in `bucket_id`, or another name.",
+  ],
+  bucket_paused: [
+    400,
+    "The bucket is paused. Set its state to `live` first.",
+    "Set `state` to `live`: `PATCH /v1/catch/buckets/{bucket_id}` ([troubleshooting](troubleshooting.md#a-bucket-forwards-nothing)).",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {

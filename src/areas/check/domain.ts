@@ -10,16 +10,44 @@ export const PROXY_FLAGS_MAX = 20;
 export const SCOPES_HEADER_BYTES_MAX = 4 * 1024;
 
 const codes = registerErrors({
-  invalid_key: [401, "The key is not a key of this project."],
-  revoked: [401, "The key was revoked."],
-  deleted: [401, "The project of the key was deleted."],
-  expired: [401, "The key has expired."],
-  disabled: [403, "The key is paused."],
-  ip_not_allowed: [403, "The key is not allowed from this address."],
-  insufficient_scope: [403, "The key does not have a required scope."],
-  no_meter: [403, "Neither the request nor the key names a meter to deduct from."],
-  rate_limited: [429, "A rate limit of the key is exceeded. Retry after the time in `Retry-After`."],
-  usage_exceeded: [429, "The key has no uses left."],
+  invalid_key: [
+    401,
+    "The key is not a key of this project.",
+    "The caller needs a key of this project. The text must be complete: nothing is trimmed.",
+  ],
+  revoked: [401, "The key was revoked.", "Issue a new key to the caller, if it may still call."],
+  deleted: [401, "The project of the key was deleted.", "Issue a key of another project."],
+  expired: [401, "The key has expired.", "Issue a new key, or rotate keys before they expire."],
+  disabled: [
+    403,
+    "The key is paused.",
+    "Set `enabled` to true with `PATCH /v1/keys/{id}`, if the caller may call again.",
+  ],
+  ip_not_allowed: [
+    403,
+    "The key is not allowed from this address.",
+    "Add the address to `allowed_ips` of the key. Behind a proxy, check `trust_proxy` first.",
+  ],
+  insufficient_scope: [
+    403,
+    "The key does not have a required scope.",
+    "Add the scope to the key with `PATCH /v1/keys/{id}`.",
+  ],
+  no_meter: [
+    403,
+    "Neither the request nor the key names a meter to deduct from.",
+    "Name `meter_id` in the request, or set it for the key.",
+  ],
+  rate_limited: [
+    429,
+    "A rate limit of the key is exceeded. Retry after the time in `Retry-After`.",
+    "The caller waits for the seconds in `Retry-After`. The limits are those of the key (`ratelimits`).",
+  ],
+  usage_exceeded: [
+    429,
+    "The key has no uses left.",
+    "Raise or refill the uses of the key, or wait for its refill.",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {

@@ -3,7 +3,7 @@ import { oneOf } from "../../kernel/data/schema.ts";
 import { ApiError, errorMeaning, invalidField } from "../../kernel/errors.ts";
 import { rateLimitHeaders } from "../../kernel/http/access/guard.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
-import { ClientRejection, renderError } from "../../kernel/http/responses/response.ts";
+import { ClientRejection, renderForwardedError } from "../../kernel/http/responses/response.ts";
 import { PROXY_FLAGS_MAX, SCOPES_HEADER_BYTES_MAX } from "./domain.ts";
 import type { CheckDeps, SchemaOf } from "./ports.ts";
 import type { CheckResult } from "./schema.ts";
@@ -162,7 +162,7 @@ export function clientRejection(
     },
     ...(retry_after_seconds === null ? {} : { retryAfterSeconds: retry_after_seconds }),
   });
-  const rendered = renderError(error, requestId);
+  const rendered = renderForwardedError(error, requestId);
   const isHidden = deny === "403" && (status === 402 || status === 429);
   return new ClientRejection(isHidden ? { ...rendered, status: 403 } : rendered);
 }

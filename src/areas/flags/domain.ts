@@ -28,10 +28,26 @@ export const USE_RESOLUTION_MS = HOUR_MS;
 export const STALE_AFTER_MS = 30 * DAY_MS;
 
 const codes = registerErrors({
-  "gate.rule_invalid": [400, "A field of the flag is not valid. See `fields`."],
-  "gate.feature_not_found": [404, "The project has no flag with this key."],
-  flag_not_found: [404, "The project has no flag with this key."],
-  "gate.evaluation_failed": [500, "The flag could not be evaluated. Nothing was charged."],
+  "gate.rule_invalid": [
+    400,
+    "A field of the flag is not valid. See `fields`.",
+    "Correct each field that `fields` names ([flags](api/flags.md)).",
+  ],
+  "gate.feature_not_found": [
+    404,
+    "The project has no flag with this key.",
+    "Check the key of the flag and the project of the API key.",
+  ],
+  flag_not_found: [
+    404,
+    "The project has no flag with this key.",
+    "Check the key of the flag and the project of the API key.",
+  ],
+  "gate.evaluation_failed": [
+    500,
+    "The flag could not be evaluated. Nothing was charged.",
+    "Retry. If it happens again, give the `request_id` to the operator.",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {

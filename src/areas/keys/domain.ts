@@ -60,7 +60,11 @@ export const USER_AGENT_LENGTH_MAX = 1_024;
 export const BEARER_PREFIX = "sm";
 
 const codes = registerErrors({
-  key_limit_exceeded: [403, "The account has as many managed keys as its tier allows."],
+  key_limit_exceeded: [
+    403,
+    "The account has as many managed keys as its tier allows.",
+    "Revoke keys that are not used, or ask the operator for another tier.",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {

@@ -3,19 +3,56 @@ import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
 import type { TargetStatus } from "./schema.ts";
 
 const codes = registerErrors({
-  monitor_name_taken: [409, "Another monitor of the project has this name: the one in `monitor_id`."],
-  monitor_slug_taken: [409, "Another heartbeat of the project has this slug: the one in `monitor_id`."],
-  ping_id_taken: [409, "Another heartbeat of the server has this `ping_id` or `push_token`."],
-  monitor_limit_exceeded: [403, "The account has the maximum number of monitors of its tier."],
-  page_slug_taken: [409, "This slug is not available."],
-  page_limit_exceeded: [403, "The account has the maximum number of status pages of its tier."],
-  channel_limit_exceeded: [403, "The project has the maximum number of channels."],
-  maintenance_limit_exceeded: [403, "The project has the maximum number of maintenance entries."],
+  monitor_name_taken: [
+    409,
+    "Another monitor of the project has this name: the one in `monitor_id`.",
+    "Use the monitor in `monitor_id`, or another name.",
+  ],
+  monitor_slug_taken: [
+    409,
+    "Another heartbeat of the project has this slug: the one in `monitor_id`.",
+    "Use the heartbeat in `monitor_id`, or another slug.",
+  ],
+  ping_id_taken: [
+    409,
+    "Another heartbeat of the server has this `ping_id` or `push_token`.",
+    "Omit it, so that the server chooses one, or keep the heartbeat that has it.",
+  ],
+  monitor_limit_exceeded: [
+    403,
+    "The account has the maximum number of monitors of its tier.",
+    "Delete monitors that are not used, or ask the operator for another tier.",
+  ],
+  page_slug_taken: [
+    409,
+    "This slug is not available.",
+    "Use another slug. The page may belong to another account.",
+  ],
+  page_limit_exceeded: [
+    403,
+    "The account has the maximum number of status pages of its tier.",
+    "Delete pages that are not used, or ask the operator for another tier.",
+  ],
+  channel_limit_exceeded: [
+    403,
+    "The project has the maximum number of channels.",
+    "Delete channels that are not used.",
+  ],
+  maintenance_limit_exceeded: [
+    403,
+    "The project has the maximum number of maintenance entries.",
+    "Delete maintenance windows that are over.",
+  ],
   incident_limit_exceeded: [
     403,
     "The project has reached its limit of open manual incidents. Resolve one first.",
+    "Resolve incidents that are over.",
   ],
-  incident_update_limit_exceeded: [403, "The incident has reached its limit of updates."],
+  incident_update_limit_exceeded: [
+    403,
+    "The incident has reached its limit of updates.",
+    "Resolve the incident, and create a new one if it continues.",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {

@@ -5,10 +5,12 @@ const codes = registerErrors({
   "notary.fork_detected": [
     503,
     "Others have seen a longer history of this chain. Nothing is signed until the fork is accepted.",
+    "The operator compares the history of the witness or storage with the chain. If the loss is known, as after a restore, run `ninefold notary accept-fork` ([notary](api/notary.md#after-a-restore)).",
   ],
   "notary.inconsistent": [
     422,
     "The proof does not show that the checkpoint continues the one that was cosigned last.",
+    "Send a proof from the size that was cosigned last to the new checkpoint; the response has that size.",
   ],
 });
 

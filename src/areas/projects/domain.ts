@@ -16,7 +16,11 @@ const FIRST_NUMBER = 2;
 const LINEAR_ATTEMPTS_MAX = 32;
 
 const codes = registerErrors({
-  project_limit_exceeded: [403, "The account has as many projects as its tier allows."],
+  project_limit_exceeded: [
+    403,
+    "The account has as many projects as its tier allows.",
+    "Delete projects that are not used, or ask the operator for another tier.",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {

@@ -10,14 +10,31 @@ import {
 import { DAY_MS } from "../../kernel/time/units.ts";
 
 const codes = registerErrors({
-  endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` identifies it."],
+  endpoint_name_taken: [
+    409,
+    "Another endpoint of the project has this name; `endpoint_id` identifies it.",
+    "Use the endpoint in `endpoint_id`, or another name.",
+  ],
   endpoint_in_use: [
     409,
     "Buckets deliver their events to this endpoint; `bucket_id` identifies one of them.",
+    "Remove the endpoint from the bucket in `bucket_id` first.",
   ],
-  endpoint_limit_exceeded: [403, "The project has reached its tier's limit of endpoints."],
-  schedule_name_taken: [409, "Another schedule of the project has this name; `schedule_id` identifies it."],
-  schedule_limit_exceeded: [403, "The project has reached its tier's limit of schedules."],
+  endpoint_limit_exceeded: [
+    403,
+    "The project has reached its tier's limit of endpoints.",
+    "Delete endpoints that are not used, or ask the operator for another tier. A deleted endpoint with deliveries counts for another day.",
+  ],
+  schedule_name_taken: [
+    409,
+    "Another schedule of the project has this name; `schedule_id` identifies it.",
+    "Use the schedule in `schedule_id`, or another name.",
+  ],
+  schedule_limit_exceeded: [
+    403,
+    "The project has reached its tier's limit of schedules.",
+    "Delete schedules that are not used, or ask the operator for another tier.",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {

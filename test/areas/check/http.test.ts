@@ -92,7 +92,9 @@ describe("a denied request", () => {
     const { secret } = await makeKey(account, { enabled: false });
     const response = await through(secret);
     expectErrorShape(response);
-    expectError(response, "disabled");
+    const { error } = expectError(response, "disabled");
+    // Its client cannot read this server's pages.
+    expect(error.docs).toBeUndefined();
     expect(response.body.request_id).toBe(response.headers.get("x-request-id"));
   });
 

@@ -78,7 +78,10 @@ export async function openApiDocument(
       headers: { RequestId: REQUEST_ID, RetryAfter: RETRY_AFTER },
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       responses: Object.fromEntries(
-        knownErrors().map((code) => [code, errorResponse(errorMeaning(code)[0], [code])]),
+        knownErrors().map((code) => {
+          const [status, , remedy] = errorMeaning(code);
+          return [code, { ...errorResponse(status, [code]), "x-status": status, "x-remedy": remedy }];
+        }),
       ),
       securitySchemes: SECURITY_SCHEMES,
     },
@@ -92,6 +95,11 @@ function errorSchema() {
       error: Type.Object({
         code: Type.String({ description: "The same code as in `error`." }),
         message: Type.String({ description: "What is wrong, then what to do." }),
+        docs: Type.Optional(
+          Type.String({
+            description: "Path of a page about the error on this server: `/docs/errors/<code>`.",
+          }),
+        ),
       }),
       code: oneOf(knownErrors(), {}),
       request_id: uuid({ description: "As in `X-Request-Id`." }),

@@ -22,6 +22,7 @@ import {
   type RenderedResponse,
   ReplayedResponse,
   renderError,
+  renderForwardedError,
   renderResult,
   USUAL_HEADERS,
   withWarnings,
@@ -485,7 +486,7 @@ export class Call extends OpenCall implements Performer {
       "service_unavailable",
       "This request cannot be checked now. The reason is in the log of the Ninefold server.",
     );
-    return renderError(hidden, this.requestId);
+    return renderForwardedError(hidden, this.requestId);
   }
 
   override reject(error: unknown): Response | Promise<Response> {

@@ -1,4 +1,4 @@
-import { ApiError } from "../../errors.ts";
+import { ApiError, errorDocs } from "../../errors.ts";
 
 /** A response with a status of its own, which its route's schemas must name; a plain one is a 200. */
 export class Reply<const Status extends number, T> {
@@ -145,9 +145,26 @@ export function renderError(
   requestId: string,
   more?: Readonly<Record<string, string>>,
 ): RenderedResponse {
-  const { extras, fields, retryAfterSeconds, headers } = error.details;
+  const { code, message } = error;
+  return rendered(error, { error: { code, message, docs: errorDocs(code) }, requestId, more });
+}
+
+/** Renders an error for a client of somebody else's API, who cannot read the pages of this server. */
+export function renderForwardedError(error: ApiError, requestId: string): RenderedResponse {
+  const { code, message } = error;
+  return rendered(error, { error: { code, message }, requestId });
+}
+
+interface ErrorBody {
+  readonly error: { readonly code: string; readonly message: string; readonly docs?: string };
+  readonly requestId: string;
+  readonly more?: Readonly<Record<string, string>> | undefined;
+}
+
+function rendered(thrown: ApiError, { error, requestId, more }: ErrorBody): RenderedResponse {
+  const { extras, fields, retryAfterSeconds, headers } = thrown.details;
   const text = JSON.stringify({
-    error: { code: error.code, message: error.message },
+    error,
     code: error.code,
     request_id: requestId,
     ...extras,
@@ -155,7 +172,7 @@ export function renderError(
     ...more,
   });
   const retry = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
-  return { status: error.status, text, headers: { ...headers, ...retry } };
+  return { status: thrown.status, text, headers: { ...headers, ...retry } };
 }
 
 /** What callers read of anything that is not an ApiError. */
