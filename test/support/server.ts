@@ -38,8 +38,11 @@ export interface TestServerOptions {
 /** Where the manual clock of tests starts: 2026-03-10T12:00:00Z, far from the edges of a month. */
 export const TEST_START_MS = Date.UTC(2026, 2, 10, 12);
 
-/** A machine's name servers may respond late or never, and the manual clock waits for an attempt in real time. */
-export const NO_NAMES = { resolve: () => Promise.reject(new Error("tests know no names")) };
+/**
+ * What servers resolve names with, unless a test gives them a resolver: a machine's name servers may respond late or never, and
+ * the manual clock waits for an attempt in real time.
+ */
+const NO_NAMES = { resolve: () => Promise.reject(new Error("tests know no names")) };
 
 /** A real server in this process, on a real socket and a folder of its own. */
 export class TestServer {
@@ -107,6 +110,7 @@ export class TestServer {
         log: this.logger(),
         ...(this.clockInUse === null ? {} : { clock: this.clockInUse }),
         ...this.options.deps,
+        outbound: { resolver: NO_NAMES, ...this.options.deps?.outbound },
       },
     );
     this.running = true;

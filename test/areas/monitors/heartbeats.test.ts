@@ -1,13 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { LATE_START_MS_MAX, nextExpected } from "../../../src/areas/monitors/heartbeats/state.ts";
 import { makeHeartbeat, type TestHeartbeat } from "../../support/heartbeats.ts";
-import {
-  type AccountClient,
-  NO_NAMES,
-  startTestServer,
-  TEST_START_MS,
-  type TestServer,
-} from "../../support/server.ts";
+import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -16,7 +10,7 @@ const HOUR = 60 * MINUTE;
 let server: TestServer;
 let account: AccountClient;
 beforeEach(async () => {
-  server = await startTestServer({ manualClock: true, deps: { outbound: { resolver: NO_NAMES } } });
+  server = await startTestServer({ manualClock: true });
   account = await server.account();
 });
 afterEach(async () => {

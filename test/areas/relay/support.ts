@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { uuidToBytes } from "../../../src/kernel/data/uuid.ts";
 import type { Kernel } from "../../../src/kernel/kernel.ts";
 import type { Answer } from "../../support/client.ts";
-import { type AccountClient, NO_NAMES, startTestServer, type TestServer } from "../../support/server.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 /** A delivery in a response. */
@@ -37,8 +37,7 @@ export class RelayStage {
 
   static async start(environment: Readonly<Record<string, string>> = {}): Promise<RelayStage> {
     const args = ["--allow-private-targets", "127.0.0.0/8"];
-    const deps = { outbound: { resolver: NO_NAMES } };
-    const server = await startTestServer({ manualClock: true, args, environment, deps });
+    const server = await startTestServer({ manualClock: true, args, environment });
     return new RelayStage(server, await server.account());
   }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { getServers, setServers } from "node:dns";
+import { createSystemResolver } from "../../../src/kernel/outbound/lookups.ts";
 import { until } from "../../support/eventually.ts";
 import { NameServer } from "../../support/name-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -19,7 +20,10 @@ beforeAll(async () => {
   names.names.set("well.example", ["127.0.0.1"]);
   setServers([names.address]);
   sink = new WebhookSink();
-  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  server = await startTestServer({
+    args: ["--allow-private-targets", "127.0.0.0/8"],
+    deps: { outbound: { resolver: createSystemResolver() } },
+  });
 });
 afterAll(async () => {
   // When it stops, it ends lookups that are still in progress: the stop waits for attempts in flight.
