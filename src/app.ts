@@ -240,6 +240,7 @@ function createAreas(
   });
   const { charger } = accounts;
   const keys = createKeys(kernel, { accounts, projects: directory, tiers });
+  const authenticator = keys.authenticatorWith(accounts.authenticator);
   const flags = createFlags(kernel, {
     keys: {
       nameOf: (credential) => keys.keyNames.nameOf(credential) ?? accounts.keyNames.nameOf(credential),
@@ -253,10 +254,7 @@ function createAreas(
   });
   const locks = createLocks(kernel);
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;
-  const portal = {
-    keys: { authenticate: (digest: string) => authenticator.authenticate(digest) },
-    findProject: directory.find,
-  };
+  const portal = { keys: authenticator, findProject: directory.find };
   const relay = createRelay(kernel, outbound, {
     accounts,
     charger,
@@ -311,7 +309,6 @@ function createAreas(
     checkpointDelayMs: config.checkpointDelayMs,
     peer: config.peerWitness,
   });
-  const authenticator = keys.authenticatorWith(accounts.authenticator);
   const sessions = createSessions(kernel, {
     keys: authenticator,
     findProject: directory.find,

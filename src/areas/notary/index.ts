@@ -17,11 +17,12 @@ import { RESTORED_JOB, Restores } from "./restores.ts";
 import { notaryRoutes } from "./routes.ts";
 import { CHECKPOINT_JOB, NotaryService, noSuchChain } from "./service.ts";
 import { copyStore, notaryStore } from "./store.ts";
+import { Submissions, WITNESS_JOB } from "./submissions.ts";
 import { registerTreeJob, TREE_JOB } from "./tree-job.ts";
 import { registerUploadJob } from "./upload-job.ts";
 import { type ProjectOwners, Uploads } from "./uploads.ts";
 import { registerSubmissionJob } from "./witnesses/submission-job.ts";
-import { WITNESS_JOB, Witnesses } from "./witnesses/witnesses.ts";
+import { Witnesses } from "./witnesses/witnesses.ts";
 
 /** Interface of the notary to the rest of the server. */
 export interface NotaryArea extends ApiArea {
@@ -48,14 +49,14 @@ export function createNotary(
 ): NotaryArea {
   const store = notaryStore(kernel.db);
   const notary = new NotaryService(store, { ...kernel, ...settings });
-  const checkpoints = new Checkpoints(notary, store.checkpoints, store.witnesses, (tx, chain) =>
-    witnesses.schedule(tx, chain),
-  );
+  const submissions = new Submissions(kernel.scheduler, store.witnesses, owners);
+  const checkpoints = new Checkpoints(notary, store.checkpoints, store.witnesses, submissions);
   const witnesses = new Witnesses({
     kernel,
     store: store.witnesses,
     notary,
     checkpoints,
+    submissions,
     outbound,
     owners,
   });

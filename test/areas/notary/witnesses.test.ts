@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { UNREACHABLE_MS } from "../../../src/areas/notary/restores.ts";
 import { WITNESSES_MAX } from "../../../src/areas/notary/schema.ts";
+import { SUBMISSION_INTERVAL_MS } from "../../../src/areas/notary/submissions.ts";
 import { parseSubmission, SIZE_TYPE } from "../../../src/areas/notary/witnesses/add-checkpoint.ts";
-import { SUBMISSION_INTERVAL_MS } from "../../../src/areas/notary/witnesses/witnesses.ts";
 import { checkBundle, checkCheckpoint } from "../../../src/verify/checkpoint.ts";
 import { createNativeCrypto } from "../../../src/verify/native.ts";
 import { COSIGNATURE_TIME_MAX } from "../../../src/verify/note.ts";

@@ -12,6 +12,7 @@ import { assertOneHistory, originOf } from "../history.ts";
 import type { Bundle, ConsistencyProof, InclusionProof, SignedCheckpoint } from "../schema.ts";
 import { CHAIN_ENDED, type NotaryService } from "../service.ts";
 import type { CheckpointRow, CheckpointStore, CosignatureRow, WitnessStore } from "../store.ts";
+import type { Submissions } from "../submissions.ts";
 import type { HashTree } from "../tree/hash-tree.ts";
 import { leafHash } from "../tree/receipt-tree.ts";
 
@@ -44,8 +45,7 @@ export class Checkpoints {
     private readonly notary: NotaryService,
     private readonly store: CheckpointStore,
     private readonly witnesses: WitnessStore,
-    /** Called in the unit of work that signs a checkpoint. */
-    private readonly onSigned: (tx: Tx, chain: ChainActor) => void = () => {},
+    private readonly submissions: Submissions,
   ) {}
 
   /**
@@ -102,7 +102,7 @@ export class Checkpoints {
     const row: CheckpointRow = { size, root, signature, signed_at: tx.now };
     this.store.add(tx, { ...row, chain_ref: chain.ref, epoch: chain.epoch });
     this.removeOld(tx, chain);
-    this.onSigned(tx, chain);
+    this.submissions.schedule(tx, chain);
     return row;
   }
 

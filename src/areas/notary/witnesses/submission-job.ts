@@ -7,7 +7,8 @@ import type { ChainActor } from "../chain.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
 import type { Fork } from "../history.ts";
 import type { NotaryService } from "../service.ts";
-import { SUBMISSION_INTERVAL_MS, WITNESS_JOB, type Witnesses } from "./witnesses.ts";
+import { SUBMISSION_INTERVAL_MS, WITNESS_JOB } from "../submissions.ts";
+import type { Witnesses } from "./witnesses.ts";
 
 /** Concurrent chains. The requests to the witnesses of a chain run concurrently, too. */
 const CONCURRENT_CHAINS = 16;

@@ -4,7 +4,6 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { sendAttempt } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient, OutboundRequest } from "../../../kernel/outbound/client.ts";
 import type { Answered, OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
-import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { createNativeCrypto } from "../../../verify/native.ts";
@@ -27,14 +26,9 @@ import { type Fork, originOf } from "../history.ts";
 import type { Witness, WitnessesBody } from "../schema.ts";
 import type { NotaryService } from "../service.ts";
 import type { WitnessRow, WitnessStore } from "../store.ts";
+import type { Submissions } from "../submissions.ts";
 import type { ProjectOwners } from "../uploads.ts";
 import { parseSize, SIZE_TYPE, submissionText } from "./add-checkpoint.ts";
-
-/** Kind of the durable job that submits the newest checkpoint of a chain to its witnesses. Its key is the project. */
-export const WITNESS_JOB = "notary.witnesses";
-
-/** Time between two submissions of a chain, so that a busy chain does not burden its witnesses. */
-export const SUBMISSION_INTERVAL_MS = 60_000;
 
 /** Timeout of a submission. */
 const SUBMISSION_TIMEOUT_MS = 10_000;
@@ -64,11 +58,12 @@ export interface WitnessProblem {
 }
 
 interface WitnessDeps {
-  readonly kernel: Pick<Kernel, "scheduler" | "changes">;
+  readonly kernel: Pick<Kernel, "changes">;
   readonly store: WitnessStore;
   readonly notary: NotaryService;
   readonly checkpoints: Checkpoints;
   readonly outbound: Pick<OutboundClient, "send" | "policy">;
+  readonly submissions: Submissions;
   readonly owners: ProjectOwners;
 }
 
@@ -97,7 +92,7 @@ export class Witnesses {
 
   /** Replaces the witnesses of a project's chain. Those with the same key and URL keep their state. @throws ApiError `conflict` */
   set(tx: Tx, projectRef: number, { witnesses }: WitnessesBody): Witness[] {
-    const { store, notary } = this.deps;
+    const { store, notary, submissions } = this.deps;
     const chain = notary.chainToUse(projectRef, tx);
     const before = store.witnesses(chain.ref);
     const given = witnesses.map(({ name, url, vkey }): WitnessRow => {
@@ -113,7 +108,7 @@ export class Witnesses {
       before: { witnesses: before.map(termsOf) },
       after: { witnesses: given.map(termsOf) },
     });
-    this.schedule(tx, chain);
+    submissions.schedule(tx, chain);
     return given.map((row) => viewOf(chain, row));
   }
 
@@ -126,18 +121,6 @@ export class Witnesses {
   /** Whether a chain has a witness. */
   areConfigured({ ref }: ChainActor): boolean {
     return this.deps.store.witnesses(ref).length > 0;
-  }
-
-  /** Submits the newest checkpoint to the witnesses, if there are any: now, or a minute after the last time. */
-  schedule(tx: Tx, chain: ChainActor): void {
-    const { owners, kernel } = this.deps;
-    if (!this.areConfigured(chain)) return;
-    const account = owners.accountOf(chain.projectRef);
-    // In a lane of its account, so that it waits while that is suspended.
-    const lane = account === null ? "" : laneName(account, "witnesses");
-    // A clock that was set back delays it by no more than the interval.
-    const dueAt = Math.min(Math.max(tx.now, chain.submitAfter), tx.now + SUBMISSION_INTERVAL_MS);
-    kernel.scheduler.enqueue(tx, WITNESS_JOB, String(chain.projectRef), dueAt, { failures: 0 }, lane);
   }
 
   /** The witnesses that have not cosigned a checkpoint. */
