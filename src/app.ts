@@ -1,22 +1,25 @@
 import { version } from "../package.json" with { type: "json" };
 import type { Archive } from "./archive/archive.ts";
 import { type AccountsArea, createAccounts } from "./areas/accounts/index.ts";
+import { createAlerts } from "./areas/alerts/index.ts";
 import { createAudit } from "./areas/audit/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
 import { createChanges } from "./areas/changes/index.ts";
 import { createCheck } from "./areas/check/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
+import { createIncidents, openIncidents } from "./areas/incidents/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
 import type { createMcp } from "./areas/mcp/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
-import { createMonitors } from "./areas/monitors/index.ts";
+import { createMonitors, openMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createOverview } from "./areas/overview/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import { backupsCard, createServerArea, mailCard, type ServerArea } from "./areas/server/index.ts";
 import { createSessions } from "./areas/session/index.ts";
+import { createStatusPages } from "./areas/status-pages/index.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
@@ -232,9 +235,10 @@ function createAreas(
     contents: () => ({
       projects: projects.ofDeletedAccounts,
       rows: [keys, sessions, answers, claims, audit].map(({ removeRows }) => removeRows),
-      exports: [keys, sessions, audit, meter, flags, locks, monitors, relay, buckets, notary].map(
-        ({ exported }) => exported,
-      ),
+      exports: [
+        ...[keys, sessions, audit, meter, flags, locks, monitors, alerts, incidents, statusPages],
+        ...[relay, buckets, notary],
+      ].map(({ exported }) => exported),
       projectExport: projects.exported,
     }),
   });
@@ -271,15 +275,16 @@ function createAreas(
     tiers,
     charger,
   });
-  const monitors = createMonitors(kernel, outbound, {
-    ...monitorSettings(config),
+  const watched = createWatch(kernel, config, {
+    outbound,
+    outbox,
     publicUrl,
     owners: accounts,
     notifier: relay,
-    outbox,
     projectIdOf: directory.idOf,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });
+  const { monitors, incidents, alerts, statusPages } = watched;
   const { activity } = directory;
   const buckets = createCatch(kernel, {
     accounts,
@@ -292,7 +297,7 @@ function createAreas(
     notices: {
       failed(tx, { accountRef, projectRef, name, facts }) {
         const { bucket_id, event_id, attempts, error } = facts;
-        monitors.notifyProject(tx, {
+        alerts.notifyProject(tx, {
           projectRef,
           event: "catch.failed",
           title: name,
@@ -324,8 +329,16 @@ function createAreas(
     },
     tiers,
     trail,
-    // Counted in a project's overview, in this order, and removed with the project.
     resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
+    // Channels go after the monitors, whose reminders they name.
+    contents: [
+      flags.resources,
+      statusPages.contents,
+      monitors.resources,
+      incidents.contents,
+      alerts.contents,
+      ...[relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
+    ],
   });
   return {
     directory,
@@ -340,7 +353,7 @@ function createAreas(
     flags,
     locks,
     relay,
-    monitors,
+    ...watched,
     buckets,
     notary,
     live,
@@ -351,9 +364,78 @@ function createAreas(
   };
 }
 
-/** Settings of the monitors, from the configuration and the pages. */
-function monitorSettings({ observerTargets, tiers }: Config) {
-  return { observerTargets, tiers, statusStyle: STATUS_STYLE };
+/** What monitors, incidents, alerts and status pages need of the other areas. */
+type WatchDeps = Pick<
+  Parameters<typeof createAlerts>[1] &
+    Parameters<typeof createIncidents>[2] &
+    Parameters<typeof createMonitors>[2],
+  "owners" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf" | "keyName"
+>;
+
+/** Monitors, the incidents that they open, the channels that are alerted, and the pages that show them. */
+function createWatch(
+  kernel: Kernel,
+  { observerTargets, tiers }: Config,
+  { outbound, outbox, owners, notifier, publicUrl, projectIdOf, keyName }: WatchDeps,
+) {
+  const monitorLog = openMonitors(kernel);
+  const incidentLog = openIncidents(kernel);
+  const { checkChanges, isStopped, maintenance } = monitorLog;
+  const statusPages = createStatusPages(kernel, {
+    monitors: monitorLog,
+    incidents: incidentLog,
+    statusStyle: STATUS_STYLE,
+    isStopped,
+    maintenance,
+    owners,
+    tiers,
+    outbox,
+    publicUrl,
+  });
+  const alerts = createAlerts(kernel, {
+    incidents: incidentLog,
+    owners,
+    notifier,
+    outbox,
+    outbound,
+    publicUrl,
+    projectIdOf,
+  });
+  const incidents = createIncidents(kernel, incidentLog, {
+    monitors: monitorLog,
+    pages: statusPages.ofIncidents,
+    checkChanges,
+    alerts,
+    notifier,
+    keyName,
+  });
+  const monitors = createMonitors(kernel, monitorLog, {
+    alerting: {
+      ...alerts,
+      carryOut: incidents.carryOut,
+      openIncidentOf: incidentLog.openOf,
+      resolveIncident: incidents.resolve,
+      outagesOf: incidentLog.outagesOf,
+      monitorRemoved(tx, monitor) {
+        alerts.monitorRemoved(tx, monitor);
+        incidents.resolve(tx, monitor.ref);
+      },
+    },
+    attention: { newestIncidents: incidentLog.newest, failingChannels: alerts.failingChannels },
+    exportedChannels: alerts.exportOfMonitor,
+    observerTargets,
+    owners,
+    outbound,
+    outbox,
+    projectIdOf,
+    tiers,
+  });
+  alerts.remindOf((ref, now) => {
+    const down = monitors.downMonitor(ref, now);
+    const reminder = down && incidents.reminderOf(down, now);
+    return reminder && { ...reminder, monitor: down.monitor, silentUntil: down.silentUntil };
+  });
+  return { monitors, incidents, alerts, statusPages };
 }
 
 /** `/v1/check`: keys, meters and flags in one call. */
@@ -393,12 +475,12 @@ function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas):
 
 /** The overview of all areas. */
 function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
-  const { meter, projects, keys, flags, locks, monitors, relay, buckets, notary } = areas;
+  const { meter, projects, keys, flags, locks, monitors, incidents, relay, buckets, notary } = areas;
   const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
   return createOverview(kernel, {
     cards: [...shown.map(({ card }) => card), backupsCard(areas.live.backups), mailCard(areas.outbox)],
     recent: areas.audit.recent,
-    incidents: { area: "pulse", open: monitors.openIncidents },
+    incidents: { area: "pulse", open: incidents.openCount },
   });
 }
 
@@ -479,7 +561,10 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.flags, //    /v1/gate, /ofrep/v1
     checkOf(kernel, areas), // /v1/check
     areas.locks, //    /v1/latch
-    areas.monitors, // /v1/pulse, /status
+    areas.monitors, // /v1/pulse
+    areas.incidents, // /v1/pulse/incidents
+    areas.alerts, //   /v1/pulse/channels
+    areas.statusPages, // /v1/pulse/pages, /status
     areas.relay, //    /v1/relay
     areas.buckets, //  /v1/catch
     areas.notary, //   /v1/witness

@@ -1,10 +1,11 @@
-import { channelStore } from "../../src/areas/monitors/channels/store.ts";
-import { incidentStore } from "../../src/areas/monitors/incidents/store.ts";
-import { Incidents } from "../../src/areas/monitors/incidents/lifecycle.ts";
-import { type ChannelNotification, Notifications } from "../../src/areas/monitors/channels/notifications.ts";
-import { Outages } from "../../src/areas/monitors/incidents/outages.ts";
+import { channelStore } from "../../src/areas/alerts/store.ts";
+import { incidentStore } from "../../src/areas/incidents/store.ts";
+import { Incidents } from "../../src/areas/incidents/lifecycle.ts";
+import { factsOf } from "../../src/areas/monitors/facts.ts";
+import { type ChannelNotification, Notifications } from "../../src/areas/alerts/notifications.ts";
+import { Outages } from "../../src/areas/incidents/outages.ts";
 import type { Notification, Notifier } from "../../src/kernel/outbound/notification.ts";
-import { checkStore, type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
+import { type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
 import type { MailMessage } from "../../src/kernel/mail/smtp.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../support/server.ts";
@@ -71,8 +72,14 @@ async function sentBy(server: TestServer): Promise<string[]> {
       settingsChanged: () => undefined, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
   });
   const pages = { monitors: () => [], statusPages: () => [], announce: () => {} };
-  const parts = { ids, incidents, monitors, checks: checkStore(db), pages, changes, keyName: () => "Ada's key" };
-  const told = new Incidents(parts, notifications);
+  const facts = (row: MonitorRow | null) => row && factsOf(row);
+  const told = new Incidents({
+    ids, incidents, pages, changes,
+    monitors: { find: (id) => facts(monitors.find(id)), monitor: (ref) => facts(monitors.monitor(ref)) },
+    checkChanges: () => [],
+    alerts: notifications,
+    keyName: () => "Ada's key",
+  });
   const outages = new Outages(notifier, told, notifications);
   const [shop, cafe] = [monitors.monitor(1), monitors.monitor(2)];
   if (shop === null || cafe === null) throw new Error("no monitors");
@@ -88,7 +95,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
     (tx) => follow(tx, outages, { ...shop, status: "down" }, true),
     (tx) => follow(tx, outages, cafe, false),
     ...OTHERS.map((other) => noticed({ monitor: null, ...other })),
-    ...OF_MONITORS.map((other) => noticed({ monitor: shop, ...other })),
+    ...OF_MONITORS.map((other) => noticed({ monitor: factsOf(shop), ...other })),
   ];
   for (const step of steps) await writer.submit(step);
   return sent.map((one) =>
@@ -124,8 +131,8 @@ function follow(tx: Tx, outages: Outages, before: MonitorRow, up: boolean): void
     : { up, at, manual: false, latencyMs: 10_000, responseStatus: null, error: "timeout: no complete answer within 10000 ms" };
   const seen = { latencyMs: made.latencyMs, lastCheckedAt: at, consecutiveFailures: up ? 0 : 1, alertedAt: null };
   const after = { ...seen, degraded: false, streak: 0, status: up ? ("up" as const) : ("down" as const) };
-  const outcome = { before, after, check: made, event: up ? null : ("monitor.down" as const) };
-  outages.carryOut(tx, { monitor: before, outcome, health: [] });
+  const outcome = { before: factsOf(before), after, check: made, event: up ? null : ("monitor.down" as const) };
+  outages.carryOut(tx, { monitor: factsOf(before), outcome, health: [] });
 }
 
 function requestText({ event, target_url, body, destination }: Notification): string {

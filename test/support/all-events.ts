@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { CHANNEL_EVENTS } from "../../src/areas/monitors/channels/schema.ts";
+import { CHANNEL_EVENTS } from "../../src/areas/alerts/schema.ts";
 import type { Client } from "./client.ts";
 import { WebhookSink } from "./webhook-sink.ts";
 

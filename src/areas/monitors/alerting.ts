@@ -1,10 +1,11 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { MonitorEvent, MonitorState } from "./domain.ts";
+import type { MonitorFacts } from "./facts.ts";
 import type { CompletedCheck, MonitorRow } from "./store.ts";
 
 /** A check that changes the status of a monitor or repeats an alert. */
 export interface CheckOutcome {
-  readonly before: MonitorRow;
+  readonly before: MonitorFacts;
   readonly after: MonitorState;
   readonly check: CompletedCheck;
   /** Event for the monitor's own webhook; the first of an outage, and recovery, also for its e-mail alert. Null for none. */
@@ -25,7 +26,7 @@ export interface HealthNotification {
 /** What a check causes beyond the state of its monitor, as data: checks decide it, and alerting carries it out. */
 export interface CheckEffects {
   /** The monitor after the check. */
-  readonly monitor: MonitorRow;
+  readonly monitor: MonitorFacts;
   /** Null: the status is the same, and no alert is due. */
   readonly outcome: CheckOutcome | null;
   readonly health: readonly HealthNotification[];
@@ -35,7 +36,7 @@ export interface CheckEffects {
 export interface MonitorNotification {
   readonly projectRef: number;
   /** Null: it is about the project. */
-  readonly monitor: MonitorRow | null;
+  readonly monitor: MonitorFacts | null;
   readonly event:
     | MonitorEvent
     | "monitor.flapping"
@@ -84,6 +85,31 @@ export interface Alerting {
   outagesOf(query: OutageQuery): readonly { readonly from: number; readonly to: number | null }[];
   /** Ends what concerns a monitor that is deleted: its incident, its reminders, its channels. */
   monitorRemoved(tx: Tx, monitor: MonitorKey): void;
-  /** Removes at most `rowsMax` incidents, and then the channels, of a deleted project. Returns the number of removed rows. */
-  removeRows(tx: Tx, projectRef: number, rowsMax: number): number;
+}
+
+/** An incident in the overview. */
+export interface IncidentSummary {
+  readonly id: string;
+  readonly title: string;
+  /** Monitor that opened it; null for a manual one. */
+  readonly monitorRef: number | null;
+  readonly cause: string | null;
+  readonly status: string;
+  readonly isPublic: boolean;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly acknowledgedAt: number | null;
+  /** Time of the last posted update; null without one. */
+  readonly updatedAt: number | null;
+}
+
+/** What needs attention beside monitors, for the overview. */
+export interface Attention {
+  /** The newest incidents of a project; `isOpen` null: open and resolved ones. */
+  newestIncidents(projectRef: number, isOpen: boolean | null, rowsMax: number): readonly IncidentSummary[];
+  /** Channels of a project whose last message could not be delivered. */
+  failingChannels(
+    projectRef: number,
+    channelsMax: number,
+  ): readonly { readonly id: string; readonly name: string; readonly error: string }[];
 }

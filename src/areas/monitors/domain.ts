@@ -1,3 +1,4 @@
+import { partUp, type UptimeCounts } from "../../kernel/data/uptime.ts";
 import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
 import type { TargetStatus } from "./schema.ts";
@@ -23,35 +24,10 @@ const codes = registerErrors({
     "The account has the maximum number of monitors of its tier.",
     "Delete monitors that are not used, or ask the operator for another tier.",
   ],
-  page_slug_taken: [
-    409,
-    "This slug is not available.",
-    "Use another slug. The page may belong to another account.",
-  ],
-  page_limit_exceeded: [
-    403,
-    "The account has the maximum number of status pages of its tier.",
-    "Delete pages that are not used, or ask the operator for another tier.",
-  ],
-  channel_limit_exceeded: [
-    403,
-    "The project has the maximum number of channels.",
-    "Delete channels that are not used.",
-  ],
   maintenance_limit_exceeded: [
     403,
     "The project has the maximum number of maintenance entries.",
     "Delete maintenance windows that are over.",
-  ],
-  incident_limit_exceeded: [
-    403,
-    "The project has reached its limit of open manual incidents. Resolve one first.",
-    "Resolve incidents that are over.",
-  ],
-  incident_update_limit_exceeded: [
-    403,
-    "The incident has reached its limit of updates.",
-    "Resolve the incident, and create a new one if it continues.",
   ],
 });
 
@@ -226,16 +202,10 @@ export function hourOf(epochMs: number): number {
 }
 
 /** Number of checks in one hour. */
-export interface HourCount {
+export interface HourCount extends UptimeCounts {
   readonly hour: number;
-  readonly checks: number;
-  readonly up: number;
   /** Sum of the latencies of its successful checks, milliseconds; null if it was not recorded. */
   readonly latencySum: number | null;
-  /** Time that its scheduled checks stood for, each until the next one, in milliseconds. */
-  readonly knownMs: number;
-  /** The part of it that was up. */
-  readonly upMs: number;
 }
 
 type Counts = Omit<HourCount, "hour">;
@@ -284,16 +254,6 @@ export function timeStoodBy(
   return parts;
 }
 
-/** What an uptime is calculated from. */
-export type UptimeCounts = Pick<Counts, "checks" | "up" | "knownMs" | "upMs">;
-
-/** A part and its whole: the time up of all time, or while no time is known yet, the checks that were up of all checks. */
-export function partUp(counts: readonly UptimeCounts[]): { readonly up: number; readonly of: number } {
-  const sum = (of: keyof UptimeCounts) => counts.reduce((total, count) => total + count[of], 0);
-  const knownMs = sum("knownMs");
-  return knownMs > 0 ? { up: sum("upMs"), of: knownMs } : { up: sum("up"), of: sum("checks") };
-}
-
 /** Share of the last `hours` that was up, in percent with three decimals; null without checks. */
 export function uptimePercent(
   counts: readonly (UptimeCounts & Pick<HourCount, "hour">)[],
@@ -307,24 +267,4 @@ export function uptimePercent(
 export function percentUp(counts: readonly UptimeCounts[]): number | null {
   const { up, of } = partUp(counts);
   return of === 0 ? null : Math.round((up / of) * 100_000) / 1_000;
-}
-
-/** `12:01 UTC`, with the date if it is not today. */
-export function clockText(at: number, now: number): string {
-  const [day = "", time = ""] = new Date(at).toISOString().split("T");
-  const isToday = new Date(now).toISOString().startsWith(day);
-  return `${isToday ? "" : `${day} `}${time.slice(0, 5)} UTC`;
-}
-
-/** A duration for people: `45 s`, `12 min`, `5 h`, `3 days`. */
-export function durationText(ms: number): string {
-  const minutes = ms / 60_000;
-  if (minutes < 1) return `${Math.round(ms / 1_000)} s`;
-  if (minutes < 120) return `${Math.round(minutes)} min`;
-  return minutes < 2_880 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} days`;
-}
-
-/** Unix seconds. */
-export function secondsOf(epochMs: number): number {
-  return Math.floor(epochMs / 1_000);
 }

@@ -10,9 +10,6 @@ import {
 } from "../../kernel/projects/account-export.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Database } from "../../kernel/storage/database.ts";
-import { redactedConfig } from "./channels/channel-kinds.ts";
-import { CHANNEL_CONFIG } from "./channels/notifications.ts";
-import type { ChannelKind } from "./channels/schema.ts";
 import { PING_KEY } from "./heartbeats/heartbeats.ts";
 import type { PingStore } from "./heartbeats/store.ts";
 import { MONITOR_HEADERS } from "./targets/http.ts";
@@ -20,15 +17,17 @@ import { MONITOR_HEADERS } from "./targets/http.ts";
 const OF_PROJECT = { project_ref: "ref" };
 const OF_MONITOR = { monitor_ref: "ref" };
 
-/** Monitors, channels, incidents, maintenance and status pages in an export. */
+/** Monitors and maintenance in an export. */
 export function monitorExport({
   db,
   vault,
   pings,
+  exportedChannels,
 }: {
   db: Database;
   vault: Vault;
   pings: Pick<PingStore, "lastPings">;
+  exportedChannels: ExportedTable;
 }): AreaExport {
   const monitorId = idLookup(db, "monitors", "monitor_id", asUuid);
   return {
@@ -64,18 +63,7 @@ export function monitorExport({
             key: ["monitor_ref"],
             more: ({ parent_ref }) => ({ depends_on: monitorId(parent_ref) }),
           },
-          {
-            type: "monitor_channels",
-            table: "monitor_channels",
-            of: OF_MONITOR,
-            key: ["monitor_ref"],
-            show: { channel_refs: null },
-            more: ({ channel_refs }) => ({
-              channels: (JSON.parse(String(channel_refs)) as number[]).map(
-                idLookup(db, "channels", "channel_id"),
-              ),
-            }),
-          },
+          exportedChannels,
           {
             type: "monitor_flapping",
             table: "monitor_quiet",
@@ -128,21 +116,6 @@ export function monitorExport({
         }),
       },
       {
-        type: "channel",
-        table: "channels",
-        of: OF_PROJECT,
-        key: ["ref"],
-        show: {
-          config: (value, { kind, channel_id }) =>
-            redactedConfig(
-              String(kind) as ChannelKind,
-              CHANNEL_CONFIG.open(vault, String(channel_id), value as Uint8Array),
-            ),
-          is_default: asFlag,
-          events: asJson,
-        },
-      },
-      {
         type: "maintenance",
         table: "monitor_maintenance",
         of: OF_PROJECT,
@@ -159,39 +132,6 @@ export function monitorExport({
           },
         ],
       },
-      {
-        type: "incident",
-        table: "incidents",
-        of: OF_PROJECT,
-        key: ["ref"],
-        id: "incident_id",
-        show: { monitor_ids: asJson, public: asFlag, title_given: asFlag },
-        contains: [
-          {
-            type: "incident_update",
-            table: "incident_updates",
-            of: { incident_ref: "ref" },
-            key: ["number"],
-            show: { links: asJson },
-          },
-          {
-            type: "incident_alert",
-            table: "incident_alerts",
-            of: { incident_ref: "ref" },
-            key: ["number"],
-            show: { channels: asJson },
-          },
-        ],
-      },
-      {
-        type: "status_page",
-        table: "status_pages",
-        of: OF_PROJECT,
-        key: ["ref"],
-        isLarge: true,
-        show: { settings: asJson },
-      },
-      { type: "status_subscriber", table: "status_subscribers", of: OF_PROJECT, key: ["ref"] },
     ],
   };
 }

@@ -1,46 +1,37 @@
 import { Type } from "@sinclair/typebox";
-import type { Caller } from "../../kernel/callers/caller.ts";
+import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { COUNTED_MAX, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import { resourceRoutes } from "../../kernel/resources/routes.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
 import { typeBehaviors } from "./behaviors.ts";
-import { Channels } from "./channels/channels.ts";
-import { type ChannelNotification, Notifications } from "./channels/notifications.ts";
-import { channelRoutes } from "./channels/routes.ts";
-import { channelStore } from "./channels/store.ts";
 import { Checks } from "./checks/checks.ts";
 import { CheckQueue } from "./checks/queue.ts";
 import { CheckSchedule } from "./checks/schedule.ts";
 import { CHECK_RETENTION_MS } from "./domain.ts";
 import { monitorExport } from "./export.ts";
+import { factsOf, type MonitorFacts } from "./facts.ts";
 import { HeartbeatChecks } from "./heartbeats/heartbeat-checks.ts";
 import { Heartbeats } from "./heartbeats/heartbeats.ts";
 import { Pings } from "./heartbeats/pings.ts";
 import { heartbeatRoutes } from "./heartbeats/routes.ts";
 import { SteadyHeartbeats } from "./heartbeats/steady.ts";
 import { heartbeatRows, heartbeatStore, pingStore } from "./heartbeats/store.ts";
+import { checkChanges, type Period } from "./history/check-changes.ts";
 import { dayStore } from "./history/day-store.ts";
 import { Days } from "./history/days.ts";
+import { historyFactsOf } from "./history/facts.ts";
 import { declareGauges } from "./history/gauges.ts";
-import { INCIDENT_RETENTION_MS, Incidents } from "./incidents/lifecycle.ts";
-import { monitorAlerting } from "./incidents/monitor-alerting.ts";
-import { Reminders } from "./incidents/reminders.ts";
-import { incidentRoutes } from "./incidents/routes.ts";
-import { incidentStore } from "./incidents/store.ts";
+import { MAINTENANCE_MAX } from "./maintenance/schema.ts";
+import { maintenanceStore } from "./maintenance/store.ts";
 import { monitorCard } from "./overview-card.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
-import { createStatusPages } from "./status-pages/index.ts";
-import { subscriberStore } from "./status-pages/subscriptions/store.ts";
-import { CONFIRMATION_MS } from "./status-pages/subscriptions/subscriptions.ts";
 import { checkStore, monitorRows, monitorStore } from "./store.ts";
 import { createSuppression } from "./suppression/index.ts";
 import { MonitorViews } from "./views.ts";
@@ -55,44 +46,75 @@ registerErrorFields({
 /** Stored checks of all monitors, about 4 GB: above it, the oldest are deleted before their 30 days end. */
 const STORED_CHECKS_MAX = 100_000_000;
 
+/** A monitor that is down, with its last check. */
+interface DownMonitor {
+  readonly monitor: MonitorFacts;
+  readonly error: string | null;
+  readonly responseStatus: number | null;
+  /** Until when notifications about it must wait, epoch milliseconds; null: they need not. */
+  readonly silentUntil: number | null;
+}
+
 /** What the area offers to the server. */
 export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
   readonly exported: AreaExport;
   readonly card: OverviewCard;
-  /** Number of open incidents of the caller's project, up to `COUNTED_MAX`. */
-  readonly openIncidents: (caller: Caller) => number;
-  /** Notifies the default channels of a project, each if it subscribes to the event. */
-  readonly notifyProject: (tx: Tx, notification: Omit<ChannelNotification, "monitor">) => void;
+  /** A monitor whose outage continues; null if it is not down or is flapping, which ends with an alert of its own. */
+  readonly downMonitor: (ref: number, now: number) => DownMonitor | null;
   /** Writes what is in memory alone. */
   readonly finish: () => Promise<void>;
 }
 
-/** Sections of the API document. */
-const PARTS = [
-  {
-    name: "Monitors",
-    description:
-      "Scheduled checks of URLs, and heartbeats that expect pings, with alerts by webhook, chat and e-mail, history and uptime.",
-  },
-  {
-    name: "Status pages",
-    description: "Public pages of monitors with their data, feeds and badges. They need no key.",
-  },
-];
+/** What is stored of monitors: other areas read it before monitors can alert anyone. */
+export type MonitorLog = ReturnType<typeof openMonitors>;
 
-/** Builds the area: monitors, heartbeats, incidents, alerts, maintenance and status pages. */
-export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
-  const stores = createStores(kernel, outbound, ports);
+/** Opens what is stored of monitors. */
+export function openMonitors(kernel: Kernel) {
+  const stores = openStores(kernel);
+  const { monitors, checks, maintenance } = stores;
   const days = new Days(stores.dayCounts);
+  const rowsOf = (refs: readonly number[]) => refs.flatMap((ref) => monitors.monitor(ref) ?? []);
+  return {
+    stores,
+    days,
+    /** Monitors by id or reference; null for none. */
+    find(monitorId: string): MonitorFacts | null {
+      const row = monitors.find(monitorId);
+      return row && factsOf(row);
+    },
+    monitor(ref: number): MonitorFacts | null {
+      const row = monitors.monitor(ref);
+      return row && factsOf(row);
+    },
+    /** A monitor by id with its history; null for none. */
+    findWithHistory(monitorId: string) {
+      const row = monitors.find(monitorId);
+      return row && historyFactsOf({ checks, days }, row);
+    },
+    checkChanges: (of: readonly { readonly ref: number }[], period: Period, changesMax: number) =>
+      checkChanges(checks, rowsOf(of.map(({ ref }) => ref)), period, changesMax),
+    isStopped: (projectRef: number) => stores.stopped.has(projectRef),
+    maintenance: {
+      ofProject: (projectRef: number) =>
+        maintenance.page(projectRef, Number.MAX_SAFE_INTEGER, MAINTENANCE_MAX),
+      monitorIdsOf: (ref: number) => maintenance.idsOf(ref).map(({ id }) => bytesToUuid(id)),
+      /** Whether a public window of a monitor is open. */
+      isPublicAt: (monitorRef: number, at: number) =>
+        maintenance.hasWindows(monitorRef) !== 0 && maintenance.isPublicAt(monitorRef, at, at) !== 0,
+    },
+  };
+}
+
+/** Builds the area on what is stored of it: monitors, their checks and heartbeats, and maintenance. */
+export function createMonitors(
+  kernel: Kernel,
+  { stores, days }: MonitorLog,
+  deps: MonitorPorts,
+): MonitorsArea {
   days.register(kernel);
-  declareGauges(kernel, { ...stores, openIncidents: stores.incidents.openCountOfAll });
-  const notifications = new Notifications(stores);
-  const status = createStatusPages(kernel, { ...stores, days });
-  const incidents = new Incidents({ ...stores, pages: status.ofIncidents }, notifications);
-  const channels = new Channels(stores, notifications);
-  const alerting = monitorAlerting(stores, { notifications, incidents, channels });
-  const parts = { ...stores, alerting, days };
+  const parts = { ...kernel, ...deps, ...stores, days };
+  declareGauges(kernel, parts);
   const queue = new CheckQueue(parts);
   const heartbeats = new Heartbeats(parts);
   const behaviors = typeBehaviors(parts.monitors, queue, heartbeats);
@@ -101,8 +123,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
     recheck: (tx, monitor) => behaviors(monitor.settings.type).recheck(tx, monitor),
   });
-  const checks = new Checks(parts, alerting, suppression, connectivity);
-  new Reminders(parts, notifications, suppression);
+  const checks = new Checks(parts, deps.alerting, suppression, connectivity);
   new CheckSchedule(parts, queue, checks, suppression);
   const heartbeatChecks = new HeartbeatChecks(parts, heartbeats, checks, suppression);
   const views = new MonitorViews(parts, { suppression, behaviors });
@@ -122,62 +143,60 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     name: "monitors.purge",
     rowsMax: 2_000,
     remove: (tx, rowsMax) =>
-      Math.max(
-        parts.checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
-        parts.incidents.removeOld(tx, rowsMax, tx.now - INCIDENT_RETENTION_MS),
-        parts.subscribers.removeUnconfirmed(tx, tx.now - CONFIRMATION_MS, rowsMax),
-      ),
+      parts.checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
   });
   return {
     card: monitorCard(parts),
     finish: () => steady.finish(),
-    notifyProject: (tx, notification) => notifications.notifyChannels(tx, { ...notification, monitor: null }),
-    openIncidents: ({ project }) => parts.incidents.openCount(project.ref, COUNTED_MAX),
-    parts: PARTS,
-    alsoCalled: {
-      pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"],
-      pages: ["status-pages"],
+    downMonitor(ref, now) {
+      const row = parts.monitors.monitor(ref);
+      if (row === null || !row.settings.active || row.status !== "down") return null;
+      if (stopped.has(row.projectRef) || suppression.isFlapping(row)) return null;
+      const last = parts.checks.check(row.lastCheck);
+      return {
+        monitor: factsOf(row),
+        error: last?.error ?? null,
+        responseStatus: last?.responseStatus ?? null,
+        silentUntil: suppression.suppressedUntil(ref, now),
+      };
     },
+    parts: [
+      {
+        name: "Monitors",
+        description:
+          "Scheduled checks of URLs, and heartbeats that expect pings, with alerts by webhook, chat and e-mail, history and uptime.",
+      },
+    ],
+    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"] },
     routes: (api) => [
       ...monitorRoutes(api, service),
       resourceRoutes(api, maintenance.resource),
       ...heartbeatRoutes(api, { heartbeats, pings, findMonitor }),
-      ...incidentRoutes(api, incidents),
-      ...channelRoutes(api, channels),
-      ...status.routes(api),
     ],
-    exported: monitorExport({ ...kernel, pings: parts.heartbeats }),
+    exported: monitorExport({ ...kernel, pings: parts.heartbeats, exportedChannels: deps.exportedChannels }),
     resources: {
       name: "monitors",
       count: (projectRef) => parts.monitors.count(projectRef, COUNTED_MAX),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
-      removeRows: (tx, projectRef, rowsMax) => {
-        const pages = status.removeRows(tx, projectRef, rowsMax);
-        return pages === rowsMax ? pages : pages + service.removeRows(tx, projectRef, rowsMax - pages);
-      },
+      removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
     },
   };
 }
 
 /** Opens the stores of the area. What is in memory of steady heartbeats comes before the rows. */
-function createStores(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts) {
+function openStores(kernel: Kernel) {
   const { db } = kernel;
   const checks = checkStore(db);
   const [monitors, heartbeats] = [monitorRows(db), heartbeatRows(db)];
   const pings = pingStore(db);
   const steady = new SteadyHeartbeats(kernel, { monitors, heartbeats, checks, pings });
   return {
-    ...kernel,
-    ...ports,
-    outbound,
     monitors: monitorStore(db, steady, monitors),
     checks,
     stopped: new StoppedProjects(db, "monitor_stopped_projects"),
-    incidents: incidentStore(db),
-    subscribers: subscriberStore(db),
-    channels: channelStore(db),
     dayCounts: dayStore(db, steady),
     heartbeats: heartbeatStore(db, steady, heartbeats, pings),
+    maintenance: maintenanceStore(db),
     steady,
     unsaved: steady,
   };

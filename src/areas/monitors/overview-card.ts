@@ -1,12 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { dateTime, oneOf, orNull } from "../../kernel/data/schema.ts";
+import type { UptimeCounts } from "../../kernel/data/uptime.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { HOUR_MS } from "../../kernel/time/units.ts";
-import type { ChannelStore } from "./channels/store.ts";
-import { percentUp, shownName, type UptimeCounts, uptimePercent } from "./domain.ts";
+import type { Attention } from "./alerting.ts";
+import { percentUp, shownName, uptimePercent } from "./domain.ts";
 import { hoursAfter } from "./history/standing.ts";
-import type { IncidentRow, IncidentStore } from "./incidents/store.ts";
 import type { CheckStore, MonitorRow, MonitorStore } from "./store.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
@@ -58,13 +58,12 @@ const FailingChannel = Type.Object({
 interface CardParts {
   readonly monitors: Pick<MonitorStore, "countOf" | "page" | "monitor">;
   readonly checks: Pick<CheckStore, "hoursSince">;
-  readonly incidents: Pick<IncidentStore, "pageBy" | "newestUpdates">;
-  readonly channels: Pick<ChannelStore, "failing">;
+  readonly attention: Attention;
 }
 
 /** The monitors' part of the overview. */
 export function monitorCard(parts: CardParts): OverviewCard {
-  const { monitors, channels } = parts;
+  const { monitors, attention } = parts;
   return {
     area: "pulse",
     schema: countsSchema(["total", "up", "down"], {
@@ -91,29 +90,13 @@ export function monitorCard(parts: CardParts): OverviewCard {
     details: ({ project: { ref } }, now) => ({
       incidents: openIncidents(parts, ref),
       worst: worst(parts, ref, now),
-      channels_failing: channels.failing(ref, CHANNELS_SHOWN_MAX).map(({ id, name, lastError }) => ({
-        id,
-        name,
-        error: lastError ?? "",
-      })),
+      channels_failing: [...attention.failingChannels(ref, CHANNELS_SHOWN_MAX)],
     }),
   };
 }
 
-function newest(
-  { incidents }: CardParts,
-  projectRef: number,
-  isOpen: boolean | null,
-  rowsMax: number,
-): IncidentRow[] {
-  return incidents.pageBy(
-    { projectRef, before: Number.MAX_SAFE_INTEGER, rowsMax },
-    { isOpen, monitorId: null },
-  );
-}
-
 function openIncidents(parts: CardParts, projectRef: number): Static<typeof OpenIncident>[] {
-  return newest(parts, projectRef, true, INCIDENTS_SHOWN_MAX).map((row) => ({
+  return parts.attention.newestIncidents(projectRef, true, INCIDENTS_SHOWN_MAX).map((row) => ({
     id: row.id,
     title: row.title,
     monitor_type:
@@ -123,7 +106,7 @@ function openIncidents(parts: CardParts, projectRef: number): Static<typeof Open
     public: row.isPublic,
     started_at: isoTime(row.startedAt),
     acknowledged_at: isoTimeOrNull(row.acknowledgedAt),
-    updated_at: isoTimeOrNull(parts.incidents.newestUpdates(row.ref, 1)[0]?.at ?? null),
+    updated_at: isoTimeOrNull(row.updatedAt),
   }));
 }
 
@@ -131,9 +114,9 @@ function openIncidents(parts: CardParts, projectRef: number): Static<typeof Open
 function worst(parts: CardParts, projectRef: number, now: number): Static<typeof WorstMonitor>[] {
   const { monitors, checks } = parts;
   const page = { projectRef, before: Number.MAX_SAFE_INTEGER, rowsMax: CANDIDATES_MAX };
-  const troubled = newest(parts, projectRef, null, CANDIDATES_MAX).flatMap(({ monitorRef }) =>
-    monitorRef === null ? [] : (monitors.monitor(monitorRef) ?? []),
-  );
+  const troubled = parts.attention
+    .newestIncidents(projectRef, null, CANDIDATES_MAX)
+    .flatMap(({ monitorRef }) => (monitorRef === null ? [] : (monitors.monitor(monitorRef) ?? [])));
   const listed = [...monitors.page(page, "down"), ...monitors.page(page, "degraded"), ...troubled];
   const fillers = monitors.page({ ...page, rowsMax: WORST_SHOWN_MAX });
   const candidates = new Map([...listed, ...fillers].map((monitor) => [monitor.ref, monitor]));

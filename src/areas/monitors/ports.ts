@@ -2,8 +2,9 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import type { Notifier } from "../../kernel/outbound/notification.ts";
+import type { ExportedTable } from "../../kernel/projects/account-export.ts";
 import type { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
+import type { Alerting, Attention } from "./alerting.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** Accounts that own monitors. */
@@ -19,19 +20,17 @@ export interface MonitorOwners {
 /** What monitors need from the other areas and the kernel's optional parts. */
 export interface MonitorPorts {
   readonly owners: MonitorOwners;
-  readonly notifier: Notifier;
-  readonly outbox: Outbox;
+  readonly outbox: Pick<Outbox, "available">;
   readonly tiers: Tiers;
-  /** Public base URL of the server now; null if it is not configured. */
-  readonly publicUrl: () => string | null;
-  /** Name of the key of a credential; null for a platform key. */
-  readonly keyName: (credential: string) => string | null;
+  readonly outbound: OutboundClient;
   /** Hosts with ports that show whether this server is online. */
   readonly observerTargets: readonly string[];
   /** The id of a project, a label of metrics. */
   readonly projectIdOf: (projectRef: number) => string | null;
-  /** File name of the stylesheet of status pages. */
-  readonly statusStyle: string;
+  readonly alerting: Alerting;
+  readonly attention: Attention;
+  /** The channels of a monitor in an export. */
+  readonly exportedChannels: ExportedTable;
 }
 
 /** What every part of this area may use. A part declares what it needs of the others. */
@@ -41,7 +40,6 @@ export interface MonitorParts
       Kernel,
       "db" | "clock" | "ids" | "vault" | "digests" | "scheduler" | "metrics" | "changes" | "writer" | "log"
     > {
-  readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;
   readonly stopped: StoppedProjects;

@@ -202,8 +202,6 @@ export class MonitorService {
     }
     removed += this.of.windows.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
-    removed += this.parts.alerting.removeRows(tx, projectRef, rowsMax - removed);
-    if (removed >= rowsMax) return removed;
     this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;

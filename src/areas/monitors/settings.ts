@@ -1,12 +1,18 @@
 import { invalidField } from "../../kernel/errors.ts";
+import { assertFeature, type Feature } from "../../kernel/limits/feature.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
-import { assertFeature } from "./features.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
 import { MONITOR_HEADERS } from "./targets/http.ts";
+
+const FEATURES = {
+  headers: { tier: "pro", noun: "headers" },
+  email_alert: { tier: "pro", noun: "email_alert" },
+  webhook_url: { tier: "starter", noun: "webhook_url" },
+} as const satisfies Readonly<Record<string, Feature>>;
 
 /** Defaults of a new monitor. */
 export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
@@ -40,9 +46,9 @@ export function assertSettings(
   if (url !== undefined) policy.assertUrl("url", url);
   if (host !== undefined) policy.assertHost("host", host);
   if (hasWebhook) policy.assertUrl("webhook_url", webhookUrl, { requireHttps: true });
-  if (Object.keys(givenHeaders(headers ?? {})).length > 0) assertFeature("headers", tier);
-  if (emailAlert === true) assertFeature("email_alert", tier);
-  if (hasWebhook) assertFeature("webhook_url", tier);
+  if (Object.keys(givenHeaders(headers ?? {})).length > 0) assertFeature(FEATURES.headers, tier);
+  if (emailAlert === true) assertFeature(FEATURES.email_alert, tier);
+  if (hasWebhook) assertFeature(FEATURES.webhook_url, tier);
   if (emailAlert === true && !parts.outbox.available) {
     throw invalidField("email_alert", "must be false: this server has no mail server configured");
   }

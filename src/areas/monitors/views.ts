@@ -1,10 +1,11 @@
 import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import type { Fields } from "../../kernel/storage/tx.ts";
+import { secondsOf } from "../../kernel/time/units.ts";
 import type { Alerting } from "./alerting.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
 import { daysLeft } from "./certificate.ts";
-import { hostOf, isFailing, secondsOf, shownName } from "./domain.ts";
+import { hostOf, isFailing, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";

@@ -27,7 +27,7 @@ export interface ProjectsArea extends ApiArea {
 export function createProjects(
   kernel: Kernel,
   directory: ProjectDirectory,
-  deps: Pick<ProjectDeps, "accounts" | "resources" | "trail"> & { readonly tiers: Tiers },
+  deps: Pick<ProjectDeps, "accounts" | "resources" | "contents" | "trail"> & { readonly tiers: Tiers },
 ): ProjectsArea {
   const limit = new TierLimit(kernel.db, deps.tiers, "projects", "project_limit_exceeded");
   const shared = { ...kernel, ...deps, directory };

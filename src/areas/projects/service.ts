@@ -7,7 +7,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { TierLimit } from "../../kernel/limits/tier-limits.ts";
-import type { ProjectResources } from "../../kernel/projects/resources.ts";
+import type { ProjectContents, ProjectResources } from "../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
@@ -37,8 +37,10 @@ export const REMOVAL_SLICE_ROWS = 100;
 
 export interface ProjectDeps extends Pick<Kernel, "clock" | "scheduler" | "writer"> {
   readonly directory: ProjectDirectory;
-  /** The resources of the other areas in projects. */
+  /** The resources that overviews count, in this order. */
   readonly resources: readonly ProjectResources[];
+  /** What is removed with a project, in this order: the resources are among it. */
+  readonly contents: readonly ProjectContents[];
   readonly accounts: ProjectAccounts;
   readonly trail: AuditTrail;
 }
@@ -60,7 +62,7 @@ interface CachedOverview extends Actor {
 export class Overviews {
   private readonly cached = new ActorRegistry<number, CachedOverview>(OVERVIEWS_IN_MEMORY_MAX);
 
-  constructor(private readonly deps: ProjectDeps) {}
+  constructor(private readonly deps: Omit<ProjectDeps, "contents">) {}
 
   /** The overview of a project, at most five minutes old. */
   of(project: ProjectRow): ProjectOverview {
@@ -123,11 +125,11 @@ export class ProjectRemoval {
 
   /** Deletes at most `projectsMax` projects of a deleted account, the default one included. Returns how many. */
   deleteSomeOf(tx: Tx, accountRef: number, projectsMax: number): number {
-    const { directory, resources } = this.deps;
+    const { directory, contents } = this.deps;
     const living = directory.store.livingOfAccount(accountRef, projectsMax);
     for (const { ref } of living) {
       directory.markDeleted(tx, ref);
-      for (const kind of resources) kind.projectDeleted?.(tx, ref);
+      for (const kind of contents) kind.projectDeleted?.(tx, ref);
       this.overviews.drop(ref);
     }
     return living.length;
@@ -168,8 +170,8 @@ export class ProjectRemoval {
 
   /** False if the process stops before everything is removed. */
   private async removeContents(projectRef: number): Promise<boolean> {
-    const { writer, resources } = this.deps;
-    for (const kind of resources) {
+    const { writer, contents } = this.deps;
+    for (const kind of contents) {
       const slice = (tx: Tx) => kind.removeRows(tx, projectRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS;
       const done = await removeInSlices(
         () => writer.submit(slice),
@@ -241,7 +243,7 @@ export class ProjectService {
    */
   delete(tx: Tx, caller: Caller, id: string): ProjectDeleted {
     const row = this.visible(caller, id);
-    const { directory, accounts, resources } = this.deps;
+    const { directory, accounts, contents } = this.deps;
     if (row.is_default !== 0 && !caller.projectBound && !caller.scopes.has("*")) {
       throw new ApiError(
         "forbidden",
@@ -257,7 +259,7 @@ export class ProjectService {
       accounts.setDefaultProject(tx, row.account_ref, successor);
       this.overviews.drop(successor.ref);
     }
-    for (const kind of resources) kind.projectDeleted?.(tx, row.ref);
+    for (const kind of contents) kind.projectDeleted?.(tx, row.ref);
     this.overviews.drop(row.ref);
     this.removal.enqueue(tx, row.ref);
     return { success: true, deleted_at: isoTime(tx.now) };

@@ -1,12 +1,8 @@
 import type { Tx } from "../storage/tx.ts";
 import type { COUNTED_MAX } from "./overview-card.ts";
 
-/** A kind of resource that an area keeps in projects: an overview counts it, and it goes with a deleted project. */
-export interface ProjectResources {
-  /** Its name under `resources` in the overview. */
-  readonly name: string;
-  /** How many there are now, counted up to {@link COUNTED_MAX}: read within a few milliseconds, whatever is stored. `defaultOf`: the account whose default project it is; null for any other project. */
-  count(projectRef: number, defaultOf: number | null): number;
+/** What an area keeps in projects: it goes with a deleted project. */
+export interface ProjectContents {
   /** Runs in the unit of work that deletes the project: stops what is active in it. */
   projectDeleted?(tx: Tx, projectRef: number): void;
   /**
@@ -14,4 +10,12 @@ export interface ProjectResources {
    * nothing is left.
    */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number;
+}
+
+/** A kind of resource that an area keeps in projects, and that an overview counts. */
+export interface ProjectResources extends ProjectContents {
+  /** Its name under `resources` in the overview. */
+  readonly name: string;
+  /** How many there are now, counted up to {@link COUNTED_MAX}: read within a few milliseconds, whatever is stored. `defaultOf`: the account whose default project it is; null for any other project. */
+  count(projectRef: number, defaultOf: number | null): number;
 }

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { dayStore } from "../../../src/areas/monitors/history/day-store.ts";
-import { dayOf, MONITORS_PER_UNIT, RETENTION_DAYS } from "../../../src/areas/monitors/history/days.ts";
+import { MONITORS_PER_UNIT, RETENTION_DAYS } from "../../../src/areas/monitors/history/days.ts";
 import { INTERVALS_MAX } from "../../../src/areas/monitors/history/intervals.ts";
 import { unobserved } from "../../../src/areas/monitors/history/unobserved.ts";
-import { DAY_MS } from "../../../src/kernel/time/units.ts";
+import { DAY_MS, dayOf } from "../../../src/kernel/time/units.ts";
 import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";

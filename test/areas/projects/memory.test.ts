@@ -229,6 +229,7 @@ describe("deleted projects", () => {
       directory,
       trail: UNHEARD,
       resources: [resources],
+      contents: [resources],
     };
     const removal = new ProjectRemoval(deps, new Overviews(deps));
     await scheduler.start();

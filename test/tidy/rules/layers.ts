@@ -88,7 +88,7 @@ function domain(from: string, one: Import): Finding | undefined {
   if (one.target && mayDomainImport(from, one.target)) return undefined;
   return [
     "domain-is-pure",
-    `${fileName(from)} imports "${one.specifier}"; it may import only kernel/data/duration-text, kernel/errors, kernel/outbound/retries, kernel/time/date-time, kernel/time/units and its area's schema.ts, ports.ts and types`,
+    `${fileName(from)} imports "${one.specifier}"; it may import only kernel/data/duration-text, kernel/data/uptime, kernel/errors, kernel/outbound/retries, kernel/time/date-time, kernel/time/readable, kernel/time/units and its area's schema.ts, ports.ts and types`,
   ];
 }
 
@@ -96,8 +96,10 @@ function domain(from: string, one: Import): Finding | undefined {
 const PURE_KERNEL: ReadonlySet<string> = new Set([
   "src/kernel/errors.ts",
   "src/kernel/data/duration-text.ts",
+  "src/kernel/data/uptime.ts",
   "src/kernel/outbound/retries.ts",
   "src/kernel/time/date-time.ts",
+  "src/kernel/time/readable.ts",
   "src/kernel/time/units.ts",
 ]);
 

@@ -1,6 +1,7 @@
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { CheckEffects, HealthNotification } from "../alerting.ts";
 import { daysLeft } from "../certificate.ts";
+import { factsOf } from "../facts.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { FinalEffect } from "../suppression/suppression.ts";
 
@@ -12,10 +13,11 @@ export function effectsOf(
   { state, event, suppressedBy, isSilenced }: FinalEffect,
 ): CheckEffects {
   const isSame = event === null && state.status === before.status;
-  const outcome = { before, after: state, check, event, suppressedBy, isSilenced };
   return {
-    monitor: after,
-    outcome: isSame ? null : outcome,
+    monitor: factsOf(after),
+    outcome: isSame
+      ? null
+      : { before: factsOf(before), after: state, check, event, suppressedBy, isSilenced },
     health: healthNotifications(before, after, check),
   };
 }

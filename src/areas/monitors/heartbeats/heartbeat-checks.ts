@@ -1,7 +1,7 @@
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { clockText, durationText } from "../../../kernel/time/readable.ts";
 import type { Checks } from "../checks/checks.ts";
-import { clockText, durationText } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";

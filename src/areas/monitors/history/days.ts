@@ -1,6 +1,6 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { DAY_MS } from "../../../kernel/time/units.ts";
+import { DAY_MS, dayOf } from "../../../kernel/time/units.ts";
 import { NO_CHECKS, sumOf } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
 import type { DayCount, DayRow, DayStore } from "./day-store.ts";
@@ -13,11 +13,6 @@ export const RETENTION_DAYS = 400;
 const SCHEDULE = "11 0 * * *";
 /** Monitors that are aggregated in one unit of work: 30 days of each take some milliseconds. */
 export const MONITORS_PER_UNIT = 50;
-
-/** The start of a day in UTC, epoch milliseconds. */
-export function dayOf(epochMs: number): number {
-  return epochMs - (epochMs % DAY_MS);
-}
 
 /** Daily counts of monitors: calculated from hours until the day is aggregated, then stored. */
 export class Days {

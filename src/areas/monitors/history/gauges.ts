@@ -12,14 +12,11 @@ export const MONITORS_MEASURED_MAX = 500;
 /** Reads the value of a gauge; null for none. */
 type Read = (monitor: MonitorRow) => number | null;
 
-type GaugeParts = Pick<MonitorParts, "monitors" | "stopped" | "projectIdOf"> & {
-  /** Number of open incidents of all projects, counted up to a maximum. */
-  readonly openIncidents: (countedMax: number) => number;
-};
+type GaugeParts = Pick<MonitorParts, "monitors" | "stopped" | "projectIdOf">;
 
-/** Declares the Prometheus metrics of monitors and incidents. */
+/** Declares the Prometheus metrics of monitors. */
 export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: GaugeParts): void {
-  const { monitors, openIncidents } = parts;
+  const { monitors } = parts;
   const labels = new LabelledMonitors(parts);
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
     ["up", "1 if up, 0 if down; omitted before the first check.", upOf],
@@ -49,11 +46,6 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
     "ninefold_monitors_omitted",
     `Monitors without metrics, above the maximum, counted up to ${COUNTED_MAX} monitors.`,
     () => Math.max(0, monitors.countAll(COUNTED_MAX) - MONITORS_MEASURED_MAX),
-  );
-  metrics.number(
-    "ninefold_incidents_open",
-    `Open incidents of all projects, counted up to ${COUNTED_MAX}.`,
-    () => openIncidents(COUNTED_MAX),
   );
 }
 

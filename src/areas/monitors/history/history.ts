@@ -1,8 +1,8 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
-import { DAY_MS } from "../../../kernel/time/units.ts";
+import { DAY_MS, dayOf, secondsOf } from "../../../kernel/time/units.ts";
 import type { Alerting } from "../alerting.ts";
-import { CHECK_RETENTION_MS, percentUp, secondsOf, uptimePercent } from "../domain.ts";
+import { CHECK_RETENTION_MS, percentUp, uptimePercent } from "../domain.ts";
 import {
   LIST_LIMIT,
   type MonitorCheck,
@@ -11,7 +11,7 @@ import {
   type MonitorRange,
 } from "../schema.ts";
 import { type CheckStore, type MonitorRow, type StoredCheck, SUPPRESSION_REASONS } from "../store.ts";
-import { type Days, dayOf } from "./days.ts";
+import type { Days } from "./days.ts";
 import { RANGES, seriesOf } from "./series.ts";
 import { hoursAfter } from "./standing.ts";
 

@@ -1,8 +1,8 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../kernel/time/units.ts";
-import { type HourCount, hourOf, NO_CHECKS, secondsOf, sumOf } from "../domain.ts";
+import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, secondsOf } from "../../../kernel/time/units.ts";
+import { type HourCount, hourOf, NO_CHECKS, sumOf } from "../domain.ts";
 import type { MonitorRange, MonitorSeries } from "../schema.ts";
 import type { Bucket, CheckStore, MonitorRow } from "../store.ts";
-import { type Days, dayOf } from "./days.ts";
+import type { Days } from "./days.ts";
 
 /** Length of each range in milliseconds. */
 export const RANGES: Readonly<Record<MonitorRange, number>> = {

@@ -1,9 +1,10 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
-import type { Alerting, MonitorNotification, OpenIncident } from "../alerting.ts";
+import type { MonitorNotification, OpenIncident } from "../alerting.ts";
+import { factsOf } from "../facts.ts";
 import { settle } from "../history/standing.ts";
 import { maintenanceResource } from "../maintenance/maintenance.ts";
-import { type MaintenanceRow, maintenanceStore } from "../maintenance/store.ts";
+import type { MaintenanceRow, MaintenanceStore } from "../maintenance/store.ts";
 import { MaintenanceWindows } from "../maintenance/windows.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow, UnsavedMonitors } from "../store.ts";
@@ -13,8 +14,8 @@ import { FLAPPING_CHANGES, FLAPPING_END_MS, FLAPPING_WITHIN_MS, Suppression } fr
 
 /** What suppression needs of the other parts of the area. */
 interface SuppressionParts extends MonitorParts {
-  readonly alerting: Pick<Alerting, "notifyChannels" | "openIncidentOf">;
   readonly unsaved: Pick<UnsavedMonitors, "release">;
+  readonly maintenance: MaintenanceStore;
   /** Reschedules the next check of a monitor. */
   readonly checkAt: (tx: Tx, monitor: { ref: number; accountRef: number; url: string }, at: number) => void;
   /** Reports a failure of an active monitor that was suppressed until now. */
@@ -31,10 +32,8 @@ export function createSuppression(parts: SuppressionParts) {
     notifyChannels: (tx, projectRef, outage) =>
       alerting.notifyChannels(tx, outageNotification(projectRef, outage)),
   });
-  const stored = maintenanceStore(parts.db);
   const windows = new MaintenanceWindows({
     ...parts,
-    maintenance: stored,
     recheck(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
       if (monitor?.settings.active) parts.recheck(tx, monitor);
@@ -55,7 +54,7 @@ export function createSuppression(parts: SuppressionParts) {
       alerting.notifyChannels(tx, flappingNotification(event, monitor, incident));
     },
   });
-  const resource = maintenanceResource(parts, stored, windows);
+  const resource = maintenanceResource(parts, parts.maintenance, windows);
   return { suppression, connectivity, maintenance: { windows, resource } };
 }
 
@@ -96,5 +95,6 @@ function flappingNotification(
     event === "monitor.flapping"
       ? `${FLAPPING_CHANGES} changes within ${within} minutes: no alerts until the status is stable for ${stable} minutes`
       : `stable for ${stable} minutes`;
-  return { projectRef: monitor.projectRef, monitor, event, text, incidentId: incident?.id ?? null };
+  const { projectRef } = monitor;
+  return { projectRef, monitor: factsOf(monitor), event, text, incidentId: incident?.id ?? null };
 }

@@ -1,0 +1,72 @@
+import { SECRET } from "../../kernel/audit/redaction.ts";
+import type { CallerAccount } from "../../kernel/callers/caller.ts";
+import { invalidField } from "../../kernel/errors.ts";
+import { assertFeature, type Feature } from "../../kernel/limits/feature.ts";
+import { isUnlimited } from "../../kernel/limits/tiers.ts";
+import { isEmail } from "../../kernel/mail/address.ts";
+import type { TargetPolicy } from "../../kernel/outbound/target.ts";
+import { CHANNEL_KINDS, isToken } from "./channel-kinds.ts";
+import type { AlertDeps } from "./ports.ts";
+import type { ChannelConfig, ChannelKind } from "./schema.ts";
+
+type Deps = Pick<AlertDeps, "outbound" | "outbox" | "owners">;
+type Field = keyof ChannelConfig;
+
+const FEATURES = {
+  channels: { tier: "starter", noun: "a channel" },
+  email_channels: { tier: "pro", noun: "a channel of kind email" },
+} as const satisfies Readonly<Record<string, Feature>>;
+
+/** A Telegram chat: its number, or the name of a public channel. */
+const CHAT = /^(-?[0-9]{1,20}|@[A-Za-z0-9_]{1,63})$/;
+
+/** @throws ApiError `validation_error`, `forbidden` naming the tier that the kind needs */
+export function assertConfig(
+  deps: Deps,
+  account: CallerAccount,
+  kind: ChannelKind,
+  config: ChannelConfig,
+): void {
+  assertFeature(FEATURES[CHANNEL_KINDS[kind].feature], account.tier);
+  assertFields(deps.outbound.policy, kind, config);
+  if (config.to !== undefined) assertRecipients(deps, account, config.to);
+}
+
+/** The same as far as account and server do not matter. @throws ApiError `validation_error` */
+export function assertFields(
+  policy: Pick<TargetPolicy, "assertUrl">,
+  kind: ChannelKind,
+  config: ChannelConfig,
+): void {
+  const { requiredFields, optionalFields = [] } = CHANNEL_KINDS[kind];
+  const missing = requiredFields.find((field) => config[field] === undefined);
+  if (missing !== undefined) throw invalidField(`config.${missing}`, `is required for the kind ${kind}`);
+  const known: readonly Field[] = [...requiredFields, ...optionalFields];
+  const unknown = (Object.keys(config) as Field[]).find((field) => !known.includes(field));
+  if (unknown !== undefined)
+    throw invalidField(`config.${unknown}`, `is not a field of the kind ${kind}: omit it`);
+  const shown = (["url", "token"] as const).find((field) => config[field]?.includes(SECRET));
+  // A redacted configuration that is sent back would replace the secret.
+  if (shown !== undefined)
+    throw invalidField(`config.${shown}`, `must contain the secret itself, not ${SECRET}`);
+  const { url, token, chat_id: chat } = config;
+  if (url !== undefined) policy.assertUrl("config.url", url, { requireHttps: true });
+  if (token !== undefined && !isToken(kind, token))
+    throw invalidField("config.token", "must be a token in the format of its provider, without spaces");
+  if (chat !== undefined && !CHAT.test(chat))
+    throw invalidField("config.chat_id", "must be the number of a chat, or @ and the name of a channel");
+}
+
+/** The server sends e-mails to the address of the account only; the operator's channels can use any address. */
+function assertRecipients(
+  { outbox, owners }: Deps,
+  { ref, tier }: CallerAccount,
+  to: readonly string[],
+): void {
+  if (!outbox.available)
+    throw invalidField("kind", "must be another kind: this server has no mail server configured");
+  const accountEmail = owners.account(ref).email.toLowerCase();
+  const isAllowed = (address: string) => isUnlimited(tier) || address.toLowerCase() === accountEmail;
+  if (!to.every((address) => isEmail(address) && isAllowed(address)))
+    throw invalidField("config.to", "must be the e-mail address of the account");
+}

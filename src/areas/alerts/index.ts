@@ -1,0 +1,82 @@
+import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { AreaExport, ExportedTable } from "../../kernel/projects/account-export.ts";
+import type { ProjectContents } from "../../kernel/projects/resources.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { Channels } from "./channels.ts";
+import { channelExport, exportOfMonitor } from "./export.ts";
+import { type ChannelNotification, Notifications } from "./notifications.ts";
+import type { AlertDeps, AlertedMonitor, OngoingOutages } from "./ports.ts";
+import { Reminders } from "./reminders.ts";
+import { channelRoutes } from "./routes.ts";
+import { CHANNELS_MAX } from "./schema.ts";
+import { channelStore } from "./store.ts";
+
+type MonitorKey = Pick<AlertedMonitor, "ref" | "projectRef">;
+
+/** What the area offers to the server. */
+export interface AlertsArea extends ApiArea {
+  readonly contents: ProjectContents;
+  readonly exported: AreaExport;
+  /** The channels of a monitor in an export. */
+  readonly exportOfMonitor: ExportedTable;
+  /** Notifies the channels of a monitor, else the default channels of the project, each if it subscribes to the event. */
+  notifyChannels(tx: Tx, notification: ChannelNotification): void;
+  /** Notifies the default channels of a project. */
+  notifyProject(tx: Tx, notification: Omit<ChannelNotification, "monitor">): void;
+  hasChannels(projectRef: number): boolean;
+  /** The ids of the channels of a monitor; null for the project's default channels. */
+  channelIdsOf(monitor: MonitorKey): string[] | null;
+  /** `channelIds`: null for the default channels. @throws ApiError `validation_error` for a channel of another project */
+  chooseChannels(tx: Tx, monitor: MonitorKey, channelIds: readonly string[] | null): void;
+  /** Ends what concerns a monitor that is deleted: its reminders, its channels. */
+  monitorRemoved(tx: Tx, monitor: MonitorKey): void;
+  /** Channels of a project whose last message could not be delivered, at most `channelsMax`. */
+  failingChannels(
+    projectRef: number,
+    channelsMax: number,
+  ): readonly { readonly id: string; readonly name: string; readonly error: string }[];
+  /** Reminds channels of the outages that continue. Called once, before the scheduler starts. */
+  remindOf(ongoingOutage: OngoingOutages): void;
+}
+
+/** Builds the area: notification channels, and the messages that they receive. */
+export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
+  const channels = channelStore(kernel.db);
+  const all = { ...kernel, ...deps, channels };
+  const notifications = new Notifications(all);
+  const managed = new Channels(all, notifications);
+  return {
+    parts: [],
+    routes: (api) => channelRoutes(api, managed),
+    exported: channelExport(kernel.vault),
+    exportOfMonitor: exportOfMonitor(kernel.db),
+    contents: {
+      removeRows(tx, projectRef) {
+        channels.removeOfProject(tx, projectRef, CHANNELS_MAX);
+        notifications.channelsChanged(tx, projectRef);
+        return 0;
+      },
+    },
+    notifyChannels: (tx, notification) => notifications.notifyChannels(tx, notification),
+    notifyProject: (tx, notification) => notifications.notifyChannels(tx, { ...notification, monitor: null }),
+    hasChannels: (projectRef) => notifications.hasChannels(projectRef),
+    channelIdsOf: ({ projectRef, ref }) => managed.idsFor(projectRef, ref),
+    chooseChannels(tx, { projectRef, ref }, channelIds) {
+      channels.choose(tx, ref, channelIds === null ? null : managed.refsOf(projectRef, channelIds));
+    },
+    monitorRemoved(tx, monitor) {
+      notifications.cancelReminders(tx, monitor);
+      channels.choose(tx, monitor.ref, null);
+    },
+    failingChannels: (projectRef, channelsMax) =>
+      channels.failing(projectRef, channelsMax).map(({ id, name, lastError }) => ({
+        id,
+        name,
+        error: lastError ?? "",
+      })),
+    remindOf(ongoingOutage) {
+      new Reminders({ ...all, ongoingOutage }, notifications);
+    },
+  };
+}

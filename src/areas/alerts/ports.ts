@@ -1,0 +1,62 @@
+import type { TierName } from "../../kernel/limits/tiers.ts";
+import type { Outbox } from "../../kernel/mail/outbox.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { Notifier } from "../../kernel/outbound/notification.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { ChannelEvent } from "./schema.ts";
+
+/** A monitor that a notification is about. */
+export interface AlertedMonitor {
+  readonly ref: number;
+  readonly monitorId: string;
+  readonly accountRef: number;
+  readonly projectRef: number;
+  /** As people see it. */
+  readonly name: string;
+  readonly url: string;
+  /** Whether it requests a target. */
+  readonly hasTarget: boolean;
+  readonly status: string;
+}
+
+/** Accounts that own channels. */
+interface ChannelOwners {
+  /** The current state of an account. */
+  account(accountRef: number): { readonly email: string; readonly tier: TierName };
+}
+
+/** The incidents whose timelines show who was notified of them. */
+interface AlertLog {
+  find(incidentId: string): { readonly ref: number } | null;
+  addAlert(
+    tx: Tx,
+    incidentRef: number,
+    alert: { readonly at: number; readonly event: ChannelEvent; readonly channels: readonly string[] },
+  ): void;
+}
+
+/** What alerts need of other areas and the kernel's optional parts. */
+export interface AlertDeps {
+  readonly owners: ChannelOwners;
+  readonly notifier: Notifier;
+  readonly outbox: Outbox;
+  readonly outbound: Pick<OutboundClient, "policy">;
+  readonly incidents: AlertLog;
+  /** Public base URL of the server now; null if it is not configured. */
+  readonly publicUrl: () => string | null;
+  /** The id of a project, for links. */
+  readonly projectIdOf: (projectRef: number) => string | null;
+}
+
+/** An outage that continues. */
+export interface OngoingOutage {
+  readonly monitor: AlertedMonitor;
+  readonly incidentId: string;
+  readonly text: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** Until when nobody is reminded, epoch milliseconds; null: a reminder is due now. */
+  readonly silentUntil: number | null;
+}
+
+/** The outage of a monitor of which channels are reminded; null for none. */
+export type OngoingOutages = (monitorRef: number, now: number) => OngoingOutage | null;

@@ -1,0 +1,161 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { dateTime, flag, name, named, oneOf, orNull, patchOf, secretOf } from "../../kernel/data/schema.ts";
+
+/** Channels of a project: each alert reads all of them. */
+export const CHANNELS_MAX = 50;
+/** Recipients of a channel of the kind `email`. */
+const RECIPIENTS_MAX = 5;
+
+/** All kinds of channels. */
+const KINDS = ["webhook", "slack", "discord", "telegram", "ntfy", "gotify", "apprise", "email"] as const;
+/** A kind of channel. */
+export type ChannelKind = (typeof KINDS)[number];
+
+/** Events that channels can subscribe to. */
+export const CHANNEL_EVENTS = [
+  "monitor.down",
+  "monitor.up",
+  "monitor.degraded",
+  "monitor.recovered",
+  "monitor.certificate",
+  "monitor.flapping",
+  "monitor.acknowledged",
+  "observer.offline",
+  "maintenance.started",
+  "maintenance.ended",
+  "catch.failed",
+] as const;
+/** One of {@link CHANNEL_EVENTS}. */
+export type ChannelEvent = (typeof CHANNEL_EVENTS)[number];
+
+/** Events of a channel by default. */
+export const DEFAULT_EVENTS: readonly ChannelEvent[] = [
+  "monitor.down",
+  "monitor.up",
+  "monitor.certificate",
+  "observer.offline",
+];
+
+/** Intervals of reminders. */
+export const REMIND = ["never", "1h", "6h", "1d"] as const;
+/** One of {@link REMIND}. */
+export type Remind = (typeof REMIND)[number];
+
+const string = (maxLength: number, what: string) =>
+  Type.String({ minLength: 1, maxLength, errorMessage: `must be ${what}` });
+
+const CONFIG = {
+  url: Type.Optional({
+    ...string(2_048, "an http or https URL such as https://example.com/hooks"),
+    description: "URL that receives the messages. All kinds except `email`; optional for `telegram`.",
+    examples: ["https://hooks.slack.com/services/T0/B0/x"],
+  }),
+  token: Type.Optional({
+    ...string(256, "a token of at most 256 characters"),
+    description: "Access token, for `telegram` and `gotify`; optional for `ntfy`.",
+    examples: [],
+  }),
+  chat_id: Type.Optional({
+    ...string(64, "the number of a chat, or @ and the name of a channel"),
+    description: "Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`.",
+    examples: [],
+  }),
+  to: Type.Optional(
+    Type.Array(Type.String({ minLength: 3, maxLength: 254 }), {
+      minItems: 1,
+      maxItems: RECIPIENTS_MAX,
+      uniqueItems: true,
+      errorMessage: `must be an array of 1 to ${RECIPIENTS_MAX} e-mail addresses`,
+      description:
+        "Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses.",
+      examples: [],
+    }),
+  ),
+};
+const Config = Type.Object(CONFIG, {
+  description: "Configuration that the kind requires. Responses show secrets as `[secret]`.",
+});
+/** Configuration of a channel. */
+export type ChannelConfig = Static<typeof Config>;
+
+/** Kinds whose URL is a secret. */
+export const SECRET_URL_KINDS: readonly ChannelKind[] = ["slack", "discord", "ntfy", "apprise"];
+const GivenConfig = Type.Object(
+  {
+    ...CONFIG,
+    url: { ...CONFIG.url, ...secretOf("kind", SECRET_URL_KINDS) },
+    token: { ...CONFIG.token, writeOnly: true },
+  },
+  { description: Config.description ?? "" },
+);
+
+const Events = Type.Array(oneOf(CHANNEL_EVENTS), {
+  minItems: 1,
+  maxItems: CHANNEL_EVENTS.length,
+  uniqueItems: true,
+  errorMessage: `must be some of ${CHANNEL_EVENTS.join(", ")}`,
+  description: "Events that the channel is notified of.",
+  examples: [DEFAULT_EVENTS],
+});
+const IsDefault = flag({
+  description: "Whether monitors without `channels` use the channel.",
+});
+const Reminders = {
+  ...oneOf(REMIND),
+  description: "Time after which an alert is repeated while a target stays down; `never` by default.",
+  examples: ["6h"],
+};
+const Kind = oneOf(KINDS);
+const Name = name({ description: "Name of the channel." });
+
+/** Body of a channel's creation. */
+export const ChannelCreateBody = named("ChannelCreateBody", {
+  name: Name,
+  kind: Kind,
+  config: GivenConfig,
+  default: Type.Optional({ ...IsDefault, default: true }),
+  events: Type.Optional(Events),
+  remind: Type.Optional({ ...Reminders, default: "never" }),
+});
+
+/** Body of a channel's update. */
+export const ChannelPatch = patchOf("ChannelPatch", ChannelCreateBody, ["kind"]);
+
+const CHANNEL_ID = Type.String({ examples: ["chn_01a1fc2c30c071d9bf080e3cb4a7b202"] });
+
+export const Channel = named("Channel", {
+  id: CHANNEL_ID,
+  name: Type.String({ examples: ["Team chat"] }),
+  kind: Kind,
+  config: Config,
+  default: IsDefault,
+  events: Type.Array(oneOf(CHANNEL_EVENTS)),
+  remind: Reminders,
+  last_sent_at: orNull(dateTime(), {
+    description: "Time at which the last message was delivered. Null before the first.",
+  }),
+  last_error: orNull(Type.String(), {
+    description: "Error of the last attempt to deliver a message. Null if it succeeded.",
+    examples: [null],
+  }),
+  created_at: dateTime(),
+  updated_at: dateTime(),
+});
+export type Channel = Static<typeof Channel>;
+
+/** Response to a deletion. */
+export const ChannelDeleted = named("ChannelDeleted", { deleted: Type.Literal(true) });
+
+/** Result of a test. */
+export const ChannelTested = named("ChannelTested", {
+  status: oneOf(["sent", "failed"], {}),
+  response_status: orNull(Type.Integer({ examples: [200] }), {
+    description: "Status of the response, for `email` of the mail server; null without a response.",
+  }),
+  response: orNull(Type.String(), {
+    description: "Response of the mail server, for `email`; null for other kinds.",
+    examples: [null],
+  }),
+  error: orNull(Type.String(), { examples: [null] }),
+});
+export type ChannelTested = Static<typeof ChannelTested>;

@@ -1,0 +1,187 @@
+import { isUuid } from "../../kernel/data/uuid.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { limitPerProject } from "../../kernel/resources/limit.ts";
+import { resource } from "../../kernel/resources/resource.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import type { IncidentDeps } from "./ports.ts";
+import {
+  INCIDENT_LIST_LIMIT,
+  Incident,
+  IncidentCreateBody,
+  IncidentFilters,
+  IncidentPatch,
+  IncidentSummary,
+} from "./schema.ts";
+import type { IncidentRow, IncidentStore } from "./store.ts";
+import { timelineOf } from "./timeline.ts";
+
+/** Maximum number of open manual incidents of a project: far more than people can work on. */
+export const OPEN_INCIDENTS_MAX = 100;
+
+/** The progress of a new incident. */
+export const NEW_INCIDENT = {
+  status: "investigating",
+  acknowledgedAt: null,
+  acknowledgedBy: null,
+  resolvedAt: null,
+  managedBy: null,
+} as const;
+
+/** Declares incidents. Monitors open and resolve theirs automatically; the API creates manual ones. */
+export function incidentResource(
+  deps: Pick<Kernel, "ids"> &
+    Pick<IncidentDeps, "monitors" | "checkChanges" | "pages"> & { readonly incidents: IncidentStore },
+) {
+  const { ids, incidents, monitors, pages } = deps;
+  function monitorsIn(projectRef: number, given: readonly string[], known: readonly string[] = []): string[] {
+    const monitorIds = [...new Set(given.map((id) => id.toLowerCase()))];
+    const isInProject = (id: string) =>
+      known.includes(id) || (isUuid(id) && monitors.find(id)?.projectRef === projectRef);
+    if (monitorIds.every(isInProject)) return monitorIds;
+    throw invalidField("monitor_ids", "must contain only ids of monitors in this project");
+  }
+
+  /** Monitors that were deleted since can stay: a client sends back what it has read. */
+  function changedMonitors(
+    before: IncidentRow,
+    { monitor_ids }: { readonly monitor_ids?: readonly string[] },
+  ): readonly string[] {
+    if (monitor_ids === undefined) return before.monitorIds;
+    if (before.monitorRef === null) return monitorsIn(before.projectRef, monitor_ids, before.monitorIds);
+    throw new ApiError(
+      "conflict",
+      "The monitor of an automatic incident cannot be changed. Create a manual incident for other monitors.",
+    );
+  }
+
+  return resource(ids, {
+    type: "incident",
+    title: "incident",
+    idPrefix: "inc",
+    path: "/v1/pulse/incidents",
+    operations: "monitors.incidents",
+    tag: "Monitors",
+    access: { area: "pulse", cost: 1, limit: "monitor" },
+    file: null,
+    name: { field: "title", taken: null },
+    limit: limitPerProject(
+      "incident_limit_exceeded",
+      OPEN_INCIDENTS_MAX,
+      incidents.openManualCount,
+      `A project has at most ${OPEN_INCIDENTS_MAX} open manual incidents. Resolve one first.`,
+    ),
+    store: incidents,
+    schema: Incident,
+    view: (row) => viewOf(incidents, row),
+    summary: (row, done) => auditSummary(row, done === "changed" ? "updated" : done),
+    audited: (shown, row, done) => (done === "created" ? shown : summaryOf(incidents, row)),
+    list: {
+      summary: "List incidents, newest first",
+      key: "incidents",
+      schema: "IncidentPage",
+      limit: INCIDENT_LIST_LIMIT,
+      filters: IncidentFilters,
+      rows({ caller: { project } }, page, { status, monitor_id }) {
+        const isOpen = status === undefined ? null : status === "open";
+        const monitorId = monitor_id?.toLowerCase() ?? null;
+        return incidents.pageBy({ ...page, projectRef: project.ref }, { isOpen, monitorId });
+      },
+      item: IncidentSummary,
+      view: (row) => summaryOf(incidents, row),
+    },
+    read: {
+      summary: "Get an incident with its updates, its timeline, and what status pages show of it",
+      view(row, { tx }) {
+        const affected = row.monitorIds.flatMap((id) => monitors.find(id) ?? []);
+        return {
+          ...viewOf(incidents, row),
+          ...timelineOf(deps, row, affected),
+          monitors: pages.monitors(row.projectRef, affected, tx.now),
+          status_pages: pages.statusPages(row, affected),
+        };
+      },
+    },
+    create: {
+      summary: "Create an incident",
+      description: "Monitors open and resolve their incidents automatically; this creates a manual one.",
+      example: { title: "Payments fail", message: "Our provider has an outage.", public: true },
+      body: IncidentCreateBody,
+      row: ({ tx, caller: { project } }, given, identity) => ({
+        ...identity,
+        ...NEW_INCIDENT,
+        monitorRef: null,
+        monitorIds: monitorsIn(project.ref, given.monitor_ids ?? []),
+        title: given.title,
+        titleGiven: true,
+        impact: given.impact ?? "outage",
+        cause: null,
+        startedAt: tx.now,
+        isPublic: given.public ?? false,
+        announced: given.public ?? false,
+        suppressedBy: null,
+      }),
+      created({ tx }, row, { message = "" }) {
+        if (message !== "") incidents.addUpdate(tx, row.ref, { at: tx.now, status: row.status, message });
+        pages.announce(tx, row, message);
+      },
+    },
+    change: {
+      verb: "change",
+      summary: "Update an incident",
+      description:
+        "Changes its title, its impact, its visibility, and the monitors that a manual incident affects. Post the progress as an update.",
+      example: { public: true },
+      errors: ["conflict"],
+      body: IncidentPatch,
+      row(_, before, given) {
+        const { title = before.title, impact = before.impact, public: isPublic = before.isPublic } = given;
+        const titleGiven = before.titleGiven || title !== before.title;
+        const monitorIds = changedMonitors(before, given);
+        const announced = before.announced || (isPublic && before.resolvedAt === null);
+        return { ...before, title, titleGiven, impact, isPublic, announced, monitorIds };
+      },
+      changed({ tx }, row, { monitor_ids }, before) {
+        if (monitor_ids !== undefined) incidents.setMonitors(tx, before, row.monitorIds);
+        if (!before.announced) pages.announce(tx, row);
+      },
+    },
+    // They are removed some time after they are resolved.
+    delete: null,
+  });
+}
+
+/** One line for the audit log. */
+export function auditSummary({ title }: IncidentRow, action: string): string {
+  return `Incident ${action}: ${title}`;
+}
+
+/** An incident with its updates, as the API shows it. */
+export function viewOf(incidents: IncidentStore, row: IncidentRow): Incident {
+  const updates = incidents.updates(row.ref);
+  return { ...fieldsOf(row), updates: updates.map(({ at, ...update }) => ({ at: isoTime(at), ...update })) };
+}
+
+/** An incident in a list. */
+export function summaryOf(incidents: IncidentStore, row: IncidentRow): IncidentSummary {
+  return { ...fieldsOf(row), updates_count: incidents.updatesCount(row.ref) };
+}
+
+/** Fields that an incident has both alone and in a list. */
+function fieldsOf(row: IncidentRow): Omit<IncidentSummary, "updates_count"> {
+  return {
+    id: row.id,
+    kind: row.monitorRef === null ? "manual" : "auto",
+    title: row.title,
+    impact: row.impact,
+    status: row.status,
+    cause: row.cause,
+    monitor_ids: [...row.monitorIds],
+    started_at: isoTime(row.startedAt),
+    acknowledged_at: isoTimeOrNull(row.acknowledgedAt),
+    acknowledged_by: row.acknowledgedBy,
+    resolved_at: isoTimeOrNull(row.resolvedAt),
+    public: row.isPublic,
+    suppressed_by: row.suppressedBy,
+  };
+}

@@ -1,0 +1,172 @@
+import type { Caller } from "../../kernel/callers/caller.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
+import { clockText } from "../../kernel/time/readable.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
+import { auditSummary, incidentResource, NEW_INCIDENT, summaryOf, viewOf } from "./incidents.ts";
+import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
+import type { Incident, IncidentUpdateBody } from "./schema.ts";
+import type { IncidentRow, IncidentStore } from "./store.ts";
+
+/** Maximum number of updates of an incident: one response returns all of them. */
+export const INCIDENT_UPDATES_MAX = 100;
+/** Time that an incident is stored after it is resolved, in milliseconds. */
+export const INCIDENT_RETENTION_MS = 400 * DAY_MS;
+
+/** Outage found by a check. */
+export interface Outage {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly cause: string | null;
+  /** Incident, else monitor, that explains the outage; null for none. */
+  readonly suppressedBy: string | null;
+}
+
+/** Automatic incidents, which monitors open and resolve, and manual ones. */
+export class Incidents {
+  readonly resource;
+
+  constructor(
+    private readonly deps: Pick<Kernel, "ids" | "changes"> &
+      Pick<IncidentDeps, "monitors" | "checkChanges" | "keyName" | "pages" | "alerts"> & {
+        readonly incidents: IncidentStore;
+      },
+  ) {
+    this.resource = incidentResource(deps);
+  }
+
+  /** Returns the open incident of a monitor, or null. */
+  openOf(monitorRef: number): IncidentRow | null {
+    return this.deps.incidents.openOf(monitorRef);
+  }
+
+  /** Opens the incident of a monitor, in the same transaction as its check. Returns the open incident if there is one already. */
+  open(tx: Tx, monitor: IncidentMonitor, { at, cause, suppressedBy }: Outage): IncidentRow {
+    const open = this.openOf(monitor.ref);
+    if (open !== null) return open;
+    const { incidents, changes } = this.deps;
+    const row: IncidentRow = {
+      ...this.resource.identify(),
+      ...NEW_INCIDENT,
+      projectRef: monitor.projectRef,
+      monitorRef: monitor.ref,
+      monitorIds: [monitor.monitorId],
+      title: `${monitor.name} is down`,
+      titleGiven: false,
+      impact: "outage",
+      cause,
+      startedAt: at,
+      isPublic: false,
+      announced: true,
+      suppressedBy,
+    };
+    incidents.insert(tx, row);
+    changes.inProject(tx, row.projectRef, "pulse", row.id);
+    this.deps.pages.announce(tx, row);
+    return row;
+  }
+
+  /** Removes the suppression of an incident, so that alerts are sent for it. */
+  unsuppress(tx: Tx, incident: IncidentRow): IncidentRow {
+    return incident.suppressedBy === null ? incident : this.write(tx, { ...incident, suppressedBy: null });
+  }
+
+  /** Resolves the open incident of a monitor. Returns null if there is none. */
+  resolve(tx: Tx, monitorRef: number, at: number): IncidentRow | null {
+    const open = this.openOf(monitorRef);
+    if (open === null) return null;
+    const resolved = this.write(tx, {
+      ...open,
+      status: "resolved",
+      resolvedAt: Math.max(at, open.startedAt),
+    });
+    this.deps.pages.announce(tx, resolved);
+    return resolved;
+  }
+
+  /**
+   * Records who works on an incident: its alert is no longer repeated, and channels are notified once. Acknowledging it again
+   * changes nothing. @throws ApiError `not_found`, `conflict` if it is resolved
+   */
+  acknowledge(tx: Tx, caller: Caller, incidentId: string): Incident {
+    const before = this.findOpen(caller.project.ref, incidentId);
+    if (before.acknowledgedAt !== null) {
+      tx.audit(null);
+      return viewOf(this.deps.incidents, before);
+    }
+    const { account, session, credential } = caller;
+    const acknowledgedBy = this.deps.keyName(session?.credential ?? credential) ?? account.userId;
+    const row = this.write(tx, { ...before, acknowledgedAt: tx.now, acknowledgedBy });
+    tx.audit({
+      ...auditTarget(row, "acknowledged"),
+      before: summaryOf(this.deps.incidents, before),
+      after: summaryOf(this.deps.incidents, row),
+    });
+    const { projectRef, monitorRef, title } = row;
+    const monitor = monitorRef === null ? null : this.deps.monitors.monitor(monitorRef);
+    this.deps.alerts.notifyChannels(tx, {
+      projectRef,
+      monitor,
+      event: "monitor.acknowledged",
+      incidentId,
+      ...(monitor === null ? { title } : {}),
+      text: `by ${acknowledgedBy} · since ${clockText(row.startedAt, tx.now)}`,
+      facts: { acknowledged_by: acknowledgedBy },
+    });
+    return viewOf(this.deps.incidents, row);
+  }
+
+  /**
+   * Adds an update, which can resolve a manual incident. @throws ApiError `not_found`, `conflict`,
+   * `incident_update_limit_exceeded`
+   */
+  addUpdate(tx: Tx, projectRef: number, incidentId: string, given: IncidentUpdateBody): Incident {
+    const { incidents } = this.deps;
+    const before = this.findOpen(projectRef, incidentId);
+    const { status, message = "" } = given;
+    const isResolved = status === "resolved";
+    if (isResolved && before.monitorRef !== null)
+      throw new ApiError(
+        "conflict",
+        "An automatic incident cannot be resolved manually: the check that finds the target up resolves it.",
+      );
+    if (incidents.updatesCount(before.ref) >= INCIDENT_UPDATES_MAX)
+      throw new ApiError(
+        "incident_update_limit_exceeded",
+        `An incident has at most ${INCIDENT_UPDATES_MAX} updates. Create another incident to post more.`,
+      );
+    const previous = summaryOf(this.deps.incidents, before);
+    incidents.addUpdate(tx, before.ref, { at: tx.now, status, message });
+    const row = this.write(tx, { ...before, status, ...(isResolved ? { resolvedAt: tx.now } : {}) });
+    this.deps.pages.announce(tx, row, message);
+    tx.audit({
+      ...auditTarget(row, isResolved ? "resolved" : "updated"),
+      before: previous,
+      // Without the earlier updates: up to 100 texts would be stored twice with each new one.
+      after: { ...summaryOf(this.deps.incidents, row), update: { at: isoTime(tx.now), status, message } },
+    });
+    return viewOf(this.deps.incidents, row);
+  }
+
+  private write(tx: Tx, row: IncidentRow): IncidentRow {
+    this.deps.incidents.update(tx, row);
+    this.deps.changes.inProject(tx, row.projectRef, "pulse", row.id);
+    return row;
+  }
+
+  private findOpen(projectRef: number, incidentId: string): IncidentRow {
+    const row = this.resource.find(projectRef, incidentId);
+    if (row.resolvedAt !== null)
+      throw new ApiError(
+        "conflict",
+        "This incident is already resolved. Create a new one if the problem returned.",
+      );
+    return row;
+  }
+}
+
+function auditTarget(row: IncidentRow, action: string): Pick<AuditChange, "summary" | "target"> {
+  return { summary: auditSummary(row, action), target: { type: "incident", id: row.id } };
+}

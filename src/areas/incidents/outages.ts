@@ -1,0 +1,143 @@
+import type { Notifier } from "../../kernel/outbound/notification.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { secondsOf } from "../../kernel/time/units.ts";
+import { downText, printable, upText } from "./domain.ts";
+import type { Incidents } from "./lifecycle.ts";
+import type { IncidentAlerts, IncidentMonitor } from "./ports.ts";
+import type { AlertEvent, IncidentRow } from "./store.ts";
+
+/** An alert about the status of a monitor. */
+type StatusEvent = Extract<AlertEvent, "monitor.down" | "monitor.up">;
+
+/** A check that changes the status of a monitor or repeats an alert. */
+export interface CheckOutcome {
+  readonly before: IncidentMonitor;
+  readonly after: Pick<IncidentMonitor, "status" | "consecutiveFailures">;
+  readonly check: {
+    readonly manual: boolean;
+    /** Epoch milliseconds. */
+    readonly at: number;
+    readonly latencyMs: number;
+    readonly responseStatus: number | null;
+    readonly error: string | null;
+    /** Body of the ping that failed, or of the last one before a missed ping. */
+    readonly pingBody?: string | null;
+  };
+  /** Event for the monitor's own webhook; the first of an outage, and recovery, also for its e-mail alert. Null for none. */
+  readonly event: StatusEvent | null;
+  /** Incident, else monitor, that explains the failure: no alert is sent. */
+  readonly suppressedBy?: string | null;
+  /** Whether channels are not notified. */
+  readonly isSilenced?: boolean;
+}
+
+/** What a check causes beyond the state of its monitor. */
+export interface CheckEffects {
+  /** The monitor after the check. */
+  readonly monitor: IncidentMonitor;
+  /** Null: the status is the same, and no alert is due. */
+  readonly outcome: CheckOutcome | null;
+  /** Notifications about a monitor whose status has not changed. */
+  readonly health: readonly {
+    readonly event: AlertEvent;
+    readonly text: string;
+    readonly facts: Readonly<Record<string, unknown>>;
+  }[];
+}
+
+/** Opens and resolves the incident of a monitor after its checks, and notifies channels. */
+export class Outages {
+  constructor(
+    private readonly notifier: Pick<Notifier, "notify">,
+    private readonly incidents: Incidents,
+    private readonly alerts: IncidentAlerts,
+  ) {}
+
+  /** Opens or resolves the incident of a monitor, and sends its alerts and notifications. */
+  carryOut(tx: Tx, { monitor, outcome, health }: CheckEffects): void {
+    if (outcome !== null) this.recordOutcome(tx, outcome);
+    const { projectRef } = monitor;
+    if (!this.alerts.hasChannels(projectRef)) return;
+    for (const each of health) this.alerts.notifyChannels(tx, { projectRef, monitor, ...each });
+  }
+
+  private recordOutcome(tx: Tx, outcome: CheckOutcome): void {
+    const { before, after, check, event } = outcome;
+    const incident = this.updateIncident(tx, outcome);
+    if (check.manual || isAccountedFor(outcome, incident)) return;
+    // A channel chooses recoveries by its events: `notify_recovery` concerns the webhook and the e-mail only.
+    const isRecovery = before.status === "down" && after.status === "up";
+    const channelEvent = event ?? (isRecovery ? "monitor.up" : null);
+    // The cooldown repeats the webhook only: channels have their own reminders.
+    if (channelEvent !== null && !isRepeated(outcome)) this.notify(tx, outcome, channelEvent, incident);
+    if (event !== null) this.notifyWebhook(tx, outcome, event);
+  }
+
+  private updateIncident(tx: Tx, outcome: CheckOutcome): IncidentRow | null {
+    const { before, after, check, event, suppressedBy = null } = outcome;
+    const { at, error: cause } = check;
+    if (after.status === "down") {
+      const incident = this.incidents.open(tx, before, { at, cause, suppressedBy });
+      // An alert without a suppressor: what explained the incident has recovered, and this target has not.
+      return event === null || suppressedBy !== null ? incident : this.incidents.unsuppress(tx, incident);
+    }
+    return before.status === "down" ? this.incidents.resolve(tx, before.ref, at) : null;
+  }
+
+  private notify(tx: Tx, outcome: CheckOutcome, event: StatusEvent, incident: IncidentRow | null): void {
+    const { before, after, check, isSilenced = false } = outcome;
+    const { projectRef } = before;
+    this.alerts.notifyChannels(tx, {
+      projectRef,
+      monitor: before,
+      event,
+      incidentId: incident?.id ?? null,
+      text: event === "monitor.down" ? downText(check.error, incident, tx.now) : upText(check, incident),
+      detail: check.pingBody ? `Last ping: ${printable(check.pingBody)}` : null,
+      toChannels: !isSilenced,
+      toAccount: before.emailAlert && outcome.event !== null,
+      facts: {
+        status: after.status,
+        previous_status: before.status,
+        error: check.error,
+        response_status: check.responseStatus,
+        latency_ms: check.latencyMs,
+        consecutive_failures: after.consecutiveFailures,
+        checked_at: secondsOf(check.at),
+        ...(check.pingBody ? { last_ping_body: check.pingBody } : {}),
+      },
+    });
+  }
+
+  /** Queues the alert of the monitor's own webhook. */
+  private notifyWebhook(tx: Tx, { before: monitor, after, check }: CheckOutcome, event: StatusEvent): void {
+    const { accountRef, projectRef, monitorId: monitor_id, url, webhookUrl: target_url } = monitor;
+    if (target_url === null) return;
+    const body = JSON.stringify({
+      event,
+      monitor_id,
+      name: monitor.name,
+      url,
+      status: after.status,
+      previous_status: monitor.status,
+      error: check.error,
+      response_status: check.responseStatus,
+      latency_ms: check.latencyMs,
+      consecutive_failures: after.consecutiveFailures,
+      checked_at: secondsOf(check.at),
+      timestamp: secondsOf(tx.now),
+    });
+    this.notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
+  }
+}
+
+/** Whether the event repeats the alert of an outage. */
+function isRepeated({ before, event }: CheckOutcome): boolean {
+  return event === "monitor.down" && before.status === "down" && before.alertedAt !== null;
+}
+
+/** Whether the incident is suppressed, or the alert would repeat an acknowledged one. */
+function isAccountedFor({ event }: CheckOutcome, incident: IncidentRow | null): boolean {
+  if (incident === null) return false;
+  return incident.suppressedBy !== null || (event === "monitor.down" && incident.acknowledgedAt !== null);
+}

@@ -1,0 +1,233 @@
+import { linksOf } from "../../kernel/data/markup.ts";
+import { column, flag, json, once, type RowOf, resourceTable } from "../../kernel/resources/table.ts";
+import type { Database } from "../../kernel/storage/database.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { ALERT_EVENTS, Incident, IncidentStatus } from "./schema.ts";
+
+const INCIDENTS = {
+  name: "incidents",
+  id: "incident_id",
+  columns: {
+    /** Monitor that opened the incident; null for a manual one. */
+    monitorRef: once(column<number | null>()),
+    title: column<string>(),
+    /** Whether the title was written by a person, not derived from the monitor's name. */
+    titleGiven: flag(),
+    impact: column<Incident["impact"]>(),
+    status: column<IncidentStatus>(),
+    cause: once(column<string | null>()),
+    monitorIds: json<readonly string[]>(),
+    startedAt: once(column<number>()),
+    acknowledgedAt: column<number | null>(),
+    acknowledgedBy: column<string | null>(),
+    resolvedAt: column<number | null>(),
+    isPublic: flag("public"),
+    /** Whether subscribers of status pages were notified of it. */
+    announced: flag(),
+    suppressedBy: column<string | null>(),
+  },
+};
+
+/** An incident as stored. */
+export type IncidentRow = RowOf<typeof INCIDENTS>;
+
+/** An update of an incident. */
+export type IncidentUpdate = {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly status: IncidentStatus;
+  readonly message: string;
+};
+
+/** An update as it is stored. */
+export type StoredUpdate = IncidentUpdate & {
+  /** Offsets of the links in the message, as JSON of `linksOf`; null in rows that were stored without them. */
+  readonly links: string | null;
+};
+
+/** Alerts of an incident that are stored: the first ones, and the latest in place of the last. */
+export const INCIDENT_ALERTS_MAX = 100;
+
+/** Event of an alert. */
+export type AlertEvent = (typeof ALERT_EVENTS)[number];
+
+/** An alert that was sent about an incident. */
+export type IncidentAlert = {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly event: AlertEvent;
+  /** Names of the channels, and addresses of e-mails without a channel. */
+  readonly channels: readonly string[];
+};
+
+/** Filter of a list of incidents. Null matches any value. */
+export interface IncidentFilter {
+  readonly isOpen: boolean | null;
+  readonly monitorId: string | null;
+}
+
+type PageParams = { readonly projectRef: number; readonly before: number; readonly rowsMax: number };
+
+/** Incidents of a monitor that are searched for the timeline of another incident. */
+const [NEAR_BEFORE, NEAR_AFTER] = [1, 3];
+
+const OPEN = "resolved_at IS NULL";
+const RESOLVED = "resolved_at IS NOT NULL";
+
+export type IncidentStore = ReturnType<typeof incidentStore>;
+
+/** All SQL of incidents. */
+export function incidentStore(db: Database) {
+  const rows = resourceTable(db, INCIDENTS);
+  const insertMonitor = db.change<[monitorId: string, ref: number]>(
+    "INSERT INTO incident_monitors (monitor_id, incident_ref) VALUES (?, ?)",
+  );
+  const removeMonitor = removeMonitorStatement(db);
+  const addUpdate = db.change<[update: StoredUpdate & { readonly ref: number }]>(
+    `INSERT INTO incident_updates (incident_ref, number, at, status, message, links)
+     SELECT $ref, 1 + coalesce(max(number), 0), $at, $status, $message, $links FROM incident_updates WHERE incident_ref = $ref`,
+  );
+  return {
+    ...rows,
+    ...removalStore(db),
+    ...alertStore(db),
+    insert(tx: Tx, row: IncidentRow): void {
+      rows.insert(tx, row);
+      for (const monitorId of row.monitorIds) insertMonitor(tx, monitorId, row.ref);
+    },
+    /** Replaces the monitors by which an incident is found. */
+    setMonitors(tx: Tx, { ref, monitorIds }: IncidentRow, next: readonly string[]): void {
+      for (const monitorId of monitorIds) removeMonitor(tx, monitorId, ref);
+      for (const monitorId of next) insertMonitor(tx, monitorId, ref);
+    },
+    pageBy: pageBy(rows),
+    /** Open incident of a monitor. */
+    openOf: rows.one<[monitorRef: number]>(`WHERE monitor_ref = ? AND ${OPEN}`),
+    /** Newest outages of a monitor among its newest `rowsMax` incidents, without those that ended before a time. */
+    outagesOf: db.all<
+      { readonly from: number; readonly to: number | null },
+      [{ readonly ref: number; readonly monitorId: string; readonly since: number; readonly rowsMax: number }]
+    >(
+      `SELECT "from", "to" FROM (
+         SELECT monitor_ref, started_at AS "from", resolved_at AS "to" FROM incident_monitors JOIN incidents ON ref = incident_ref
+         WHERE monitor_id = $monitorId ORDER BY incident_ref DESC LIMIT $rowsMax
+       ) WHERE monitor_ref = $ref AND ("to" IS NULL OR "to" >= $since)`,
+    ),
+    /** Number of open incidents of a project, counted up to a maximum. */
+    openCount: db.number<[projectRef: number, countMax: number]>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE project_ref = ? AND ${OPEN} LIMIT ?)`,
+    ),
+    /** Number of open incidents of all projects, counted up to a maximum. */
+    openCountOfAll: db.number<[countMax: number]>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE ${OPEN} LIMIT ?)`,
+    ),
+    /** Number of open manual incidents of a project, counted up to a maximum. The index of manual ones has those that are resolved too. */
+    openManualCount: db.number<[projectRef: number, countMax: number]>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM incidents INDEXED BY incidents_open
+       WHERE project_ref = ? AND monitor_ref IS NULL AND ${OPEN} LIMIT ?)`,
+    ),
+    /** Updates of an incident, oldest first. */
+    updates: db.all<IncidentUpdate, [ref: number]>(
+      "SELECT at, status, message FROM incident_updates WHERE incident_ref = ? ORDER BY number",
+    ),
+    /** Number of updates of an incident. */
+    updatesCount: db.number<[ref: number]>(
+      "SELECT max(number) AS n FROM incident_updates WHERE incident_ref = ?",
+    ),
+    /** Newest updates of an incident, newest first. */
+    newestUpdates: db.all<StoredUpdate, [ref: number, rowsMax: number]>(
+      "SELECT at, status, message, links FROM incident_updates WHERE incident_ref = ? ORDER BY number DESC LIMIT ?",
+    ),
+    addUpdate(tx: Tx, ref: number, update: IncidentUpdate): void {
+      addUpdate(tx, { ...update, ref, links: JSON.stringify(linksOf(update.message)) });
+    },
+  };
+}
+
+/** Alerts that were sent about incidents. */
+function alertStore(db: Database) {
+  type Stored = Pick<IncidentAlert, "at" | "event"> & { readonly channels: string };
+  const insert = db.change<[alert: Stored & { readonly ref: number }]>(
+    `INSERT OR REPLACE INTO incident_alerts (incident_ref, number, at, event, channels)
+     SELECT $ref, min(1 + coalesce(max(number), 0), ${INCIDENT_ALERTS_MAX}), $at, $event, $channels FROM incident_alerts WHERE incident_ref = $ref`,
+  );
+  const alerts = db.all<Stored, [ref: number, rowsMax: number]>(
+    "SELECT at, event, channels FROM incident_alerts WHERE incident_ref = ? ORDER BY number LIMIT ?",
+  );
+  const nearest = (condition: string) =>
+    db.all<{ readonly ref: number }, [monitorId: string, ref: number, rowsMax: number]>(
+      `SELECT incident_ref AS ref FROM incident_monitors WHERE monitor_id = ? AND incident_ref ${condition} LIMIT ?`,
+    );
+  const before = nearest("< ? ORDER BY incident_ref DESC");
+  const after = nearest("> ? ORDER BY incident_ref");
+  return {
+    addAlert(tx: Tx, ref: number, { channels, ...alert }: IncidentAlert): void {
+      insert(tx, { ...alert, ref, channels: JSON.stringify(channels) });
+    },
+    /** Alerts of an incident, oldest first. */
+    alerts: (ref: number, rowsMax: number): IncidentAlert[] =>
+      alerts(ref, rowsMax).map((alert) => ({ ...alert, channels: JSON.parse(alert.channels) })),
+    /** References of the nearest incidents of a monitor before and after another one. */
+    near: (monitorId: string, ref: number): number[] =>
+      [...before(monitorId, ref, NEAR_BEFORE), ...after(monitorId, ref, NEAR_AFTER)].map(
+        (found) => found.ref,
+      ),
+  };
+}
+
+/** Pages of a project's incidents, newest first, below a reference. Each filter has its own statement and index. */
+function pageBy({ all }: Pick<ReturnType<typeof resourceTable<typeof INCIDENTS.columns>>, "all">) {
+  const ofProject = (state: string) =>
+    all<[PageParams]>(
+      `WHERE project_ref = $projectRef AND ref < $before AND ${state} ORDER BY ref DESC LIMIT $rowsMax`,
+    );
+  const ofMonitor = (state: string) =>
+    all<[PageParams & { monitorId: string }]>(
+      `JOIN incident_monitors ON incident_ref = ref
+       WHERE monitor_id = $monitorId AND incident_ref < $before AND project_ref = $projectRef AND ${state} ORDER BY incident_ref DESC LIMIT $rowsMax`,
+    );
+  const [any, open, resolved] = [ofProject("1"), ofProject(OPEN), ofProject(RESOLVED)];
+  const [anyOf, openOf, resolvedOf] = [ofMonitor("1"), ofMonitor(OPEN), ofMonitor(RESOLVED)];
+  const pick = <T>(isOpen: boolean | null, [either, is, isNot]: readonly [T, T, T]): T =>
+    isOpen === null ? either : isOpen ? is : isNot;
+  return (params: PageParams, { isOpen, monitorId }: IncidentFilter): IncidentRow[] =>
+    monitorId === null
+      ? pick(isOpen, [any, open, resolved])(params)
+      : pick(isOpen, [anyOf, openOf, resolvedOf])({ ...params, monitorId });
+}
+
+/** Removal of incidents with their updates and monitors. */
+function removalStore(db: Database) {
+  const select = (where: string) =>
+    `SELECT ref, monitor_ids AS monitorIds FROM incidents WHERE ${where} LIMIT ?`;
+  type Removed = { readonly ref: number; readonly monitorIds: string };
+  const resolvedBefore = db.all<Removed, [time: number, rowsMax: number]>(select("resolved_at < ?"));
+  const ofProject = db.all<Removed, [projectRef: number, rowsMax: number]>(select("project_ref = ?"));
+  const removeUpdates = db.change<[ref: number]>("DELETE FROM incident_updates WHERE incident_ref = ?");
+  const removeAlerts = db.change<[ref: number]>("DELETE FROM incident_alerts WHERE incident_ref = ?");
+  const removeMonitor = removeMonitorStatement(db);
+  const remove = db.change<[ref: number]>("DELETE FROM incidents WHERE ref = ?");
+  function removeAll(tx: Tx, rows: readonly Removed[], rowsMax: number): number {
+    let removed = 0;
+    for (const { ref, monitorIds } of rows) {
+      if (removed >= rowsMax) return rowsMax;
+      removed += removeUpdates(tx, ref) + removeAlerts(tx, ref) + remove(tx, ref);
+      for (const monitorId of JSON.parse(monitorIds)) removed += removeMonitor(tx, monitorId, ref);
+    }
+    return Math.min(removed, rowsMax);
+  }
+  return {
+    /** Removes about `rowsMax` rows of incidents that were resolved before a time. Returns the number, smaller when none is left. */
+    removeOld: (tx: Tx, rowsMax: number, before: number) =>
+      removeAll(tx, resolvedBefore(before, rowsMax), rowsMax),
+    /** Removes about `rowsMax` rows of a project. Returns the number, smaller when none is left. */
+    removeOfProject: (tx: Tx, projectRef: number, rowsMax: number) =>
+      removeAll(tx, ofProject(projectRef, rowsMax), rowsMax),
+  };
+}
+
+function removeMonitorStatement(db: Database) {
+  return db.change<[monitorId: string, ref: number]>(
+    "DELETE FROM incident_monitors WHERE monitor_id = ? AND incident_ref = ?",
+  );
+}

@@ -1,0 +1,300 @@
+import { mapInSlices, slices } from "../../kernel/background/time-slices.ts";
+import { type Markup, paragraphs } from "../../kernel/data/markup.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
+import type { EventReader, PageIncident, PageMaintenance, PageUpdate } from "./event-reader.ts";
+import type { MonitorWithHistory, PageDeps, PageMonitor } from "./ports.ts";
+import type { PageRow } from "./store.ts";
+import { bytesOf, TextBudget } from "./text-budget.ts";
+
+/** Days for which a page shows resolved incidents and past maintenance. */
+export const PAST_DAYS = 15;
+/** Days before its start from which a page announces maintenance. */
+const AHEAD_DAYS = 14;
+/** Maximum number of incidents on a page. */
+export const INCIDENTS_MAX = 50;
+/** Number of updates of an incident on a page and in its feed, newest first. The incident's own page shows all of them. */
+export const UPDATES_SHOWN = 3;
+/** Maximum number of monitor names in an incident: further ones are counted. */
+const NAMES_MAX = 10;
+
+/** An update with its rendered message. */
+export type ShownUpdate = PageUpdate & { readonly markup: Markup };
+/** An incident with the positions of its monitors on the page. */
+export type ShownIncident = Omit<PageIncident, "updates"> & {
+  readonly numbers: readonly number[];
+  /** Names of its monitors on the page, such as `Shop, API and 3 more`; empty without monitors. */
+  readonly names: string;
+  /** Newest first. */
+  readonly updates: readonly ShownUpdate[];
+};
+/** A maintenance window with the positions of its monitors on the page, and its rendered message. */
+export type ShownMaintenance = PageMaintenance & {
+  readonly numbers: readonly number[];
+  readonly names: string;
+  readonly markup: Markup;
+};
+
+/** Worst impact by position on the page. */
+export type Impacts = ReadonlyMap<number, PageIncident["impact"]>;
+
+/** Incidents and maintenance of a page. */
+export interface PageEvents {
+  readonly page: PageRow;
+  readonly now: number;
+  /** Newest first. */
+  readonly incidents: readonly ShownIncident[];
+  readonly maintenance: readonly ShownMaintenance[];
+  /** Impacts of all open incidents, also of those that do not fit the page. */
+  readonly openImpacts: ReadonlySet<PageIncident["impact"]>;
+  /** Worst impact of the open incidents that name a monitor, by its position. */
+  readonly impacts: Impacts;
+  /** Positions of monitors that are under maintenance. */
+  readonly maintainedPositions: ReadonlySet<number>;
+  readonly isUnderMaintenance: boolean;
+}
+
+export interface EventDeps extends Pick<PageDeps, "monitors"> {
+  readonly eventReader: EventReader;
+}
+
+/** Monitors of a page by position, from 1. The position of a deleted monitor stays empty until the page is updated. */
+export type Positions = ReadonlyMap<number, MonitorWithHistory>;
+
+/** Loads the monitors of a page, or only those with the given ids. */
+export async function loadPositions(
+  { monitors }: EventDeps,
+  { settings, projectRef }: PageRow,
+  only?: ReadonlySet<string>,
+): Promise<Positions> {
+  const positions = new Map<number, MonitorWithHistory>();
+  const known = new Map<string, MonitorWithHistory | null>();
+  const ids = settings.groups.flatMap(({ monitor_ids }) => monitor_ids);
+  for (const [index, id] of ids.entries()) {
+    if (only?.has(id) === false) continue;
+    if (slices.isOver) await slices.next();
+    const row = known.get(id) ?? monitors.findWithHistory(id);
+    known.set(id, row);
+    if (row !== null && row.projectRef === projectRef) positions.set(index + 1, row);
+  }
+  return positions;
+}
+
+/** Name of a monitor on a page. A monitor without a name is shown by its position, since its host may be confidential. */
+export function displayName({ settings }: PageRow, number: number, monitor: PageMonitor): string {
+  return monitor.isNamed || settings.show_urls ? monitor.name : `Monitor ${number}`;
+}
+
+export function isInProgress({ startsAt, endsAt }: PageMaintenance, now: number): boolean {
+  return startsAt <= now && now < endsAt;
+}
+
+interface EventQuery {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly positions: ReadonlyMap<number, PageMonitor>;
+  readonly budget: TextBudget;
+}
+
+/**
+ * Loads the incidents and the maintenance of a page, as far as `budget` has space: open incidents first, then maintenance, then
+ * resolved incidents.
+ */
+export async function loadEvents(
+  { eventReader }: EventDeps,
+  page: PageRow,
+  { now, positions, budget }: EventQuery,
+): Promise<PageEvents> {
+  const from = now - PAST_DAYS * DAY_MS;
+  const find = monitorFinder(page, positions);
+  const windows = await eventReader.maintenance(page.projectRef, from, now + AHEAD_DAYS * DAY_MS);
+  const located = await mapInSlices(windows, (one) => ({ ...one, ...find(one.monitorIds) }));
+  const onPage = located.filter((one) => one.public && concernsPage(one));
+  const current = onPage.filter((one) => isInProgress(one, now));
+  const { publish_incidents } = page.settings;
+  const read =
+    publish_incidents === "none"
+      ? []
+      : eventReader.incidents(page.projectRef, {
+          since: from,
+          withAutomatic: publish_incidents === "all",
+          max: INCIDENTS_MAX,
+          updatesMax: UPDATES_SHOWN,
+        });
+  const all = await mapInSlices(read, (one) => ({ ...one, ...find(one.monitorIds) }));
+  const visible = all.filter((one) => isPublic(page, one));
+  const renderAll = (ones: typeof visible) =>
+    mapInSlices(ones, (one) => renderIncident(one, positions, page, budget));
+  const open = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt === null));
+  const maintenance = await mapInSlices(onPage, (one) => renderMaintenance(one, budget));
+  const past = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt !== null));
+  const shown = new Map([...open, ...past].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+  return {
+    page,
+    now,
+    incidents: visible.flatMap(({ id }) => shown.get(id) ?? []),
+    maintenance: maintenance.filter((one) => one !== null),
+    openImpacts: new Set(visible.flatMap(({ impact, resolvedAt }) => (resolvedAt === null ? [impact] : []))),
+    impacts: impactsOf(visible),
+    maintainedPositions: new Set(current.flatMap(({ numbers }) => numbers)),
+    isUnderMaintenance: current.length > 0,
+  };
+}
+
+/** Worst impact of open incidents by position. */
+export function impactsOf(
+  incidents: readonly Pick<ShownIncident, "impact" | "resolvedAt" | "numbers">[],
+): Impacts {
+  const impacts = new Map<number, PageIncident["impact"]>();
+  for (const { impact, resolvedAt, numbers } of incidents) {
+    if (resolvedAt !== null) continue;
+    for (const number of numbers) if (impacts.get(number) !== "outage") impacts.set(number, impact);
+  }
+  return impacts;
+}
+
+/** Worst impact of the open manual incidents of a page that name the monitors at these positions. */
+export function openImpacts(
+  { eventReader }: EventDeps,
+  page: PageRow,
+  now: number,
+  positions: ReadonlyMap<number, PageMonitor>,
+): Impacts {
+  if (page.settings.publish_incidents === "none") return new Map();
+  const query = { since: now, withAutomatic: false, max: INCIDENTS_MAX, updatesMax: 0 };
+  const find = monitorFinder(page, positions);
+  const read = eventReader
+    .incidents(page.projectRef, query)
+    .map((one) => ({ ...one, ...find(one.monitorIds) }));
+  return impactsOf(read.filter((one) => isPublic(page, one)));
+}
+
+/** Loads an incident with all updates that fit a page. Returns null if the page does not show the incident. */
+export async function loadIncident(
+  deps: EventDeps,
+  page: PageRow,
+  incidentId: string,
+  updatesMax: number,
+): Promise<ShownIncident | null> {
+  const found = deps.eventReader.incident(page.projectRef, incidentId, updatesMax);
+  if (found === null || page.settings.publish_incidents === "none") return null;
+  const positions = await loadPositions(deps, page, new Set(found.monitorIds));
+  const one = { ...found, ...monitorFinder(page, positions)(found.monitorIds) };
+  return isPublic(page, one) ? renderIncident(one, positions, page, new TextBudget()) : null;
+}
+
+/** How a page shows an incident. */
+export interface IncidentPreview {
+  /** Whether the page shows it; otherwise it would if the incident were public. */
+  readonly shown: boolean;
+  readonly incident_title: string;
+  /** Names of its monitors on the page; empty for none. */
+  readonly affected: string;
+}
+
+/** Returns how a page shows an incident of some monitors, or would if it were public; null for a page that never shows it. */
+export function previewOf(
+  page: PageRow,
+  incident: PageIncident,
+  monitors: readonly PageMonitor[],
+): IncidentPreview | null {
+  if (page.settings.publish_incidents === "none") return null;
+  const rows = new Map(monitors.map((row) => [row.monitorId, row]));
+  const positions = new Map<number, PageMonitor>();
+  let number = 0;
+  for (const { monitor_ids } of page.settings.groups) {
+    for (const id of monitor_ids) {
+      number += 1;
+      const row = rows.get(id);
+      if (row !== undefined) positions.set(number, row);
+    }
+  }
+  const one = { ...incident, ...monitorFinder(page, positions)(incident.monitorIds) };
+  if (!isPublic(page, { ...one, public: true })) return null;
+  return { shown: isPublic(page, one), incident_title: titleOf(one, positions, page), affected: one.names };
+}
+
+type MonitorsOnPage = Pick<ShownIncident, "monitorIds" | "numbers" | "names">;
+
+/**
+ * Returns a function that finds the positions and names of monitors on a page. A monitor with several positions is named by the
+ * first one.
+ */
+function monitorFinder(page: PageRow, positions: ReadonlyMap<number, PageMonitor>) {
+  const numbersOf = Map.groupBy(positions.keys(), (number) => positions.get(number)?.monitorId);
+  return (monitorIds: readonly string[]): Pick<MonitorsOnPage, "numbers" | "names"> => {
+    const numbers = monitorIds.flatMap((id) => numbersOf.get(id) ?? []);
+    const firsts = monitorIds.flatMap((id) => numbersOf.get(id)?.[0] ?? []).sort((one, other) => one - other);
+    const names = firsts.slice(0, NAMES_MAX).flatMap((number) => {
+      const row = positions.get(number);
+      return row === undefined ? [] : [displayName(page, number, row)];
+    });
+    const more = firsts.length - names.length;
+    return { numbers, names: `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}` };
+  };
+}
+
+function concernsPage({ monitorIds, numbers }: MonitorsOnPage): boolean {
+  return monitorIds.length === 0 || numbers.length > 0;
+}
+
+function isPublic({ settings }: PageRow, one: PageIncident & MonitorsOnPage): boolean {
+  if (one.kind === "manual") return one.public && concernsPage(one);
+  return settings.publish_incidents === "all" && one.numbers.length > 0;
+}
+
+/** Renders an incident. Returns null if it does not fit. After the first update that does not fit, older ones are omitted. */
+function renderIncident(
+  one: PageIncident & MonitorsOnPage,
+  positions: ReadonlyMap<number, PageMonitor>,
+  page: PageRow,
+  budget: TextBudget,
+): ShownIncident | null {
+  const title = titleOf(one, positions, page);
+  if (!budget.reserve(headBytes({ ...one, title }))) return null;
+  const updates: ShownUpdate[] = [];
+  for (const update of one.updates) {
+    const markup = paragraphs(update.message, update.links ?? undefined);
+    if (!budget.reserve(bytesOf(update.message, markup))) break;
+    updates.push({ ...update, markup });
+  }
+  return { ...one, title, updates };
+}
+
+function renderMaintenance(
+  one: PageMaintenance & MonitorsOnPage,
+  budget: TextBudget,
+): ShownMaintenance | null {
+  const markup = paragraphs(one.message);
+  const fits = budget.reserve(headBytes(one) + bytesOf(one.message, markup));
+  return fits ? { ...one, markup } : null;
+}
+
+function headBytes({ title, names, numbers }: MonitorsOnPage & { readonly title: string }): number {
+  return bytesOf(title) + bytesOf(names) + String(numbers).length;
+}
+
+/** Title of an incident. An automatic title can contain a host, so it is composed again with the monitor's name on the page. */
+function titleOf(
+  { titleGiven, title, numbers, resolvedAt }: PageIncident & MonitorsOnPage,
+  positions: ReadonlyMap<number, PageMonitor>,
+  page: PageRow,
+): string {
+  if (titleGiven) return title;
+  // An automatic incident has one monitor, which can have several positions.
+  const number = numbers[0] ?? 0;
+  const row = positions.get(number);
+  const name = row === undefined ? "" : displayName(page, number, row);
+  return `${name} ${resolvedAt === null ? "is" : "was"} down`;
+}
+
+/** Names of monitors as the end of a sentence; empty for none. */
+export function endingWith(names: string): string {
+  return names === "" ? "" : `. ${names}`;
+}
+
+/** Number of omitted updates as text, such as `3 earlier updates`; null if all are shown. */
+export function omittedText({ updates, updatesCount }: ShownIncident): string | null {
+  const omitted = updatesCount - updates.length;
+  if (omitted <= 0) return null;
+  return `${omitted} earlier ${omitted === 1 ? "update" : "updates"}`;
+}

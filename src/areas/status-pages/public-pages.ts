@@ -1,0 +1,199 @@
+import { ApiError } from "../../kernel/errors.ts";
+import { TaggedText } from "../../kernel/http/responses/etag.ts";
+import { type Affected, ANYONE, type Tx } from "../../kernel/storage/tx.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Icon, iconOf } from "./brand.ts";
+import { type CachedPage, StatusCache } from "./cache.ts";
+import {
+  type EventDeps,
+  loadEvents,
+  loadIncident,
+  loadPositions,
+  type PageEvents,
+  type ShownIncident,
+} from "./events.ts";
+import type { PageDeps } from "./ports.ts";
+import { type BadgeMetric, type BadgeStyle, badgeJson, badgeOf, badgeSvg } from "./rendering/badge.ts";
+import { maintenanceCalendar } from "./rendering/calendar.ts";
+import { incidentJson, statusFeed, statusJson } from "./rendering/feed.ts";
+import { incidentHtml, type PageAssets, statusHtml } from "./rendering/html.ts";
+import type { PageRow, PageStore } from "./store.ts";
+import { TextBudget } from "./text-budget.ts";
+import { buildView, monitorAt, type ShownMonitor, uptimeOfHours } from "./view.ts";
+
+/** Time for which a rendered page is served from the cache, in milliseconds. */
+export const RENDER_INTERVAL_MS = 10_000;
+
+interface StatusDeps extends EventDeps, Pick<PageDeps, "owners" | "isStopped" | "incidents" | "statusStyle"> {
+  readonly pages: PageStore;
+  readonly clock: Clock;
+  /** Subscriptions to a page by e-mail. */
+  readonly subscriptions: { readonly available: boolean };
+}
+
+const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } as const;
+const SLUG = /^[a-z0-9-]{3,60}$/;
+const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
+
+/** What a badge shows, and how. */
+export interface BadgeOptions {
+  readonly metric?: BadgeMetric;
+  readonly style?: BadgeStyle;
+  readonly label?: string;
+}
+
+/** Public side of status pages: cached texts, rendered in slices of the event loop. */
+export class PublicStatusPages {
+  private readonly cache = new StatusCache();
+
+  constructor(private readonly deps: StatusDeps) {}
+
+  /** Drops the cached texts of a slug after the commit. */
+  invalidate(tx: Tx, slug: string): void {
+    tx.afterCommit(() => this.cache.drop(slug));
+  }
+
+  /** Drops the cached texts of all pages of a project after the commit. */
+  invalidateProject(tx: Tx, projectRef: number): void {
+    tx.afterCommit(() => this.cache.dropProject(projectRef));
+  }
+
+  /** Returns the page as HTML. @throws ApiError `not_found` for an unknown and an unpublished page alike, as all methods below */
+  async html(slug: string): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    return this.cache.text(cached, "html", async () => {
+      const view = await buildView(this.deps, cached.page, cached.at);
+      return new TaggedText(await statusHtml(view, this.assets));
+    });
+  }
+
+  /** Returns the page as JSON. */
+  async json(slug: string): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    return this.cache.text(cached, "json", async () => {
+      const view = await buildView(this.deps, cached.page, cached.at);
+      return new TaggedText(await statusJson(view));
+    });
+  }
+
+  /** Returns the Atom feed. `baseUrl` is the URL of the server as the client reaches it. */
+  async feed(slug: string, baseUrl: string): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    const render = async () =>
+      new TaggedText(await statusFeed(await this.eventsOf(cached), `${baseUrl}/status/${slug}`));
+    return this.cache.text(cached, "feed", render, baseUrl);
+  }
+
+  /** Returns the maintenance windows as an iCalendar object. `baseUrl` is as for the feed. */
+  async calendar(slug: string, baseUrl: string): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    const render = async () =>
+      new TaggedText(maintenanceCalendar(await this.eventsOf(cached), `${baseUrl}/status/${slug}`));
+    return this.cache.text(cached, "calendar", render, baseUrl);
+  }
+
+  /** Returns the page of an incident as HTML or JSON. */
+  async incident(slug: string, incidentId: string, format: "html" | "json"): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    return this.cache.text(cached, `incident ${incidentId} ${format}`, async () => {
+      const { page } = cached;
+      const incident = await loadIncident(this.deps, page, incidentId, this.deps.incidents.updatesMax);
+      if (incident === null)
+        throw new ApiError("not_found", "This status page has no incident with this id.");
+      return new TaggedText(renderIncident(page, incident, format, this.deps.statusStyle));
+    });
+  }
+
+  /** The account whose data a page shows; anyone's without such a page. */
+  accountOf(slug: string): Affected {
+    return this.visiblePage(slug)?.page.accountRef ?? ANYONE;
+  }
+
+  /** Returns the settings of a page. */
+  find(slug: string): PageRow {
+    return this.cachedPage(slug).page;
+  }
+
+  /** Returns the icon of a page: its logo, or the first letter of its title. */
+  icon(slug: string): Icon {
+    return iconOf(this.cachedPage(slug).page.settings);
+  }
+
+  /** Returns a badge. `name` consists of the position on the page and the format, such as `1.svg`. */
+  async badge(
+    slug: string,
+    name: string,
+    { metric = "status", style = "flat", label }: BadgeOptions,
+  ): Promise<{ readonly text: TaggedText; readonly isSvg: boolean }> {
+    const cached = this.cachedPage(slug);
+    const [, number, format] = BADGE.exec(name) ?? [];
+    const isHidden = metric === "latency" && !cached.page.settings.show_latency;
+    if (number === undefined || isHidden) throw badgeNotFound();
+    const isSvg = format === "svg";
+    const render = async () => {
+      const monitor = await monitorAt(this.deps, cached.page, Number(number), cached.at);
+      if (monitor === null) throw badgeNotFound();
+      const found = badgeOf({ monitor, metric, ...this.valuesOf(monitor, metric, cached.at) });
+      const badge = label === undefined ? found : { ...found, label };
+      return new TaggedText(isSvg ? badgeSvg(badge, style) : badgeJson(badge));
+    };
+    const variant = JSON.stringify([style, label]);
+    return { text: await this.cache.text(cached, `badge ${name} ${metric}`, render, variant), isSvg };
+  }
+
+  private async eventsOf({ page, at: now }: CachedPage): Promise<PageEvents> {
+    const positions = await loadPositions(this.deps, page);
+    return loadEvents(this.deps, page, { now, positions, budget: new TextBudget() });
+  }
+
+  private get assets(): PageAssets {
+    return { style: this.deps.statusStyle, hasMail: this.deps.subscriptions.available };
+  }
+
+  private valuesOf({ monitor, uptime }: ShownMonitor, metric: BadgeMetric, now: number) {
+    const hours = metric in HOURS ? HOURS[metric as keyof typeof HOURS] : null;
+    return {
+      uptime: hours === null ? uptime : uptimeOfHours(monitor, now, hours),
+      certificateDays: monitor.certificateDays(now),
+    };
+  }
+
+  private cachedPage(slug: string): CachedPage {
+    const found = this.visiblePage(slug);
+    if (found === null)
+      throw new ApiError("not_found", "No status page is published at this address. Check the slug.");
+    return found;
+  }
+
+  private visiblePage(slug: string): CachedPage | null {
+    const now = this.deps.clock.now();
+    const known = this.cache.find(slug);
+    // The absolute difference: a clock that is set back must not extend the cache time.
+    if (known !== null && Math.abs(now - known.at) < RENDER_INTERVAL_MS && this.isVisible(known.page))
+      return known;
+    this.cache.drop(slug);
+    const page = SLUG.test(slug) ? this.deps.pages.findBySlug(slug) : null;
+    return page === null || !this.isVisible(page) ? null : this.cache.add(page, now);
+  }
+
+  private isVisible({ settings, projectRef, accountRef }: PageRow): boolean {
+    const { isStopped, owners } = this.deps;
+    return settings.published && !isStopped(projectRef) && !owners.account(accountRef).suspended;
+  }
+}
+
+function renderIncident(
+  page: PageRow,
+  incident: ShownIncident,
+  format: "html" | "json",
+  style: string,
+): string {
+  return format === "html" ? incidentHtml(page, incident, style) : incidentJson(incident);
+}
+
+function badgeNotFound(): ApiError {
+  return new ApiError(
+    "not_found",
+    "This status page has no badge at this address. Use a position on the page and `.svg` or `.json`.",
+  );
+}

@@ -1,0 +1,279 @@
+import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import { html, Markup, paragraphs } from "../../../kernel/data/markup.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
+import { DAY_MS, dayOf } from "../../../kernel/time/units.ts";
+import {
+  endingWith,
+  isInProgress,
+  omittedText,
+  PAST_DAYS,
+  type ShownIncident,
+  type ShownMaintenance,
+  type ShownUpdate,
+} from "../events.ts";
+import type { PageRow } from "../store.ts";
+import {
+  DAYS_SHOWN,
+  HOURS_SHOWN,
+  type ShownGroup,
+  type ShownMonitor,
+  type ShownState,
+  type StatusView,
+} from "../view.ts";
+import { barsOf, datesFrom, hourBarsOf, hoursFrom } from "./bars.ts";
+import { clockText, durationText, timeText, weekdayText } from "./dates.ts";
+import { documentOf, headerOf } from "./document.ts";
+import { IMPACT_LABELS, STATE_LABELS } from "./labels.ts";
+
+/** Up to so many monitors, all groups of a page are unfolded; on larger pages only those with a problem. */
+export const UNFOLDED_MONITORS_MAX = 10;
+
+/** Renders a page as HTML without scripts and third-party content. Links are relative, so they work behind a path prefix. */
+export async function statusHtml(view: StatusView, { style, hasMail }: PageAssets): Promise<string> {
+  const { page, incidents, maintenance, now, state, sentence } = view;
+  const { slug, settings } = page;
+  const openIncidents = incidents.filter(({ resolvedAt }) => resolvedAt === null);
+  const upcoming = maintenance.filter(({ endsAt }) => endsAt > now);
+  const groups: Markup[] = [];
+  const labels = {
+    dates: datesFrom(view.firstDay, DAYS_SHOWN),
+    hours: hoursFrom(view.firstHour, HOURS_SHOWN),
+  };
+  const total = view.groups.reduce((sum, { monitors }) => sum + monitors.length, 0);
+  for (const group of view.groups) groups.push(await groupOf(group, total, labels));
+  return documentOf({
+    title: `${settings.title}: ${sentence}`,
+    style,
+    icon: `${slug}/icon`,
+    index: settings.index,
+    head: html`<link rel="alternate" type="application/atom+xml" title="Incidents and maintenance" href="${slug}/feed.atom">
+<link rel="alternate" type="application/json" href="${slug}.json">
+`,
+    body: html`${pageHeader(page, hasMail)}<main>
+${settings.description === "" ? null : html`<div class="description">${paragraphs(settings.description)}</div>\n`}<div class="banner ${state}">
+<p class="sentence">${sentence}</p>
+<p class="checked">${lastCheck(view)}refreshes every minute</p>
+</div>
+${eventsSection(
+  "Open incidents",
+  openIncidents.map((one) => openIncident(one, `${slug}/incidents/${one.id}`, now)),
+)}
+${eventsSection(
+  "Maintenance",
+  upcoming.map((one) => maintenanceOf(one, now, slug)),
+)}
+${groups}
+<section class="past">
+<h2>Past incidents</h2>
+${pastDays(incidents, now, slug)}</section>
+</main>
+<footer>
+${settings.footer === "" ? null : paragraphs(settings.footer)}
+<p>All times are in UTC. <a href="${slug}/feed.atom">Feed</a> <a href="${slug}.json">JSON</a></p>
+</footer>
+`,
+  });
+}
+
+/** What a page links to besides its own addresses. */
+export interface PageAssets {
+  /** File name of the stylesheet. */
+  readonly style: string;
+  /** Whether updates can be subscribed to by e-mail. */
+  readonly hasMail: boolean;
+}
+
+function pageHeader({ slug, settings: { title, website_url } }: PageRow, hasMail: boolean): Markup {
+  const website =
+    website_url === null
+      ? null
+      : html`<a class="website" href="${website_url}" rel="noopener">${new URL(website_url).host}</a>\n`;
+  const mail = hasMail ? html`<li><a href="${slug}/subscribe">By e-mail</a></li>\n` : null;
+  return headerOf(
+    `${slug}/icon`,
+    title,
+    html`${website}<details class="updates">
+<summary>Get updates</summary>
+<ul>
+${mail}<li><a href="${slug}/feed.atom">Atom feed</a></li>
+<li><a href="${slug}/maintenance.ics">Calendar of maintenance</a></li>
+</ul>
+</details>
+`,
+  );
+}
+
+/** Renders the page for a slug without a published status page. */
+export function notFoundHtml(style: string): string {
+  const text = "No status page is published at this address. Check the address.";
+  return noticeHtml(style, "Status page not found", text);
+}
+
+/** Renders a page that says one thing. */
+export function noticeHtml(style: string, title: string, text: string): string {
+  const body = html`<main><h1>${title}</h1><p>${text}</p></main>\n`;
+  return documentOf({ title, style, icon: null, index: false, body });
+}
+
+function lastCheck({ checkedAt }: StatusView): Markup | null {
+  return checkedAt === null ? null : html`Last check: ${time(checkedAt)} UTC · `;
+}
+
+function eventsSection(title: string, parts: readonly Markup[]): Markup | null {
+  return parts.length === 0
+    ? null
+    : html`<section>\n<h2>${title}</h2>\n<div class="events">${parts}</div></section>`;
+}
+
+/** A named group of a large page can be folded, and is unless one of its monitors has a problem. */
+async function groupOf(
+  { name, state, isAllDown, monitors }: ShownGroup,
+  monitorsOfPage: number,
+  labels: BarLabels,
+): Promise<Markup> {
+  const items = await mapInSlices(monitors, (one) => monitorItem(one, labels));
+  const list = html`<ul>
+${items}</ul>
+`;
+  if (name === "")
+    return html`<section class="group">\n<h2 class="unnamed">Systems</h2>\n${list}</section>\n`;
+  const isOpen = state !== "up" || monitorsOfPage <= UNFOLDED_MONITORS_MAX;
+  return html`<details class="group"${isOpen ? new Markup(" open") : null}>
+<summary><h2>${name}</h2> <span class="state ${state}">${groupLabel(state, isAllDown)}</span></summary>
+${list}</details>
+`;
+}
+
+function groupLabel(state: ShownState, isAllDown: boolean): string {
+  if (state === "down") return isAllDown ? "Outage" : "Partial outage";
+  return STATE_LABELS[state];
+}
+
+interface BarLabels {
+  readonly dates: readonly string[];
+  readonly hours: readonly string[];
+}
+
+function monitorItem(shown: ShownMonitor, { dates, hours }: BarLabels): Markup {
+  const { name, url, state, uptime, latencyMs, days } = shown;
+  const latency = latencyMs === null ? null : html` <span class="latency">${latencyMs} ms</span>`;
+  const bars =
+    days === null || shown.hours === null
+      ? null
+      : html`${barsOf(days, dates)}${barAxis(days, dates)}${hourBarsOf(shown.hours, hours)}<div class="axis"><span>24 hours ago</span><span>now</span></div>
+`;
+  return html`<li>
+<div class="name"><strong>${name}</strong> <span class="state ${state}">${STATE_LABELS[state]}</span></div>
+${url === null ? null : html`<div class="url">${url}</div>\n`}${bars}<div class="numbers"><span>${uptime === null ? "No data" : `${uptime}% uptime`} in ${DAYS_SHOWN} days</span>${latency}</div>
+</li>
+`;
+}
+
+function barAxis(days: readonly unknown[], dates: readonly string[]): Markup {
+  const first = days.findIndex((day) => day !== null);
+  const since = first > 0 ? html`<span>measured since ${dates[first] ?? ""}</span>` : null;
+  return html`<div class="axis"><span>${DAYS_SHOWN} days ago</span>${since}<span>today</span></div>\n`;
+}
+
+/** Renders an open incident within a status page. `address` is the relative URL of the incident's own page. */
+function openIncident(incident: ShownIncident, address: string, now: number): Markup {
+  const { impact, title, names, startedAt } = incident;
+  const omitted = omittedText(incident);
+  return html`<article class="incident">
+<h3><a href="${address}">${title}</a> <span class="state ${IMPACT_STATES[impact]}">${IMPACT_LABELS[impact]} · ${durationText(now - startedAt)}</span></h3>
+${names === "" ? null : html`<p class="when">Affects ${names}</p>\n`}<div class="timeline">
+${incident.updates.map(updateOf)}<p class="when">Since ${time(startedAt)} UTC</p>
+</div>
+${omitted && html`<p class="when"><a href="${address}">${omitted}</a></p>\n`}</article>
+`;
+}
+
+/** The color of an impact is that of the state that it means for a monitor. */
+const IMPACT_STATES: Readonly<Record<ShownIncident["impact"], ShownState>> = {
+  degraded: "degraded",
+  outage: "down",
+};
+
+/** The last days, each with its resolved incidents. */
+function pastDays(incidents: readonly ShownIncident[], now: number, slug: string): readonly Markup[] {
+  const resolved = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
+  const byDay = Map.groupBy(resolved, ({ startedAt }) => dayOf(startedAt));
+  const today = dayOf(now);
+  const shownDays = Array.from({ length: PAST_DAYS }, (_, index) => today - index * DAY_MS);
+  // An incident can have begun before the first day and be resolved within it.
+  const older = [...byDay.keys()].filter((day) => day < today - (PAST_DAYS - 1) * DAY_MS);
+  return [...shownDays, ...older.sort((one, other) => other - one)].map((day) => {
+    const onDay = byDay.get(day) ?? [];
+    const items = onDay.map((one) => pastIncident(one, `${slug}/incidents/${one.id}`));
+    return html`<h3 class="day">${weekdayText(day)}</h3>
+${items.length === 0 ? new Markup('<p class="when">No incidents.</p>\n') : items}`;
+  });
+}
+
+function pastIncident(incident: ShownIncident, address: string): Markup {
+  const { title, startedAt, resolvedAt, names, updates, impact } = incident;
+  const end = resolvedAt ?? startedAt;
+  const last = updates[0];
+  const omitted = omittedText(incident);
+  return html`<article class="incident">
+<h4><a href="${address}">${title}</a></h4>
+<p class="when">${IMPACT_LABELS[impact]} for <strong>${durationText(end - startedAt)}</strong>, ${time(startedAt)} to ${endOf(startedAt, end)} UTC${endingWith(names)}</p>
+${last?.markup ?? null}${omitted && html`<p class="when"><a href="${address}">${omitted}</a></p>\n`}</article>
+`;
+}
+
+function incidentTimes({ impact, startedAt, resolvedAt, names }: ShownIncident): Markup {
+  const end = resolvedAt === null ? null : html` to ${time(resolvedAt)}`;
+  const duration = resolvedAt === null ? "" : ` (${durationText(resolvedAt - startedAt)})`;
+  return html`<p class="when">${IMPACT_LABELS[impact]}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${duration}${endingWith(names)}</p>`;
+}
+
+/** Renders the page of one incident, with all updates that fit. Links are relative, so they work behind a path prefix. */
+export function incidentHtml({ settings, slug }: PageRow, incident: ShownIncident, style: string): string {
+  const omitted = omittedText(incident);
+  return documentOf({
+    title: `${incident.title}: ${settings.title}`,
+    style: `../../${style}`,
+    icon: "../icon",
+    index: settings.index,
+    head: html`<link rel="alternate" type="application/json" href="${incident.id}.json">\n`,
+    body: html`${headerOf("../icon", incident.title)}<main>
+<div class="events"><article class="incident">
+${incidentTimes(incident)}
+${incident.updates.map(updateOf)}${omitted && html`<p class="when">${omitted} not shown</p>\n`}</article></div>
+</main>
+<footer>
+<p><a href="../../${slug}">${settings.title}</a> All times are in UTC. <a href="${incident.id}.json">JSON</a></p>
+</footer>
+`,
+  });
+}
+
+function updateOf({ at, status, markup }: ShownUpdate): Markup {
+  return html`<div class="update"><p class="when"><strong>${status}</strong> ${time(at)} UTC</p>${markup}</div>
+`;
+}
+
+function maintenanceOf(maintenance: ShownMaintenance, now: number, slug: string): Markup {
+  const { title, markup, startsAt, endsAt, names } = maintenance;
+  const isNow = isInProgress(maintenance, now);
+  const state = isNow ? "In progress" : `Scheduled, in ${durationText(startsAt - now)}`;
+  return html`<article class="incident">
+<h3>${title} <span class="state maintenance">${state}</span></h3>
+<p class="when">${weekdayText(startsAt)}, ${clock(startsAt)} to ${endOf(startsAt, endsAt)} UTC${endingWith(names)} · <a href="${slug}/maintenance.ics">Add to calendar</a></p>
+${markup}</article>
+`;
+}
+
+function time(epochMs: number): Markup {
+  return html`<time datetime="${isoTime(epochMs)}">${timeText(epochMs)}</time>`;
+}
+
+function clock(epochMs: number): Markup {
+  return html`<time datetime="${isoTime(epochMs)}">${clockText(epochMs)}</time>`;
+}
+
+/** The end of a period: its date is omitted on the day of the start. */
+function endOf(startsAt: number, endsAt: number): Markup {
+  return dayOf(startsAt) === dayOf(endsAt) ? clock(endsAt) : time(endsAt);
+}

@@ -1,0 +1,152 @@
+import { networkOf } from "../../../kernel/data/addresses.ts";
+import { ApiError } from "../../../kernel/errors.ts";
+import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { isEmail } from "../../../kernel/mail/address.ts";
+import { onOneLine } from "../../../kernel/one-line.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
+import type { PageDeps } from "../ports.ts";
+import type { PageRow } from "../store.ts";
+import type { SubscriberRow, SubscriberStore } from "./store.ts";
+
+/** Maximum number of confirmed subscribers of a page: an update of an incident is that many e-mails. */
+export const SUBSCRIBERS_MAX = 1_000;
+/** Maximum number of unconfirmed addresses of a page, which anyone can enter. */
+export const UNCONFIRMED_MAX = 200;
+/** Time in which an address can be confirmed, in milliseconds; then it is removed. */
+export const CONFIRMATION_MS = DAY_MS;
+/** Time before another e-mail asks the same address for a confirmation, in milliseconds. */
+export const REPEAT_MS = HOUR_MS;
+/** Maximum number of subscriptions that a client network can request within {@link WINDOW_MS}. */
+export const REQUESTS_MAX = 5;
+const WINDOW_MS = HOUR_MS;
+/** Maximum number of e-mails that ask one address for a confirmation within {@link WINDOW_MS}, over all pages. */
+export const ADDRESS_REQUESTS_MAX = 3;
+
+/** The context of sealed tokens, so that no other sealed text is one. */
+const TOKEN_CONTEXT = "status-subscriber";
+
+interface SubscriptionDeps
+  extends Pick<Kernel, "writer" | "clock" | "vault">,
+    Pick<PageDeps, "outbox" | "publicUrl"> {
+  readonly subscribers: SubscriberStore;
+}
+
+/** What a link does: it confirms an address, or ends the subscription. */
+export type SubscriptionAction = "confirm" | "unsubscribe";
+
+/** Subscriptions to the incidents of status pages by e-mail, with confirmation (double opt-in). */
+export class Subscriptions {
+  private readonly attempts: AttemptLimiter;
+  private readonly addresses: AttemptLimiter;
+
+  constructor(private readonly deps: SubscriptionDeps) {
+    this.attempts = new AttemptLimiter(deps.clock, REQUESTS_MAX, WINDOW_MS);
+    this.addresses = new AttemptLimiter(deps.clock, ADDRESS_REQUESTS_MAX, WINDOW_MS);
+  }
+
+  /** Whether they are offered. Links in e-mails need the server's own address: that of a request can be forged. */
+  get available(): boolean {
+    return this.deps.outbox.available && this.deps.publicUrl() !== null;
+  }
+
+  /**
+   * Stores an unconfirmed address and sends it a link. Does the same for an address that has subscribed, so that nobody learns
+   * who has; such an address gets no e-mail.
+   * @throws ApiError `validation_error` for an invalid address, `rate_limit_exceeded`
+   */
+  async request(page: PageRow, email: string, clientAddress: string): Promise<void> {
+    if (!isEmail(email)) throw new ApiError("validation_error", "This is not a valid e-mail address.");
+    const waitSeconds = this.attempts.take(networkOf(clientAddress));
+    if (waitSeconds > 0)
+      throw new ApiError(
+        "rate_limit_exceeded",
+        "Too many subscriptions from your network. Try again later.",
+        {
+          retryAfterSeconds: waitSeconds,
+        },
+      );
+    await this.deps.writer.submit((tx) => this.store(tx, page, email.toLowerCase()));
+  }
+
+  private store(tx: Tx, page: PageRow, email: string): void {
+    const { subscribers, outbox, publicUrl } = this.deps;
+    const known = subscribers.findByEmail(page.ref, email);
+    if (known !== null && (known.confirmedAt !== null || tx.now - known.createdAt < REPEAT_MS)) return;
+    const isFull =
+      subscribers.confirmedCount(page.ref) >= SUBSCRIBERS_MAX ||
+      subscribers.unconfirmedCount(page.ref) >= UNCONFIRMED_MAX;
+    if (known === null && isFull)
+      throw new ApiError(
+        "rate_limit_exceeded",
+        "This page accepts no more subscriptions now. Try again tomorrow.",
+        {
+          retryAfterSeconds: CONFIRMATION_MS / 1000,
+        },
+      );
+    // Like a known address: nothing tells whether it gets an e-mail.
+    if (this.addresses.takeIn(tx, email) > 0) return;
+    const { ref: pageRef, accountRef, projectRef, slug } = page;
+    // A repeated request extends the time of the links that were sent before.
+    if (known !== null) subscribers.renew(tx, tx.now, known.ref);
+    else subscribers.insert(tx, { pageRef, accountRef, projectRef, email, createdAt: tx.now });
+    const subscriber = subscribers.findByEmail(pageRef, email);
+    if (subscriber === null) throw new Error("a subscriber was not stored");
+    const title = subjectText(page.settings.title);
+    const link = this.linkOf(`${publicUrl()}/status/${slug}`, subscriber);
+    outbox.enqueue(tx, accountRef, {
+      to: email,
+      subject: `[${title}] Confirm your subscription`,
+      text: `Confirm that you want an e-mail about each incident of ${title}:\n\n${link}\n\nThe link is valid for 24 hours. If you did not request this, ignore this e-mail.\n`,
+    });
+  }
+
+  /** Link to the page on which a subscriber confirms or unsubscribes. `address`: URL of the status page. */
+  linkOf(address: string, { ref }: SubscriberRow): string {
+    const sealed = this.deps.vault.seal(String(ref), TOKEN_CONTEXT);
+    return `${address}/subscription?token=${Buffer.from(sealed).toString("base64url")}`;
+  }
+
+  /**
+   * The subscriber that a token was made for; null if the token is invalid, or the subscription has ended. The path of a link
+   * does not count: links in old e-mails work after the slug has changed, and while the page is hidden.
+   */
+  find(token: string): SubscriberRow | null {
+    const row = this.deps.subscribers.find(this.refOf(token));
+    if (row === null) return null;
+    const isExpired = row.confirmedAt === null && row.createdAt < this.deps.clock.now() - CONFIRMATION_MS;
+    return isExpired ? null : row;
+  }
+
+  private refOf(token: string): number {
+    try {
+      return Number(this.deps.vault.open(Buffer.from(token, "base64url"), TOKEN_CONTEXT));
+    } catch {
+      return 0;
+    }
+  }
+
+  /** Confirms an address, or ends a subscription. Repeating it changes nothing. Returns false if the page is full. */
+  act({ ref, pageRef, confirmedAt }: SubscriberRow, action: SubscriptionAction): Promise<boolean> {
+    const { subscribers, writer } = this.deps;
+    return writer.submit((tx) => {
+      if (action === "unsubscribe") subscribers.remove(tx, ref);
+      else if (confirmedAt === null) {
+        if (subscribers.confirmedCount(pageRef) >= SUBSCRIBERS_MAX) return false;
+        subscribers.confirm(tx, tx.now, ref);
+      }
+      return true;
+    });
+  }
+}
+
+/** Headers with which mail clients offer to unsubscribe with one click (RFC 8058). */
+export function unsubscribeHeaders(link: string): Readonly<Record<string, string>> {
+  return { "List-Unsubscribe": `<${link}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
+}
+
+/** A subject is one line, and a title can have several. */
+export function subjectText(text: string): string {
+  return onOneLine(text, " ").toWellFormed();
+}
