@@ -1,7 +1,7 @@
-import { durationText } from "../../../areas/monitors/domain.ts";
 import { MONITOR_CHANNELS_MAX } from "../../../areas/monitors/schema.ts";
 import { isOwnHeader } from "../../../kernel/outbound/headers.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
+import { durationText } from "../../../kernel/time/readable.ts";
 import { DAY_MS, SECOND_MS } from "../../../kernel/time/units.ts";
 import { type Draft, Secret } from "../draft.ts";
 import { type ImportOptions, isObject, parseJson, SourceObject, shown } from "../source.ts";

@@ -1,8 +1,4 @@
-import {
-  GROUP_MONITORS_MAX,
-  GROUPS_MAX,
-  PAGE_LENGTHS_MAX,
-} from "../../../areas/monitors/status-pages/schema.ts";
+import { GROUP_MONITORS_MAX, GROUPS_MAX, PAGE_LENGTHS_MAX } from "../../../areas/status-pages/schema.ts";
 import type { Draft } from "../draft.ts";
 import { SourceObject, shown } from "../source.ts";
 import { type Names, namesOf } from "./monitors.ts";
