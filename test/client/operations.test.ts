@@ -105,7 +105,7 @@ test("the server itself", async () => {
   expect((await operator.admin.history({ hours: 1 })).step_seconds).toBe(60);
   const saved = await operator.admin.settings.update({ public_url: "https://n.example.com" });
   expect(saved).toEqual(await operator.admin.settings.get());
-  await expect(operator.admin.settings.testMail("ada@example.com")).rejects.toThrow("no mail server");
+  expect((await operator.admin.settings.testMail("ada@example.com")).delivered).toBe(false);
   await operator.admin.settings.update({ public_url: null });
   const { options } = await operator.admin.options();
   expect(options.find((option) => option.name === "backup_dir")?.value).toBe(folder);

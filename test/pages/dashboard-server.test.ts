@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { minuteStore } from "../../src/areas/server/store.ts";
 import { eventually } from "../support/eventually.ts";
+import { MailServer } from "../support/mail-server.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { closeBrowser, TIMEOUT_MS } from "./browser.ts";
 import { Console } from "./console.ts";
@@ -44,40 +46,121 @@ test(
   TIMEOUT_MS,
 );
 
+/** Measurements of the last minutes; the disk was full for the last of them, and the server was stopped in between. */
+async function storeMinutes(): Promise<void> {
+  const { db, writer, clock } = server.server.kernel;
+  const { insert } = minuteStore(db);
+  const now = Math.floor(clock.now() / 60_000);
+  await writer.submit((tx) => {
+    for (let age = 50; age > 0; age -= 1) {
+      if (age > 20 && age < 30) continue;
+      insert(tx, {
+        minute: now - age,
+        requests: 60 + age,
+        errors: 0,
+        p99Ms: 4,
+        commits: 5,
+        commitFailures: 0,
+        jobsDue: 0,
+        jobsOverdueSeconds: 0,
+        lagMs: 1,
+        memoryBytes: 80_000_000,
+        databaseBytes: 1_000_000,
+        diskFreeBytes: age > 3 ? 10 ** 11 : 10 ** 8,
+      });
+    }
+  });
+}
+
 test(
-  "samples the metrics repeatedly and draws them; settings show the options",
+  "shows since when the server is not healthy, with the measurements of the last hours; settings show the options",
   async () => {
+    await storeMinutes();
     const visit = await Console.enter(server);
     const { page } = visit;
-    await visit.installClock();
-    const looks = () => visit.requests.filter((request) => request.endsWith("/v1/admin/status")).length;
+    const main = page.locator("main");
     await visit.go("metrics");
-    const before = looks();
-    for (let look = 1; look <= 2; look += 1) {
-      const answered = page.waitForResponse((response) => response.url().endsWith("/v1/admin/status"));
-      await page.clock.runFor(5_000);
-      await answered;
-    }
-    expect(looks()).toBe(before + 2);
-    await page.getByRole("slider", { name: "Requests per second" }).waitFor();
-    await eventually(async () => expect(await page.locator(".line-chart svg").count()).toBe(4));
-    await eventually(async () =>
-      expect(await page.locator("main").innerText()).toContain("ninefold_http_requests_total"),
-    );
+    await eventually(async () => expect(await main.innerText()).toContain("not healthy since"));
+    const problems = page.getByRole("table", { name: "Problems" }).locator("tbody tr");
+    expect(await problems.allInnerTexts()).toEqual([
+      expect.stringContaining("less than 1 GiB of the disk was free"),
+      expect.stringContaining("the server was stopped or suspended"),
+    ]);
+    await page.getByRole("slider", { name: "Requests per minute" }).waitFor();
+    await eventually(async () => expect(await page.locator(".line-chart svg").count()).toBe(8));
+    await page.getByRole("button", { name: "7 d" }).click();
+    await eventually(async () => expect(page.url()).toContain("hours=168"));
+    await eventually(async () => expect(await main.innerText()).toContain("steps of 28 min"));
+    await eventually(async () => expect(await main.innerText()).toContain("ninefold_http_requests_total"));
     await eventually(async () =>
       expect(await page.getByRole("link", { name: "All metrics" }).getAttribute("href")).toBe(
         `${server.url}/metrics`,
       ),
     );
-    await visit.go("overview");
-    await page.clock.runFor(20_000);
-    expect(looks()).toBe(before + 2);
     await visit.go("settings");
     const options = page.getByRole("table", { name: "Server options" });
     await eventually(async () => expect(await options.innerText()).toContain(folder));
     await eventually(async () => expect(await options.innerText()).not.toContain("signup"));
     await page.getByLabel("Show defaults").check();
     await options.getByText("signup", { exact: true }).waitFor();
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "sets the mail server, sends a test, and removes it; what a flag sets is shown with its place",
+  async () => {
+    const mail = await new MailServer().start();
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("settings");
+    const panel = (title: string) =>
+      page.locator("section.panel").filter({ has: page.getByRole("heading", { name: title, exact: true }) });
+    await panel("Scheduled backups").getByText("set in --backup-dir").waitFor();
+    const email = panel("E-mail");
+    await email.getByLabel("Mail server").fill(mail.url);
+    await email.getByLabel("Sender").fill("n@example.com");
+    await email.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Settings saved").waitFor();
+    await email.getByRole("button", { name: "Send a test…" }).click();
+    await page.getByLabel("Recipient").fill("ada@example.com");
+    await page.getByRole("button", { name: "Send test" }).click();
+    await eventually(async () => expect(mail.received.map(({ to }) => to)).toEqual([["ada@example.com"]]));
+    await page.getByText("The mail server accepted the e-mail").waitFor();
+    await email.getByRole("button", { name: "Remove the stored settings: E-mail" }).click();
+    await page.getByRole("button", { name: "Remove settings" }).click();
+    await email.getByRole("button", { name: "Send a test…" }).waitFor({ state: "detached" });
+    await mail.stop();
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "leads through the first steps: what the server shows as done is ticked, and a step can be skipped",
+  async () => {
+    writeFileSync(join(folder, "ninefold-20260309T030000Z.db"), "backup");
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("start");
+    const step = (title: string) => page.locator("main li").filter({ hasText: title });
+    await step("Backup").getByText("done", { exact: true }).waitFor();
+    await step("First monitor").getByText("to do", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Skip: 3. E-mail" }).click();
+    await step("E-mail").getByText("skipped", { exact: true }).waitFor();
+    const { status, text } = await server.operator.post("/v1/pulse", {
+      type: "heartbeat",
+      name: "Nightly",
+      period_ms: 86_400_000,
+    });
+    expect(status, text).toBe(201);
+    await step("First monitor").getByText("Nightly is monitored.").waitFor();
+    await page.reload();
+    await step("E-mail").getByRole("button", { name: "Do this step: 3. E-mail" }).click();
+    await step("E-mail").getByRole("link", { name: "Set the mail server" }).waitFor();
+    await step("Alert channel").getByRole("link", { name: "Create a channel" }).click();
+    await page.getByRole("heading", { name: "New channel" }).waitFor();
     await visit.expectClean();
   },
   TIMEOUT_MS,

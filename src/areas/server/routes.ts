@@ -145,7 +145,6 @@ export function serverRoutes(api: Api, { service, minutes, settings }: ServerPar
           summary: "Send a test e-mail",
           description: "Sends an e-mail once, immediately, and returns what the mail server responded.",
           body: MailTestBody,
-          errors: ["invalid_request"],
           example: { to: "ada@example.com" },
           response: MailTest,
         },

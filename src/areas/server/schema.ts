@@ -236,7 +236,7 @@ export const ServerHistory = named("ServerHistory", {
     named("ServerProblem", {
       kind: oneOf(["errors", "commits", "jobs", "event_loop", "disk", "offline"], {
         description:
-          "`errors`: at least 1 % of the requests received a status of 500 or above. `commits`: a change could not be stored. `jobs`: a job was more than a minute late. `event_loop`: the 99th percentile of the event loop's lag was above 250 ms. `disk`: less than 1 GiB was free. `offline`: the server was stopped or suspended.",
+          "`errors`: at least 1 % of the requests received a status of 500 or above. `commits`: a change could not be stored. `jobs`: a job was more than a minute late. `event_loop`: the 99th percentile of the event loop's lag was above a second. `disk`: less than 1 GiB was free. `offline`: the server was stopped or suspended.",
         examples: ["disk"],
       }),
       since: dateTime({ description: "Start of its first minute." }),

@@ -57,7 +57,7 @@ export function minuteStore(db: Database) {
       errors: spansOf("errors > 0 AND errors * 100 >= requests"),
       commits: spansOf("commit_failures > 0"),
       jobs: spansOf("jobs_overdue_s > 60"),
-      event_loop: spansOf("lag_ms > 250"),
+      event_loop: spansOf("lag_ms > 1000"),
       disk: spansOf("disk_free_bytes < 1073741824"),
     },
     /** Minutes without a row between two with one: the server was stopped or stood still. The newest first. */

@@ -1,6 +1,7 @@
 /** Addresses of the console: every page, every form, and one that does not exist. */
 export const VIEWS = [
   "overview",
+  "start",
   "projects",
   "projects?new=1",
   "keys",
@@ -40,6 +41,7 @@ export const VIEWS = [
   "audit?of=all",
   "backups",
   "metrics",
+  "metrics?hours=168",
   "settings",
   "settings/balance",
   "nowhere",

@@ -80,7 +80,8 @@ function FirstSteps() {
     <Empty icon="overview" title="Get started">
       Create <a href={href(["keys"], NEW)}>a key</a> for your program,{" "}
       <a href={href(["flags"], NEW)}>a flag</a>, <a href={href(["monitors"], NEW)}>a monitor</a> for a URL, or{" "}
-      <a href={href(["catch"], NEW)}>a bucket</a> that receives webhooks.
+      <a href={href(["catch"], NEW)}>a bucket</a> that receives webhooks. Alerts, e-mail and backups are set
+      in <a href={href(["start"])}>a few steps</a>.
     </Empty>
   );
 }

@@ -6,6 +6,7 @@ import { type PageFacts, type PagePath, SITEMAP } from "./sitemap.ts";
 /** The component of each page. */
 export const VIEWS: Readonly<Record<PagePath, ComponentType>> = {
   overview: lazy(async () => (await import("../pages/overview.tsx")).OverviewPage),
+  start: lazy(async () => (await import("../pages/start.tsx")).StartPage),
   projects: lazy(async () => (await import("../pages/server/projects.tsx")).ProjectsPage),
   keys: lazy(async () => (await import("../pages/keys/keys.tsx")).KeysPage),
   check: lazy(async () => (await import("../pages/keys/check.tsx")).CheckPage),

@@ -22,6 +22,7 @@ import {
   Pencil,
   Plus,
   RefreshCw,
+  Rocket,
   RotateCcw,
   ScrollText,
   Search,
@@ -66,6 +67,7 @@ const ICONS = {
   rename: Pencil,
   search: Search,
   settings: Settings,
+  start: Rocket,
   system: Monitor,
   undo: RotateCcw,
 } satisfies Record<string, IconNode>;

@@ -1,20 +1,29 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ServerStatus } from "../../../../client/generated/api.ts";
-import { LineChart } from "../../charts/line.tsx";
 import { BASE_URL, call, requestOf } from "../../core/api.ts";
 import { bytes, formatNumber, MINUTE_MS } from "../../core/format.ts";
-import { useResource } from "../../core/resource.ts";
+import { minute } from "../../core/now.ts";
+import { useCall, useResource } from "../../core/resource.ts";
+import { place, setQuery } from "../../core/route.ts";
 import { CurlButton } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
+import { Choice } from "../../ui/field.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
+import { HistoryCharts, Problems, Verdict } from "./history.tsx";
 
 const LOOK_MS = 5_000;
 /** Samples of ten minutes. */
 const SAMPLES_MAX = 120;
-const MEBIBYTE = 1024 * 1024;
+const RANGES = [
+  ["1", "1 h"],
+  ["6", "6 h"],
+  ["24", "24 h"],
+  ["168", "7 d"],
+] as const;
+const DEFAULT_HOURS = 24;
 
 interface Sample {
   readonly at: number;
@@ -24,13 +33,6 @@ interface Sample {
 /** Samples since the page was opened. They are not stored. */
 const samples = signal<readonly Sample[]>([]);
 
-const CHARTS: readonly (readonly [title: string, unit: string, of: (status: ServerStatus) => number])[] = [
-  ["Requests per second", "requests", (status) => status.requests_per_second],
-  ["Event loop lag, p99 over a minute", "ms", (status) => status.event_loop_lag_p99_ms],
-  ["Process memory", "MiB", ({ rss_bytes }) => Math.round(rss_bytes / MEBIBYTE)],
-  ["Due jobs", "jobs", ({ jobs }) => jobs.due],
-];
-
 /** The server's state, for the operator. */
 export function MetricsPage() {
   const status = useResource("status", [], async (aborted) => {
@@ -38,6 +40,9 @@ export function MetricsPage() {
     samples.value = [...samples.value, { at: Date.now(), status: found }].slice(-SAMPLES_MAX);
     return found;
   });
+  const { query } = place.value;
+  const hours = Number(RANGES.find(([range]) => range === query.get("hours"))?.[0] ?? DEFAULT_HOURS);
+  const history = useCall("admin.history.read", { query: { hours } }, [], minute.value);
   useEffect(() => {
     const timer = setInterval(() => {
       if (!document.hidden) status.reload();
@@ -47,39 +52,41 @@ export function MetricsPage() {
   return (
     <Page
       title="Metrics"
-      lead="Sampled every five seconds while this page is open. Samples are not stored."
-      request={requestOf("admin.status.read", {})}
+      lead="The server stores measurements of itself, one row a minute, for seven days."
+      request={requestOf("admin.history.read", { query: { hours } })}
+      actions={
+        <Choice
+          label="Range"
+          options={RANGES}
+          value={String(hours)}
+          onChange={(range) => setQuery({ hours: range })}
+        />
+      }
     >
-      <Loaded of={status}>
-        {(now) => (
-          <div class="stack">
-            <Panel>
-              <StatusFacts of={now} />
-            </Panel>
-            <Charts />
-            <Counters />
-          </div>
-        )}
-      </Loaded>
+      <div class="stack">
+        <Loaded of={history}>
+          {(found) => (
+            <div class="stack">
+              <Panel>
+                <Verdict of={found} />
+              </Panel>
+              <Problems of={found} />
+              <HistoryCharts of={found} />
+            </div>
+          )}
+        </Loaded>
+        <Loaded of={status}>
+          {(now) => (
+            <div class="stack">
+              <Panel title="Now">
+                <StatusFacts of={now} />
+              </Panel>
+              <Counters />
+            </div>
+          )}
+        </Loaded>
+      </div>
     </Page>
-  );
-}
-
-function Charts() {
-  if (samples.value.length < 2)
-    return <p class="quiet">Charts appear after the second sample, in five seconds.</p>;
-  return (
-    <div class="charts">
-      {CHARTS.map(([title, unit, of]) => (
-        <Panel key={title}>
-          <LineChart
-            title={title}
-            unit={unit}
-            points={samples.value.map((layout) => ({ at: layout.at, value: of(layout.status) }))}
-          />
-        </Panel>
-      ))}
-    </div>
   );
 }
 

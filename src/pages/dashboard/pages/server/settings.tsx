@@ -14,7 +14,9 @@ import { DateTime } from "../../ui/time.tsx";
 import { openSecret } from "../keys/secret.tsx";
 import { Accounts } from "./accounts.tsx";
 import { BalancePage } from "./balance.tsx";
+import { DefaultChannels } from "./default-channels.tsx";
 import { Options } from "./options.tsx";
+import { StoredSettings } from "./stored-settings.tsx";
 
 /** The account, the appearance of the console, and for the operator all accounts. */
 export function SettingsPage() {
@@ -46,6 +48,8 @@ export function SettingsPage() {
           </div>
         </Panel>
         <KeyPanel />
+        {may("pulse:read") ? <DefaultChannels /> : null}
+        {session.value?.operator ? <StoredSettings /> : null}
         {session.value?.operator ? <Accounts /> : null}
         {session.value?.operator ? <Options /> : null}
       </div>
