@@ -49,7 +49,9 @@ test(
       const attention = page.locator(".attention");
       await attention.getByText("Nothing needs attention").waitFor();
       await page.locator("a.card", { hasText: "1 waiting for storage" }).waitFor();
-      await visit.installClock(Date.now() + 12 * MINUTE_MS);
+      await visit.installClock();
+      await page.locator("a.card", { hasText: "1 waiting for storage" }).waitFor();
+      await page.clock.fastForward(12 * MINUTE_MS);
       await attention.getByText("3 things need attention").waitFor();
       for (const [title, href] of [
         ["Deliveries wait for retries", "#/relay"],
@@ -145,7 +147,9 @@ test(
     await page.getByRole("button", { name: "7 d" }).click();
     await page.getByRole("img", { name: "Deliveries, last 7d" }).waitFor();
     await eventually(() => expect(page.url()).toEndWith("?period=7d"));
-    await visit.installClock(Date.now() + 40 * MINUTE_MS);
+    await visit.installClock();
+    await item("Card payments fail").waitFor();
+    await page.clock.fastForward(40 * MINUTE_MS);
     await item("Card payments fail").getByText("Post an update").waitFor();
     await item("Shop is down").getByRole("button", { name: "Acknowledge" }).click();
     await page.waitForURL(/#\/monitors\/incidents\/inc_/);

@@ -1,13 +1,8 @@
 import { expect, test } from "bun:test";
-import type {
-  IncidentSummary,
-  MonitorCheck,
-  MonitorSeries,
-  MonitorStatus,
-} from "../../src/client/generated/api.ts";
+import type { IncidentSummary, MonitorSeries, MonitorStatus } from "../../src/client/generated/api.ts";
 import { pathOf } from "../../src/pages/dashboard/charts/axis.ts";
-import { duration } from "../../src/pages/dashboard/core/format.ts";
-import { barsOf } from "../../src/pages/dashboard/pages/monitors/check-bars.ts";
+import { hourBars } from "../../src/pages/dashboard/charts/hours.ts";
+import { duration, percent } from "../../src/pages/dashboard/core/format.ts";
 import {
   averageOf,
   outageText,
@@ -31,14 +26,17 @@ const SERIES: MonitorSeries = {
     { at: FROM + 1200, checks: 1, up: 0, latency_ms: null },
   ],
 };
-const scale = { x: (at: number) => (at / 1000 - FROM) / 60, y: (value: number) => value };
+const scale = {
+  x: (at: number) => (at / 1000 - FROM) / 60,
+  y: (value: number) => value,
+};
 
 test("every bucket of the axis is a point; failures and times without checks interrupt the line", () => {
   const points = pointsOf(SERIES, false);
   expect(points.map(({ at }) => at / 1000 - FROM)).toEqual([0, 600, 1200, 1800]);
   expect(points.map(({ tone, value }) => [tone, value])).toEqual([
     ["good", 40],
-    ["warn", 70],
+    ["bad", 70],
     ["bad", null],
     [undefined, null],
   ]);
@@ -56,6 +54,14 @@ test("every bucket of the axis is a point; failures and times without checks int
   expect(averageOf({ ...SERIES, buckets: [] })).toBe(null);
 });
 
+test("a bucket within an outage is bad, whether or not it has checks", () => {
+  const outage = { from: (FROM + 900) * 1000, to: (FROM + 1900) * 1000, label: "" };
+  const tones = (isHeartbeat: boolean) => pointsOf(SERIES, isHeartbeat, [outage]).map(({ tone }) => tone);
+  expect(tones(true)).toEqual(["good", "bad", "bad", "bad"]);
+  expect(pointsOf(SERIES, true, [outage])[3]?.label).toEndWith(": down");
+  expect(tones(false)).toEqual(["good", "bad", "bad", "bad"]);
+});
+
 test("pings of a heartbeat may be far apart, and only runs have a duration", () => {
   const buckets = [
     { at: FROM, checks: 1, up: 1, latency_ms: 95_000 },
@@ -71,7 +77,11 @@ test("pings of a heartbeat may be far apart, and only runs have a duration", () 
 
 function incident(from: number, to: number | null, kind: "auto" | "manual" = "auto"): IncidentSummary {
   const time = (seconds: number) => new Date((FROM + seconds) * 1000).toISOString();
-  return { kind, started_at: time(from), resolved_at: to === null ? null : time(to) } as IncidentSummary;
+  return {
+    kind,
+    started_at: time(from),
+    resolved_at: to === null ? null : time(to),
+  } as IncidentSummary;
 }
 
 test("outages are marked within the axis, an open one up to now", () => {
@@ -93,7 +103,12 @@ test("a range says its outages, or how much data there is", () => {
   const total = { count: 2, duration_ms: 114 * MINUTE_MS };
   const none = { count: 0, duration_ms: 0 };
   const history = {
-    outages: { "24h": none, "7d": { count: 1, duration_ms: 50_000 }, "30d": total, "90d": total },
+    outages: {
+      "24h": none,
+      "7d": { count: 1, duration_ms: 50_000 },
+      "30d": total,
+      "90d": total,
+    },
   };
   const texts = (age: number) =>
     (["24h", "7d", "30d", "90d"] as const).map((range) => outageText(history, range, age));
@@ -118,17 +133,21 @@ test.each([
   expect(duration(ms)).toBe(text);
 });
 
+test("an hour with an outage is a red bar of full height, however short it was", () => {
+  const bars = hourBars([null, 100, 99.99, 40, 0], FROM * 1000 + 10 * MINUTE_MS);
+  expect(bars.map(({ tone }) => tone)).toEqual(["none", "good", "bad", "bad", "bad"]);
+  expect(bars.slice(2).map(({ height }) => height)).toEqual([1, 1, 1]);
+  for (const { height } of bars.slice(0, 2)) expect(height).toBeLessThan(1);
+  expect(bars[3]?.title).toContain("40.00 % up");
+});
+
 test.each([
-  [[2, 2, 2, 100], "good"],
-  [[2, 2, 2, 101], "warn"],
-  [[40, 40, 40, 120], "good"],
-  [[40, 40, 40, 121], "warn"],
-] as const)("the last of checks of %j ms is drawn as %s", (latencies, tone) => {
-  const checks = latencies.map((latency_ms, at) => ({
-    status: "up",
-    latency_ms,
-    error: null,
-    checked_at: at,
-  }));
-  expect(barsOf(checks.toReversed() as unknown as MonitorCheck[]).at(-1)?.tone).toBe(tone);
+  [100, "100 %"],
+  [99.999, "99.99 %"],
+  [99.993, "99.99 %"],
+  [99.31, "99.31 %"],
+  [0, "0 %"],
+  [null, "–"],
+])("a share of %p is shown as %s", (share, text) => {
+  expect(percent(share)).toBe(text);
 });

@@ -1,16 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { dateTime, oneOf, orNull } from "../../kernel/data/schema.ts";
-import type { UptimeCounts } from "../../kernel/data/uptime.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
-import { HOUR_MS } from "../../kernel/time/units.ts";
 import type { Attention } from "./alerting.ts";
-import { percentUp, shownName, uptimePercent } from "./domain.ts";
-import { hoursAfter } from "./history/standing.ts";
-import type { CheckStore, MonitorRow, MonitorStore } from "./store.ts";
+import { shownName } from "./domain.ts";
+import { lastDayOf } from "./history/last-day.ts";
+import { LAST_DAY } from "./schema.ts";
+import type { CheckStore, MonitorStore } from "./store.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
-const DAY_HOURS = 24;
 /** Open incidents in an overview: more than a person reads. */
 export const INCIDENTS_SHOWN_MAX = 20;
 /** Monitors in an overview. */
@@ -40,13 +38,7 @@ const WorstMonitor = Type.Object({
   monitor_id: Type.String({ examples: ["01a2090c-166c-740d-98cb-915cdebde699"] }),
   name: Type.String({ examples: ["shop"] }),
   status: oneOf(["up", "down", "unknown", "degraded"]),
-  uptime: orNull(Type.Number(), {
-    description: "Share of the last 24 hours that was up, in percent.",
-  }),
-  hours: Type.Array(orNull(Type.Number()), {
-    description:
-      "Share of the time that was up, in percent, of each of the last 24 hours, the current one last; null without checks.",
-  }),
+  ...LAST_DAY,
 });
 
 const FailingChannel = Type.Object({
@@ -121,28 +113,17 @@ function worst(parts: CardParts, projectRef: number, now: number): Static<typeof
   const fillers = monitors.page({ ...page, rowsMax: WORST_SHOWN_MAX });
   const candidates = new Map([...listed, ...fillers].map((monitor) => [monitor.ref, monitor]));
   return [...candidates.values()]
-    .map((monitor) => {
-      const counts = hoursAfter(checks, monitor, now - DAY_HOURS * HOUR_MS, now);
-      return { monitor, counts, uptime: uptimePercent(counts, now, DAY_HOURS) };
-    })
+    .map((monitor) => ({ monitor, ...lastDayOf(checks, monitor, now) }))
     .sort((a, b) => (a.uptime ?? UNCHECKED) - (b.uptime ?? UNCHECKED))
     .slice(0, WORST_SHOWN_MAX)
-    .map(({ monitor, counts, uptime }) => ({
+    .map(({ monitor, uptime, hours }) => ({
       monitor_id: monitor.monitorId,
       name: shownName(monitor.settings),
       status: monitor.degraded ? "degraded" : monitor.status,
       uptime,
-      hours: hoursOf(counts, now),
+      hours,
     }));
 }
 
 /** Monitors without checks come last. */
 const UNCHECKED = 101;
-
-function hoursOf(counts: readonly (UptimeCounts & Pick<MonitorRow, "hour">)[], now: number) {
-  const current = now - (now % HOUR_MS);
-  return Array.from({ length: DAY_HOURS }, (_, at) => {
-    const hour = current - (DAY_HOURS - 1 - at) * HOUR_MS;
-    return percentUp(counts.filter((count) => count.hour === hour));
-  });
-}

@@ -174,6 +174,9 @@ export const MonitorQuery = Type.Composite(
         flag({ description: "Returns only active monitors (`true`) or only paused ones (`false`)." }),
       ),
       name: Type.Optional(name({ description: "Returns only the monitor with exactly this `name`." })),
+      details: Type.Optional(
+        flag({ description: "Whether to add `uptime` and `hours` of the last day to each monitor." }),
+      ),
     }),
     pageQuery(LIST_LIMIT),
   ],
@@ -219,6 +222,19 @@ const LAST_CHECK = {
   incident_id: orNull(Type.String(), {
     description: "Id of the open incident; null while the target is not down.",
     examples: [null],
+  }),
+};
+
+/** The last 24 hours of a monitor. */
+export const LAST_DAY = {
+  uptime: orNull(Type.Number(), {
+    description: "Share of the last 24 hours that was up, in percent.",
+    examples: [99.93],
+  }),
+  hours: Type.Array(orNull(Type.Number()), {
+    description:
+      "Share of the time that was up, in percent, of each of the last 24 hours, the current one last; null without checks.",
+    examples: [[100, 98.4]],
   }),
 };
 
@@ -298,6 +314,14 @@ export const MonitorStatus = named("MonitorStatus", {
   ...LAST_CHECK,
   ...SUPPRESSION,
   consecutive_failures: Type.Integer({ examples: [0] }),
+  uptime: Type.Optional({
+    ...LAST_DAY.uptime,
+    description: `${LAST_DAY.uptime.description} Only in lists with \`details\`.`,
+  }),
+  hours: Type.Optional({
+    ...LAST_DAY.hours,
+    description: `${LAST_DAY.hours.description} Only in lists with \`details\`.`,
+  }),
 });
 export type MonitorStatus = Static<typeof MonitorStatus>;
 

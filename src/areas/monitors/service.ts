@@ -17,6 +17,7 @@ import type { HeartbeatStore } from "./heartbeats/store.ts";
 import type { DayStore } from "./history/day-store.ts";
 import type { Days } from "./history/days.ts";
 import { historyOf } from "./history/history.ts";
+import { lastDayOf } from "./history/last-day.ts";
 import { settle } from "./history/standing.ts";
 import type { MaintenanceWindows } from "./maintenance/windows.ts";
 import type { MonitorParts } from "./ports.ts";
@@ -218,7 +219,13 @@ export class MonitorService {
     const { rows, floor } = this.rowsOf(viewer.caller.project.ref, query, limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
     const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
-    return { monitors: items.map((row) => this.of.views.status(row, viewer)), ...more };
+    const now = this.parts.clock.now();
+    const dayOf = (row: MonitorRow) =>
+      query.details === true ? lastDayOf(this.parts.checks, row, now) : undefined;
+    return {
+      monitors: items.map((row) => ({ ...this.of.views.status(row, viewer), ...dayOf(row) })),
+      ...more,
+    };
   }
 
   private rowsOf(projectRef: number, { status, active, name, cursor }: MonitorQuery, rowsMax: number) {

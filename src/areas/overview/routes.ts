@@ -63,6 +63,7 @@ function overviewOf(
           { ...card.read(caller, now), ...(isDetailed ? card.details?.(caller, now) : {}) },
         ]),
     ),
+    at: now,
     incidents_open: mayRead(incidents.area) ? incidents.open(caller) : 0,
     recent: mayRead(recent.area) ? [...recent.read(caller, RECENT_MAX)] : [],
   };
@@ -72,6 +73,7 @@ function overviewSchema({ cards, recent }: OverviewDeps): TObject {
   const areas = Object.fromEntries(cards.map(({ area, schema }) => [area, Type.Optional(schema)]));
   return named("Overview", {
     ...areas,
+    at: Type.Integer({ description: "Time of the server, in epoch milliseconds." }),
     incidents_open: Type.Integer({ description: "Number of open incidents of the project.", examples: [0] }),
     recent: Type.Array(recent.item, { description: "Latest entries of the audit log." }),
   });

@@ -2024,6 +2024,10 @@ export interface MonitorStatus {
   /** Whether a maintenance window is open. */
   maintenance: boolean;
   consecutive_failures: number;
+  /** Share of the last 24 hours that was up, in percent. Only in lists with `details`. */
+  uptime?: number | null;
+  /** Share of the time that was up, in percent, of each of the last 24 hours, the current one last; null without checks. Only in lists with `details`. */
+  hours?: (number | null)[];
 }
 
 /** The body of `POST /v1/pulse`. */
@@ -2924,6 +2928,8 @@ export interface Overview {
     /** Time since which attempts to send e-mails fail. Null if they do not. */
     failing_since: string | null;
   };
+  /** Time of the server, in epoch milliseconds. */
+  at: number;
   /** Number of open incidents of the project. */
   incidents_open: number;
   /** Latest entries of the audit log. */
@@ -4677,6 +4683,8 @@ export const OPERATIONS = {
       active?: boolean | undefined;
       /** Returns only the monitor with exactly this `name`. */
       name?: string | undefined;
+      /** Whether to add `uptime` and `hours` of the last day to each monitor. */
+      details?: boolean | undefined;
     }
   >,
   "monitors.maintenance.create": "POST /v1/pulse/maintenance" as Route<

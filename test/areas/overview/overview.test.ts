@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { INCIDENTS_SHOWN_MAX, WORST_SHOWN_MAX } from "../../../src/areas/monitors/overview-card.ts";
 import type { Overview } from "../../../src/client/generated/api.ts";
 import { endpoint } from "../../support/scenario.ts";
-import { startTestServer, type TestServer } from "../../support/server.ts";
+import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { entriesOf, switchFlag } from "../audit/support.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -17,6 +17,7 @@ const EMPTY = {
   relay: { scheduled: 0, failed: 0, retrying_since: null },
   catch: { pending: 0, failed: 0, failed_24h: 0, delivered: 0, pending_since: null },
   witness: { receipts: 0, buffered: 0, buffered_since: null },
+  at: TEST_START_MS,
   incidents_open: 0,
   recent: [],
 };
@@ -91,6 +92,7 @@ describe("GET /v1/overview", () => {
       relay: { scheduled: 1, failed: 1 },
       catch: { pending: 1, failed: 0, delivered: 0 },
       witness: { receipts: 1, buffered: 0 },
+      at: server.clock.now(),
       incidents_open: 1,
     });
     expect(body.recent).toEqual((await entriesOf(account, "?limit=10")) as never);
@@ -168,6 +170,13 @@ describe("GET /v1/overview", () => {
     // Of the hour before the current one, in which there may be no check yet.
     expect(hours.at(-2)).toBe(0);
     expect(hours[0]).toBeNull();
+    const { monitors } = (await account.get("/v1/pulse?details=true")).body as {
+      monitors: { name: string; uptime: number; hours: unknown[] }[];
+    };
+    const listed = monitors.map(({ name, uptime, hours: bars }) => [name, uptime, bars]);
+    expect(listed.sort()).toEqual(pulse?.worst?.map((one) => [one.name, one.uptime, one.hours]) ?? []);
+    const [bare] = (await account.get("/v1/pulse")).body["monitors"] as object[];
+    expect(bare).not.toHaveProperty("hours");
     expect(pulse?.channels_failing).toMatchObject([{ id: made.body["id"], name: "Team" }]);
     expect(relay?.failing).toContainEqual({
       endpoint_id: null,
@@ -217,7 +226,7 @@ describe("GET /v1/overview", () => {
       scopes: ["gate:read", "meter:*"],
     });
     const { body } = await server.client(String(some.body.secret)).get("/v1/overview");
-    expect(Object.keys(body).sort()).toEqual(["gate", "incidents_open", "meter", "recent"]);
+    expect(Object.keys(body).sort()).toEqual(["at", "gate", "incidents_open", "meter", "recent"]);
     expect(body.recent).toEqual([]);
     const project = await account.post("/v1/projects", { name: "Shop" });
     const terms = { prefix: "sm", name: "k", scopes: ["*"] };

@@ -6,6 +6,8 @@ export const VIEWS = [
   "projects?new=1",
   "keys",
   "keys?new=1",
+  "customers",
+  "customers/acme",
   "check",
   "meters",
   "meters?alert=1",

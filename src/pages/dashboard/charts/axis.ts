@@ -1,7 +1,8 @@
 import { DAY_MS } from "../core/format.ts";
+import { clockText, dayText } from "../core/times.ts";
 
-/** State of a bar: all checks were up, some, none, or there were no checks. */
-export type SlotTone = "good" | "warn" | "bad" | "none";
+/** State of a bar: no outage, an outage, or no checks. */
+export type SlotTone = "good" | "bad" | "none";
 
 /** A value at a time in epoch milliseconds. Null interrupts the line; a point without a value does not. */
 export interface Point {
@@ -91,19 +92,18 @@ const PARTS = 6;
 export function timesOf(
   { from, to }: Scale,
   isNarrow: boolean,
+  slotMs: number,
 ): readonly (readonly [at: number, label: string])[] {
   const range = to - from;
   const days = range / DAY_MS;
   const parts = isNarrow ? PARTS / 2 : days > 2 && days < 10 ? Math.round(days) : PARTS;
   return Array.from({ length: parts + 1 }, (_, part) => {
     const at = from + (range * part) / parts;
-    return [at, clock(at, range)] as const;
+    return [at, clock(at, range, slotMs)] as const;
   });
 }
 
-function clock(at: number, range: number): string {
-  const date = new Date(at);
-  return range > 2 * DAY_MS
-    ? date.toLocaleDateString("en-GB", { day: "numeric", month: "short" })
-    : date.toLocaleTimeString("en-GB", { timeStyle: range < SHORT_MS ? "medium" : "short" });
+/** Days are counted in UTC. */
+function clock(at: number, range: number, slotMs: number): string {
+  return range > 2 * DAY_MS ? dayText(at, slotMs === DAY_MS) : clockText(at, range < SHORT_MS);
 }

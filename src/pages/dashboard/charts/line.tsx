@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { axisNumber, formatNumber } from "../core/format.ts";
+import { exactTime } from "../core/times.ts";
 import {
   LEFT,
   PLOT_HEIGHT,
@@ -8,11 +9,11 @@ import {
   pathOf,
   RIGHT,
   type Scale,
-  type SlotTone,
   type Span,
   scaleOf,
   timesOf,
 } from "./axis.ts";
+import { STATE_HEIGHTS } from "./bar.ts";
 
 interface LineProps {
   readonly title: string;
@@ -38,8 +39,6 @@ const TOP = 8;
 const BOTTOM = 22;
 /** Most points that are drawn: more would overlap. */
 const POINTS_MAX = 500;
-/** Height of a bar: a worse state is shorter, so that colour is not the only sign. */
-const HEIGHTS: Readonly<Record<SlotTone, number>> = { good: 1, warn: 0.75, bad: 0.5, none: 0.2 };
 /** Width of a marked period that has room for its label. */
 const LABEL_WIDTH = 60;
 
@@ -122,7 +121,7 @@ export function LineChart(props: LineProps) {
               </text>
             </g>
           ))}
-          {timesOf(scale, isNarrow).map(([at, label], index, { length }) => (
+          {timesOf(scale, isNarrow, slotMs).map(([at, label], index, { length }) => (
             <text
               key={at}
               class={`axis ${index === 0 ? "" : index === length - 1 ? "end" : "middle"}`}
@@ -144,12 +143,12 @@ export function LineChart(props: LineProps) {
 
 function textOf({ at, value, label }: Point, unit: string): string {
   if (label !== undefined) return label;
-  return `${typeof value === "number" ? `${formatNumber(value)} ${unit}` : "no value"} at ${new Date(at).toLocaleString("en-GB")}`;
+  return `${typeof value === "number" ? `${formatNumber(value)} ${unit}` : "no value"} at ${exactTime(at)}`;
 }
 
 function Strip({ points, x, slotMs }: { points: readonly Point[]; x: Scale["x"]; slotMs: number }) {
   return points.map(({ at, tone = "none" }) => {
-    const height = HEIGHTS[tone] * STRIP_HEIGHT;
+    const height = STATE_HEIGHTS[tone] * STRIP_HEIGHT;
     const width = (x(at + slotMs) - x(at)) * 0.8;
     return (
       <rect key={at} class={tone} x={x(at)} y={TOP + STRIP_HEIGHT - height} width={width} height={height} />

@@ -67,8 +67,9 @@ export function count(value: number, one: string, many = `${one}s`): string {
   return `${formatNumber(value)} ${value === 1 ? one : many}`;
 }
 
-/** A percentage, with two decimals unless it is 0 or 100. */
+/** A percentage, with two decimals unless it is 0 or 100; what is not quite 100 is never shown as 100. */
 export function percent(value: number | null): string {
   if (value === null) return "–";
-  return `${value === 100 || value === 0 ? value : value.toFixed(2)} %`;
+  if (value === 100 || value === 0) return `${value} %`;
+  return `${value > 99.99 ? "99.99" : value.toFixed(2)} %`;
 }

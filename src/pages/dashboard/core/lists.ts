@@ -70,6 +70,30 @@ interface ListOptions<N extends OperationName, T> {
   readonly filter?: { readonly key: string; readonly matches: (row: T) => boolean } | undefined;
 }
 
+/** Least time between two reads of a whole list because of changes: each check of a monitor is one. */
+const WHOLE_REST_MS = 3_000;
+
+/** Reads all rows of a list, of up to {@link SCANNED_MAX}, for pages that sort, search and count them. */
+export function useWhole<N extends OperationName, I extends keyof AnswerOf<N> & string>(
+  operation: N,
+  items: I,
+  areas: readonly string[],
+  query: QueryOf<N> | object,
+): Resource<readonly ItemOf<N, I>[]> {
+  const read = async (signal: AbortSignal): Promise<readonly ItemOf<N, I>[]> => {
+    const found: ItemOf<N, I>[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const part = { ...query, limit: REQUEST_MAX, ...(cursor === undefined ? {} : { cursor }) };
+      const answer = (await call(operation, { query: part } as unknown as InputOf<N>, signal)) as object &
+        Paged;
+      found.push(...(Reflect.get(answer, items) as readonly ItemOf<N, I>[]));
+      cursor = answer.cursor ?? undefined;
+      if (cursor === undefined || found.length >= SCANNED_MAX) return found;
+    }
+  };
+  return useResource(`whole ${operation} ${JSON.stringify(query)}`, areas, read, undefined, WHOLE_REST_MS);
+}
+
 /**
  * Reads a list page by page, the current page again when one of the areas changes. `items` is the member of a response
  * that holds the rows.

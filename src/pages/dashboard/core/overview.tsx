@@ -1,6 +1,7 @@
 import { type ComponentChildren, createContext } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useEffect } from "preact/hooks";
 import type { Overview } from "../../../client/generated/api.ts";
+import { setServerTime } from "./now.ts";
 import { type Resource, useCall } from "./resource.ts";
 import { place } from "./route.ts";
 
@@ -18,6 +19,10 @@ export function OverviewProvider({ children }: { children: ComponentChildren }) 
   // The page alone shows the details.
   const query = place.value.page === "overview" ? { details: true } : {};
   const overview = useCall("overview.read", { query }, AREAS);
+  const { data, fresh } = overview;
+  useEffect(() => {
+    if (data !== null && fresh) setServerTime(data.at);
+  }, [data]);
   return <Context.Provider value={overview}>{children}</Context.Provider>;
 }
 

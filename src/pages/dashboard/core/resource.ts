@@ -31,13 +31,14 @@ function addToCache(key: string, value: unknown): void {
 
 /**
  * Reads data, and reads it again whenever one of the areas or `version` changes. `key` identifies the data; null
- * reads nothing.
+ * reads nothing. Changes within `restMs` of a read are followed by one further read.
  */
 export function useResource<T>(
   key: string | null,
   areas: readonly string[],
   read: (signal: AbortSignal) => Promise<T>,
   version?: unknown,
+  restMs = 0,
 ): Resource<T> {
   const full = key === null ? null : `${projectId.value ?? ""} ${key}`;
   const [, redraw] = useState(0);
@@ -81,9 +82,21 @@ export function useResource<T>(
   }, [full]);
   useEffect(() => {
     reload();
-    const stop = onChange(areas, reload);
+    let readAt = Date.now();
+    let waiting: ReturnType<typeof setTimeout> | undefined;
+    const read = (): void => {
+      waiting = undefined;
+      readAt = Date.now();
+      reload();
+    };
+    const stop = onChange(areas, () => {
+      const restedMs = Date.now() - readAt;
+      if (restedMs >= restMs) read();
+      else waiting ??= setTimeout(read, restMs - restedMs);
+    });
     return () => {
       stop();
+      clearTimeout(waiting);
       running.current?.abort();
     };
   }, [reload, version]);

@@ -8,6 +8,7 @@ import { minute } from "../core/now.ts";
 import { useResource } from "../core/resource.ts";
 import { href } from "../core/route.ts";
 import { may, session } from "../core/session.ts";
+import { shortTime } from "../core/times.ts";
 import { Ago } from "../ui/time.tsx";
 
 /** Lengths of the periods, and of their bars. */
@@ -110,7 +111,7 @@ function barsOf(samples: readonly Sample[], step: number): Bar[] {
     height: number / most,
     badHeight: failed / most,
     tone: number === 0 ? "none" : "idle",
-    title: `${new Date(from).toLocaleString("en-GB")}: ${formatNumber(number)}${failed === 0 ? "" : `, ${failed} failed`}`,
+    title: `${shortTime(from)}: ${formatNumber(number)}${failed === 0 ? "" : `, ${failed} failed`}`,
   }));
 }
 

@@ -1,7 +1,9 @@
 import type { Overview } from "../../../client/generated/api.ts";
 import { Bars } from "../charts/bars.tsx";
+import { hourBars } from "../charts/hours.ts";
 import { requestOf } from "../core/api.ts";
 import { percent } from "../core/format.ts";
+import { minute } from "../core/now.ts";
 import { useOverview } from "../core/overview.tsx";
 import { href, setQuery } from "../core/route.ts";
 import { session } from "../core/session.ts";
@@ -86,8 +88,8 @@ function FirstSteps() {
   );
 }
 
-/** Above this share of checks that were up, an hour is drawn as partly down. */
-const HALF = 50;
+/** Uptime in percent below which it is highlighted. */
+const UPTIME_BAD = 99;
 
 /** The monitors with the lowest uptime, with a bar for each hour of the last day. */
 function WorstMonitors({ of: pulse }: { of: Overview["pulse"] }) {
@@ -101,13 +103,9 @@ function WorstMonitors({ of: pulse }: { of: Overview["pulse"] }) {
             <Bars
               places={hours.length}
               label={`${name}: ${status}, up ${percent(uptime)} of 24 hours`}
-              bars={hours.map((share, at) => ({
-                height: share === null ? 1 : Math.max(0.3, share / 100),
-                tone: share === null ? "none" : share === 100 ? "good" : share < HALF ? "bad" : "warn",
-                title: `${hours.length - at} h ago: ${share === null ? "no checks" : `${percent(share)} up`}`,
-              }))}
+              bars={hourBars(hours, minute.value)}
             />
-            <span class={status === "down" ? "bad" : ""}>{percent(uptime)}</span>
+            <span class={uptime !== null && uptime < UPTIME_BAD ? "bad" : ""}>{percent(uptime)}</span>
           </li>
         ))}
       </ul>

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { go } from "../core/route.ts";
 import { chooseProject, logOut, may, mayChooseProject, projects } from "../core/session.ts";
 import { THEMES, theme } from "../core/theme.ts";
+import { inUtc } from "../core/times.ts";
 import type { IconName } from "../ui/icon.tsx";
 import { visiblePages } from "./pages.ts";
 
@@ -58,6 +59,13 @@ export function commands(): readonly Command[] {
         },
       }),
     ),
+    {
+      title: inUtc.value ? "Show times in my time zone" : "Show times in UTC",
+      icon: "settings",
+      run: () => {
+        inUtc.value = !inUtc.value;
+      },
+    },
     {
       title: "Keyboard shortcuts",
       icon: "command",

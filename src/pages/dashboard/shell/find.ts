@@ -31,6 +31,10 @@ const flags: Read = async () =>
   (await call("gate.config", {})).flags.map(({ flag_key }) => [flag_key, null, flag_key]);
 const keys: Read = async () =>
   (await call("keys.list", LIST)).keys.map((one) => [one.name, `${one.last4} ${one.owner_id}`, one.id]);
+const customers: Read = async () => {
+  const owners = (await call("keys.list", LIST)).keys.flatMap(({ owner_id }) => owner_id ?? []);
+  return [...new Set(owners)].map((owner) => [owner, null, owner]);
+};
 const endpoints: Read = async () => {
   const found = (await call("relay.endpoints.list", LIST)).endpoints;
   return found.map(({ endpoint_id, name, url }) => [name ?? url, url, "endpoints", endpoint_id]);
@@ -61,6 +65,7 @@ const SOURCES: readonly Source[] = [
   ["Flag", "flags", "gate:read", flags],
   ["Meter", "meters", "meter:read", meters, true],
   ["Key", "keys", "keys:read", keys],
+  ["Customer", "customers", "keys:read", customers],
   ["Endpoint", "relay", "relay:read", endpoints],
   ["Bucket", "catch", "catch:read", buckets],
   ["Event", "catch", "catch:read", events, true],

@@ -9,6 +9,7 @@ export const VIEWS: Readonly<Record<PagePath, ComponentType>> = {
   start: lazy(async () => (await import("../pages/start.tsx")).StartPage),
   projects: lazy(async () => (await import("../pages/server/projects.tsx")).ProjectsPage),
   keys: lazy(async () => (await import("../pages/keys/keys.tsx")).KeysPage),
+  customers: lazy(async () => (await import("../pages/customers/customers.tsx")).CustomersPage),
   check: lazy(async () => (await import("../pages/keys/check.tsx")).CheckPage),
   meters: lazy(async () => (await import("../pages/meters/meters.tsx")).MetersPage),
   flags: lazy(async () => (await import("../pages/flags/flags.tsx")).FlagsPage),

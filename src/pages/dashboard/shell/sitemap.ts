@@ -18,6 +18,7 @@ export const SITEMAP = [
   { path: "start", title: "Get started", letter: "g", group: "", needs: null },
   { path: "projects", title: "Projects", letter: "p", group: "", needs: "projects:read" },
   { path: "keys", title: "Keys", letter: "k", group: "Services", needs: "keys:read" },
+  { path: "customers", title: "Customers", letter: "e", group: "Services", needs: "keys:read" },
   { path: "check", title: "Test a check", letter: "y", group: "Services", needs: "check:write" },
   { path: "meters", title: "Meters", letter: "m", group: "Services", needs: "meter:read" },
   { path: "flags", title: "Flags", letter: "f", group: "Services", needs: "gate:read" },

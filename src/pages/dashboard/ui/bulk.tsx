@@ -26,6 +26,7 @@ export function tickColumn<T>(
   keyOf: (row: T) => string,
   may: (row: T) => boolean,
   [selected, select]: readonly [Selection, (next: Selection) => void],
+  nameOf: (row: T) => string = keyOf,
 ): Column<T> {
   const open = rows.filter(may).slice(0, IDS_MAX).map(keyOf);
   const isTicked = (id: string): boolean => selected.all || selected.ids.has(id);
@@ -44,7 +45,7 @@ export function tickColumn<T>(
     cell: (row) => (
       <input
         type="checkbox"
-        aria-label={`Select ${keyOf(row)}`}
+        aria-label={`Select ${nameOf(row)}`}
         disabled={!may(row) || (selected.ids.size >= IDS_MAX && !isTicked(keyOf(row)))}
         checked={may(row) && isTicked(keyOf(row))}
         onChange={({ currentTarget: { checked } }) => {

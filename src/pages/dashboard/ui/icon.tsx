@@ -32,6 +32,7 @@ import {
   Terminal,
   Trash2,
   TriangleAlert,
+  Users,
   X,
 } from "lucide";
 import { h } from "preact";
@@ -47,6 +48,7 @@ const ICONS = {
   command: Command,
   copy: Copy,
   curl: Terminal,
+  customers: Users,
   dark: Moon,
   delete: Trash2,
   flags: Flag,

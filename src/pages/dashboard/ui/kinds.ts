@@ -1,5 +1,6 @@
 import type { BodyField } from "../../../client/generated/bodies.ts";
 import { MINUTE_MS } from "../core/format.ts";
+import { inUtc } from "../core/times.ts";
 
 /** How a value of a request body is entered as text. */
 export interface Kind {
@@ -95,17 +96,17 @@ export const RETRIES: Kind = {
   hint: `Delays separated by commas; ${NO_RETRIES} for no retries. Leave empty for the default.`,
 };
 
-/** A time for a `datetime-local` field: local time without a zone. */
+/** A time for a `datetime-local` field, in the time zone that the reader chose. */
 export function localTime(value: unknown): string {
   const at = typeof value === "number" ? value : Date.parse(asText(value));
   if (Number.isNaN(at)) return "";
-  const zone = new Date(at).getTimezoneOffset() * MINUTE_MS;
+  const zone = inUtc.value ? 0 : new Date(at).getTimezoneOffset() * MINUTE_MS;
   return new Date(at - zone).toISOString().slice(0, "2026-03-10T12:00".length);
 }
 
-/** A local time as RFC 3339; empty for no time. */
+/** The time of such a field as RFC 3339; empty for no time. */
 export function rfcTime(local: string): string {
-  const at = Date.parse(local);
+  const at = Date.parse(inUtc.value && local !== "" ? `${local}Z` : local);
   return Number.isNaN(at) ? "" : new Date(at).toISOString();
 }
 

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Request } from "../core/api.ts";
 import { HOUR_MS } from "../core/format.ts";
 import type { List } from "../core/lists.ts";
+import { serverNow } from "../core/now.ts";
 import { href as hrefOf, place, setQuery } from "../core/route.ts";
 import { Button } from "./button.tsx";
 import { Empty, Loaded, Pager } from "./feedback.tsx";
@@ -136,7 +137,7 @@ export function useRange(label: string): readonly [Filter, number | undefined] {
   };
   const hours = filterValue(filter);
   // Once, so that a list does not begin again each minute.
-  const since = useMemo(() => (hours === "" ? undefined : Date.now() - Number(hours) * HOUR_MS), [hours]);
+  const since = useMemo(() => (hours === "" ? undefined : serverNow() - Number(hours) * HOUR_MS), [hours]);
   return [filter, since];
 }
 

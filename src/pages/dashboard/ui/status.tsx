@@ -17,6 +17,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   ending: "warn",
   slow: "warn",
   down: "bad",
+  overdue: "bad",
   failed: "bad",
   invalid: "bad",
   suspended: "bad",

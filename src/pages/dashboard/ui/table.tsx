@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
 
+/** Width below which `wide` columns are hidden. */
+const NARROW = "(max-width: 46rem)";
+
 /** A column of a table. */
 export interface Column<T> {
   readonly head: string;
@@ -26,10 +29,21 @@ interface TableProps<T> {
   readonly fixed?: boolean;
   /** The row whose details are shown. */
   readonly selected?: string | undefined;
+  /** Rows under headings, in place of one list of rows. */
+  readonly sections?: readonly Section<T>[] | undefined;
+}
+
+/** Rows of a table under a heading; null without one. */
+export interface Section<T> {
+  readonly key: string;
+  readonly head: ComponentChildren | null;
+  readonly rows: readonly T[];
 }
 
 /** A table. */
-export function Table<T>({ label, rows, columns, keyOf, href, selected, fixed = false }: TableProps<T>) {
+export function Table<T>(props: TableProps<T>) {
+  const { label, rows, columns, keyOf, href, selected, fixed = false } = props;
+  const { sections = [{ key: "", head: null, rows }] } = props;
   return (
     <div class="table">
       <table class={fixed ? "fixed" : ""}>
@@ -48,30 +62,45 @@ export function Table<T>({ label, rows, columns, keyOf, href, selected, fixed = 
             ))}
           </tr>
         </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr
-              key={keyOf(row)}
-              class={href === undefined ? "" : "linked"}
-              aria-current={keyOf(row) === selected ? "true" : undefined}
-            >
-              {columns.map((column, at) => (
-                <td key={column.head} class={column.layout}>
-                  {at === leadColumn(columns) && href !== undefined ? (
-                    <a class="row" data-row href={href(row)}>
+        {sections.map((section) => (
+          <tbody key={section.key}>
+            {section.head === null ? null : (
+              <tr class="section">
+                <th scope="rowgroup" colSpan={shownColumns(columns)}>
+                  {section.head}
+                </th>
+              </tr>
+            )}
+            {section.rows.map((row) => (
+              <tr
+                key={keyOf(row)}
+                class={href === undefined ? "" : "linked"}
+                aria-current={keyOf(row) === selected ? "true" : undefined}
+              >
+                {columns.map((column, at) => (
+                  <td key={column.head} class={column.layout}>
+                    {at === leadColumn(columns) && href !== undefined ? (
+                      <a class="row" data-row href={href(row)}>
+                        <Cell of={column} row={row} />
+                      </a>
+                    ) : (
                       <Cell of={column} row={row} />
-                    </a>
-                  ) : (
-                    <Cell of={column} row={row} />
-                  )}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
+                    )}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        ))}
       </table>
     </div>
   );
+}
+
+/** A heading must not span hidden columns: it would make them again. */
+function shownColumns<T>(columns: readonly Column<T>[]): number {
+  if (!matchMedia(NARROW).matches) return columns.length;
+  return columns.filter(({ layout = "" }) => !layout.includes("wide")).length;
 }
 
 function Cell<T>({ of: { cell, sub }, row }: { of: Column<T>; row: T }) {

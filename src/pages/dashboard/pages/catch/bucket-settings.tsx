@@ -1,5 +1,6 @@
 import type { Bucket } from "../../../../client/generated/api.ts";
 import { HOUR_MS } from "../../core/format.ts";
+import { serverNow } from "../../core/now.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { HOURS, RETRIES, SECRET } from "../../ui/kinds.ts";
 
@@ -69,7 +70,7 @@ export function BucketSettings(props: { of: Bucket; onDone: () => void; onClose:
         ...body,
         ...("response" in body ? { response: responseOf(body["response"]) } : {}),
         ...("previous_signing_secret" in body
-          ? { previous_expires_at: new Date(Date.now() + Number(get("$hours")) * HOUR_MS).toISOString() }
+          ? { previous_expires_at: new Date(serverNow() + Number(get("$hours")) * HOUR_MS).toISOString() }
           : {}),
       })}
       done="Bucket updated"

@@ -82,7 +82,7 @@ function Outcome({ of: outcome }: { of: CheckAnswer }) {
     <Panel title="Result">
       <div role="status" class="stack">
         <p>
-          <Status state={allowed ? "allowed" : "denied"} tone={allowed ? "good" : "bad"} />
+          <Status state={allowed ? "allowed" : "rejected"} tone={allowed ? "good" : "bad"} />
         </p>
         <Facts
           of={[

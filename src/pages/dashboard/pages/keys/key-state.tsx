@@ -15,6 +15,11 @@ export function stateOf({ revoked_at, expires_at, enabled }: KeyDates): string {
   return enabled ? "active" : "paused";
 }
 
+/** `shop_live_…0a9f`: what a secret is recognized by. */
+export function maskedSecret({ prefix, last4 }: Pick<KeyItem, "prefix" | "last4">): string {
+  return `${prefix}_…${last4}`;
+}
+
 /** The state of a key, and when it expires. */
 export function KeyState({ of: key }: { of: KeyDates }) {
   const state = stateOf(key);

@@ -6,6 +6,7 @@ import { call } from "../../core/api.ts";
 import { count, formatNumber, HOUR_MS } from "../../core/format.ts";
 import { now } from "../../core/now.ts";
 import { useResource } from "../../core/resource.ts";
+import { shortTime } from "../../core/times.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Choice } from "../../ui/field.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
@@ -61,7 +62,7 @@ function barsOf(data: KeyUsage["data"], stepMs: number, places: number): Bar[] {
   return Array.from({ length: places }, (_, place) => {
     const begin = first + place * stepMs;
     const { total = 0, valid = 0 } = byBegin.get(begin) ?? {};
-    const when = new Date(begin).toLocaleString("en-GB");
+    const when = shortTime(begin);
     const tone = total === 0 ? "idle" : valid === total ? "good" : valid === 0 ? "bad" : "warn";
     return {
       height: total / most,
@@ -78,5 +79,5 @@ function reasonsOf(data: KeyUsage["data"]): (readonly [string, string])[] {
     sums.set(reason, (sums.get(reason) ?? 0) + times);
   return [...sums]
     .sort(([, a], [, b]) => b - a)
-    .map(([reason, times]) => [`Refused: ${reason.replaceAll("_", " ")}`, formatNumber(times)]);
+    .map(([reason, times]) => [`Rejected: ${reason.replaceAll("_", " ")}`, formatNumber(times)]);
 }

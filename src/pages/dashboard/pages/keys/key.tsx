@@ -14,7 +14,7 @@ import { Ago, DateTime } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
 import { EditKey, setEnabled } from "./key-edit.tsx";
 import { BEARER_PREFIX } from "./key-limits.tsx";
-import { KeyState } from "./key-state.tsx";
+import { KeyState, maskedSecret } from "./key-state.tsx";
 import { Usage } from "./key-usage.tsx";
 import { openSecret } from "./secret.tsx";
 
@@ -72,7 +72,7 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
   return (
     <Facts
       of={[
-        ["Secret", <code key="s">{key.masked_secret}</code>],
+        ["Secret", <code key="s">{maskedSecret(key)}</code>],
         ["Project", key.project_id === null ? "all projects" : projectName(key.project_id)],
         [
           "Scopes",
@@ -88,7 +88,16 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
         ["Last IP address", key.last_used_ip ?? "–"],
         ["Last user agent", key.last_used_ua ?? "–"],
         ["Environment", key.environment ?? "–"],
-        ["Owner", key.owner_id ?? "–"],
+        [
+          "Owner",
+          key.owner_id === null ? (
+            "–"
+          ) : (
+            <a key="o" href={href(["customers", key.owner_id])}>
+              {key.owner_id}
+            </a>
+          ),
+        ],
         ...(key.prefix === BEARER_PREFIX ? [] : limitFacts(key)),
         ["Allowed IP addresses", key.allowed_ips.length === 0 ? "any address" : key.allowed_ips.join(", ")],
         longFact("ID", key.id),

@@ -2,6 +2,7 @@ import type { KeyItem } from "../../../../client/generated/api.ts";
 import { requestOf } from "../../core/api.ts";
 import { DAY_MS, formatNumber } from "../../core/format.ts";
 import { useList } from "../../core/lists.ts";
+import { serverNow } from "../../core/now.ts";
 import { href, place } from "../../core/route.ts";
 import { projectName, projects } from "../../core/session.ts";
 import { useSettled } from "../../core/settled.ts";
@@ -11,7 +12,7 @@ import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { KeyPage, revokeKey } from "./key.tsx";
 import { KeyForm } from "./key-form.tsx";
-import { KeyState, stateOf } from "./key-state.tsx";
+import { KeyState, maskedSecret, stateOf } from "./key-state.tsx";
 import { openSecret } from "./secret.tsx";
 
 /** The list of keys, or one key. */
@@ -100,7 +101,7 @@ function matching(filters: Record<"text" | "state" | "use" | "project", string>)
   const { text, state, use, project } = filters;
   return (key) => {
     const { name, masked_secret, last4, owner_id, last_used_at, project_id } = key;
-    const isUsed = last_used_at !== null && Date.now() - Date.parse(last_used_at) < UNUSED_DAYS * DAY_MS;
+    const isUsed = last_used_at !== null && serverNow() - Date.parse(last_used_at) < UNUSED_DAYS * DAY_MS;
     return (
       `${name} ${masked_secret} ${last4} ${owner_id ?? ""}`.toLowerCase().includes(text) &&
       (state === "" || stateOf(key) === state) &&
@@ -117,12 +118,15 @@ function columnsOf(onRevoked: () => void): readonly Column<KeyItem>[] {
     {
       head: "Name",
       cell: ({ name }) => name,
-      sub: ({ owner_id }) => owner_id,
+      sub: (key) => (
+        <>
+          {key.owner_id} <code class="narrow">{maskedSecret(key)}</code>
+        </>
+      ),
     },
     {
       head: "Secret",
-      cell: ({ last4 }) => <code>…{last4}</code>,
-      sub: ({ prefix }) => prefix,
+      cell: (key) => <code>{maskedSecret(key)}</code>,
       layout: "wide",
     },
     { head: "Scopes", cell: ({ scopes }) => <Scopes of={scopes} />, layout: "wide" },

@@ -1,13 +1,16 @@
-import type { RowOf } from "../../ui/data-form.tsx";
+import type { Entered, RowOf } from "../../ui/data-form.tsx";
 
-/** Alerts of a monitor besides its channels: its own webhook and e-mail. */
-export const ALERT_FIELDS: readonly (RowOf<"monitors.create"> & RowOf<"monitors.update">)[] = [
-  {
-    name: "webhook_url",
-    label: "Send alerts to",
-    placeholder: "https://example.com/alerts",
-    hint: "A signed webhook of this monitor only.",
-  },
-  { name: "email_alert", label: "Also send e-mail" },
-  { name: "notify_recovery", label: "Webhook and e-mail also report recovery" },
-];
+/** Alerts of a monitor besides its channels: its own webhook and e-mail, and what concerns these alone. */
+export function alertFields(get: Entered): readonly (RowOf<"monitors.create"> & RowOf<"monitors.update">)[] {
+  const hasOwn = (get("webhook_url") ?? "") !== "" || get("email_alert") === true;
+  return [
+    {
+      name: "webhook_url",
+      label: "Send alerts to",
+      placeholder: "https://example.com/alerts",
+      hint: "A signed webhook of this monitor only.",
+    },
+    { name: "email_alert", label: "Also send e-mail" },
+    hasOwn ? { name: "notify_recovery", label: "Webhook and e-mail also report recovery" } : null,
+  ];
+}

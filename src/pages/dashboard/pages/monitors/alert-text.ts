@@ -8,16 +8,23 @@ export function alertText(
   { channels: chosen, webhook_url, email_alert }: Alerts,
   channels: readonly Recipient[],
 ): string {
-  const notified = channels
-    .filter(({ id, default: isDefault }) => (chosen === null ? isDefault : chosen.includes(id)))
-    .filter(({ events }) => events.includes("monitor.down"))
-    .map(({ name }) => name);
+  const notified = notifiedOf({ channels: chosen }, channels).map(({ name }) => name);
   const all = [
     ...(notified.length === 0 ? [] : [`${listed(notified)}${chosen === null ? " (default channels)" : ""}`]),
     ...(webhook_url === null ? [] : [webhook_url]),
     ...(email_alert ? ["e-mail"] : []),
   ];
   return all.length === 0 ? "nobody" : listed(all);
+}
+
+/** The channels that are notified when the target goes down. */
+export function notifiedOf<T extends Recipient>(
+  { channels: chosen }: Pick<MonitorStatus, "channels">,
+  channels: readonly T[],
+): T[] {
+  return channels
+    .filter(({ id, default: isDefault }) => (chosen === null ? isDefault : chosen.includes(id)))
+    .filter(({ events }) => events.includes("monitor.down"));
 }
 
 /** `a, b and c`. */

@@ -3,7 +3,7 @@ import { HOUR_MS } from "../../core/format.ts";
 import { go } from "../../core/route.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { MINUTES } from "../../ui/kinds.ts";
-import { ALERT_FIELDS } from "./alert-fields.tsx";
+import { alertFields } from "./alert-fields.tsx";
 import { ChannelChoice } from "./channel-choice.tsx";
 
 const WAYS = [
@@ -64,7 +64,7 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
           { name: "grace_ms", label: "Grace period", kind: MINUTES, required: true, hint: "" },
         ],
         { name: "channels", control: ChannelChoice },
-        { more: [{ name: "group", placeholder: "", hint: "" }, ...ALERT_FIELDS] },
+        { more: [{ name: "group", placeholder: "", hint: "" }, ...alertFields(get)] },
       ]}
       adapt={(body) => (isNew ? { ...body, type: "heartbeat" } : body)}
       done={isNew ? undefined : "Heartbeat updated"}

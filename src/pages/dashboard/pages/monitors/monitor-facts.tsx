@@ -3,19 +3,13 @@ import type { MonitorHistory, MonitorStatus } from "../../../../client/generated
 import { count, duration, instant, percent } from "../../core/format.ts";
 import { now } from "../../core/now.ts";
 import { Facts } from "../../ui/page.tsx";
-import { Ago } from "../../ui/time.tsx";
+import { Ago, ZonedTime } from "../../ui/time.tsx";
 import { averageOf, outageText, RANGES } from "./monitor-series.ts";
 
 type Fact = readonly [label: string, value: ComponentChildren];
 
 /** Days before expiry from which a certificate is highlighted. */
 const CERTIFICATE_DAYS = 14;
-
-/** The state of the target; a paused monitor has none. */
-export function stateOf({ active, status, degraded }: MonitorStatus): string {
-  if (!active) return "paused";
-  return degraded ? "degraded" : status;
-}
 
 /** The certificate's expiry, if it is soon. */
 export function certificateEnd({ certificate }: MonitorStatus): string | null {
@@ -49,9 +43,7 @@ export function MonitorNumbers({
               number(
                 <Ago at={monitor.last_ping_at} />,
                 started_at == null ? (
-                  <>
-                    expected <Ago at={monitor.expected_at} never="after the first success" />
-                  </>
+                  <Expected of={monitor} />
                 ) : (
                   <>
                     running since <Ago at={started_at} />
@@ -94,6 +86,20 @@ export function MonitorNumbers({
             ]),
       ]}
     />
+  );
+}
+
+/** When the next ping is expected; of a schedule in its time zone. */
+function Expected({ of: { expected_at, schedule, tz } }: { of: MonitorStatus }) {
+  if (expected_at == null) return <>expected after the first success</>;
+  return schedule && tz ? (
+    <>
+      Expected <ZonedTime at={expected_at} zone={tz} />
+    </>
+  ) : (
+    <>
+      expected <Ago at={expected_at} />
+    </>
   );
 }
 

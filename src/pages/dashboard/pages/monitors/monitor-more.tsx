@@ -1,6 +1,6 @@
 import type { Entered, RowOf } from "../../ui/data-form.tsx";
 import { type Kind, MILLISECONDS, SECONDS } from "../../ui/kinds.ts";
-import { ALERT_FIELDS } from "./alert-fields.tsx";
+import { alertFields } from "./alert-fields.tsx";
 
 type MonitorRow = RowOf<"monitors.create"> & RowOf<"monitors.update">;
 
@@ -51,7 +51,7 @@ export function moreFields(get: Entered): readonly MonitorRow[] {
       },
       { name: "recovery_threshold", label: "Successes until up", required: true, hint: "" },
       { name: "degraded_ms", label: "Slow above", kind: MILLISECONDS, hint: "" },
-      isHttp
+      isHttp && !String(get("url") ?? "").startsWith("http:")
         ? {
             name: "tls_expiry_days",
             label: "Certificate warning (days before expiry)",
@@ -60,8 +60,10 @@ export function moreFields(get: Entered): readonly MonitorRow[] {
           }
         : null,
     ],
-    { name: "notify_degraded", label: "Notify when slow" },
-    ...ALERT_FIELDS,
+    (get("degraded_ms") ?? "") === ""
+      ? null
+      : { name: "notify_degraded", label: "Notify channels when slow" },
+    ...alertFields(get),
   ];
 }
 

@@ -1,7 +1,7 @@
 import type { IncidentSummary, MonitorCheck } from "../../../../client/generated/api.ts";
 import { duration } from "../../core/format.ts";
 import { type List, useList } from "../../core/lists.ts";
-import { minute } from "../../core/now.ts";
+import { now } from "../../core/now.ts";
 import { href, setQuery } from "../../core/route.ts";
 import { Choice } from "../../ui/field.tsx";
 import { lazy } from "../../ui/lazy.tsx";
@@ -19,11 +19,14 @@ const VIEWS = [
   ["pings", "Pings"],
 ] as const;
 
-/** Incidents of a monitor, newest first. */
+const AUTO = { key: "auto", matches: ({ kind }: IncidentSummary) => kind === "auto" };
+
+/** Outages of a monitor, newest first: the incidents that it opened itself. */
 export function useOutages(id: string): List<IncidentSummary> {
   return useList("monitors.incidents.list", "incidents", ["pulse"], {
     keyOf: (incident) => incident.id,
     query: { monitor_id: id },
+    filter: AUTO,
   });
 }
 
@@ -35,7 +38,7 @@ export function MonitorRows(props: { id: string; outages: List<IncidentSummary>;
   const choice = <Choice label="Show" options={views} value={view} onChange={(rows) => setQuery({ rows })} />;
   return (
     <Panel title={views.find(([name]) => name === view)?.[1] ?? ""} actions={choice} flush>
-      {view === "checks" ? <Checks id={id} /> : null}
+      {view === "checks" ? <Checks id={id} isHeartbeat={isHeartbeat} /> : null}
       {view === "pings" ? <LastPings id={id} /> : null}
       {view === "" ? (
         <ListView
@@ -65,7 +68,7 @@ const OUTAGES: readonly Column<IncidentSummary>[] = [
 function lengthOf({ started_at, resolved_at }: IncidentSummary) {
   const began = Date.parse(started_at);
   if (resolved_at !== null) return duration(Date.parse(resolved_at) - began);
-  return <Status state={duration(Math.max(0, minute.value - began))} tone="bad" />;
+  return <Status state={duration(Math.max(0, now.value - began))} tone="bad" />;
 }
 
 /** Who acknowledged an outage and when, or why nobody was notified. */
@@ -76,28 +79,39 @@ function alertsOf({ suppressed_by, started_at, acknowledged_at, acknowledged_by 
   return `acknowledged by ${acknowledged_by} after ${after}`;
 }
 
-function Checks({ id }: { id: string }) {
+function Checks({ id, isHeartbeat }: { id: string; isHeartbeat: boolean }) {
   const list = useList("monitors.history", "checks", ["pulse"], {
     keyOf: ({ checked_at, latency_ms }) => `${checked_at} ${latency_ms}`,
     params: { monitorId: id },
   });
   return (
-    <ListView list={list} label="Checks" columns={CHECKS} empty={<p class="quiet pad">No checks yet.</p>} />
+    <ListView
+      list={list}
+      label="Checks"
+      columns={checkColumns(isHeartbeat)}
+      empty={<p class="quiet pad">No checks yet.</p>}
+    />
   );
 }
 
-const CHECKS: readonly Column<MonitorCheck>[] = [
-  { head: "Time", cell: ({ checked_at }) => <DateTime at={checked_at} /> },
-  { head: "State", cell: ({ status }) => <Status state={status} />, width: 6 },
-  {
-    head: "Response",
-    cell: ({ error, response_status }) => error ?? response_status ?? "–",
-    layout: "wide",
-    width: 24,
-  },
-  { head: "Latency", cell: ({ latency_ms }) => `${latency_ms} ms`, layout: "end wide", width: 7 },
-  { head: "Remark", cell: (check) => remarkOf(check), layout: "wide", width: 17 },
-];
+/** A ping has no latency; that of a run is the time since its start, if that was reported. */
+function checkColumns(isHeartbeat: boolean): readonly Column<MonitorCheck>[] {
+  const runText = (ms: number): string => (ms === 0 ? "–" : duration(ms));
+  return [
+    { head: "Time", cell: ({ checked_at }) => <DateTime at={checked_at} /> },
+    { head: "State", cell: ({ status }) => <Status state={status} />, width: 6 },
+    {
+      head: "Response",
+      cell: ({ error, response_status }) => error ?? response_status ?? "–",
+      layout: "wide",
+      width: 24,
+    },
+    isHeartbeat
+      ? { head: "Run", cell: ({ latency_ms }) => runText(latency_ms), layout: "end wide", width: 7 }
+      : { head: "Latency", cell: ({ latency_ms }) => `${latency_ms} ms`, layout: "end wide", width: 7 },
+    { head: "Remark", cell: (check) => remarkOf(check), layout: "wide", width: 17 },
+  ];
+}
 
 /** What distinguishes a check from a scheduled one that counts. */
 function remarkOf({ manual, observer_offline, maintenance }: MonitorCheck): string {

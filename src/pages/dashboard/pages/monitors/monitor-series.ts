@@ -6,6 +6,7 @@ import type {
 } from "../../../../client/generated/api.ts";
 import type { Point, Span } from "../../charts/axis.ts";
 import { count, DAY_MS, duration } from "../../core/format.ts";
+import { dayText, shortTime } from "../../core/times.ts";
 
 /** Ranges of the chart. */
 export const RANGES = [
@@ -17,37 +18,54 @@ export const RANGES = [
 export type Range = (typeof RANGES)[number][0];
 
 /**
- * One point for each bucket of a range, also for those without checks. Failures interrupt the line of latencies, as
+ * One point for each bucket of a range, also for those without checks. A bucket is bad if one of its checks failed, or if it is
+ * within an outage: those of a heartbeat are silent. Failures interrupt the line of latencies, as
  * times without checks do; but pings of a heartbeat may be days apart.
  */
-export function pointsOf({ from, to, bucket_ms, buckets }: MonitorSeries, isHeartbeat: boolean): Point[] {
+export function pointsOf(
+  { from, to, bucket_ms, buckets }: MonitorSeries,
+  isHeartbeat: boolean,
+  outages: readonly Span[] = [],
+): Point[] {
   const byTime = new Map(buckets.map((bucket) => [bucket.at * 1000, bucket]));
   return Array.from({ length: ((to - from) * 1000) / bucket_ms }, (_, index) => {
     const at = from * 1000 + index * bucket_ms;
     const bucket = byTime.get(at);
     const when = bucketText(at, bucket_ms);
-    if (bucket === undefined)
-      return { at, ...(isHeartbeat ? {} : { value: null }), label: `${when}: no checks` };
-    const { checks, up, latency_ms } = bucket;
-    // A ping without a start has no duration; a run is measured in seconds.
-    const ms = isHeartbeat && latency_ms === 0 ? null : latency_ms;
-    const label = `${when}: ${up} of ${count(checks, isHeartbeat ? "ping" : "check")} up`;
-    return {
-      at,
-      value: ms !== null && isHeartbeat ? ms / 1000 : ms,
-      tone: up === checks ? "good" : up === 0 ? "bad" : "warn",
-      label: ms === null ? label : `${label}, ${isHeartbeat ? duration(ms) : `${ms} ms`}`,
-    };
+    const isOut = outages.some((span) => span.from < at + bucket_ms && span.to > at);
+    return bucket === undefined
+      ? silentPoint(at, when, isHeartbeat, isOut)
+      : checkedPoint(at, when, isHeartbeat, isOut, bucket);
   });
 }
 
-/** `22 Nov, 02:30`; a day in UTC, as its checks are counted. */
+function silentPoint(at: number, when: string, isHeartbeat: boolean, isOut: boolean): Point {
+  const value = isHeartbeat ? {} : { value: null };
+  if (isOut) return { at, ...value, tone: "bad", label: `${when}: down` };
+  return { at, ...value, label: `${when}: ${isHeartbeat ? "no pings" : "no checks"}` };
+}
+
+function checkedPoint(
+  at: number,
+  when: string,
+  isHeartbeat: boolean,
+  isOut: boolean,
+  { checks, up, latency_ms }: MonitorSeries["buckets"][number],
+): Point {
+  // A ping without a start has no duration; a run is measured in seconds.
+  const ms = isHeartbeat && latency_ms === 0 ? null : latency_ms;
+  const label = `${when}: ${up} of ${count(checks, isHeartbeat ? "ping" : "check")} up`;
+  return {
+    at,
+    value: ms !== null && isHeartbeat ? ms / 1000 : ms,
+    tone: up === checks && !isOut ? "good" : "bad",
+    label: ms === null ? label : `${label}, ${isHeartbeat ? duration(ms) : `${ms} ms`}`,
+  };
+}
+
+/** `22 Nov, 02:30 CET`; a day in UTC, as its checks are counted. */
 function bucketText(at: number, bucketMs: number): string {
-  const day = { day: "numeric", month: "short" } as const;
-  return new Date(at).toLocaleString(
-    "en-GB",
-    bucketMs === DAY_MS ? { ...day, timeZone: "UTC" } : { ...day, hour: "2-digit", minute: "2-digit" },
-  );
+  return bucketMs === DAY_MS ? `${dayText(at, true)} (UTC)` : shortTime(at);
 }
 
 /** Outages of a monitor within the time of a chart. */

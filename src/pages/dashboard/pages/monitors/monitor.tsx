@@ -17,10 +17,12 @@ import { Status } from "../../ui/status.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
 import { alertText } from "./alert-text.ts";
-import { assertionFacts, MonitorNumbers, stateOf, workOf } from "./monitor-facts.tsx";
+import { MonitorAlerts } from "./monitor-alerts.tsx";
+import { assertionFacts, MonitorNumbers, workOf } from "./monitor-facts.tsx";
 import { MonitorLink } from "./monitor-link.tsx";
 import { MonitorRows, useOutages } from "./monitor-rows.tsx";
 import { pointsOf, RANGES, type Range, spansOf, statusSince } from "./monitor-series.ts";
+import { stateOf } from "./monitor-state.ts";
 
 const MonitorForm = lazy(async () => (await import("./monitor-form.tsx")).MonitorForm);
 const PingUrl = lazy(async () => (await import("./heartbeat.tsx")).PingUrl);
@@ -88,7 +90,7 @@ export function MonitorPage({ id }: { id: string }) {
                 <LineChart
                   title={beat === null ? "Availability and latency" : "Pings and duration of runs"}
                   unit={beat === null ? "ms" : "s"}
-                  points={pointsOf(series, beat !== null)}
+                  points={pointsOf(series, beat !== null, spansOf(outages.data ?? [], series, minute.value))}
                   slotMs={series.bucket_ms}
                   spans={spansOf(outages.data ?? [], series, minute.value)}
                   actions={
@@ -106,6 +108,7 @@ export function MonitorPage({ id }: { id: string }) {
         </Loaded>
         <MonitorRows id={id} outages={outages} isHeartbeat={beat !== null} />
         {one?.last_ping_at == null ? null : beat}
+        {one === null ? null : <MonitorAlerts of={one} />}
         {one === null ? null : <Settings of={one} />}
         <History type="monitor" id={id} />
       </div>
@@ -210,13 +213,11 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
         of={[
           ...(interval === null ? [] : [["Timeout", span(timeout)] as const]),
           ...assertionFacts(monitor),
-          ["Notify on recovery", monitor.notify_recovery ? "yes" : "no"],
           [
             "Depends on",
             monitor.depends_on === null ? "nothing" : <MonitorLink key="d" id={monitor.depends_on} />,
           ],
-          ["Reminder after", span(monitor.cooldown_ms)],
-          ["Headers", header_names.length === 0 ? "–" : header_names.join(", ")],
+          ...(header_names.length === 0 ? [] : [["Headers", header_names.join(", ")] as const]),
           ["Created", <Ago key="c" at={monitor.created_at} />],
           [
             "ID",

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { RelayEndpoint, RelayEndpointItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
+import { formatNumber, percent } from "../../core/format.ts";
 import { useCall } from "../../core/resource.ts";
 import { go, href, setQuery } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
@@ -13,11 +14,11 @@ import { DateTime } from "../../ui/time.tsx";
 import { EditEndpoint, RotateSecret } from "./endpoint-form.tsx";
 import { ReplayMissing, ReplayProgress } from "./replay-missing.tsx";
 
-/** An endpoint's state in one word. An active endpoint with an open circuit breaker receives nothing. */
+/** An endpoint's state in one word. An active one whose last attempt failed is failing. */
 export function stateOf({ state, health }: RelayEndpointItem): { state: string; tone: Tone } {
   if (state === "disabled") return { state, tone: "bad" };
   if (state === "paused") return { state, tone: "idle" };
-  return health.breaker === "open" ? { state: "failing", tone: "bad" } : { state, tone: "good" };
+  return health.failing_since === null ? { state, tone: "good" } : { state: "failing", tone: "bad" };
 }
 
 /** An endpoint: its health and its actions. */
@@ -118,6 +119,20 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   );
 }
 
+/** The share of deliveries that succeeded in the last 24 hours, with their numbers. */
+export function LastDay({ of: { delivered_24h, failed_24h } }: { of: RelayEndpoint["counts"] }) {
+  const finished = delivered_24h + failed_24h;
+  if (finished === 0) return <>no deliveries</>;
+  return (
+    <>
+      {percent((100 * delivered_24h) / finished)}
+      <span class="sub">
+        {formatNumber(delivered_24h)} delivered, {formatNumber(failed_24h)} failed
+      </span>
+    </>
+  );
+}
+
 function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
   const { health, counts } = one;
   return (
@@ -126,7 +141,16 @@ function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
         ["State", <Status key="s" {...stateOf(one)} />],
         ...(health.disabled_reason === null ? [] : [["Disabled", health.disabled_reason] as const]),
         ["URL", one.url],
-        ["Owner", one.owner_id ?? "–"],
+        [
+          "Owner",
+          one.owner_id === null ? (
+            "–"
+          ) : (
+            <a key="o" href={href(["customers", one.owner_id])}>
+              {one.owner_id}
+            </a>
+          ),
+        ],
         ...(Object.keys(one.metadata).length === 0
           ? []
           : [["Metadata", <code key="md">{JSON.stringify(one.metadata)}</code>] as const]),
@@ -137,7 +161,7 @@ function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
         ["Failing since", <DateTime key="fs" at={health.failing_since} />],
         ["Next attempt", <DateTime key="n" at={health.next_probe_at} />],
         ["Pending", counts.waiting],
-        ["Last 24 hours", `${counts.delivered_24h} delivered, ${counts.failed_24h} failed`],
+        ["Last 24 hours", <LastDay key="d" of={counts} />],
         ["ID", <code key="i">{one.endpoint_id}</code>],
         [
           "Messages",

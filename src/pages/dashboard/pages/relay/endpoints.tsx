@@ -1,12 +1,9 @@
-import type { RelayEndpointItem } from "../../../../client/generated/api.ts";
 import { requestOf } from "../../core/api.ts";
 import { useList } from "../../core/lists.ts";
 import { href, place, setQuery } from "../../core/route.ts";
 import { ListPage } from "../../ui/list.tsx";
-import { Status } from "../../ui/status.tsx";
-import type { Column } from "../../ui/table.tsx";
-import { Ago } from "../../ui/time.tsx";
-import { Endpoint, stateOf } from "./endpoint.tsx";
+import { Endpoint } from "./endpoint.tsx";
+import { endpointColumns } from "./endpoint-columns.tsx";
 import { NewEndpoint } from "./endpoint-form.tsx";
 import { OpenButton } from "./open-button.tsx";
 import { PortalLink } from "./portal-link.tsx";
@@ -35,7 +32,7 @@ export function EndpointsPage() {
       list={list}
       label="Endpoints"
       href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
-      columns={COLUMNS}
+      columns={endpointColumns(true)}
       selected={id}
       detail={(one) => <Endpoint key={one} id={one} onChange={list.reload} />}
     >
@@ -51,27 +48,3 @@ export function EndpointsPage() {
     </ListPage>
   );
 }
-
-const COLUMNS: readonly Column<RelayEndpointItem>[] = [
-  {
-    head: "Endpoint",
-    cell: ({ name, url, endpoint_id }) => (
-      <>
-        {name ?? endpoint_id}
-        <span class="sub">{url}</span>
-      </>
-    ),
-  },
-  {
-    head: "Event types",
-    layout: "wide",
-    cell: ({ event_types }) => (event_types.length === 0 ? "all" : event_types.join(", ")),
-  },
-  { head: "Owner", layout: "wide", cell: ({ owner_id }) => owner_id ?? "–" },
-  {
-    head: "Failing since",
-    layout: "wide",
-    cell: ({ health }) => (health.failing_since === null ? "–" : <Ago at={health.failing_since} />),
-  },
-  { head: "State", layout: "fit", cell: (one) => <Status {...stateOf(one)} /> },
-];

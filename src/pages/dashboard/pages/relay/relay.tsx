@@ -1,6 +1,6 @@
 import type { ComponentType } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { RelayItem, RelayStats } from "../../../../client/generated/api.ts";
+import type { RelayStats } from "../../../../client/generated/api.ts";
 import { Bars } from "../../charts/bars.tsx";
 import { call, requestOf } from "../../core/api.ts";
 import { formatNumber, titled } from "../../core/format.ts";
@@ -8,14 +8,13 @@ import { useList } from "../../core/lists.ts";
 import { useCall } from "../../core/resource.ts";
 import { href, place, setQuery } from "../../core/route.ts";
 import { useSettled } from "../../core/settled.ts";
+import { shortTime } from "../../core/times.ts";
 import { BulkRun, NOTHING, type Selection, tickColumn } from "../../ui/bulk.tsx";
 import { CheckField } from "../../ui/field.tsx";
 import { lazy } from "../../ui/lazy.tsx";
 import { type Filter, ListPage, useRange } from "../../ui/list.tsx";
-import { Status } from "../../ui/status.tsx";
-import type { Column } from "../../ui/table.tsx";
-import { Ago } from "../../ui/time.tsx";
 import { Delivery } from "./delivery.tsx";
+import { deliveryColumns } from "./delivery-columns.tsx";
 import { OpenButton } from "./open-button.tsx";
 import { RelayForm } from "./relay-form.tsx";
 import { SigningSecret } from "./signing-secret.tsx";
@@ -139,7 +138,7 @@ function DeliveriesPage() {
         text: "A delivery is a signed HTTP request that the server sends at a chosen time and retries until it succeeds.",
       }}
       href={({ relay_id }) => href(["relay", relay_id], Object.fromEntries(query))}
-      columns={[tick, ...COLUMNS]}
+      columns={[tick, ...deliveryColumns()]}
       selected={id}
       detail={(one) => <Delivery key={one} id={one} />}
     >
@@ -185,7 +184,7 @@ function Overview({ of: stats, showsAlerts }: { of: RelayStats | null; showsAler
   const bars = stats.points.map(({ at, delivered, failed }) => ({
     height: (delivered + failed) / most,
     tone: failed > 0 ? ("bad" as const) : delivered > 0 ? ("good" as const) : ("none" as const),
-    title: `${new Date(at).toLocaleString("en-GB")}: ${delivered} delivered, ${failed} failed`,
+    title: `${shortTime(at)}: ${delivered} delivered, ${failed} failed`,
   }));
   const { delivered, failed } = stats.counts;
   return (
@@ -212,28 +211,3 @@ function Dialogs({ query, onDone }: { query: URLSearchParams; onDone: () => void
   if (query.has("new")) return <RelayForm onClose={close("new")} onDone={onDone} />;
   return query.has("secret") ? <SigningSecret onClose={close("secret")} /> : null;
 }
-
-const COLUMNS: readonly Column<RelayItem>[] = [
-  {
-    head: "Delivery",
-    cell: ({ method, target_url, event, scheduled_for }) => (
-      <>
-        {event ?? <code>{method}</code>}
-        <span class="sub">{target_url}</span>
-        <span class="narrow">
-          <span class="sub">
-            due <Ago at={scheduled_for} />
-          </span>
-        </span>
-      </>
-    ),
-  },
-  { head: "Due", cell: ({ scheduled_for }) => <Ago at={scheduled_for} />, layout: "wide" },
-  { head: "Attempts", cell: ({ attempts }) => attempts, layout: "wide end" },
-  {
-    head: "Response",
-    cell: ({ response_status, error }) => response_status ?? (error === null ? "–" : "none"),
-    layout: "wide end",
-  },
-  { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
-];

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { RelayEndpoint } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { count, DAY_MS, formatNumber } from "../../core/format.ts";
+import { serverNow } from "../../core/now.ts";
 import { useResource } from "../../core/resource.ts";
 import { place, setQuery } from "../../core/route.ts";
 import { RATES, Running } from "../../ui/bulk.tsx";
@@ -11,7 +12,7 @@ import { localTime } from "../../ui/kinds.ts";
 
 /** Sends an endpoint the messages of a time that it missed. The dialog counts them before the start. */
 export function ReplayMissing({ of: endpoint, onClose }: { of: RelayEndpoint; onClose: () => void }) {
-  const [from] = useState(() => localTime(Date.now() - DAY_MS));
+  const [from] = useState(() => localTime(serverNow() - DAY_MS));
   const [since, setSince] = useState(from);
   const [until, setUntil] = useState("");
   const params = { endpoint_id: endpoint.endpoint_id };

@@ -11,7 +11,7 @@ import { Loaded } from "../../ui/feedback.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Ago, DateTime } from "../../ui/time.tsx";
+import { Ago, DateTime, ZonedTime } from "../../ui/time.tsx";
 
 const RUNS_SHOWN = 10;
 
@@ -39,7 +39,7 @@ export function ScheduleView({ id }: { id: string }) {
                   rows={one.next_runs}
                   keyOf={String}
                   columns={[
-                    { head: "At", cell: (at) => <DateTime at={at} /> },
+                    { head: "At", cell: (at) => <ZonedTime at={at} zone={one.time_zone} /> },
                     { head: "In", cell: (at) => <Ago at={at} />, layout: "fit" },
                   ]}
                 />

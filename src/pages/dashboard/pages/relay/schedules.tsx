@@ -5,7 +5,7 @@ import { href, place, setQuery } from "../../core/route.ts";
 import { ListPage } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
-import { Ago } from "../../ui/time.tsx";
+import { Ago, ZonedTime } from "../../ui/time.tsx";
 import { ScheduleView } from "./schedule.tsx";
 import { ScheduleForm } from "./schedule-form.tsx";
 
@@ -62,7 +62,11 @@ const COLUMNS: readonly Column<ScheduleItem>[] = [
     ),
   },
   { head: "Target", cell: ({ target_url, event_type }) => target_url ?? event_type, layout: "wide" },
-  { head: "Next run", cell: ({ next_run_at }) => <Ago at={next_run_at} /> },
+  {
+    head: "Next run",
+    cell: ({ next_run_at, time_zone }) => <ZonedTime at={next_run_at} zone={time_zone} />,
+    sub: ({ next_run_at }) => (next_run_at === null ? null : <Ago at={next_run_at} />),
+  },
   { head: "Runs", cell: ({ runs }) => runs, layout: "wide end" },
   { head: "Skipped", cell: ({ skipped }) => skipped, layout: "wide end" },
   { head: "State", cell: ({ state }) => <Status state={state} />, layout: "fit" },

@@ -7,6 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { DataForm } from "../../ui/form.tsx";
 import { ListView } from "../../ui/list.tsx";
+import { Menu } from "../../ui/menu.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Ago } from "../../ui/time.tsx";
@@ -47,21 +48,19 @@ export function Accounts() {
             layout: "fit wide",
           },
           {
-            head: "Action",
-            width: 12,
-            layout: "fit",
+            head: "Actions",
+            width: 6,
+            layout: "fit menus",
             cell: (account) => (
-              <div class="actions">
-                <Button kind="quiet" onClick={() => edit(account)}>
-                  Edit…
-                </Button>
-                <Button kind="quiet" onClick={() => exportAccount(account)}>
-                  Export
-                </Button>
-                <Button kind="quiet" onClick={() => deleteAccount(account, list.reload)}>
-                  Delete…
-                </Button>
-              </div>
+              <Menu
+                label={`Actions for ${account.email}`}
+                entries={[
+                  { title: "Edit…", run: () => edit(account) },
+                  { title: "Export", run: () => exportAccount(account) },
+                  { title: "Reset platform key…", isDangerous: true, run: () => resetKey(account) },
+                  { title: "Delete…", isDangerous: true, run: () => deleteAccount(account, list.reload) },
+                ]}
+              />
             ),
           },
         ]}
@@ -99,6 +98,7 @@ function resetKey({ user_id, email }: Account): void {
     <Confirm
       title={`Reset the key of ${email}?`}
       action="Reset key"
+      typed={email}
       onConfirm={async () => {
         const { api_key } = await call("keys.platform.reset", { params: { user_id } });
         openSecret("Account key", api_key);
@@ -143,11 +143,6 @@ function AccountForm({ of: account, onDone, onClose }: AccountFormProps) {
           },
         ],
         isNew ? null : { name: "suspended", label: "Suspended: its keys and sessions are rejected" },
-        isNew ? null : (
-          <Button key="reset" kind="danger" onClick={() => resetKey(account)}>
-            Reset platform key…
-          </Button>
-        ),
       ]}
       done={isNew ? undefined : `${account.email} updated`}
       onDone={(answer) => {

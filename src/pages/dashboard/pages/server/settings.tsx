@@ -4,6 +4,7 @@ import { useCall } from "../../core/resource.ts";
 import { href, place } from "../../core/route.ts";
 import { forget, may, session } from "../../core/session.ts";
 import { shortcutsOn, THEMES, theme } from "../../core/theme.ts";
+import { inUtc } from "../../core/times.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { CheckField, Choice } from "../../ui/field.tsx";
@@ -17,6 +18,11 @@ import { BalancePage } from "./balance.tsx";
 import { DefaultChannels } from "./default-channels.tsx";
 import { Options } from "./options.tsx";
 import { StoredSettings } from "./stored-settings.tsx";
+
+const ZONES = [
+  ["local", `my time zone (${Intl.DateTimeFormat().resolvedOptions().timeZone})`],
+  ["utc", "UTC"],
+] as const;
 
 /** The account, the appearance of the console, and for the operator all accounts. */
 export function SettingsPage() {
@@ -35,6 +41,17 @@ export function SettingsPage() {
                 options={THEMES.map((one) => [one, one])}
                 onChange={(one) => {
                   theme.value = one;
+                }}
+              />
+            </div>
+            <div class="actions">
+              <span aria-hidden="true">Times</span>
+              <Choice
+                label="Times"
+                value={inUtc.value ? "utc" : "local"}
+                options={ZONES}
+                onChange={(one) => {
+                  inUtc.value = one === "utc";
                 }}
               />
             </div>
