@@ -190,7 +190,7 @@ test(
     const visit = await enter(account);
     const rows = visit.page.locator("main a.row");
     await visit.go("monitors?status=paused");
-    await visit.page.getByText("No monitor in this state").waitFor();
+    await visit.page.getByText("No matching monitors").waitFor();
     await account.put(`/v1/pulse/${made[0]}`, { active: false });
     await visit.go("monitors");
     await rows.nth(1).waitFor();

@@ -194,19 +194,22 @@ test(
     const { page } = visit;
     await visit.go("settings");
     const row = page.getByRole("row").filter({ hasText: "leaving@example.com" });
-    const [file] = await Promise.all([
-      page.waitForEvent("download"),
-      row.getByRole("button", { name: "Export" }).click(),
-    ]);
+    const choose = async (action: string): Promise<void> => {
+      await row.getByLabel("Actions for leaving@example.com").click();
+      await row.getByRole("button", { name: action }).click();
+    };
+    const [file] = await Promise.all([page.waitForEvent("download"), choose("Export")]);
     expect(file.suggestedFilename()).toBe(`${account.userId}.jsonl`);
-    await row.getByRole("button", { name: "Edit…" }).click();
-    await page.getByRole("button", { name: "Reset platform key…" }).click();
-    await page.getByRole("button", { name: "Reset key", exact: true }).click();
+    await choose("Reset platform key…");
+    const reset = page.getByRole("button", { name: "Reset key", exact: true });
+    await eventually(async () => expect(await reset.isDisabled()).toBe(true));
+    await page.getByLabel("Type leaving@example.com to confirm").fill("leaving@example.com");
+    await reset.click();
     const secret = await page.locator("[data-secret]").innerText();
     expect((await account.get("/v1/meter/balance")).status).toBe(401);
     expect((await server.client(secret).get("/v1/meter/balance")).status).toBe(200);
     await page.getByRole("button", { name: "I have saved it" }).click();
-    await row.getByRole("button", { name: "Delete…" }).click();
+    await choose("Delete…");
     const confirm = page.getByRole("button", { name: "Delete account" });
     await eventually(async () => expect(await confirm.isDisabled()).toBe(true));
     await page.getByLabel("Type leaving@example.com to confirm").fill("leaving@example.com");

@@ -136,7 +136,10 @@ describe("monitors", () => {
       await page.getByLabel("Body").fill('{"a":1}');
       await page.getByLabel("Failures until down").fill("3");
       await page.getByText("More", { exact: true }).click();
-      await page.getByLabel("Webhook and e-mail also report recovery").check();
+      const recovery = page.getByLabel("Webhook and e-mail also report recovery");
+      await eventually(async () => expect(await recovery.count()).toBe(0));
+      await page.getByLabel("Send alerts to").fill(`${server.url}/v1/ping`);
+      await recovery.check();
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("3 failed checks").waitFor();
       await page.getByRole("button", { name: "Pause" }).click();
@@ -150,6 +153,7 @@ describe("monitors", () => {
           method: "POST",
           body: '{"a":1}',
           consecutive_threshold: 3,
+          webhook_url: `${server.url}/v1/ping`,
           notify_recovery: true,
           active: false,
         },
@@ -292,8 +296,9 @@ describe("assertions on the response", () => {
       await page.getByLabel("Interval after a failed check (seconds)").fill("7.5");
       await page.getByLabel("Successes until up").fill("2");
       await page.getByLabel("Slow above (milliseconds)").fill("900");
-      await page.getByLabel("Certificate warning").fill("30");
-      await page.getByLabel("Notify when slow").check();
+      // A target without TLS has no certificate.
+      await eventually(async () => expect(await page.getByLabel("Certificate warning").count()).toBe(0));
+      await page.getByLabel("Notify channels when slow").check();
       await page.getByRole("button", { name: "Create monitor" }).click();
       await page.getByText("$.status == 5").waitFor();
       const given = {
@@ -307,7 +312,6 @@ describe("assertions on the response", () => {
         retry_interval: 7_500,
         recovery_threshold: 2,
         degraded_ms: 900,
-        tls_expiry_days: 30,
         notify_degraded: true,
       };
       const found = async () => (await server.operator.get("/v1/pulse?name=Particular")).body["monitors"];

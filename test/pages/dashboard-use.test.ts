@@ -59,6 +59,7 @@ describe("a key that may only read", () => {
         "Overview",
         "Projects",
         "Keys",
+        "Customers",
         "Flags",
         "Monitors",
         "Relay",

@@ -3237,6 +3237,8 @@ export interface RelayItem {
   error: string | null;
   /** Time of the first attempt, in epoch milliseconds. */
   scheduled_for: number;
+  /** Time of the next attempt, in epoch milliseconds; null when the delivery is finished, during an attempt, and when it is not known. In the past while the delivery waits for its endpoint, which is paused or failing. */
+  next_attempt_at: number | null;
   /** Time when the delivery was finished, in epoch milliseconds; null before. */
   finished_at: number | null;
   /** Time of creation, in epoch milliseconds. */
@@ -3399,6 +3401,8 @@ export interface PortalDeliveryItem {
   error: string | null;
   /** Time of the first attempt, in epoch milliseconds. */
   scheduled_for: number;
+  /** Time of the next attempt, in epoch milliseconds; null when the delivery is finished, during an attempt, and when it is not known. In the past while the delivery waits for its endpoint, which is paused or failing. */
+  next_attempt_at: number | null;
   /** Time when the delivery was finished, in epoch milliseconds; null before. */
   finished_at: number | null;
   /** Time of creation, in epoch milliseconds. */

@@ -27,7 +27,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
   const pages = first === null ? [] : [first, ...more];
   const all = pages.flatMap(({ deliveries }) => deliveries);
   const cursor = pages.at(-1)?.cursor;
-  usePolling(first?.deliveries.some(isPending) === true, reload);
+  usePolling(first !== null && more.length === 0, reload, first?.deliveries.some(isPending));
   return (
     <section aria-labelledby="deliveries">
       <header>
@@ -57,6 +57,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
               <DeliveryStatus delivery={one} />
               <span class="quiet">
                 <Time at={one.created_at} />
+                {isPending(one) ? <NextAttempt at={one.next_attempt_at} /> : null}
               </span>
             </a>
           </li>
@@ -76,6 +77,16 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
       )}
       <Failure problem={action.problem} />
     </section>
+  );
+}
+
+/** When the next attempt is made; nothing during an attempt. */
+export function NextAttempt({ at }: { at: number | null }) {
+  if (at === null) return null;
+  return (
+    <>
+      , next attempt <Time at={at} />
+    </>
   );
 }
 

@@ -47,6 +47,14 @@ export function Delivery({ id }: { id: string }) {
         <dd>
           <code>{value.message_id}</code>
         </dd>
+        {isPending(value) && value.next_attempt_at !== null ? (
+          <>
+            <dt>Next attempt</dt>
+            <dd>
+              <Time at={value.next_attempt_at} />
+            </dd>
+          </>
+        ) : null}
         {value.error === null ? null : (
           <>
             <dt>Error</dt>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem } from "./api.ts";
 
 /** A value that is being loaded: the last one stays until the next arrives. */
@@ -53,18 +53,30 @@ export function useAction(): Action {
   return { isRunning, problem, run };
 }
 
-/** Calls `act` every two seconds while `isOn`, at most for a minute: requests are limited. */
-export function usePolling(isOn: boolean, act: () => Promise<void>): void {
+/** Time between two reads of what is about to change, for a minute, and of other things. Requests are limited. */
+const FAST_MS = 2_000;
+const SLOW_MS = 15_000;
+const FAST_READS = 30;
+
+/** Calls `act` again and again while `isOn` and the page is visible; `isFast`: what it reads is about to change. */
+export function usePolling(isOn: boolean, act: () => Promise<void>, isFast = true): void {
+  const latest = useRef(act);
+  latest.current = act;
   useEffect(() => {
     if (!isOn) return undefined;
-    let left = 30;
-    const timer = setInterval(() => {
-      left -= 1;
-      if (left === 0) clearInterval(timer);
-      void act();
-    }, 2_000);
-    return () => clearInterval(timer);
-  }, [isOn]);
+    let reads = 0;
+    let timer: ReturnType<typeof setTimeout>;
+    const wait = (): void => {
+      timer = setTimeout(read, isFast && reads < FAST_READS ? FAST_MS : SLOW_MS);
+    };
+    const read = (): void => {
+      reads += 1;
+      if (!document.hidden) void latest.current();
+      wait();
+    };
+    wait();
+    return () => clearTimeout(timer);
+  }, [isOn, isFast]);
 }
 
 function problemOf(error: unknown): Problem {

@@ -116,9 +116,19 @@ export function Badge({
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
+const TIMES = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+});
+
+/** A time in the reader's time zone, which it names. */
 export function Time({ at }: { at: number }) {
-  const date = new Date(at);
-  return <time dateTime={date.toISOString()}>{date.toLocaleString()}</time>;
+  return <time dateTime={new Date(at).toISOString()}>{TIMES.format(at)}</time>;
 }
 
 /** What a part shows while it loads, or when it cannot be loaded. */

@@ -174,7 +174,9 @@ describe("GET /v1/overview", () => {
       monitors: { name: string; uptime: number; hours: unknown[] }[];
     };
     const listed = monitors.map(({ name, uptime, hours: bars }) => [name, uptime, bars]);
-    expect(listed.sort()).toEqual(pulse?.worst?.map((one) => [one.name, one.uptime, one.hours]) ?? []);
+    expect<unknown>(listed.sort()).toEqual(
+      pulse?.worst?.map((one) => [one.name, one.uptime, one.hours]) ?? [],
+    );
     const [bare] = (await account.get("/v1/pulse")).body["monitors"] as object[];
     expect(bare).not.toHaveProperty("hours");
     expect(pulse?.channels_failing).toMatchObject([{ id: made.body["id"], name: "Team" }]);

@@ -310,6 +310,11 @@ const DELIVERY = {
   ),
   error: orNull(Type.String({ description: "Error of the last attempt." }), { examples: [null] }),
   scheduled_for: Type.Integer({ description: "Time of the first attempt, in epoch milliseconds." }),
+  next_attempt_at: orNull(Type.Integer(), {
+    description:
+      "Time of the next attempt, in epoch milliseconds; null when the delivery is finished, during an attempt, and when it is not known. In the past while the delivery waits for its endpoint, which is paused or failing.",
+    examples: [null],
+  }),
   finished_at: orNull(
     Type.Integer({ description: "Time when the delivery was finished, in epoch milliseconds; null before." }),
     { examples: [null] },

@@ -121,7 +121,14 @@ export class WebhookSender {
     // Withdrawn while a retry was in flight: it stays cancelled.
     if (item.kind === "pulse" && store.request(ref)?.item.status === "cancelled") return;
     const status = step.kind === "delivered" || step.kind === "failed" ? step.kind : "delivering";
-    const isStored = store.update(tx, ref, { status, attempts, response_status, error, failure });
+    const isStored = store.update(tx, ref, {
+      status,
+      attempts,
+      response_status,
+      error,
+      failure,
+      next_attempt_at: "at" in step ? step.at : null,
+    });
     // Deleted with its project in the meantime.
     if (!isStored) return;
     const counter = status === "delivering" ? counts.retries[item.kind] : counts.finished[item.kind][status];

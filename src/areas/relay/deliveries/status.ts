@@ -32,7 +32,15 @@ export function statusOf({ ref, item: { status } }: RelayRow, inFlight: InFlight
 }
 
 export function itemOf(row: RelayRow, inFlight: InFlight): RelayItem {
-  return { ...row.item, status: statusOf(row, inFlight) };
+  return { ...row.item, status: statusOf(row, inFlight), next_attempt_at: nextAttemptOf(row, inFlight) };
+}
+
+/** Time of the next attempt; null when none is planned, and during an attempt. */
+function nextAttemptOf({ ref, item }: RelayRow, inFlight: InFlight): number | null {
+  const { status, scheduled_for, next_attempt_at } = item;
+  if (inFlight.has(ref)) return null;
+  if (status === "scheduled") return scheduled_for;
+  return status === "delivering" ? next_attempt_at : null;
 }
 
 /** Final statuses of a delivery. */

@@ -92,6 +92,8 @@ type NewEventDelivery = NewEndpointDelivery & InboundEvent;
 type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
   /** Null unless failed. */
   readonly failure: RelayFailure | null;
+  /** Of a delivery that is being retried. */
+  readonly next_attempt_at?: number | null;
 };
 
 /** Request and response of an attempt. */
@@ -140,7 +142,7 @@ type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id"> & 
   readonly monitor_id: Uint8Array | null;
 };
 type StoredRow = Stored<RelayItem> & Omit<RelayRow, "item"> & { readonly status: number };
-type Outcome = Omit<RelayResult, "status" | "failure"> & {
+type Outcome = Omit<RelayResult, "status" | "failure" | "next_attempt_at"> & {
   readonly ref: number;
   readonly status: number;
   readonly failure: number | null;
@@ -153,7 +155,7 @@ const ENDPOINT_ID =
 const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, schedule_id,
    ${ENDPOINT_ID},
    CASE WHEN message_ref IS NOT NULL THEN (SELECT message_id FROM relay_messages AS m WHERE m.ref = message_ref) END AS message_id,
-   bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at`;
+   bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, next_attempt_at, finished_at, created_at`;
 const CONTENT =
   "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure";
 /** The condition of {@link Filters}. */
@@ -447,8 +449,8 @@ type ScanRange = {
 
 /** Statements that record attempts. */
 function attemptStore(db: Database) {
-  const postpone = db.change<[outcome: Outcome]>(
-    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error WHERE ref = $ref",
+  const postpone = db.change<[outcome: Outcome & { readonly next_attempt_at: number | null }]>(
+    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, next_attempt_at = $next_attempt_at WHERE ref = $ref",
   );
   const finish = db.change<[outcome: Outcome & { readonly finished_at: number }]>(
     "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, headers = NULL, body = NULL, body_bytes = NULL, destination = NULL WHERE ref = $ref",
@@ -471,10 +473,10 @@ function attemptStore(db: Database) {
      * resent.
      * @returns whether the delivery still exists.
      */
-    update(tx: Tx, ref: number, result: RelayResult): boolean {
+    update(tx: Tx, ref: number, { next_attempt_at = null, ...result }: RelayResult): boolean {
       const failure = result.failure === null ? null : failureNumber(result.failure);
       const outcome = { ...result, failure, ref, status: statusNumber(result.status) };
-      if (result.status === "delivering") return postpone(tx, outcome) > 0;
+      if (result.status === "delivering") return postpone(tx, { ...outcome, next_attempt_at }) > 0;
       const end = result.status === "failed" ? fail : finish;
       return end(tx, { ...outcome, finished_at: tx.now }) > 0;
     },

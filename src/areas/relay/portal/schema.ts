@@ -54,6 +54,7 @@ export const DELIVERY_SHOWN = [
   "response_status",
   "error",
   "scheduled_for",
+  "next_attempt_at",
   "finished_at",
   "created_at",
 ] as const;

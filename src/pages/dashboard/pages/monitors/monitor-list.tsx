@@ -25,7 +25,7 @@ const HeartbeatForm = lazy(async () => (await import("./heartbeat-form.tsx")).He
 const MonitorForm = lazy(async () => (await import("./monitor-form.tsx")).MonitorForm);
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
-const SEARCH = { name: "q", label: "Search name, group, target" };
+const SEARCH = { name: "q", label: "Search monitors" };
 const ORDER = { name: "sort", label: "Order", asSelect: true, options: ORDERS };
 
 /** States with a tab of their own; `rare`: only while a monitor has it. */

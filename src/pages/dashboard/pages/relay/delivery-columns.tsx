@@ -1,7 +1,18 @@
 import type { RelayItem } from "../../../../client/generated/api.ts";
+import { now } from "../../core/now.ts";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
+
+/** When the next attempt is made; of a delivery that waits for its endpoint, that it does. */
+export function NextAttempt({ of }: { of: Pick<RelayItem, "next_attempt_at" | "status"> }) {
+  const { next_attempt_at: at, status } = of;
+  if (at === null) return <>{status === "delivering" ? "in progress" : "–"}</>;
+  return at + LATE_MS < now.value ? <>waits for its endpoint</> : <Ago at={at} />;
+}
+
+/** An attempt may begin this much later than planned. */
+const LATE_MS = 10_000;
 
 /** Columns of a list of deliveries. */
 export function deliveryColumns(): readonly Column<RelayItem>[] {
@@ -11,19 +22,20 @@ export function deliveryColumns(): readonly Column<RelayItem>[] {
 const COLUMNS: readonly Column<RelayItem>[] = [
   {
     head: "Delivery",
-    cell: ({ method, target_url, event, scheduled_for }) => (
+    cell: (delivery) => (
       <>
-        {event ?? <code>{method}</code>}
-        <span class="sub">{target_url}</span>
+        {delivery.event ?? <code>{delivery.method}</code>}
+        <span class="sub">{delivery.target_url}</span>
         <span class="narrow">
           <span class="sub">
-            due <Ago at={scheduled_for} />
+            <NextAttempt of={delivery} />
           </span>
         </span>
       </>
     ),
   },
-  { head: "Due", cell: ({ scheduled_for }) => <Ago at={scheduled_for} />, layout: "wide" },
+  { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
+  { head: "Next attempt", cell: (delivery) => <NextAttempt of={delivery} />, layout: "wide" },
   { head: "Attempts", cell: ({ attempts }) => attempts, layout: "wide end" },
   {
     head: "Response",

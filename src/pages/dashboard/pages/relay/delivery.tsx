@@ -10,6 +10,7 @@ import { Attempts, Body, Headers, Inspector, Parts, ResponsePart } from "../../u
 import { Loaded } from "../../ui/feedback.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
+import { NextAttempt } from "./delivery-columns.tsx";
 
 /** A delivery with its attempts. */
 export function Delivery({ id }: { id: string }) {
@@ -63,7 +64,7 @@ export function Delivery({ id }: { id: string }) {
                   No attempts yet. Due <DateTime at={one.scheduled_for} />.
                 </>
               }
-              end={ENDS[one.status] ?? null}
+              end={endOf(one)}
             >
               {(attempt) => <Exchange of={one} attempt={attempt} />}
             </Attempts>
@@ -74,11 +75,17 @@ export function Delivery({ id }: { id: string }) {
   );
 }
 
-const ENDS: Readonly<Record<string, string>> = {
-  failed: "no more attempts",
-  cancelled: "cancelled",
-  delivering: "the next attempt follows",
-};
+/** What follows the last attempt. */
+function endOf(one: Relay) {
+  if (one.status === "failed") return "no more attempts";
+  if (one.status === "cancelled") return "cancelled";
+  if (one.finished_at !== null) return null;
+  return (
+    <>
+      next attempt <NextAttempt of={one} />
+    </>
+  );
+}
 
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
