@@ -81,7 +81,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
 }
 
 /** When the next attempt is made; nothing during an attempt. */
-export function NextAttempt({ at }: { at: number | null }) {
+function NextAttempt({ at }: { at: number | null }) {
   if (at === null) return null;
   return (
     <>

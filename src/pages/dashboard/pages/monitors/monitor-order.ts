@@ -15,7 +15,7 @@ export const ORDERS = [
 export type Order = (typeof ORDERS)[number][0];
 
 /** Position of a state: the worst is 0. */
-export function badness(state: string): number {
+function badness(state: string): number {
   const at = WORST_FIRST.indexOf(state);
   return at < 0 ? WORST_FIRST.length : at;
 }
