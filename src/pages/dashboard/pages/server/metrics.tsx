@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { ServerStatus } from "../../../../client/generated/api.ts";
 import { BASE_URL, call, requestOf } from "../../core/api.ts";
 import { bytes, formatNumber, MINUTE_MS } from "../../core/format.ts";
-import { minute } from "../../core/now.ts";
+import { minute, serverNow } from "../../core/now.ts";
 import { useCall, useResource } from "../../core/resource.ts";
 import { place, setQuery } from "../../core/route.ts";
 import { CurlButton } from "../../ui/button.tsx";
@@ -37,7 +37,7 @@ const samples = signal<readonly Sample[]>([]);
 export function MetricsPage() {
   const status = useResource("status", [], async (aborted) => {
     const found = await call("admin.status.read", {}, aborted);
-    samples.value = [...samples.value, { at: Date.now(), status: found }].slice(-SAMPLES_MAX);
+    samples.value = [...samples.value, { at: serverNow(), status: found }].slice(-SAMPLES_MAX);
     return found;
   });
   const { query } = place.value;
