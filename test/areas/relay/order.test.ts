@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { LOCAL_RETRY_MS } from "../../../src/kernel/outbound/attempt.ts";
+import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
+import { OutboundFailure } from "../../../src/kernel/outbound/outcome.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";
 
@@ -53,6 +56,25 @@ describe("an endpoint with one concurrent attempt receives its deliveries in ord
       waiting: 0,
       delivered_24h: 5,
     });
+  });
+
+  test("while one waits because the server had no capacity, which counts as no attempt", async () => {
+    const id = await messaging.endpoint("/a", TERMS);
+    const failure = new OutboundFailure("local", "this server has no capacity for another connection");
+    const sending = spyOn(OutboundClient.prototype, "send");
+    sending.mockResolvedValueOnce({ answered: false, failure, addresses: [], latencyMs: 0, stalledMs: 0 });
+    try {
+      const [first] = await sendMany(id, 3);
+      await advance(0);
+      expect(messaging.takenNumbers()).toEqual([]);
+      expect(await stage.read(first ?? "")).toMatchObject({ status: "scheduled", attempts: 0 });
+      await advance(LOCAL_RETRY_MS);
+      await messaging.settle();
+      expect(messaging.takenNumbers()).toEqual([0, 1, 2]);
+      expect(await stage.read(first ?? "")).toMatchObject({ status: "delivered", attempts: 1 });
+    } finally {
+      sending.mockRestore();
+    }
   });
 
   test("after one without retries left", async () => {
