@@ -88,7 +88,7 @@ const COMMON_CODES = {
   read_only: [
     503,
     "The server cannot write, for example because its disk is full. Nothing was changed; reads are served.",
-    "The operator frees space or replaces the disk ([runbook](operations.md#when-the-disk-is-full)). Changes work again without a restart.",
+    "The operator frees space or replaces the disk ([runbook](runbooks/disk-full.md)). Changes work again without a restart.",
   ],
 } as const satisfies Record<string, ErrorMeaning>;
 

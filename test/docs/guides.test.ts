@@ -12,8 +12,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "docs/high-availability.md": "test/archive runs its commands against an object store",
   "docs/deployment.md": "changes the whole machine: test/deployment installs into a folder",
 };
+/** Pages for each installation: runbooks.test.ts runs their commands. */
+const RUNBOOKS = "docs/runbooks/";
 const PAGES = ["README.md", ...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
-const GUIDES = PAGES.filter((page) => !(page in ELSEWHERE) && shellBlocks(readPage(page)).length > 0);
+const GUIDES = PAGES.filter(
+  (page) => !(page in ELSEWHERE) && !page.startsWith(RUNBOOKS) && shellBlocks(readPage(page)).length > 0,
+);
 
 /** The documented result of a step: a status, and a response body or printed lines. */
 function claimOf({ says }: Step): { status: number | null; text: string } {

@@ -1,8 +1,20 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fchownSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  statSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { errorCode, StartupError } from "../errors.ts";
 
 const { R_OK, W_OK, X_OK } = constants;
+/** The user who can change owners. */
+const ROOT = 0;
 
 /** Why this process cannot use a file or folder, for the operator. */
 export interface AccessProblem {
@@ -74,4 +86,28 @@ function problemOf(
     reason: `${path} has the mode ${octal}`,
     cure: `Let its owner read and write it: chmod u+rwX ${path}`,
   };
+}
+
+/**
+ * Gives root's files in a data folder of another user to that user: a command that root runs, such as `sudo ninefold restore`,
+ * must leave files that the service can read. Files with a second name stay root's, since the folder's owner could have linked a
+ * file of another place into it. Does nothing as another user.
+ */
+export function giveToFolderOwner(folder: string): void {
+  if (process.getuid?.() !== ROOT) return;
+  const { uid, gid } = statSync(folder);
+  if (uid === ROOT) return;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isFile()) giveFile(join(folder, entry.name), uid, gid);
+  }
+}
+
+function giveFile(path: string, uid: number, gid: number): void {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const status = fstatSync(file);
+    if (status.isFile() && status.nlink === 1 && status.uid === ROOT) fchownSync(file, uid, gid);
+  } finally {
+    closeSync(file);
+  }
 }

@@ -2,7 +2,7 @@ import { Database as SqliteDatabase } from "bun:sqlite";
 import { chmodSync, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorText, StartupError } from "../errors.ts";
-import { assertAccess } from "./file-access.ts";
+import { assertAccess, giveToFolderOwner } from "./file-access.ts";
 import { dataFilesOf } from "./folders.ts";
 import { plainReason } from "./storage-failures.ts";
 
@@ -53,6 +53,7 @@ export function lockFolder(path: string): ReleaseFolder {
     HELD.delete(lock);
     lock.run("ROLLBACK");
     lock.close();
+    giveToFolderOwner(dirname(path));
   };
 }
 

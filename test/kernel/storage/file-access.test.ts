@@ -1,6 +1,16 @@
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { lockFolder } from "../../../src/kernel/storage/folder-lock.ts";
 import { makeFolder, makeTemporaryFolder } from "../../../src/kernel/storage/folders.ts";
 import { endOf } from "../../support/ended.ts";
 import { Scratch, thrown } from "../support.ts";
@@ -94,3 +104,25 @@ test("without a folder for temporary files, the error names TMPDIR", () => {
     else process.env["TMPDIR"] = before;
   }
 });
+
+test.skipIf(!canChangeUser)(
+  "what root leaves in the folder of another user belongs to that user; files with a second name stay",
+  () => {
+    const folder = scratch.path("of-a-service");
+    const elsewhere = scratch.path("elsewhere");
+    mkdirSync(folder);
+    chownSync(folder, USER, USER);
+    const release = lockFolder(join(folder, "ninefold.lock"));
+    for (const path of [join(folder, "ninefold.db"), elsewhere]) writeFileSync(path, "");
+    linkSync(elsewhere, join(folder, "linked"));
+    symlinkSync(elsewhere, join(folder, "symbolic"));
+    release();
+    const owners = readdirSync(folder).map((name) => [name, statSync(join(folder, name)).uid] as const);
+    expect(Object.fromEntries(owners)).toEqual({
+      "ninefold.db": USER,
+      "ninefold.lock": USER,
+      linked: 0,
+      symbolic: 0,
+    });
+  },
+);
