@@ -268,13 +268,6 @@ function createAreas(
     settings: config.relay,
     portal,
   });
-  const meter = createMeter(kernel, {
-    notifier: relay,
-    projects: directory,
-    policy: outbound.policy,
-    tiers,
-    charger,
-  });
   const watched = createWatch(kernel, config, {
     outbound,
     outbox,
@@ -285,6 +278,13 @@ function createAreas(
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });
   const { monitors, incidents, alerts, statusPages } = watched;
+  const meter = createMeter(kernel, {
+    alerts,
+    projects: directory,
+    policy: outbound.policy,
+    tiers,
+    charger,
+  });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
     accounts,
@@ -406,7 +406,6 @@ function createWatch(
     pages: statusPages.ofIncidents,
     checkChanges,
     alerts,
-    notifier,
     keyName,
   });
   const monitors = createMonitors(kernel, monitorLog, {

@@ -80,7 +80,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
     alerts: notifications,
     keyName: () => "Ada's key",
   });
-  const outages = new Outages(notifier, told, notifications);
+  const outages = new Outages(told, notifications);
   const [shop, cafe] = [monitors.monitor(1), monitors.monitor(2)];
   if (shop === null || cafe === null) throw new Error("no monitors");
   const noticed = (notice: Omit<ChannelNotification, "projectRef">) => (tx: Tx) =>

@@ -10,8 +10,8 @@ export const TEXT_MAX = 1_000;
 /** The API of Telegram, unless a channel has its own server. */
 const TELEGRAM = "https://api.telegram.org";
 
-/** An event, or a test of a channel. */
-export type ChannelMessageEvent = ChannelEvent | "channel.test";
+/** An event, a test of a channel, or the alert of a meter, which goes to its own webhook only. */
+export type ChannelMessageEvent = ChannelEvent | "channel.test" | "meter.low";
 
 /** A message to a channel. */
 export interface ChannelMessage {
@@ -40,7 +40,27 @@ interface ChannelRequest {
 
 type Field = keyof ChannelConfig;
 
-interface CommonKindInfo {
+/** Messages as requests, which the relay sends and retries. */
+export interface HttpTransport {
+  readonly transport: "http";
+  /** Whether requests are signed as webhooks. Then their URL is not secret. */
+  readonly isSigned?: true;
+  /** Delays before retries; null: four attempts within 21 s. */
+  readonly retries: readonly string[] | null;
+  /** Makes the request of a message. */
+  readonly request: (config: ChannelConfig, message: ChannelMessage) => ChannelRequest;
+}
+
+/** Messages as e-mails, which the outbox sends and retries. */
+interface MailTransport {
+  readonly transport: "mail";
+}
+
+/** How messages reach a recipient. */
+export type Transport = HttpTransport | MailTransport;
+
+/** What a kind of channel needs. */
+interface KindInfo {
   readonly requiredFields: readonly Field[];
   readonly optionalFields?: readonly Field[];
   /** Format of `token`, if it is not any printable ASCII text. */
@@ -49,63 +69,48 @@ interface CommonKindInfo {
   readonly feature: "channels" | "email_channels";
 }
 
-/** A kind whose messages are requests, which the relay sends and retries. */
-interface HttpKindInfo extends CommonKindInfo {
-  readonly transport: "http";
-  /** Whether requests are signed as webhooks. */
-  readonly isSigned?: true;
-  /** Makes the request of a message. */
-  readonly request: (config: ChannelConfig, message: ChannelMessage) => ChannelRequest;
-}
-
-/** A kind whose messages are e-mails, which the outbox sends. */
-interface MailKindInfo extends CommonKindInfo {
-  readonly transport: "mail";
-}
-
 /** What a kind of channel needs and does. */
-type ChannelKindInfo = HttpKindInfo | MailKindInfo;
+type ChannelKindInfo = KindInfo & Transport;
+
+/** 24 hours in total, as for endpoints: an alert must survive an outage of a chat service. */
+const CHANNEL_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "6h"] as const;
+const HTTP = { transport: "http", retries: CHANNEL_RETRIES, feature: "channels" } as const;
 
 /** A Telegram token: a part of the path of a URL. */
 const TELEGRAM_TOKEN = /^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$/;
 /** Any other token: the value of a header. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
-/** All kinds of channels. */
+/** All kinds of channels that projects have. */
 export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
   webhook: {
-    transport: "http",
+    ...HTTP,
     requiredFields: ["url"],
-    feature: "channels",
     isSigned: true,
     request: ({ url = "" }, { facts }) => json(url, facts),
   },
   slack: {
-    transport: "http",
+    ...HTTP,
     requiredFields: ["url"],
-    feature: "channels",
     request: ({ url = "" }, message) => json(url, { text: escapedForSlack(linesOf(message)) }),
   },
   discord: {
-    transport: "http",
+    ...HTTP,
     requiredFields: ["url"],
-    feature: "channels",
     request: ({ url = "" }, message) =>
       json(url, { content: linesOf(message), allowed_mentions: { parse: [] } }),
   },
   telegram: {
-    transport: "http",
+    ...HTTP,
     requiredFields: ["token", "chat_id"],
-    feature: "channels",
     optionalFields: ["url"],
     tokenFormat: TELEGRAM_TOKEN,
     request: ({ url, token = "", chat_id }, message) =>
       json(withPath(url ?? TELEGRAM, `/bot${token}/sendMessage`), { chat_id, text: linesOf(message) }),
   },
   ntfy: {
-    transport: "http",
+    ...HTTP,
     requiredFields: ["url"],
-    feature: "channels",
     optionalFields: ["token"],
     request({ url = "", token }, message) {
       const severity = severityOf(message);
@@ -121,9 +126,8 @@ export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
     },
   },
   gotify: {
-    transport: "http",
+    ...HTTP,
     requiredFields: ["url", "token"],
-    feature: "channels",
     request({ url = "", token = "" }, message) {
       const priority = severityOf(message) === "failure" ? 8 : 4;
       const body = { title: message.heading, message: textOf(message), priority };
@@ -131,9 +135,8 @@ export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
     },
   },
   apprise: {
-    transport: "http",
+    ...HTTP,
     requiredFields: ["url"],
-    feature: "channels",
     request: ({ url = "" }, message) =>
       json(url, { title: message.heading, body: textOf(message), type: severityOf(message) }),
   },
@@ -143,6 +146,28 @@ export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
     feature: "email_channels",
   },
 };
+
+/** How what has no channel of a project is alerted: it is a channel inside, with settings of its own. */
+export const INNER_CHANNELS = {
+  /** The `webhook_url` of a monitor. Its body has no text, and no ping of a client. */
+  monitorWebhook: {
+    transport: "http",
+    isSigned: true,
+    retries: null,
+    request({ url = "" }, { facts: { incident_id, text, last_ping_body, ...body } }) {
+      return json(url, body);
+    },
+  },
+  /** The `email_alert` of a monitor. */
+  accountMail: { transport: "mail" },
+  /** The `webhook_url` of a meter's alert. */
+  meterWebhook: {
+    transport: "http",
+    isSigned: true,
+    retries: null,
+    request: ({ url = "" }, { facts }) => json(url, facts),
+  },
+} as const satisfies Readonly<Record<string, Transport>>;
 
 type Severity = "failure" | "success" | "warning" | "info";
 
@@ -159,6 +184,7 @@ const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string
   "maintenance.ended": ["MAINTENANCE OVER", "info"],
   "catch.failed": ["WEBHOOK FAILED", "failure"],
   "channel.test": ["TEST", "info"],
+  "meter.low": ["LOW", "warning"],
 };
 /** Names of emoji that ntfy shows. */
 const NTFY_TAGS: Readonly<Record<Severity, string>> = {

@@ -5,7 +5,7 @@ import type { ProjectContents } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Channels } from "./channels.ts";
 import { channelExport, exportOfMonitor } from "./export.ts";
-import { type ChannelNotification, Notifications } from "./notifications.ts";
+import { type ChannelNotification, Notifications, type WebhookAlert } from "./notifications.ts";
 import type { AlertDeps, AlertedMonitor, OngoingOutages } from "./ports.ts";
 import { Reminders } from "./reminders.ts";
 import { channelRoutes } from "./routes.ts";
@@ -24,6 +24,8 @@ export interface AlertsArea extends ApiArea {
   notifyChannels(tx: Tx, notification: ChannelNotification): void;
   /** Notifies the default channels of a project. */
   notifyProject(tx: Tx, notification: Omit<ChannelNotification, "monitor">): void;
+  /** Alerts a single webhook, in the unit of work of the event. */
+  notifyWebhook(tx: Tx, alert: WebhookAlert): void;
   hasChannels(projectRef: number): boolean;
   /** The ids of the channels of a monitor; null for the project's default channels. */
   channelIdsOf(monitor: MonitorKey): string[] | null;
@@ -60,6 +62,7 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
     },
     notifyChannels: (tx, notification) => notifications.notifyChannels(tx, notification),
     notifyProject: (tx, notification) => notifications.notifyChannels(tx, { ...notification, monitor: null }),
+    notifyWebhook: (tx, alert) => notifications.notifyWebhook(tx, alert),
     hasChannels: (projectRef) => notifications.hasChannels(projectRef),
     channelIdsOf: ({ projectRef, ref }) => managed.idsFor(projectRef, ref),
     chooseChannels(tx, { projectRef, ref }, channelIds) {

@@ -9,12 +9,14 @@ import { secondsOf } from "../../kernel/time/units.ts";
 import {
   CHANNEL_KINDS,
   type ChannelMessage,
+  type HttpTransport,
   headingOf,
+  INNER_CHANNELS,
   mailTextOf,
   redactedUrl,
-  requestOf,
   shortened,
   TEXT_MAX,
+  type Transport,
 } from "./channel-kinds.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
 import type { AlertDeps, AlertedMonitor } from "./ports.ts";
@@ -42,6 +44,8 @@ export interface ChannelNotification {
   readonly toChannels?: boolean;
   /** Whether the e-mail address of the account is notified too, unless a channel does so; false by default. */
   readonly toAccount?: boolean;
+  /** Whether the monitor's own webhook is notified too; false by default. */
+  readonly toWebhook?: boolean;
   readonly incidentId?: string | null;
   /** Path of its page in the console; that of the monitor or incident by default. */
   readonly page?: string;
@@ -54,11 +58,35 @@ type NoticeDeps = Pick<Kernel, "vault" | "clock" | "scheduler"> &
     readonly channels: ChannelStore;
   };
 
-/** Delays before retries, 24 hours in total, as for endpoints: an alert must survive an outage of a chat service. */
-const CHANNEL_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "6h"] as const;
-
 /** Pending alerts in memory, some megabytes. Older ones are not merged with newer ones. */
 const PENDING_MAX = 10_000;
+
+/** Who is alerted: a channel of the project, or a channel inside. */
+interface Recipient {
+  /** Identifies it among the recipients of a monitor; null: a newer alert does not replace an undelivered one. */
+  readonly key: string | null;
+  readonly accountRef: number;
+  readonly projectRef: number;
+  readonly transport: Transport;
+  readonly config: ChannelConfig;
+  /** The channel of the project, which shows the result; null for a channel inside. */
+  readonly channel: ChannelRow | null;
+  /** Its name on the timeline of an incident; null: it is not shown there. */
+  readonly name: string | null;
+}
+
+/** An alert to a single webhook, outside of monitors. */
+export interface WebhookAlert {
+  readonly accountRef: number;
+  readonly projectRef: number;
+  readonly event: "meter.low";
+  readonly url: string;
+  /** Subject, on one line. */
+  readonly title: string;
+  readonly text: string;
+  /** The body. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
 
 /** Removes a queued message. Returns whether it was still undelivered. */
 type Withdraw = (tx: Tx) => boolean;
@@ -105,31 +133,63 @@ export class Notifications {
   }
 
   /**
-   * Notifies the channels of a monitor, else the project's default channels, each if it subscribes to the event; and the
-   * address of the account, if the notification says so and no channel has notified it.
+   * Notifies the channels of a monitor, else the project's default channels, each if it subscribes to the event; and, if the
+   * notification says so, the address of the account, unless a channel has notified it, and the monitor's own webhook.
    */
   notifyChannels(tx: Tx, notification: ChannelNotification): void {
-    const { monitor, toAccount = false } = notification;
+    const { monitor } = notification;
     const messageOf = this.messages(notification, tx.now);
-    const notified = new Set<string>();
     const names: string[] = [];
-    for (const channel of this.channelsFor(notification)) {
-      this.deliver(tx, String(channel.ref), notification, (downSince) =>
-        this.send(tx, channel, monitor, messageOf(downSince)),
+    for (const recipient of this.recipientsOf(notification)) {
+      const { key, channel, name, transport } = recipient;
+      this.deliver(tx, key, notification, (downSince) =>
+        this.send(tx, recipient, monitor?.monitorId ?? null, messageOf(downSince)),
       );
-      this.scheduleReminder(tx, channel, notification);
-      const isMail = CHANNEL_KINDS[channel.kind].transport === "mail";
-      if (isMail) for (const to of this.recipientsOf(channel)) notified.add(to.toLowerCase());
-      if (!isMail || this.deps.outbox.available) names.push(channel.name);
-    }
-    const account = toAccount && monitor !== null ? this.deps.owners.account(monitor.accountRef) : null;
-    if (account !== null && monitor !== null && !notified.has(account.email.toLowerCase())) {
-      this.deliver(tx, "account", notification, (downSince) =>
-        this.sendMail(tx, monitor.accountRef, [account.email], messageOf(downSince)),
-      );
-      if (this.deps.outbox.available) names.push(account.email);
+      if (channel !== null) this.scheduleReminder(tx, channel, notification);
+      const isSent = transport.transport === "http" || this.deps.outbox.available;
+      if (name !== null && isSent) names.push(name);
     }
     this.recordAlert(tx, notification, names);
+  }
+
+  /** Alerts a single webhook. */
+  notifyWebhook(tx: Tx, { accountRef, projectRef, event, url, title, text, facts }: WebhookAlert): void {
+    const transport = INNER_CHANNELS.meterWebhook;
+    const recipient = {
+      key: null,
+      accountRef,
+      projectRef,
+      transport,
+      config: { url },
+      channel: null,
+      name: null,
+    };
+    this.send(tx, recipient, null, plainMessage(event, title, text, facts));
+  }
+
+  /** All recipients of a notification: first the channels of the project, then those inside. */
+  private recipientsOf(notification: ChannelNotification): Recipient[] {
+    const { monitor, toAccount = false, toWebhook = false } = notification;
+    const recipients = this.channelsFor(notification).map((channel) => this.recipientOf(channel));
+    if (monitor === null) return recipients;
+    const { accountRef, projectRef, webhookUrl } = monitor;
+    const inside = { accountRef, projectRef, channel: null };
+    if (toAccount) {
+      const { email } = this.deps.owners.account(accountRef);
+      const isNotified = recipients.some(
+        ({ transport, config: { to = [] } }) =>
+          transport.transport === "mail" &&
+          to.some((address) => address.toLowerCase() === email.toLowerCase()),
+      );
+      const { accountMail: transport } = INNER_CHANNELS;
+      if (!isNotified)
+        recipients.push({ ...inside, key: "account", transport, config: { to: [email] }, name: email });
+    }
+    if (toWebhook && webhookUrl !== null) {
+      const { monitorWebhook: transport } = INNER_CHANNELS;
+      recipients.push({ ...inside, key: null, transport, config: { url: webhookUrl }, name: null });
+    }
+    return recipients;
   }
 
   /** Stores which channels were notified of an incident, for its timeline. */
@@ -195,11 +255,11 @@ export class Notifications {
    */
   private deliver(
     tx: Tx,
-    recipient: string,
+    recipient: string | null,
     { monitor, event }: ChannelNotification,
     send: (downSince: number | null) => Withdraw,
   ): void {
-    if (monitor === null || (event !== "monitor.down" && event !== "monitor.up")) {
+    if (recipient === null || monitor === null || (event !== "monitor.down" && event !== "monitor.up")) {
       send(null);
       return;
     }
@@ -218,14 +278,16 @@ export class Notifications {
   /** Sends a test message immediately, without retries, and stores nothing. */
   async sendTest(channel: ChannelRow): Promise<MailTrial> {
     const message = this.testMessage(channel);
-    if (CHANNEL_KINDS[channel.kind].transport === "http")
+    const recipient = this.recipientOf(channel);
+    const { transport, config } = recipient;
+    if (transport.transport === "http")
       return {
-        ...(await this.deps.notifier.trial(this.notificationOf(channel, null, message))),
+        ...(await this.deps.notifier.trial(requestTo(recipient, transport, null, message))),
         response: null,
       };
     const mail = { subject: message.heading, text: mailTextOf(message) };
     let last: MailTrial = { status: null, response: null, error: "the channel has no recipients" };
-    for (const to of this.recipientsOf(channel)) {
+    for (const to of config.to ?? []) {
       last = await this.deps.outbox.trial({ to, ...mail });
       if (last.error !== null) break;
     }
@@ -245,18 +307,7 @@ export class Notifications {
   private testMessage({ name }: ChannelRow): ChannelMessage {
     const event = "channel.test";
     const timestamp = secondsOf(this.deps.clock.now());
-    const facts = { event, name, text: TEST_TEXT, timestamp };
-    const heading = headingOf(event, name);
-    return {
-      event,
-      heading,
-      text: TEST_TEXT,
-      detail: null,
-      url: null,
-      link: null,
-      incidentLink: null,
-      facts,
-    };
+    return plainMessage(event, name, TEST_TEXT, { event, name, text: TEST_TEXT, timestamp });
   }
 
   private messageOf(
@@ -300,62 +351,68 @@ export class Notifications {
     };
   }
 
-  /** Queues a message to a channel. */
-  private send(
-    tx: Tx,
-    channel: ChannelRow,
-    monitor: AlertedMonitor | null,
-    message: ChannelMessage,
-  ): Withdraw {
-    const { notifier } = this.deps;
-    if (CHANNEL_KINDS[channel.kind].transport === "mail")
-      return this.sendMail(tx, channel.accountRef, this.recipientsOf(channel), message, channel.ref);
-    const id = notifier.notify(tx, this.notificationOf(channel, monitor, message));
-    this.deps.channels.setDelivery(tx, id, channel.ref);
-    return (later) => notifier.withdraw(later, id);
-  }
-
-  /** `channelRef`: the channel that shows the result; null for an alert of a monitor itself. */
-  private sendMail(
-    tx: Tx,
-    accountRef: number,
-    recipients: readonly string[],
-    message: ChannelMessage,
-    channelRef: number | null = null,
-  ): Withdraw {
-    const { outbox } = this.deps;
+  /** Queues a message to a recipient. `monitorId`: the monitor that it is about; null for none. */
+  private send(tx: Tx, recipient: Recipient, monitorId: string | null, message: ChannelMessage): Withdraw {
+    const { notifier, outbox, channels } = this.deps;
+    const { transport, channel, accountRef, config } = recipient;
+    const showResultOf = (id: string | undefined) => {
+      if (channel !== null && id !== undefined) channels.setDelivery(tx, id, channel.ref);
+    };
+    if (transport.transport === "http") {
+      const id = notifier.notify(tx, requestTo(recipient, transport, monitorId, message));
+      showResultOf(id);
+      return (later) => notifier.withdraw(later, id);
+    }
     // The mail server may have been removed from the configuration since then.
     if (!outbox.available) return () => false;
     const mail = { subject: message.heading, text: mailTextOf(message) };
-    const ids = recipients.map((to) => outbox.enqueue(tx, accountRef, { to, ...mail }));
-    const [first] = ids;
-    if (channelRef !== null && first !== undefined) this.deps.channels.setDelivery(tx, first, channelRef);
+    const ids = (config.to ?? []).map((to) => outbox.enqueue(tx, accountRef, { to, ...mail }));
+    showResultOf(ids[0]);
     return (later) => ids.map((id) => outbox.withdraw(later, id)).includes(true);
   }
 
-  /** The channel's recipients if they are still allowed, else the account's address: that can have changed since. */
-  private recipientsOf(channel: ChannelRow): readonly string[] {
-    const { email, tier } = this.deps.owners.account(channel.accountRef);
-    const { to = [] } = this.configOf(channel);
+  /** A channel of a project. Its e-mail addresses if they are still allowed, else the account's: that can have changed since. */
+  private recipientOf(channel: ChannelRow): Recipient {
+    const { ref, name, kind, accountRef, projectRef } = channel;
+    const stored = this.configOf(channel);
+    const { to = [] } = stored;
+    const { email, tier } = this.deps.owners.account(accountRef);
     const isAccountEmail = (address: string) => address.toLowerCase() === email.toLowerCase();
-    return isUnlimited(tier) || (to.length === 1 && to.every(isAccountEmail)) ? to : [email];
+    const isAllowed = isUnlimited(tier) || (to.length === 1 && to.every(isAccountEmail));
+    const transport = CHANNEL_KINDS[kind];
+    const config = transport.transport === "mail" && !isAllowed ? { ...stored, to: [email] } : stored;
+    return { key: String(ref), accountRef, projectRef, transport, config, channel, name };
   }
+}
 
-  private notificationOf(
-    channel: ChannelRow,
-    monitor: AlertedMonitor | null,
-    message: ChannelMessage,
-  ): Notification {
-    const { kind, accountRef, projectRef } = channel;
-    const config = this.configOf(channel);
-    const { body, ...destination } = requestOf(kind, config, message);
-    const monitor_id = monitor?.monitorId ?? null;
-    const retry_schedule = CHANNEL_RETRIES;
-    const notification = { accountRef, projectRef, event: message.event, monitor_id, body, retry_schedule };
-    // Webhooks are signed, and their URL is not secret.
-    const info = CHANNEL_KINDS[kind];
-    if (info.transport === "http" && info.isSigned === true)
-      return { ...notification, target_url: destination.url };
-    return { ...notification, target_url: redactedUrl(destination.url), destination };
-  }
+/** A message of which links and a target say nothing. */
+function plainMessage(
+  event: ChannelMessage["event"],
+  title: string,
+  text: string,
+  facts: ChannelMessage["facts"],
+): ChannelMessage {
+  const heading = headingOf(event, title);
+  return { event, heading, text, detail: null, url: null, link: null, incidentLink: null, facts };
+}
+
+/** A message as a request to a recipient. */
+function requestTo(
+  { accountRef, projectRef, config }: Recipient,
+  { request, retries, isSigned }: HttpTransport,
+  monitorId: string | null,
+  message: ChannelMessage,
+): Notification {
+  const { body, ...destination } = request(config, message);
+  const notification = {
+    accountRef,
+    projectRef,
+    event: message.event,
+    monitor_id: monitorId,
+    body,
+    ...(retries === null ? {} : { retry_schedule: retries }),
+  };
+  return isSigned === true
+    ? { ...notification, target_url: destination.url }
+    : { ...notification, target_url: redactedUrl(destination.url), destination };
 }

@@ -17,6 +17,8 @@ export interface AlertedMonitor {
   /** Whether it requests a target. */
   readonly hasTarget: boolean;
   readonly status: string;
+  /** URL of its own webhook; null for none. */
+  readonly webhookUrl: string | null;
 }
 
 /** Accounts that own channels. */
@@ -38,6 +40,7 @@ interface AlertLog {
 /** What alerts need of other areas and the kernel's optional parts. */
 export interface AlertDeps {
   readonly owners: ChannelOwners;
+  /** Sends requests, signed and retried: all alerts of the server go through it. */
   readonly notifier: Notifier;
   readonly outbox: Outbox;
   readonly outbound: Pick<OutboundClient, "policy">;

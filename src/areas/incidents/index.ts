@@ -66,7 +66,7 @@ export interface ReminderOfOutage {
 /** Builds the area on its log: the incidents that monitors open and resolve, and manual ones. */
 export function createIncidents(kernel: Kernel, log: IncidentLog, deps: IncidentDeps): IncidentsArea {
   const incidents = new Incidents({ ...kernel, ...deps, incidents: log });
-  const outages = new Outages(deps.notifier, incidents, deps.alerts);
+  const outages = new Outages(incidents, deps.alerts);
   kernel.metrics.number(
     "ninefold_incidents_open",
     `Open incidents of all projects, counted up to ${COUNTED_MAX}.`,

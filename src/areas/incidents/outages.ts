@@ -1,4 +1,3 @@
-import type { Notifier } from "../../kernel/outbound/notification.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { secondsOf } from "../../kernel/time/units.ts";
 import { downText, printable, upText } from "./domain.ts";
@@ -48,12 +47,11 @@ export interface CheckEffects {
 /** Opens and resolves the incident of a monitor after its checks, and notifies channels. */
 export class Outages {
   constructor(
-    private readonly notifier: Pick<Notifier, "notify">,
     private readonly incidents: Incidents,
     private readonly alerts: IncidentAlerts,
   ) {}
 
-  /** Opens or resolves the incident of a monitor, and sends its alerts and notifications. */
+  /** Opens or resolves the incident of a monitor, and sends its notifications. */
   carryOut(tx: Tx, { monitor, outcome, health }: CheckEffects): void {
     if (outcome !== null) this.recordOutcome(tx, outcome);
     const { projectRef } = monitor;
@@ -68,9 +66,7 @@ export class Outages {
     // A channel chooses recoveries by its events: `notify_recovery` concerns the webhook and the e-mail only.
     const isRecovery = before.status === "down" && after.status === "up";
     const channelEvent = event ?? (isRecovery ? "monitor.up" : null);
-    // The cooldown repeats the webhook only: channels have their own reminders.
-    if (channelEvent !== null && !isRepeated(outcome)) this.notify(tx, outcome, channelEvent, incident);
-    if (event !== null) this.notifyWebhook(tx, outcome, event);
+    if (channelEvent !== null) this.notify(tx, outcome, channelEvent, incident);
   }
 
   private updateIncident(tx: Tx, outcome: CheckOutcome): IncidentRow | null {
@@ -87,6 +83,8 @@ export class Outages {
   private notify(tx: Tx, outcome: CheckOutcome, event: StatusEvent, incident: IncidentRow | null): void {
     const { before, after, check, isSilenced = false } = outcome;
     const { projectRef } = before;
+    // The cooldown repeats the webhook only: channels have their own reminders.
+    const isFirst = !isRepeated(outcome);
     this.alerts.notifyChannels(tx, {
       projectRef,
       monitor: before,
@@ -94,8 +92,9 @@ export class Outages {
       incidentId: incident?.id ?? null,
       text: event === "monitor.down" ? downText(check.error, incident, tx.now) : upText(check, incident),
       detail: check.pingBody ? `Last ping: ${printable(check.pingBody)}` : null,
-      toChannels: !isSilenced,
-      toAccount: before.emailAlert && outcome.event !== null,
+      toChannels: isFirst && !isSilenced,
+      toAccount: isFirst && before.emailAlert && outcome.event !== null,
+      toWebhook: outcome.event !== null,
       facts: {
         status: after.status,
         previous_status: before.status,
@@ -107,27 +106,6 @@ export class Outages {
         ...(check.pingBody ? { last_ping_body: check.pingBody } : {}),
       },
     });
-  }
-
-  /** Queues the alert of the monitor's own webhook. */
-  private notifyWebhook(tx: Tx, { before: monitor, after, check }: CheckOutcome, event: StatusEvent): void {
-    const { accountRef, projectRef, monitorId: monitor_id, url, webhookUrl: target_url } = monitor;
-    if (target_url === null) return;
-    const body = JSON.stringify({
-      event,
-      monitor_id,
-      name: monitor.name,
-      url,
-      status: after.status,
-      previous_status: monitor.status,
-      error: check.error,
-      response_status: check.responseStatus,
-      latency_ms: check.latencyMs,
-      consecutive_failures: after.consecutiveFailures,
-      checked_at: secondsOf(check.at),
-      timestamp: secondsOf(tx.now),
-    });
-    this.notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Notifier } from "../../kernel/outbound/notification.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Incident } from "./schema.ts";
 import type { AlertEvent, IncidentRow } from "./store.ts";
@@ -76,11 +75,13 @@ export interface IncidentNotification {
   readonly toChannels?: boolean;
   /** Whether the e-mail address of the account is notified too; false by default. */
   readonly toAccount?: boolean;
+  /** Whether the monitor's own webhook is notified too; false by default. */
+  readonly toWebhook?: boolean;
   readonly incidentId?: string | null;
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
-/** Notification channels. */
+/** The alerts of the server. */
 export interface IncidentAlerts {
   notifyChannels(tx: Tx, notification: IncidentNotification): void;
   hasChannels(projectRef: number): boolean;
@@ -113,7 +114,6 @@ export interface IncidentDeps {
   readonly checkChanges: CheckChanges;
   readonly alerts: IncidentAlerts;
   readonly pages: IncidentPages;
-  readonly notifier: Pick<Notifier, "notify">;
   /** Name of the key of a credential; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
 }

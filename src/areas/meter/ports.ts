@@ -1,11 +1,27 @@
 import type { Charger } from "../../kernel/callers/caller.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
-import type { Notifier } from "../../kernel/outbound/notification.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+
+/** The alerts of the server. */
+interface MeterAlerts {
+  /** Queues an alert to a webhook in the unit of work of the event, signed and retried. `facts`: its body. */
+  notifyWebhook(
+    tx: Tx,
+    alert: {
+      readonly accountRef: number;
+      readonly projectRef: number;
+      readonly event: "meter.low";
+      readonly url: string;
+      readonly title: string;
+      readonly text: string;
+      readonly facts: Readonly<Record<string, unknown>>;
+    },
+  ): void;
+}
 
 /** Dependencies on other areas. */
 export interface MeterDeps {
-  /** Delivers alerts, signed and retried. */
-  readonly notifier: Pick<Notifier, "notify">;
+  readonly alerts: MeterAlerts;
   /** Owners of projects. */
   readonly projects: {
     /** Returns the reference of a project's account; null once the project is removed. */

@@ -16,7 +16,7 @@ import { KernelBench } from "../projects/kernel-bench.ts";
 const REQUEST_ID = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";
 const PROJECT = 1;
 const PORTS: MeterDeps = {
-  notifier: { notify: () => "" },
+  alerts: { notifyWebhook: () => {} },
   charger: { charge: () => {}, refund: () => {} },
   projects: { accountOf: () => null },
   policy: { assertUrl: () => undefined },

@@ -119,11 +119,17 @@ export class PlanService {
   ): void {
     const alert = this.store.alert(projectRef, ref) ?? this.store.alert(projectRef, PROJECT);
     if (alert === null) return;
-    const { account_ref: accountRef, threshold, webhook_url: target_url } = alert;
+    const { account_ref: accountRef, threshold, webhook_url: url } = alert;
     const event = "meter.low";
-    const payload = { event, meter_id, threshold, balance, available, at: isoTime(tx.now), request_id };
-    const body = JSON.stringify(payload);
-    this.deps.notifier.notify(tx, { accountRef, projectRef, event, monitor_id: null, target_url, body });
+    this.deps.alerts.notifyWebhook(tx, {
+      accountRef,
+      projectRef,
+      event,
+      url,
+      title: meter_id,
+      text: `${available} available, below ${threshold}`,
+      facts: { event, meter_id, threshold, balance, available, at: isoTime(tx.now), request_id },
+    });
   }
 
   /** Removes the alert of a deleted project. */
