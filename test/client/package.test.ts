@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/compiler.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -90,6 +90,25 @@ describe("installed from its tarball", () => {
       verdict: true,
       forged: "delivery_invalid",
       refused: [true, "insufficient_balance", 7],
+    });
+  });
+
+  test("the example of a SaaS back end installs as its page says, and runs", async () => {
+    const page = readFileSync(join(ROOT, "examples/saas/README.md"), "utf8");
+    const [, install] = page.match(/^\.\.\/\.\.\/scripts\/package\n(npm install \S+)$/m) ?? [];
+    // The package of this test is such a file, installed by this command.
+    expect(install).toBe("npm install ../../dist/package/*.tgz");
+    cpSync(join(ROOT, "examples/saas/server.ts"), join(stranger.folder, "server.ts"));
+    const listening = stranger.run([process.execPath, "-e", 'await import("./server.ts"); process.exit(0)'], {
+      NINEFOLD_URL: server.url,
+      NINEFOLD_API_KEY: key,
+      ADMIN_TOKEN: "secret",
+      PORT: "0",
+    });
+    expect(await listening).toMatchObject({
+      code: 0,
+      error: "",
+      out: expect.stringMatching(/^listening on http/),
     });
   });
 
