@@ -179,6 +179,7 @@ const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string
   "monitor.certificate": ["CERTIFICATE", "warning"],
   "monitor.flapping": ["FLAPPING", "warning"],
   "monitor.acknowledged": ["ACKNOWLEDGED", "info"],
+  "monitor.overdue": ["OVERDUE", "warning"],
   "observer.offline": ["WAS OFFLINE", "warning"],
   "maintenance.started": ["MAINTENANCE", "info"],
   "maintenance.ended": ["MAINTENANCE OVER", "info"],

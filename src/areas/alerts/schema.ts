@@ -20,6 +20,7 @@ export const CHANNEL_EVENTS = [
   "monitor.certificate",
   "monitor.flapping",
   "monitor.acknowledged",
+  "monitor.overdue",
   "observer.offline",
   "maintenance.started",
   "maintenance.ended",
@@ -34,6 +35,7 @@ export const DEFAULT_EVENTS: readonly ChannelEvent[] = [
   "monitor.up",
   "monitor.certificate",
   "observer.offline",
+  "monitor.overdue",
 ];
 
 /** Intervals of reminders. */

@@ -40,6 +40,8 @@ export interface CheckEffects {
   readonly health: readonly {
     readonly event: AlertEvent;
     readonly text: string;
+    /** Whether the webhook and the e-mail alert of the monitor itself are notified, too. */
+    readonly isAlert?: boolean;
     readonly facts: Readonly<Record<string, unknown>>;
   }[];
 }
@@ -55,8 +57,11 @@ export class Outages {
   carryOut(tx: Tx, { monitor, outcome, health }: CheckEffects): void {
     if (outcome !== null) this.recordOutcome(tx, outcome);
     const { projectRef } = monitor;
-    if (!this.alerts.hasChannels(projectRef)) return;
-    for (const each of health) this.alerts.notifyChannels(tx, { projectRef, monitor, ...each });
+    for (const { isAlert = false, ...each } of health) {
+      const toAccount = isAlert && monitor.emailAlert;
+      if (isAlert || this.alerts.hasChannels(projectRef))
+        this.alerts.notifyChannels(tx, { projectRef, monitor, toAccount, toWebhook: isAlert, ...each });
+    }
   }
 
   private recordOutcome(tx: Tx, outcome: CheckOutcome): void {

@@ -22,6 +22,7 @@ export interface IncidentMonitor {
   readonly isActive: boolean;
   readonly status: "up" | "down" | "unknown";
   readonly degraded: boolean;
+  readonly overdue: boolean;
   readonly latencyMs: number | null;
   /** Epoch milliseconds; null before the first check. */
   readonly lastCheckedAt: number | null;

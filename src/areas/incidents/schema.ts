@@ -19,13 +19,14 @@ export const ALERT_EVENTS = [
   "monitor.certificate",
   "monitor.flapping",
   "monitor.acknowledged",
+  "monitor.overdue",
   "observer.offline",
   "maintenance.started",
   "maintenance.ended",
   "catch.failed",
 ] as const;
 /** States of a monitor on status pages. */
-const STATES = ["up", "degraded", "down", "maintenance", "paused", "unknown"] as const;
+const STATES = ["up", "degraded", "down", "maintenance", "overdue", "paused", "unknown"] as const;
 /** Progress of work on an incident. */
 const STATUSES = ["investigating", "identified", "monitoring", "resolved"] as const;
 export type IncidentStatus = (typeof STATUSES)[number];

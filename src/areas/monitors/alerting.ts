@@ -18,8 +18,10 @@ export interface CheckOutcome {
 
 /** A notification about a monitor whose status has not changed. */
 export interface HealthNotification {
-  readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate";
+  readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate" | "monitor.overdue";
   readonly text: string;
+  /** Whether the webhook and the e-mail alert of the monitor itself are notified, too. */
+  readonly isAlert?: boolean;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 

@@ -47,6 +47,8 @@ export interface MonitorState {
   readonly alertedAt: number | null;
   /** Whether the target is up, but slow. */
   readonly degraded: boolean;
+  /** Whether it is a heartbeat whose first success is missing for longer than its period and grace; its status is unknown. */
+  readonly overdue: boolean;
   /** Consecutive checks towards a change: successes while down; slow checks while up; fast checks while degraded. */
   readonly streak: number;
 }
@@ -132,7 +134,8 @@ export function afterCheck(
     }
     const event = wasDown && mayAlert && rules.notifyRecovery ? "monitor.up" : null;
     const pace = paceAfter(wasDown ? NORMAL_PACE : state, result, rules);
-    return { state: { ...lastCheck, ...pace, status: "up", consecutiveFailures: 0, alertedAt: null }, event };
+    const up = { status: "up", overdue: false, consecutiveFailures: 0, alertedAt: null } as const;
+    return { state: { ...lastCheck, ...pace, ...up }, event };
   }
   const consecutiveFailures = state.consecutiveFailures + 1;
   const isDown = state.status === "down" || consecutiveFailures >= rules.threshold;
@@ -143,7 +146,7 @@ export function afterCheck(
   const sendsAlert = mayAlert && isDue;
   const alertedAt = sendsAlert ? result.at : state.alertedAt;
   return {
-    state: { ...lastCheck, ...NORMAL_PACE, status: "down", consecutiveFailures, alertedAt },
+    state: { ...lastCheck, ...NORMAL_PACE, status: "down", overdue: false, consecutiveFailures, alertedAt },
     event: sendsAlert ? "monitor.down" : null,
   };
 }

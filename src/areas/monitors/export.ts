@@ -80,6 +80,7 @@ export function monitorExport({
             show: {
               status: asName(["up", "down", "unknown"], 1),
               degraded: asFlag,
+              overdue: asFlag,
               certificate: asJson,
               last_check: null,
               hour: asTime,

@@ -26,6 +26,7 @@ export function factsOf(monitor: MonitorRow) {
     emailAlert: settings.email_alert,
     status: monitor.status,
     degraded: monitor.degraded,
+    overdue: monitor.overdue,
     /** Milliseconds. */
     latencyMs: monitor.latencyMs,
     /** Epoch milliseconds; null before the first check. */

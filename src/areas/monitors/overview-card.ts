@@ -6,7 +6,7 @@ import type { Attention } from "./alerting.ts";
 import { shownName } from "./domain.ts";
 import { lastDayOf } from "./history/last-day.ts";
 import { LAST_DAY } from "./schema.ts";
-import type { CheckStore, MonitorStore } from "./store.ts";
+import type { CheckStore, MonitorRow, MonitorStore } from "./store.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
 /** Open incidents in an overview: more than a person reads. */
@@ -37,7 +37,7 @@ const OpenIncident = Type.Object({
 const WorstMonitor = Type.Object({
   monitor_id: Type.String({ examples: ["01a2090c-166c-740d-98cb-915cdebde699"] }),
   name: Type.String({ examples: ["shop"] }),
-  status: oneOf(["up", "down", "unknown", "degraded"]),
+  status: oneOf(["up", "down", "unknown", "degraded", "overdue"]),
   ...LAST_DAY,
 });
 
@@ -48,7 +48,7 @@ const FailingChannel = Type.Object({
 });
 
 interface CardParts {
-  readonly monitors: Pick<MonitorStore, "countOf" | "page" | "monitor">;
+  readonly monitors: Pick<MonitorStore, "countOf" | "countOverdue" | "page" | "monitor">;
   readonly checks: Pick<CheckStore, "hoursSince">;
   readonly attention: Attention;
 }
@@ -58,7 +58,7 @@ export function monitorCard(parts: CardParts): OverviewCard {
   const { monitors, attention } = parts;
   return {
     area: "pulse",
-    schema: countsSchema(["total", "up", "down"], {
+    schema: countsSchema(["total", "up", "down", "overdue"], {
       incidents: Type.Optional(
         Type.Array(OpenIncident, { description: "Newest open incidents. With `details`." }),
       ),
@@ -77,7 +77,8 @@ export function monitorCard(parts: CardParts): OverviewCard {
       const [up = 0, down = 0, unknown = 0] = [1, 2, 3].map((status) =>
         monitors.countOf(ref, status, COUNTED_MAX),
       );
-      return { total: up + down + unknown, up, down };
+      const overdue = monitors.countOverdue(ref, COUNTED_MAX);
+      return { total: up + down + unknown, up, down, overdue };
     },
     details: ({ project: { ref } }, now) => ({
       incidents: openIncidents(parts, ref),
@@ -109,21 +110,25 @@ function worst(parts: CardParts, projectRef: number, now: number): Static<typeof
   const troubled = parts.attention
     .newestIncidents(projectRef, null, CANDIDATES_MAX)
     .flatMap(({ monitorRef }) => (monitorRef === null ? [] : (monitors.monitor(monitorRef) ?? [])));
-  const listed = [...monitors.page(page, "down"), ...monitors.page(page, "degraded"), ...troubled];
+  const listed = (["down", "degraded", "overdue"] as const).flatMap((status) => monitors.page(page, status));
   const fillers = monitors.page({ ...page, rowsMax: WORST_SHOWN_MAX });
-  const candidates = new Map([...listed, ...fillers].map((monitor) => [monitor.ref, monitor]));
+  const candidates = new Map([...listed, ...troubled, ...fillers].map((monitor) => [monitor.ref, monitor]));
   return [...candidates.values()]
     .map((monitor) => ({ monitor, ...lastDayOf(checks, monitor, now) }))
-    .sort((a, b) => (a.uptime ?? UNCHECKED) - (b.uptime ?? UNCHECKED))
+    .sort((a, b) => rankOf(a.monitor, a.uptime) - rankOf(b.monitor, b.uptime))
     .slice(0, WORST_SHOWN_MAX)
     .map(({ monitor, uptime, hours }) => ({
       monitor_id: monitor.monitorId,
       name: shownName(monitor.settings),
-      status: monitor.degraded ? "degraded" : monitor.status,
+      status: monitor.degraded ? "degraded" : monitor.overdue ? "overdue" : monitor.status,
       uptime,
       hours,
     }));
 }
 
-/** Monitors without checks come last. */
+/** Monitors without checks come last, unless a first ping is overdue. */
 const UNCHECKED = 101;
+
+function rankOf({ overdue }: MonitorRow, uptime: number | null): number {
+  return overdue ? 0 : (uptime ?? UNCHECKED);
+}

@@ -161,8 +161,8 @@ const TargetStatus = oneOf(["up", "down", "unknown"]);
 /** Status of a target. */
 export type TargetStatus = Static<typeof TargetStatus>;
 
-const StatusFilter = oneOf(["up", "down", "unknown", "degraded"]);
-/** Status filter of lists. Degraded targets are up. */
+const StatusFilter = oneOf(["up", "down", "unknown", "degraded", "overdue"]);
+/** Status filter of lists. Degraded targets are up, and overdue heartbeats unknown. */
 export type StatusFilter = Static<typeof StatusFilter>;
 
 /** Query of a list of monitors. */
@@ -195,6 +195,11 @@ const LAST_CHECK = {
   degraded: Type.Boolean({
     description:
       "Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`.",
+    examples: [false],
+  }),
+  overdue: Type.Boolean({
+    description:
+      "Whether it is a heartbeat without a success since it was created or resumed, for longer than its period and grace. Its `status` is `unknown`.",
     examples: [false],
   }),
   failing: Type.Boolean({

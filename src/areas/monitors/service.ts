@@ -234,8 +234,9 @@ export class MonitorService {
     if (name !== undefined) {
       const named = [monitors.named(projectRef, name) ?? []].flat();
       const matches = ({ settings, ...row }: MonitorRow) =>
-        (status === "degraded" ? row.degraded : row.status === (status ?? row.status)) &&
-        settings.active === (active ?? settings.active);
+        (status === "degraded" || status === "overdue"
+          ? row[status]
+          : row.status === (status ?? row.status)) && settings.active === (active ?? settings.active);
       return { rows: named.filter(matches), floor: 0 };
     }
     if (active !== undefined) return monitors.walk(params, { status: status ?? null, active });

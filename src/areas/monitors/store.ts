@@ -14,7 +14,7 @@ import type { Monitor, StatusFilter } from "./schema.ts";
 export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
-  | ("degraded" | "failing" | "certificate" | "created_at" | "updated_at" | "warning")
+  | ("degraded" | "overdue" | "failing" | "certificate" | "created_at" | "updated_at" | "warning")
   | ("channels" | "incident_id" | "depends_on" | "flapping" | "maintenance")
   | ("interval" | "has_name" | "managed_by" | "secret_digest" | keyof HeartbeatView)
 > & {
@@ -49,11 +49,15 @@ type Flags<Value> = Record<"email_alert" | "notify_recovery" | "active", Value>;
 type StoredSettings = Omit<MonitorSettings, keyof Flags<number> | keyof MonitorOptions> & {
   readonly options: string | null;
 };
-type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings" | "degraded" | "standsUp" | "certificate"> &
+type StoredMonitor = Omit<
+  MonitorRow,
+  "monitorId" | "settings" | "degraded" | "overdue" | "standsUp" | "certificate"
+> &
   StoredSettings &
   Flags<number> & {
     readonly monitorId: Uint8Array;
     readonly degraded: number;
+    readonly overdue: number;
     readonly standsUp: number;
     readonly certificate: string | null;
   };
@@ -67,7 +71,7 @@ const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monit
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
   hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, hour_known_ms AS knownMs, hour_up_ms AS upMs,
-  stands_since AS standsSince, stands_up AS standsUp, degraded, streak, certificate`;
+  stands_since AS standsSince, stands_up AS standsUp, degraded, overdue, streak, certificate`;
 const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
 type NewSettings = MonitorSettings & { ref: number; now: number };
@@ -91,7 +95,7 @@ export function monitorRows(db: Database) {
   const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
   const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
   const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
-    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
   );
   return {
     writeState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
@@ -134,6 +138,9 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
   const forgetCertificate = db.change<[ref: number]>(
     "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
   );
+  const setOverdue = db.change<[overdue: number, ref: number]>(
+    "UPDATE monitor_states SET overdue = ? WHERE monitor_ref = ?",
+  );
   const setLastCheck = db.change<[sequence: number, ref: number]>(
     "UPDATE monitor_states SET last_check = ? WHERE monitor_ref = ?",
   );
@@ -159,6 +166,10 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     forgetCertificate(tx: Tx, ref: number): void {
       unsaved?.release(tx, ref);
       forgetCertificate(tx, ref);
+    },
+    setOverdue(tx: Tx, ref: number, isOverdue: boolean): void {
+      unsaved?.release(tx, ref);
+      setOverdue(tx, Number(isOverdue), ref);
     },
     remove(tx: Tx, ref: number): void {
       unsaved?.release(tx, ref);
@@ -191,6 +202,10 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     countOf: db.number<[projectRef: number, status: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM monitor_states WHERE project_ref = ? AND status = ? LIMIT ?)",
     ),
+    /** Number of overdue heartbeats of a project, counted up to a limit. */
+    countOverdue: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM monitor_states WHERE project_ref = ? AND overdue = 1 LIMIT ?)",
+    ),
     count: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM monitors WHERE project_ref = ? LIMIT ?)",
     ),
@@ -208,17 +223,19 @@ function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow)
     );
   const pageOfStatus = pageWhere<PageParams & { status: StatusFilter }>(`status = ${STATUS_NUMBER}`);
   const pageOfDegraded = pageWhere("degraded = 1");
+  const pageOfOverdue = pageWhere("overdue = 1");
   const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
     "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
   );
   const oldest = db.all<StoredMonitor, [rowsMax: number]>(`${SELECT} ORDER BY ref LIMIT ?`);
   const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
-    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR CASE $status WHEN 'degraded' THEN degraded = 1 ELSE status = ${STATUS_NUMBER} END) ORDER BY ref DESC LIMIT $rowsMax`,
+    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR CASE $status WHEN 'degraded' THEN degraded = 1 WHEN 'overdue' THEN overdue = 1 ELSE status = ${STATUS_NUMBER} END) ORDER BY ref DESC LIMIT $rowsMax`,
   );
   return {
     /** A project's monitors below a reference, newest first, optionally with one status. */
     page(params: PageParams, status?: StatusFilter): MonitorRow[] {
       if (status === "degraded") return pageOfDegraded(params).map(current);
+      if (status === "overdue") return pageOfOverdue(params).map(current);
       return (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(current);
     },
     /** The oldest monitors of all projects. */
@@ -247,11 +264,12 @@ function rowOf(stored: StoredMonitor): MonitorRow {
   const { type, url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } =
     stored;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, ...others } = more;
-  const { monitorId, degraded, standsUp, certificate, ...row } = others;
+  const { monitorId, degraded, overdue, standsUp, certificate, ...row } = others;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
     degraded: degraded !== 0,
+    overdue: overdue !== 0,
     standsUp: standsUp !== 0,
     certificate: certificate === null ? null : JSON.parse(certificate),
     settings: {

@@ -91,7 +91,7 @@ export class MonitorViews {
   }
 
   private lastCheckOf(monitor: MonitorRow) {
-    const { ref, status, latencyMs, lastCheckedAt, degraded } = monitor;
+    const { ref, status, latencyMs, lastCheckedAt, degraded, overdue } = monitor;
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
     const incident = status === "down" ? this.parts.alerting.openIncidentOf(ref) : null;
     return {
@@ -99,6 +99,7 @@ export class MonitorViews {
       latency_ms: latencyMs,
       last_checked_at: at,
       degraded,
+      overdue,
       failing: isFailing(monitor),
       certificate: certificateOf(monitor, this.parts.clock.now()),
       incident_id: incident?.id ?? null,

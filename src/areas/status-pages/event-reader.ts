@@ -31,6 +31,17 @@ export interface PageIncident {
   readonly updates: readonly PageUpdate[];
 }
 
+/** A time in which a monitor was down. */
+export interface PageOutage {
+  /** Id of its incident. */
+  readonly id: string;
+  readonly monitorIds: readonly string[];
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  /** Null while it continues. */
+  readonly endedAt: number | null;
+}
+
 /** A maintenance window; one occurrence of a recurring one. */
 export interface PageMaintenance {
   /** Unique per occurrence; never shown. */
@@ -59,6 +70,8 @@ export interface EventReader {
       readonly updatesMax: number;
     },
   ): readonly PageIncident[];
+  /** Lists the outages of a project's monitors that continue or ended at `since` or later, newest first. */
+  outages(projectRef: number, since: number, max: number): readonly PageOutage[];
   /** Returns an incident of a project with its newest updates, or null. */
   incident(projectRef: number, incidentId: string, updatesMax: number): PageIncident | null;
   /** Lists a project's public maintenance windows that overlap a period, by start. */
@@ -103,6 +116,16 @@ export function eventReader(
         .sort((one, other) => other.ref - one.ref)
         .slice(0, max)
         .map((row) => incidentOf(row, updatesMax));
+    },
+    outages(projectRef, since, max) {
+      return ofPages
+        .automatic({ projectRef, since, rowsMax: max })
+        .map(({ id, monitorIds, startedAt, resolvedAt }) => ({
+          id,
+          monitorIds: JSON.parse(monitorIds),
+          startedAt,
+          endedAt: resolvedAt,
+        }));
     },
     incident(projectRef, incidentId, updatesMax) {
       const row = ofPages.incident(incidentId, projectRef);

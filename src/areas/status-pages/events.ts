@@ -10,6 +10,12 @@ import { bytesOf, TextBudget } from "./text-budget.ts";
 export const PAST_DAYS = 15;
 /** Days before its start from which a page announces maintenance. */
 const AHEAD_DAYS = 14;
+/** Days for which a page shows outages: those of its bars. */
+export const OUTAGE_DAYS = 90;
+/** Maximum number of outages on a page, the newest. */
+export const OUTAGES_MAX = 100;
+/** Automatic incidents of a project that are searched for outages of the page's monitors: more are not stored for a page. */
+const OUTAGES_SEARCHED_MAX = 500;
 /** Maximum number of incidents on a page. */
 export const INCIDENTS_MAX = 50;
 /** Number of updates of an incident on a page and in its feed, newest first. The incident's own page shows all of them. */
@@ -27,6 +33,19 @@ export type ShownIncident = Omit<PageIncident, "updates"> & {
   /** Newest first. */
   readonly updates: readonly ShownUpdate[];
 };
+/** A time in which a monitor of the page was down. */
+export interface ShownOutage {
+  /** Names it in the feed; never shown. */
+  readonly id: string;
+  /** Position of the monitor on the page, the first one. */
+  readonly number: number;
+  /** Name of the monitor on the page. */
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  /** Null while it continues. */
+  readonly endedAt: number | null;
+}
 /** A maintenance window with the positions of its monitors on the page, and its rendered message. */
 export type ShownMaintenance = PageMaintenance & {
   readonly numbers: readonly number[];
@@ -44,6 +63,8 @@ export interface PageEvents {
   /** Newest first. */
   readonly incidents: readonly ShownIncident[];
   readonly maintenance: readonly ShownMaintenance[];
+  /** Newest first; empty unless the page publishes them. */
+  readonly outages: readonly ShownOutage[];
   /** Impacts of all open incidents, also of those that do not fit the page. */
   readonly openImpacts: ReadonlySet<PageIncident["impact"]>;
   /** Worst impact of the open incidents that name a monitor, by its position. */
@@ -127,17 +148,48 @@ export async function loadEvents(
   const open = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt === null));
   const maintenance = await mapInSlices(onPage, (one) => renderMaintenance(one, budget));
   const past = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt !== null));
+  const outages = await loadOutages(eventReader, page, { now, positions, budget }, find);
   const shown = new Map([...open, ...past].flatMap((one) => (one === null ? [] : [[one.id, one]])));
   return {
     page,
     now,
     incidents: visible.flatMap(({ id }) => shown.get(id) ?? []),
     maintenance: maintenance.filter((one) => one !== null),
+    outages,
     openImpacts: new Set(visible.flatMap(({ impact, resolvedAt }) => (resolvedAt === null ? [impact] : []))),
     impacts: impactsOf(visible),
     maintainedPositions: new Set(current.flatMap(({ numbers }) => numbers)),
     isUnderMaintenance: current.length > 0,
   };
+}
+
+/** Whether a page shows the outages of its monitors. */
+function publishesOutages({ settings: { publish_incidents } }: PageRow): boolean {
+  return publish_incidents === "outages" || publish_incidents === "all";
+}
+
+async function loadOutages(
+  eventReader: EventReader,
+  page: PageRow,
+  { now, positions, budget }: EventQuery,
+  find: ReturnType<typeof monitorFinder>,
+): Promise<ShownOutage[]> {
+  if (!publishesOutages(page)) return [];
+  const since = now - OUTAGE_DAYS * DAY_MS;
+  const found = eventReader.outages(page.projectRef, since, OUTAGES_SEARCHED_MAX);
+  const located = await mapInSlices(found, ({ monitorIds, ...one }) => ({
+    ...one,
+    number: find(monitorIds).numbers[0],
+  }));
+  const outages: ShownOutage[] = [];
+  for (const { number, ...one } of located) {
+    const monitor = number === undefined ? undefined : positions.get(number);
+    if (number === undefined || monitor === undefined) continue;
+    const name = displayName(page, number, monitor);
+    if (outages.length === OUTAGES_MAX || !budget.reserve(bytesOf(name))) break;
+    outages.push({ ...one, number, name });
+  }
+  return outages;
 }
 
 /** Worst impact of open incidents by position. */

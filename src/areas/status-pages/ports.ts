@@ -24,6 +24,8 @@ export interface PageMonitor {
   readonly isActive: boolean;
   readonly status: "up" | "down" | "unknown";
   readonly degraded: boolean;
+  /** Whether it is a heartbeat whose first success is missing. */
+  readonly overdue: boolean;
   /** Milliseconds; null before the first check. */
   readonly latencyMs: number | null;
   /** Epoch milliseconds; null before the first check. */

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { dateTime, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { OUTAGE_DAYS, OUTAGES_MAX } from "./events.ts";
 import { STATES } from "./schema.ts";
 
 /** Severity of an incident, and progress of work on it. */
@@ -66,6 +67,17 @@ export const PublicIncident = named("PublicIncident", {
   ),
 });
 
+const PublicOutage = named("PublicOutage", {
+  monitor: Type.Integer({ description: "Position of the monitor on the page.", examples: [1] }),
+  name: Type.String({ description: "Name of the monitor on the page.", examples: ["Shop"] }),
+  started_at: dateTime({ description: "Time of the first failed check of the outage." }),
+  ended_at: orNull(dateTime(), { description: "Time of the recovery; null while the outage continues." }),
+  duration_ms: Type.Integer({
+    description: "Duration in milliseconds, up to now while the outage continues.",
+    examples: [720_000],
+  }),
+});
+
 const PublicMaintenance = named("PublicMaintenance", {
   title: Type.String({ examples: ["Database upgrade"] }),
   message: Type.String({ examples: ["The shop is read-only."] }),
@@ -96,6 +108,9 @@ export const PublicPage = named("PublicPage", {
   ),
   incidents: Type.Array(PublicIncident, {
     description: "Open incidents, and those resolved in the last 15 days; newest first.",
+  }),
+  outages: Type.Array(PublicOutage, {
+    description: `Outages of the page's monitors in the last ${OUTAGE_DAYS} days, newest first, at most ${OUTAGES_MAX}; empty unless \`publish_incidents\` is \`outages\` or \`all\`.`,
   }),
   maintenance: Type.Array(PublicMaintenance, {
     description: "Maintenance windows from the last 15 to the next 14 days, by start.",

@@ -13,7 +13,7 @@ const LOGO_LENGTH_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4 + "data:image/svg+xml;
 /** Default number of pages in a list. */
 export const PAGE_LIST_LIMIT = 50;
 /** States of a monitor on a page. */
-export const STATES = ["up", "degraded", "down", "maintenance", "paused", "unknown"] as const;
+export const STATES = ["up", "degraded", "down", "maintenance", "overdue", "paused", "unknown"] as const;
 /** Maximum number of groups of a page. */
 export const GROUPS_MAX = 50;
 /** Maximum number of monitors of a group. */
@@ -97,11 +97,11 @@ const SETTINGS = {
   show_urls: flag({
     description: "Whether the page shows the URL of each monitor, and the host of a monitor without a name.",
   }),
-  publish_incidents: oneOf(["none", "manual", "all"], {
-    errorMessage: "must be one of none, manual, all",
+  publish_incidents: oneOf(["none", "manual", "outages", "all"], {
+    errorMessage: "must be one of none, manual, outages, all",
     description:
-      "Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors.",
-    examples: ["manual"],
+      "Incidents on the page. `manual`: manual incidents that are public. `outages`: also the outages of the page's monitors, with their duration. `all`: also the automatic incidents of these outages, with their updates.",
+    examples: ["outages"],
   }),
   footer: text({
     min: 0,
@@ -135,7 +135,7 @@ export const PAGE_DEFAULTS: Omit<PageSettings, "title"> = {
   website_url: null,
   show_latency: false,
   show_urls: false,
-  publish_incidents: "manual",
+  publish_incidents: "outages",
   footer: "",
   index: false,
   published: true,

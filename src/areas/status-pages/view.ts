@@ -137,7 +137,7 @@ function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor
 }
 
 /** States from the worst to the best. */
-const WORST_FIRST: readonly ShownState[] = ["down", "degraded", "maintenance", "up"];
+const WORST_FIRST: readonly ShownState[] = ["down", "degraded", "overdue", "maintenance", "up"];
 
 function worstOf(monitors: readonly ShownMonitor[]): ShownState {
   return WORST_FIRST.find((state) => monitors.some((one) => one.state === state)) ?? "unknown";
@@ -195,7 +195,7 @@ interface HistoryQuery {
 
 /** A monitor is as bad as its checks say, or as an open incident that names it. */
 export function stateOf(
-  monitor: Pick<PageMonitor, "isActive" | "status" | "degraded">,
+  monitor: Pick<PageMonitor, "isActive" | "status" | "degraded" | "overdue">,
   number: number,
   {
     maintainedPositions,
@@ -205,10 +205,11 @@ export function stateOf(
   if (maintainedPositions.has(number)) return "maintenance";
   const impact = impacts.get(number);
   if (impact === "outage") return "down";
-  const { isActive, status, degraded } = monitor;
+  const { isActive, status, degraded, overdue } = monitor;
   if (isActive && status === "down") return "down";
   if (impact === "degraded") return "degraded";
   if (!isActive) return "paused";
+  if (overdue) return "overdue";
   return status === "up" && degraded ? "degraded" : status;
 }
 
@@ -227,6 +228,12 @@ function summaryOf(
   if (openImpacts.has("outage")) return { state: "down", sentence: "Partial outage" };
   if (openImpacts.has("degraded") || known.some(({ state }) => state === "degraded"))
     return { state: "degraded", sentence: "Degraded performance" };
+  const overdue = known.filter(({ state }) => state === "overdue").length;
+  if (overdue > 0)
+    return {
+      state: "overdue",
+      sentence: `${overdue} of ${known.length} ${known.length === 1 ? "system is" : "systems are"} overdue`,
+    };
   if (isUnderMaintenance) return { state: "maintenance", sentence: "Under maintenance" };
   if (known.length === 0) return { state: "unknown", sentence: "No data yet" };
   return { state: "up", sentence: "All systems operational" };

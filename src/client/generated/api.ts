@@ -1804,6 +1804,7 @@ export interface ChannelPatch {
         | "monitor.certificate"
         | "monitor.flapping"
         | "monitor.acknowledged"
+        | "monitor.overdue"
         | "observer.offline"
         | "maintenance.started"
         | "maintenance.ended"
@@ -1840,6 +1841,7 @@ export interface Channel {
     | "monitor.certificate"
     | "monitor.flapping"
     | "monitor.acknowledged"
+    | "monitor.overdue"
     | "observer.offline"
     | "maintenance.started"
     | "maintenance.ended"
@@ -1887,6 +1889,7 @@ export interface ChannelCreateBody {
         | "monitor.certificate"
         | "monitor.flapping"
         | "monitor.acknowledged"
+        | "monitor.overdue"
         | "observer.offline"
         | "maintenance.started"
         | "maintenance.ended"
@@ -2004,6 +2007,8 @@ export interface MonitorStatus {
   last_checked_at: number | null;
   /** Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`. */
   degraded: boolean;
+  /** Whether it is a heartbeat without a success since it was created or resumed, for longer than its period and grace. Its `status` is `unknown`. */
+  overdue: boolean;
   /** Whether the last check failed, but the target is not down yet. */
   failing: boolean;
   /** Certificate seen by the last check (`https` only). */
@@ -2194,6 +2199,8 @@ export interface Monitor {
   last_checked_at: number | null;
   /** Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`. */
   degraded: boolean;
+  /** Whether it is a heartbeat without a success since it was created or resumed, for longer than its period and grace. Its `status` is `unknown`. */
+  overdue: boolean;
   /** Whether the last check failed, but the target is not down yet. */
   failing: boolean;
   /** Certificate seen by the last check (`https` only). */
@@ -2349,6 +2356,7 @@ export interface Incident {
       | "monitor.certificate"
       | "monitor.flapping"
       | "monitor.acknowledged"
+      | "monitor.overdue"
       | "observer.offline"
       | "maintenance.started"
       | "maintenance.ended"
@@ -2380,7 +2388,7 @@ export interface Incident {
     /** Name of the monitor, else the host of its target. */
     name: string;
     /** State that status pages show for the monitor. */
-    state: "up" | "degraded" | "down" | "maintenance" | "paused" | "unknown";
+    state: "up" | "degraded" | "down" | "maintenance" | "overdue" | "paused" | "unknown";
   }[];
   /** Published status pages that show the incident, or would if it were public, among the newest 5 of the project. Only in the response to `GET`. */
   status_pages?: {
@@ -2578,8 +2586,8 @@ export interface StatusPageCreateBody {
   show_latency?: boolean | undefined;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls?: boolean | undefined;
-  /** Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors. */
-  publish_incidents?: "none" | "manual" | "all" | undefined;
+  /** Incidents on the page. `manual`: manual incidents that are public. `outages`: also the outages of the page's monitors, with their duration. `all`: also the automatic incidents of these outages, with their updates. */
+  publish_incidents?: "none" | "manual" | "outages" | "all" | undefined;
   /** Text at the end of the page, as plain text with links. */
   footer?: string | undefined;
   /** Whether search engines may index the page. */
@@ -2633,8 +2641,8 @@ export interface StatusPageSummary {
   show_latency: boolean;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls: boolean;
-  /** Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors. */
-  publish_incidents: "none" | "manual" | "all";
+  /** Incidents on the page. `manual`: manual incidents that are public. `outages`: also the outages of the page's monitors, with their duration. `all`: also the automatic incidents of these outages, with their updates. */
+  publish_incidents: "none" | "manual" | "outages" | "all";
   /** Text at the end of the page, as plain text with links. */
   footer: string;
   /** Whether search engines may index the page. */
@@ -2676,8 +2684,8 @@ export interface StatusPageUpdateBody {
   show_latency?: boolean | undefined;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls?: boolean | undefined;
-  /** Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors. */
-  publish_incidents?: "none" | "manual" | "all" | undefined;
+  /** Incidents on the page. `manual`: manual incidents that are public. `outages`: also the outages of the page's monitors, with their duration. `all`: also the automatic incidents of these outages, with their updates. */
+  publish_incidents?: "none" | "manual" | "outages" | "all" | undefined;
   /** Text at the end of the page, as plain text with links. */
   footer?: string | undefined;
   /** Whether search engines may index the page. */
@@ -2841,6 +2849,7 @@ export interface Overview {
     total: number;
     up: number;
     down: number;
+    overdue: number;
     /** Newest open incidents. With `details`. */
     incidents?: {
       id: string;
@@ -2860,7 +2869,7 @@ export interface Overview {
     worst?: {
       monitor_id: string;
       name: string;
-      status: "up" | "down" | "unknown" | "degraded";
+      status: "up" | "down" | "unknown" | "degraded" | "overdue";
       /** Share of the last 24 hours that was up, in percent. */
       uptime: number | null;
       /** Share of the time that was up, in percent, of each of the last 24 hours, the current one last; null without checks. */
@@ -4246,6 +4255,10 @@ export interface KnownExtras {
   key?: string;
   /** With `monitor_name_taken` and `monitor_slug_taken`: the id of the monitor that uses the name or slug. */
   monitor_id?: string;
+  /** Pushes: reason, as Uptime Kuma responds. */
+  msg?: string;
+  /** Pushes: false, as Uptime Kuma responds. */
+  ok?: boolean;
   /** With `schedule_name_taken`: ID of the schedule that has the name. */
   schedule_id?: string;
   /** With `conflict` for a hold that is no longer open: its status. */
@@ -4682,7 +4695,7 @@ export const OPERATIONS = {
     MonitorPage,
     never,
     {
-      status?: "up" | "down" | "unknown" | "degraded" | undefined;
+      status?: "up" | "down" | "unknown" | "degraded" | "overdue" | undefined;
       /** Returns only active monitors (`true`) or only paused ones (`false`). */
       active?: boolean | undefined;
       /** Returns only the monitor with exactly this `name`. */

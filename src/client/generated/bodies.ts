@@ -1370,6 +1370,7 @@ export const BODIES = {
         "monitor.certificate",
         "monitor.flapping",
         "monitor.acknowledged",
+        "monitor.overdue",
         "observer.offline",
         "maintenance.started",
         "maintenance.ended",
@@ -1438,6 +1439,7 @@ export const BODIES = {
         "monitor.certificate",
         "monitor.flapping",
         "monitor.acknowledged",
+        "monitor.overdue",
         "observer.offline",
         "maintenance.started",
         "maintenance.ended",
@@ -1916,9 +1918,9 @@ export const BODIES = {
     publish_incidents: {
       type: "string",
       description:
-        "Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors.",
-      example: "manual",
-      enum: ["none", "manual", "all"],
+        "Incidents on the page. `manual`: manual incidents that are public. `outages`: also the outages of the page's monitors, with their duration. `all`: also the automatic incidents of these outages, with their updates.",
+      example: "outages",
+      enum: ["none", "manual", "outages", "all"],
     },
     footer: {
       type: "string",
@@ -1995,9 +1997,9 @@ export const BODIES = {
     publish_incidents: {
       type: "string",
       description:
-        "Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors.",
-      example: "manual",
-      enum: ["none", "manual", "all"],
+        "Incidents on the page. `manual`: manual incidents that are public. `outages`: also the outages of the page's monitors, with their duration. `all`: also the automatic incidents of these outages, with their updates.",
+      example: "outages",
+      enum: ["none", "manual", "outages", "all"],
     },
     footer: {
       type: "string",

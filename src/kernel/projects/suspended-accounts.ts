@@ -1,6 +1,6 @@
 import type { Tx } from "../storage/tx.ts";
 
-/** Called with a suspension, in its unit of work. */
+/** Called with a suspension, or its end, in its unit of work. */
 export type SuspensionListener = (tx: Tx, accountRef: number) => void;
 
 /**
@@ -10,6 +10,7 @@ export type SuspensionListener = (tx: Tx, accountRef: number) => void;
 export class SuspendedAccounts {
   private refs = new Set<number>();
   private readonly listeners: SuspensionListener[] = [];
+  private readonly endListeners: SuspensionListener[] = [];
 
   /** Sets the accounts that are suspended at the start. */
   load(refs: Iterable<number>): void {
@@ -26,7 +27,7 @@ export class SuspendedAccounts {
     if (was === suspended) return;
     this.put(accountRef, suspended);
     tx.onRollback(() => this.put(accountRef, was));
-    if (suspended) for (const listener of this.listeners) listener(tx, accountRef);
+    for (const listener of suspended ? this.listeners : this.endListeners) listener(tx, accountRef);
   }
 
   /** Forgets an account that is removed. */
@@ -37,6 +38,11 @@ export class SuspendedAccounts {
   /** Calls `listener` with each account that is suspended from now on. */
   onSuspended(listener: SuspensionListener): void {
     this.listeners.push(listener);
+  }
+
+  /** Calls `listener` with each account that is no longer suspended. */
+  onReactivated(listener: SuspensionListener): void {
+    this.endListeners.push(listener);
   }
 
   private put(accountRef: number, suspended: boolean): void {

@@ -63,11 +63,16 @@ test("pings of a suspended account are rejected, no channel is notified, and its
   expect(await ping(up)).toBe(404);
   await server.clock.advance(24 * HOUR);
   await suspend(false);
-  await server.clock.advance(24 * HOUR);
+  await server.clock.advance(14 * MINUTE);
   expect(sink.take()).toEqual([]);
+  await server.clock.advance(24 * HOUR);
+  expect(sink.take().map(({ body: text }) => JSON.parse(text).event)).toEqual([
+    "monitor.overdue",
+    "monitor.overdue",
+  ]);
   for (const one of [up, down]) {
     const { body } = await account.get(`/v1/pulse/${one["id"]}`);
-    expect(body).toMatchObject({ status: "unknown", expected_at: null, consecutive_failures: 0 });
+    expect(body).toMatchObject({ status: "unknown", overdue: true, consecutive_failures: 0 });
   }
   const { body } = await account.get("/v1/pulse/incidents?status=open");
   expect(body["incidents"]).toEqual([]);

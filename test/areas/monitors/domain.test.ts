@@ -20,6 +20,7 @@ const UNCHECKED: MonitorState = {
   consecutiveFailures: 0,
   alertedAt: null,
   degraded: false,
+  overdue: false,
   streak: 0,
 };
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { PUSH_TOKEN_LENGTHS } from "../../../src/areas/monitors/heartbeat-fields.ts";
 import { PINGS_PER_MINUTE } from "../../../src/areas/monitors/heartbeats/pings.ts";
 import { Client } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
 let server: TestServer;
@@ -76,13 +77,17 @@ test("a push that is not accepted says so", async () => {
   await make({ push_token });
   const path = `/api/push/${push_token}`;
   const missing = await nobody.get(`/api/push/${token()}`);
-  expect([missing.status, missing.body]).toEqual([404, { ok: false, msg: "not found" }]);
-  expect((await nobody.get("/api/push/short")).body).toEqual({ ok: false, msg: "invalid url format" });
+  expectError(missing, "not_found");
+  expect(missing.body).toMatchObject({ ok: false, msg: "not found" });
+  const short = await nobody.get("/api/push/short");
+  expectError(short, "invalid_request");
+  expect(short.body).toMatchObject({ ok: false, msg: "invalid url format" });
   expect((await nobody.delete(path)).status).toBe(405);
   const pushes = Array.from({ length: PINGS_PER_MINUTE }, () => nobody.get(path));
   await Promise.all(pushes);
   const tooMany = await nobody.get(path);
-  expect([tooMany.status, tooMany.body]).toEqual([429, { ok: false, msg: "rate limited" }]);
+  expectError(tooMany, "rate_limit_exceeded");
+  expect(tooMany.body).toMatchObject({ ok: false, msg: "rate limited" });
 });
 
 test.each([

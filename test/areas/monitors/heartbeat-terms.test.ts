@@ -52,7 +52,7 @@ describe("POST /v1/pulse of a heartbeat", () => {
           ping_slug_url: null,
           last_ping_at: null,
           started_at: null,
-          expected_at: null,
+          overdue: false,
           last_duration_ms: null,
           headers: null,
           body: null,

@@ -56,10 +56,11 @@ function jobs(): number {
 }
 
 describe("a heartbeat", () => {
-  test("is unknown until its first success; no ping is expected before it", async () => {
+  test("is unknown until its first success, which is expected from its creation on", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
-    expect(await beat.view()).toMatchObject({ status: "unknown", expected_at: null, last_ping_at: null });
-    expect(jobs()).toBe(0);
+    const first = new Date(server.clock.now() + HOUR).toISOString();
+    expect(await beat.view()).toMatchObject({ status: "unknown", expected_at: first, last_ping_at: null });
+    expect(jobs()).toBe(1);
     await server.clock.advance(48 * HOUR);
     await beat.ping("/log");
     expect(await statusOf(beat)).toBe("unknown");

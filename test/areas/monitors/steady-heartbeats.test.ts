@@ -232,7 +232,7 @@ describe("pings in memory are included when a heartbeat is changed by", () => {
       expect((await beat.ping()).status).toBe(404);
       await server.operator.patch(path, { suspended: false });
       await server.clock.advance(1_000);
-      expect(await beat.view()).toMatchObject({ status: "unknown", expected_at: null });
+      expect(await beat.view()).toMatchObject({ status: "unknown", overdue: false });
       expect((await beat.ping()).status).toBe(200);
       expect(await beat.view()).toMatchObject({ status: "up" });
     }));

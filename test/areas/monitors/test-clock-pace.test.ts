@@ -142,6 +142,7 @@ test("no check is skipped without an advance", () => {
     consecutiveFailures: 0,
     alertedAt: null,
     degraded: false,
+    overdue: false,
     streak: 0,
   };
   const made = { up: true, latencyMs: 1, at: 0, manual: false, responseStatus: 200, error: null };

@@ -13,7 +13,7 @@ const EMPTY = {
   keys: { total: 0, ending_soon: 0 },
   gate: { total: 0, on: 0 },
   latch: { held: 0, waiting: 0 },
-  pulse: { total: 0, up: 0, down: 0 },
+  pulse: { total: 0, up: 0, down: 0, overdue: 0 },
   relay: { scheduled: 0, failed: 0, retrying_since: null },
   catch: { pending: 0, failed: 0, failed_24h: 0, delivered: 0, pending_since: null },
   witness: { receipts: 0, buffered: 0, buffered_since: null },
@@ -88,7 +88,7 @@ describe("GET /v1/overview", () => {
       keys: { total: 3, ending_soon: 1 },
       gate: { total: 2, on: 1 },
       latch: { held: 1, waiting: 1 },
-      pulse: { total: 1, up: 0, down: 1 },
+      pulse: { total: 1, up: 0, down: 1, overdue: 0 },
       relay: { scheduled: 1, failed: 1 },
       catch: { pending: 1, failed: 0, delivered: 0 },
       witness: { receipts: 1, buffered: 0 },
@@ -194,7 +194,12 @@ describe("GET /v1/overview", () => {
       { bucket_id: String(buckets[1]), name: "GitHub", failed: 2 },
       { bucket_id: String(buckets[0]), name: "Stripe", failed: 1 },
     ]);
-    expect((await account.get("/v1/overview")).body["pulse"]).toEqual({ total: 2, up: 1, down: 1 });
+    expect((await account.get("/v1/overview")).body["pulse"]).toEqual({
+      total: 2,
+      up: 1,
+      down: 1,
+      overdue: 0,
+    });
     const project = await account.post("/v1/projects", { name: "Empty" });
     const terms = { prefix: "sm", name: "k", scopes: ["pulse:read"] };
     const key = await account.post(`/v1/projects/${project.body["id"]}/keys`, terms);

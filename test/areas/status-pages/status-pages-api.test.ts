@@ -62,7 +62,7 @@ describe("POST /v1/pulse/pages", () => {
     website_url: null,
     show_latency: false,
     show_urls: false,
-    publish_incidents: "manual",
+    publish_incidents: "outages",
     footer: "",
     index: false,
     published: true,

@@ -2,10 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
 import { uptimeOf } from "../../../src/areas/status-pages/domain.ts";
-import type { PageIncident, PageMaintenance } from "../../../src/areas/status-pages/event-reader.ts";
-import type { EventDeps } from "../../../src/areas/status-pages/events.ts";
+import type {
+  PageIncident,
+  PageMaintenance,
+  PageOutage,
+} from "../../../src/areas/status-pages/event-reader.ts";
+import { type EventDeps, OUTAGES_MAX } from "../../../src/areas/status-pages/events.ts";
 import type { MonitorWithHistory, PageDay } from "../../../src/areas/status-pages/ports.ts";
 import { badgeOf } from "../../../src/areas/status-pages/rendering/badge.ts";
+import { hourBarsOf, shadeOf } from "../../../src/areas/status-pages/rendering/bars.ts";
 import { maintenanceCalendar } from "../../../src/areas/status-pages/rendering/calendar.ts";
 import { durationText } from "../../../src/areas/status-pages/rendering/dates.ts";
 import { statusFeed, statusJson } from "../../../src/areas/status-pages/rendering/feed.ts";
@@ -55,8 +60,9 @@ const MAINTENANCE: PageMaintenance = {
 
 interface Given {
   /** States of the monitors `Name 1`, `Name 2` and so on. */
-  readonly monitors?: readonly ("up" | "down" | "unknown" | "slow" | "paused")[];
+  readonly monitors?: readonly ("up" | "down" | "unknown" | "slow" | "paused" | "overdue")[];
   readonly incidents?: readonly PageIncident[];
+  readonly outages?: readonly PageOutage[];
   readonly maintenance?: readonly PageMaintenance[];
   readonly settings?: Partial<PageSettings>;
   readonly days?: readonly (PageDay & { readonly day: number })[];
@@ -67,6 +73,7 @@ interface Given {
 function view({
   monitors = ["up", "up"],
   incidents = [],
+  outages = [],
   maintenance = [],
   settings = {},
   days = [],
@@ -79,8 +86,9 @@ function view({
     projectRef: 1,
     latencyMs: 20,
     lastCheckedAt: NOW - 1_000,
-    status: state === "slow" || state === "paused" ? "up" : state,
+    status: state === "slow" || state === "paused" ? "up" : state === "overdue" ? "unknown" : state,
     degraded: state === "slow",
+    overdue: state === "overdue",
     name: `Name ${index + 1}`,
     isNamed: true,
     hasTarget,
@@ -97,6 +105,7 @@ function view({
       incident: () => null,
       incidents: () => incidents,
       maintenance: async () => maintenance,
+      outages: () => outages,
     },
   };
   const groups = [{ name: "Shop", monitor_ids: rows.map(({ monitorId }) => monitorId) }];
@@ -271,7 +280,7 @@ test("a page with everything is valid HTML, Atom and JSON", async () => {
   });
 });
 
-test("a bar is green from 99.9 percent, amber from 95; only 100 percent reads as 100", async () => {
+test("a bar is green at 100 percent alone, and shaded by the share of the outage", async () => {
   const today = dayOf(NOW);
   const ups = [10_000, 9_999, 9_990, 9_989, 9_500, 9_499, 0];
   const days = ups.map((up, index) => ({
@@ -295,15 +304,15 @@ test("a bar is green from 99.9 percent, amber from 95; only 100 percent reads as
   ).toEqual([
     ["none", "no data"],
     ["good", "100%, not observed for 2 min"],
-    ["good", "99.99%, 1 min of maintenance"],
-    ["good", "99.9%"],
-    ["fair", "99.89%"],
-    ["fair", "95%"],
-    ["bad", "94.99%"],
-    ["bad", "0%"],
+    ["s1", "99.99%, 1 min of maintenance"],
+    ["s1", "99.9%"],
+    ["s1", "99.89%"],
+    ["s2", "95%"],
+    ["s3", "94.99%"],
+    ["s5", "0%"],
   ]);
   expect(bars[89]?.[2]).toStartWith("10 Mar: ");
-  expect(text).toContain('aria-label="90 days: 4 days with failures"');
+  expect(text).toContain('aria-label="90 days: 6 days with failures"');
 });
 
 test("the last 24 hours have bars: those without checks are short, those with an outage have the full height", async () => {
@@ -323,7 +332,7 @@ test("the last 24 hours have bars: those without checks are short, those with an
       `M${index + 1} 7`,
       `${String((14 + index) % 24).padStart(2, "0")}:00: no data`,
     ]),
-    ["bad", "M22 0", "11:00: 50%"],
+    ["s4", "M22 0", "11:00: 50%"],
     ["none", "M23 7", "12:00: no data"],
   ]);
   expect(text).toContain('aria-label="24 hours: 1 hour with failures"');
@@ -400,6 +409,85 @@ test("past incidents stand under their days, with their duration", async () => {
   expect(days[0]).toStartWith('Tue 10 March</h3>\n<p class="when">No incidents.</p>');
   expect(days[2]).toContain("Sun 8 March");
   expect(days[2]).toContain("Degraded performance for <strong>59 min</strong>");
+});
+
+describe("outages", () => {
+  const day = (upMs: number) => ({
+    day: dayOf(NOW),
+    checks: 10,
+    up: 9,
+    knownMs: 10_000,
+    upMs,
+    observerMs: 0,
+    maintenanceMs: 0,
+  });
+  const outage = {
+    id: "inc_1",
+    monitorIds: ["m2"],
+    startedAt: NOW - 20 * DAY_MS,
+    endedAt: NOW - 20 * DAY_MS + HOUR_MS,
+  };
+  const continues = { id: "inc_2", monitorIds: ["m1"], startedAt: NOW - 5 * 60_000, endedAt: null };
+  const elsewhere = { ...outage, id: "inc_3", monitorIds: ["m9"] };
+  const given = { days: [day(9_000)], outages: [continues, elsewhere, outage] };
+
+  test("stand under their days, with their duration, also those before the last 15 days", async () => {
+    const text = await rendered(await view(given));
+    const days = text.split('<h3 class="day">').slice(1);
+    expect(days).toHaveLength(2);
+    expect(days[0]).toContain("<h4>Name 1 is down</h4>");
+    expect(days[0]).toContain("Down for <strong>5 min</strong>, since ");
+    expect(days[1]).toContain("<h4>Name 2 was down</h4>");
+    expect(days[1]).toContain("Down for <strong>1 h</strong>, ");
+    expect(text).not.toContain("No incidents.");
+  });
+
+  test("are in the JSON, without their cause", async () => {
+    const { outages } = JSON.parse(await statusJson(await view(given)));
+    const [first, second] = [continues, outage].map(({ startedAt }) => new Date(startedAt).toISOString());
+    const ended_at = new Date(outage.endedAt).toISOString();
+    expect(outages).toEqual([
+      { monitor: 1, name: "Name 1", started_at: first, ended_at: null, duration_ms: 300_000 },
+      { monitor: 2, name: "Name 2", started_at: second, ended_at, duration_ms: HOUR_MS },
+    ]);
+  });
+
+  test("are entries of the feed, unless their incidents are", async () => {
+    const feed = async (publish_incidents: "outages" | "all") =>
+      statusFeed(await view({ ...given, settings: { publish_incidents } }), "https://x.example/status/acme");
+    expect(await feed("outages")).toContain("<title>Name 2 was down</title>");
+    expect(await feed("all")).not.toContain("was down");
+  });
+
+  test("at most OUTAGES_MAX, the newest", async () => {
+    const many = Array.from({ length: OUTAGES_MAX + 1 }, (_, index) => ({ ...outage, id: `inc_${index}` }));
+    expect((await view({ outages: many })).outages.map(({ id }) => id)).toEqual(
+      many.slice(0, OUTAGES_MAX).map(({ id }) => id),
+    );
+  });
+
+  test.each(["none", "manual"] as const)(
+    "are not shown with %s: beside failures, there is no empty list",
+    async (publish_incidents) => {
+      const shown = await view({ ...given, settings: { publish_incidents } });
+      expect(shown.outages).toEqual([]);
+      expect(await rendered(shown)).not.toContain("Past incidents");
+      const healthy = await view({ outages: [], days: [day(10_000)], settings: { publish_incidents } });
+      expect(await rendered(healthy)).toContain("No incidents.");
+    },
+  );
+});
+
+test("bars have five shades, by the share of the outage", () => {
+  const uptimes = [100, 99.99, 99, 98.99, 95, 94.99, 80, 79.99, 50, 49.99, 0];
+  expect(uptimes.map(shadeOf)).toEqual([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+  const bars = hourBarsOf([null, 100, 99.5, 0], ["0", "1", "2", "3"]).text;
+  expect(bars.match(/class="[^"]*" d|<path d/g)).toEqual([
+    'class="none" d',
+    "<path d",
+    'class="s1" d',
+    'class="s5" d',
+  ]);
 });
 
 test.each([

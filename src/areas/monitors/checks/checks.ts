@@ -1,9 +1,10 @@
 import { STALL_MS_MAX } from "../../../kernel/outbound/event-loop.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
-import type { Alerting } from "../alerting.ts";
+import type { Alerting, HealthNotification } from "../alerting.ts";
 import { updatedCertificate } from "../certificate.ts";
 import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
+import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
 import type { MonitorParts } from "../ports.ts";
 import { type CompletedCheck, type MonitorRow, type MonitorSettings, SUPPRESSION_REASONS } from "../store.ts";
@@ -107,12 +108,18 @@ export class Checks {
       consecutiveFailures: 0,
       alertedAt: null,
       degraded: false,
+      overdue: false,
       streak: 0,
       standsSince: null,
     } as const;
     this.parts.monitors.updateState(tx, { ...settled(this.parts, tx, monitor, tx.now), ...unknown });
     this.alerting.resolveIncident(tx, monitor.ref);
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+  }
+
+  /** Notifies of a monitor whose status has not changed. */
+  notify(tx: Tx, monitor: MonitorRow, health: readonly HealthNotification[]): void {
+    this.alerting.carryOut(tx, { monitor: factsOf(monitor), outcome: null, health });
   }
 
   /** Records one check. Returns the monitor after it, which the caller writes. */

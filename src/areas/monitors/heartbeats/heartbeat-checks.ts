@@ -1,5 +1,6 @@
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { clockText, durationText } from "../../../kernel/time/readable.ts";
 import type { Checks } from "../checks/checks.ts";
 import type { MonitorParts } from "../ports.ts";
@@ -23,7 +24,13 @@ import type { HeartbeatRow, HeartbeatStore, StoredPing } from "./store.ts";
 const CONCURRENCY = 256;
 /** The job that resets the heartbeats of a suspended account; its key is the account's reference. */
 const RESTART = "monitors.heartbeats-restart";
-/** Monitors that it reads in one unit of work: a few milliseconds. */
+/**
+ * The job that lets heartbeats without a success wait for one from now on: those of a reactivated account, or of all accounts
+ * after an upgrade from a version in which they did not. Its key is the account's reference, or `0`.
+ */
+const BEGIN = "monitors.heartbeats-begin";
+const ALL_ACCOUNTS = 0;
+/** Monitors that these jobs read in one unit of work: a few milliseconds. */
 const MONITORS_PER_UNIT = 500;
 /** The state of a heartbeat before its first ping. */
 const NEW_STATE = {
@@ -62,7 +69,13 @@ export class HeartbeatChecks {
   ) {
     const { clock, scheduler } = parts;
     this.startedAt = clock.monotonic();
-    scheduler.register(RESTART, { concurrency: 1, run: (job) => this.restart(job) });
+    const reset = (tx: Tx, ref: number) => this.reset(tx, ref);
+    const begin = (tx: Tx, ref: number) => this.begin(tx, ref);
+    scheduler.register(RESTART, { concurrency: 1, run: (job) => this.walk(job, reset) });
+    scheduler.register(BEGIN, { concurrency: 1, run: (job) => this.walk(job, begin) });
+    scheduler.suspended.onReactivated((tx, accountRef) =>
+      scheduler.enqueue(tx, BEGIN, String(accountRef), tx.now, { after: 0 } satisfies Restart),
+    );
     scheduler.suspended.onSuspended((tx, accountRef) =>
       scheduler.enqueue(tx, RESTART, String(accountRef), tx.now, { after: 0 } satisfies Restart),
     );
@@ -127,14 +140,17 @@ export class HeartbeatChecks {
     return true;
   }
 
-  /** Resets the heartbeats of a suspended account, in slices: their pings are rejected during the suspension. */
-  private async restart({ key, payload }: Job): Promise<JobOutcome> {
+  /** Does something with the heartbeats of an account, or of all accounts, in slices. */
+  private async walk({ key, payload }: Job, act: (tx: Tx, ref: number) => void): Promise<JobOutcome> {
     const { monitors } = this.parts;
     const { after } = payload as Restart;
     const found = monitors.after(after, MONITORS_PER_UNIT);
-    const refs = found.filter(({ accountRef, type }) => accountRef === Number(key) && type === "heartbeat");
+    const account = Number(key);
+    const refs = found.filter(
+      ({ accountRef, type }) => type === "heartbeat" && (account === ALL_ACCOUNTS || accountRef === account),
+    );
     const record = (tx: Tx): void => {
-      for (const { ref } of refs) this.reset(tx, ref);
+      for (const { ref } of refs) act(tx, ref);
     };
     const last = found.at(-1);
     if (last === undefined || found.length < MONITORS_PER_UNIT) return { record };
@@ -146,12 +162,22 @@ export class HeartbeatChecks {
     };
   }
 
+  /** Lets a heartbeat wait for its first success, if it is active and has had none. */
+  private begin(tx: Tx, ref: number): void {
+    const monitor = this.parts.monitors.monitor(ref);
+    if (monitor === null || !monitor.settings.active || monitor.status !== "unknown") return;
+    if (!this.isStopped(monitor)) this.heartbeats.begin(tx, ref);
+  }
+
+  /** Resets a heartbeat of a suspended account: its pings are rejected during the suspension. */
   private reset(tx: Tx, ref: number): void {
     const monitor = this.parts.monitors.monitor(ref);
     const row = this.parts.heartbeats.find(ref);
     if (monitor === null || row === null) return;
     this.heartbeats.save(tx, ref, { ...row, ...NEW_STATE });
     this.checks.forgetStatus(tx, monitor);
+    // The suspension may have ended meanwhile.
+    this.begin(tx, ref);
   }
 
   /**
@@ -180,6 +206,10 @@ export class HeartbeatChecks {
     const { missedAt, overranAt } = row;
     const isMissed = missedAt !== null && missedAt <= tx.now;
     const isOver = overranAt !== null && overranAt <= tx.now;
+    if (isMissed && !isOver && monitor.status === "unknown") {
+      this.reportOverdue(tx, monitor, row);
+      return;
+    }
     const watched = isOver ? afterOverrun(row, row, openRuns(heartbeats.runPings(ref))) : row;
     const next = { ...row, ...watched, missedAt: null };
     const error = isMissed
@@ -196,6 +226,27 @@ export class HeartbeatChecks {
     };
     this.checks.recordNow(tx, monitor, [check]);
     this.heartbeats.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, jobAt: null });
+  }
+
+  /** Reports a heartbeat whose first success is missing, once. That is no outage: nothing was up before. */
+  private reportOverdue(tx: Tx, monitor: MonitorRow, row: HeartbeatRow): void {
+    const { monitors, changes } = this.parts;
+    monitors.setOverdue(tx, monitor.ref, true);
+    this.heartbeats.save(tx, monitor.ref, { ...row, missedAt: null, jobAt: null });
+    changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    this.checks.notify(tx, { ...monitor, overdue: true }, [
+      {
+        event: "monitor.overdue",
+        text: overdueText(row, tx.now),
+        isAlert: true,
+        facts: {
+          status: monitor.status,
+          previous_status: monitor.status,
+          overdue: true,
+          expected_at: isoTimeOrNull(row.expectedAt),
+        },
+      },
+    ]);
   }
 
   /** A heartbeat whose deadlines account for a clock that was set back, and for times in which no ping could arrive. */
@@ -251,6 +302,14 @@ function checkOf(tx: Tx, error: string | null, durationMs: number | null): Compl
 /** Whether a ping is a success without an exit status, a run, a duration or a body. */
 function isPlain({ kind, exit, rid, body, durationMs }: PingMade): boolean {
   return kind === "success" && exit === null && rid === null && body === null && durationMs === null;
+}
+
+function overdueText({ pings, waitsSince, expectedAt, grace_ms }: HeartbeatRow, now: number): string {
+  const missing =
+    pings === 0
+      ? "Never pinged since it was created"
+      : `No success since ${clockText(waitsSince ?? now, now)}`;
+  return `${missing}. Expected ${clockText(expectedAt ?? now, now)}, grace ${durationText(grace_ms)}.`;
 }
 
 function missedText({ waitsSince, expectedAt, grace_ms }: HeartbeatRow, now: number): string {

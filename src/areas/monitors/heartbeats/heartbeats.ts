@@ -56,6 +56,13 @@ export class Heartbeats {
       pushToken: push_token ?? null,
     });
     heartbeats.insertState(tx, ref);
+    this.begin(tx, ref);
+  }
+
+  /** Waits for the first success of a heartbeat from now on, if it waits for none yet. */
+  begin(tx: Tx, ref: number): void {
+    const row = this.parts.heartbeats.find(ref);
+    if (row !== null && row.waitsSince === null) this.save(tx, ref, withNextExpected(row, row, tx.now));
   }
 
   /** Schedules the job of a heartbeat's deadline again, also if maintenance has postponed it: immediately if it has passed. */
@@ -80,12 +87,16 @@ export class Heartbeats {
     heartbeats.update(tx, { ...settings, ref });
     const isActive = after.settings.active;
     const isResumed = isActive && !before.settings.active;
-    const since = isResumed && status !== "unknown" ? tx.now : was.waitsSince;
+    const since = isResumed ? tx.now : was.waitsSince;
     const fresh: HeartbeatState = { ...was, expectedAt: null };
     const next = since === null ? fresh : withNextExpected(fresh, settings, since);
+    // It was reported, and is not reported again unless a longer time passes in which no ping comes.
+    const isOverdue =
+      before.overdue && isActive && !isResumed && next.missedAt !== null && next.missedAt <= tx.now;
+    if (before.overdue && !isOverdue) this.parts.monitors.setOverdue(tx, ref, false);
     this.save(tx, ref, {
       ...next,
-      missedAt: isActive && status !== "down" ? next.missedAt : null,
+      missedAt: isActive && status !== "down" && !isOverdue ? next.missedAt : null,
       overranAt: isActive && was.overranAt !== null ? (was.startedAt ?? 0) + settings.grace_ms : null,
       repeatAt: isActive ? was.repeatAt : null,
     });

@@ -1,4 +1,4 @@
-import { ApiError, isUnavailable } from "../../../kernel/errors.ts";
+import { ApiError, type ErrorCode, isUnavailable } from "../../../kernel/errors.ts";
 import {
   type BucketRate,
   TokenBuckets,
@@ -7,20 +7,14 @@ import {
 } from "../../../kernel/http/access/token-buckets.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";
-import {
-  type AdditionalReply,
-  additionalReply,
-  constantHeaders,
-  type Reply,
-  reply,
-} from "../../../kernel/http/responses/response.ts";
+import { constantHeaders, type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { MINUTE_MS } from "../../../kernel/time/units.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { HeartbeatChecks, PingMade } from "./heartbeat-checks.ts";
-import { PING_BODY_BYTES_MAX, type PushAccepted, type PushRejected } from "./schema.ts";
+import { PING_BODY_BYTES_MAX, type PushAccepted } from "./schema.ts";
 import { type PingRequest, readPing, readPush } from "./state.ts";
 import type { HeartbeatStore, PingKeyRow } from "./store.ts";
 
@@ -46,6 +40,16 @@ const HEADERS = {
   "access-control-allow-origin": "*",
   "referrer-policy": "no-referrer",
   "cache-control": "no-store",
+};
+/** Errors of rejected pushes; a push creates nothing. */
+const PUSH_REJECTIONS: Readonly<Record<Exclude<PingStatus, 200>, readonly [ErrorCode, string]>> = {
+  201: ["internal_error", "A push creates no heartbeat."],
+  400: ["invalid_request", "The path must be /api/push/ and a push token of 10 to 64 characters."],
+  403: ["forbidden", "The account has reached the monitor limit of its tier."],
+  404: ["not_found", "No heartbeat has this push token. Copy the push_url of the heartbeat again."],
+  405: ["method_not_allowed", "Push by GET, HEAD or POST."],
+  429: ["rate_limit_exceeded", "The heartbeat gets too many pings. Retry after the seconds in Retry-After."],
+  503: ["service_unavailable", "The ping could not be stored. Retry after the seconds in Retry-After."],
 };
 const PING_HEADERS = constantHeaders({ ...HEADERS, "ping-body-limit": String(PING_BODY_BYTES_MAX) });
 
@@ -82,11 +86,15 @@ export class Pings {
   }
 
   /** The same for a ping as Uptime Kuma receives it, with its response. */
-  async receivePush(call: OpenCall): Promise<Reply<200, PushAccepted> | AdditionalReply> {
+  async receivePush(call: OpenCall): Promise<Reply<200, PushAccepted>> {
     const { status, words, headers } = await this.received(call, readPush);
-    const { "content-type": _, ...others } = headers;
+    const { "content-type": _, "retry-after": retryAfter, ...others } = headers;
     if (status === 200) return reply(200, { ok: true }, others);
-    return additionalReply(status, { ok: false, msg: words } satisfies PushRejected, others);
+    const [code, message] = PUSH_REJECTIONS[status];
+    throw new ApiError(code, message, {
+      extras: { ok: false, msg: words },
+      ...(retryAfter === undefined ? {} : { retryAfterSeconds: Number(retryAfter) }),
+    });
   }
 
   private async received(

@@ -13,7 +13,6 @@ import {
   PingParams,
   PushAccepted,
   PushParams,
-  PushRejected,
 } from "./schema.ts";
 
 interface HeartbeatDeps {
@@ -101,8 +100,6 @@ function pingRoute(api: Api, pings: Pings) {
   );
 }
 
-const rejected = (description: string) => ({ description, content: { "application/json": PushRejected } });
-
 function pushRoute(api: Api, pings: Pings) {
   return new Elysia({ tags: ["Monitors"] }).get(
     "/api/push/:token",
@@ -116,13 +113,13 @@ function pushRoute(api: Api, pings: Pings) {
           "`msg` is the reason of a failure, and `ping` the duration in milliseconds.",
         anyBody: `Output of the run. The first ${PING_BODY_BYTES_MAX} bytes are stored.`,
         bodyLimits: largeBody(),
-        additionalResponses: {
-          "400": rejected("`invalid url format`"),
-          "404": rejected("`not found`"),
-          "405": rejected("`method not allowed`"),
-          "429": rejected("`rate limited`: more than 60 pings a minute of one heartbeat."),
-          "503": rejected("`try again`: the ping could not be stored."),
-        },
+        errors: [
+          "invalid_request",
+          "not_found",
+          "method_not_allowed",
+          "rate_limit_exceeded",
+          "service_unavailable",
+        ],
         params: PushParams,
         response: PushAccepted,
       },

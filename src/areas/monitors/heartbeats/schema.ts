@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { dateTime, named, oneOf, orNull, uuid } from "../../../kernel/data/schema.ts";
+import { registerErrorFields } from "../../../kernel/errors.ts";
 
 /** Pings that are stored of each heartbeat. */
 export const PINGS_STORED = 100;
@@ -41,12 +42,10 @@ export type PingKey = Static<typeof PingKey>;
 export const PushAccepted = named("PushAccepted", { ok: Type.Literal(true) });
 export type PushAccepted = Static<typeof PushAccepted>;
 
-/** Its response to any other. */
-export const PushRejected = named("PushRejected", {
-  ok: Type.Literal(false),
-  msg: Type.String({ description: "Reason.", examples: ["not found"] }),
+registerErrorFields({
+  ok: Type.Boolean({ description: "Pushes: false, as Uptime Kuma responds.", examples: [] }),
+  msg: Type.String({ description: "Pushes: reason, as Uptime Kuma responds.", examples: [] }),
 });
-export type PushRejected = Static<typeof PushRejected>;
 
 export const PushParams = Type.Object({
   token: Type.String({

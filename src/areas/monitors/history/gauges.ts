@@ -21,6 +21,7 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
     ["up", "1 if up, 0 if down; omitted before the first check.", upOf],
     ["degraded", "1 if up, but slow.", ({ degraded }) => (degraded ? 1 : 0)],
+    ["overdue", "1 if it is a heartbeat whose first success is missing.", overdueOf],
     ["latency_seconds", "Latency of the last check.", ({ latencyMs }) => inSeconds(latencyMs)],
     [
       "last_check_timestamp_seconds",
@@ -79,6 +80,11 @@ class LabelledMonitors {
 
 function upOf({ status }: MonitorRow): number | null {
   return status === "unknown" ? null : Number(status === "up");
+}
+
+/** Null for monitors that are no heartbeats. */
+function overdueOf({ overdue, settings }: MonitorRow): number | null {
+  return settings.type === "heartbeat" ? Number(overdue) : null;
 }
 
 function inSeconds(ms: number | null): number | null {

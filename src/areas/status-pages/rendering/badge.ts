@@ -30,6 +30,7 @@ const STATE_COLOURS: Readonly<Record<ShownState, Colour>> = {
   degraded: "amber",
   down: "red",
   maintenance: "blue",
+  overdue: "amber",
   paused: "grey",
   unknown: "grey",
 };

@@ -7,11 +7,22 @@ import { clockText, dayText } from "./dates.ts";
 const GOOD_PERCENT = 99.9;
 const FAIR_PERCENT = 95;
 
-/** Rates an uptime: the class of its bar, and the colour of its badge. `none` without checks. */
+/** Rates an uptime, for the colour of its badge. `none` without checks. */
 export function uptimeRating(uptime: number | null): "none" | "good" | "fair" | "bad" {
   if (uptime === null) return "none";
   if (uptime >= GOOD_PERCENT) return "good";
   return uptime >= FAIR_PERCENT ? "fair" : "bad";
+}
+
+/** Shares of a period, in percent, up to which an outage has the shades 1 to 4; a longer one has the fifth. */
+const SHADES_UNTIL = [1, 5, 20, 50] as const;
+
+/** Shade of a bar by the share of the outage: 0 for none, 1 for the weakest, 5 for the strongest. */
+export function shadeOf(uptime: number): number {
+  const share = 100 - uptime;
+  if (share <= 0) return 0;
+  const found = SHADES_UNTIL.findIndex((until) => share <= until);
+  return found < 0 ? SHADES_UNTIL.length + 1 : found + 1;
 }
 
 /** Formats the dates of consecutive days, once for all bars of a page. */
@@ -54,12 +65,12 @@ function draw(unit: "day" | "hour", labels: readonly string[], barAt: (index: nu
   let known = 0;
   for (const [index, label] of labels.entries()) {
     const { uptime, notes } = barAt(index);
-    const rating = uptimeRating(uptime);
-    if (rating === "bad" || rating === "fair") failing += 1;
-    if (rating !== "none") known += 1;
+    const shade = uptime === null ? 0 : shadeOf(uptime);
+    if (shade > 0) failing += 1;
+    if (uptime !== null) known += 1;
     const tooltip = uptime === null ? "no data" : `${uptime}%${notes}`;
-    const path = rating === "none" ? `M${index} 7v2` : `M${index} 0v9`;
-    const className = rating === "good" ? "" : ` class="${rating}"`;
+    const path = uptime === null ? `M${index} 7v2` : `M${index} 0v9`;
+    const className = uptime === null ? ' class="none"' : shade === 0 ? "" : ` class="s${shade}"`;
     strokes += `<path${className} d="${path}"><title>${label}: ${tooltip}</title></path>`;
   }
   const failures = `${failing === 0 ? "no" : failing} ${unit}${failing < 2 ? "" : "s"} with failures`;

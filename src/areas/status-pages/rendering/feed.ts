@@ -8,14 +8,16 @@ import {
   type PageEvents,
   type ShownIncident,
   type ShownMaintenance,
+  type ShownOutage,
 } from "../events.ts";
 import type { PageRow } from "../store.ts";
 import type { ShownMonitor, StatusView } from "../view.ts";
+import { durationText } from "./dates.ts";
 import { IMPACT_LABELS } from "./labels.ts";
 
 /** Renders the page as JSON: the same content as the HTML page. */
 export async function statusJson(view: StatusView): Promise<string> {
-  const { page, groups, incidents, maintenance } = view;
+  const { page, groups, incidents, maintenance, outages, now } = view;
   const { title, description, footer } = page.settings;
   const shown: object[] = [];
   for (const { name, monitors } of groups)
@@ -31,6 +33,13 @@ export async function statusJson(view: StatusView): Promise<string> {
     first_day: isoTime(view.firstDay).slice(0, 10),
     groups: shown,
     incidents: incidents.map(incidentObject),
+    outages: outages.map(({ number, name, startedAt, endedAt }) => ({
+      monitor: number,
+      name,
+      started_at: isoTime(startedAt),
+      ended_at: isoTimeOrNull(endedAt),
+      duration_ms: (endedAt ?? now) - startedAt,
+    })),
     maintenance: maintenance.map((one) => ({
       title: one.title,
       message: one.message,
@@ -74,11 +83,14 @@ function monitorJson({ number, name, url, state, uptime, latencyMs, days }: Show
 
 /** Renders incidents and maintenance as an Atom feed. `address` is the absolute URL of the page. */
 export async function statusFeed(events: PageEvents, address: string): Promise<string> {
-  const { page, incidents, maintenance } = events;
+  const { page, incidents, maintenance, outages } = events;
+  // Automatic incidents have entries of their own.
+  const ownOutages = page.settings.publish_incidents === "outages" ? outages : [];
   const { title, description } = page.settings;
   const entries = [
     ...(await mapInSlices(incidents, (one) => incidentEntry(one, page, address))),
     ...(await mapInSlices(maintenance, (one) => maintenanceEntry(one, page, address))),
+    ...(await mapInSlices(ownOutages, (one) => outageEntry(one, page, address))),
   ].sort((one, other) => other.updated - one.updated);
   const updated = Math.max(page.updatedAt, ...entries.map((entry) => entry.updated));
   return html`<?xml version="1.0" encoding="utf-8"?>
@@ -108,6 +120,21 @@ ${resolution}${updates.map(({ at, status, markup }) => html`<p><b>${status}</b>,
   const prefix = resolvedAt === null ? "" : "Resolved: ";
   return entryOf(
     { id: incident.id, title: `${prefix}${title}`, published: startedAt, updated, content },
+    page,
+    address,
+  );
+}
+
+function outageEntry({ id, name, startedAt, endedAt }: ShownOutage, page: PageRow, address: string): Entry {
+  const end = endedAt === null ? "" : ` to ${isoTime(endedAt)} (${durationText(endedAt - startedAt)})`;
+  return entryOf(
+    {
+      id,
+      title: `${name} ${endedAt === null ? "is" : "was"} down`,
+      published: startedAt,
+      updated: endedAt ?? startedAt,
+      content: html`<p>${endedAt === null ? "Down since" : "Down from"} ${isoTime(startedAt)}${end}.</p>`,
+    },
     page,
     address,
   );

@@ -9,6 +9,7 @@ import {
   PAST_DAYS,
   type ShownIncident,
   type ShownMaintenance,
+  type ShownOutage,
   type ShownUpdate,
 } from "../events.ts";
 import type { PageRow } from "../store.ts";
@@ -63,10 +64,7 @@ ${eventsSection(
   upcoming.map((one) => maintenanceOf(one, now, slug)),
 )}
 ${groups}
-<section class="past">
-<h2>Past incidents</h2>
-${pastDays(incidents, now, slug)}</section>
-</main>
+${pastSection(view)}</main>
 <footer>
 ${settings.footer === "" ? null : paragraphs(settings.footer)}
 <p>All times are in UTC. <a href="${slug}/feed.atom">Feed</a> <a href="${slug}.json">JSON</a></p>
@@ -194,20 +192,48 @@ const IMPACT_STATES: Readonly<Record<ShownIncident["impact"], ShownState>> = {
   outage: "down",
 };
 
-/** The last days, each with its resolved incidents. */
-function pastDays(incidents: readonly ShownIncident[], now: number, slug: string): readonly Markup[] {
+/** Past incidents and outages by day. Beside bars with failures, a day without any is left out, and an empty list as a whole. */
+function pastSection({ page, incidents, outages, groups, now }: StatusView): Markup | null {
+  const { slug, settings } = page;
   const resolved = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
-  const byDay = Map.groupBy(resolved, ({ startedAt }) => dayOf(startedAt));
+  const past = [
+    ...resolved.map((one) => ({ at: one.startedAt, item: pastIncident(one, `${slug}/incidents/${one.id}`) })),
+    // With `all`, each outage is an incident.
+    ...(settings.publish_incidents === "outages" ? outages : []).map((one) => ({
+      at: one.startedAt,
+      item: outageOf(one, now),
+    })),
+  ].sort((one, other) => other.at - one.at);
+  const byDay = Map.groupBy(past, ({ at }) => dayOf(at));
+  const hasFailures = groups.some(({ monitors }) =>
+    monitors.some(({ state, uptime }) => state === "down" || (uptime !== null && uptime < 100)),
+  );
+  if (hasFailures && past.length === 0) return null;
   const today = dayOf(now);
-  const shownDays = Array.from({ length: PAST_DAYS }, (_, index) => today - index * DAY_MS);
-  // An incident can have begun before the first day and be resolved within it.
-  const older = [...byDay.keys()].filter((day) => day < today - (PAST_DAYS - 1) * DAY_MS);
-  return [...shownDays, ...older.sort((one, other) => other - one)].map((day) => {
-    const onDay = byDay.get(day) ?? [];
-    const items = onDay.map((one) => pastIncident(one, `${slug}/incidents/${one.id}`));
-    return html`<h3 class="day">${weekdayText(day)}</h3>
-${items.length === 0 ? new Markup('<p class="when">No incidents.</p>\n') : items}`;
-  });
+  const usual = Array.from({ length: PAST_DAYS }, (_, index) => today - index * DAY_MS);
+  const empty = hasFailures ? [] : usual.filter((day) => !byDay.has(day));
+  const days = [...byDay.keys(), ...empty].sort((one, other) => other - one);
+  return html`<section class="past">
+<h2>Past incidents</h2>
+${days.map((day) => {
+  const items = byDay.get(day)?.map(({ item }) => item);
+  return html`<h3 class="day">${weekdayText(day)}</h3>
+${items ?? new Markup('<p class="when">No incidents.</p>\n')}`;
+})}</section>
+`;
+}
+
+function outageOf({ name, startedAt, endedAt }: ShownOutage, now: number): Markup {
+  const duration = durationText((endedAt ?? now) - startedAt);
+  const times =
+    endedAt === null
+      ? html`since ${time(startedAt)} UTC`
+      : html`${time(startedAt)} to ${endOf(startedAt, endedAt)} UTC`;
+  return html`<article class="incident">
+<h4>${name} ${endedAt === null ? "is" : "was"} down</h4>
+<p class="when">Down for <strong>${duration}</strong>, ${times}</p>
+</article>
+`;
 }
 
 function pastIncident(incident: ShownIncident, address: string): Markup {

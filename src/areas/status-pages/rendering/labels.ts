@@ -7,6 +7,7 @@ export const STATE_LABELS: Readonly<Record<ShownState, string>> = {
   degraded: "Degraded performance",
   down: "Down",
   maintenance: "Under maintenance",
+  overdue: "Overdue",
   paused: "Paused",
   unknown: "No data",
 };

@@ -25,6 +25,7 @@ const EVENTS = [
   ["monitor.certificate", "has a certificate that expires soon"],
   ["monitor.flapping", "is flapping"],
   ["monitor.acknowledged", "is acknowledged"],
+  ["monitor.overdue", "was never pinged"],
   ["observer.offline", "could not be checked (the server was offline)"],
   ["maintenance.started", "is under maintenance"],
   ["maintenance.ended", "is out of maintenance"],
@@ -36,7 +37,13 @@ const REMIND = [
   ["6h", "every 6 hours"],
   ["1d", "every day"],
 ] as const;
-const USUAL: readonly string[] = ["monitor.down", "monitor.up", "monitor.certificate", "observer.offline"];
+const USUAL: readonly string[] = [
+  "monitor.down",
+  "monitor.up",
+  "monitor.certificate",
+  "observer.offline",
+  "monitor.overdue",
+];
 
 interface ChannelFormProps {
   /** Undefined for a new channel. */

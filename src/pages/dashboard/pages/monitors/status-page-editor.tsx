@@ -10,6 +10,7 @@ type Group = StatusPage["groups"][number];
 const INCIDENTS = [
   ["none", "none"],
   ["manual", "published manually"],
+  ["outages", "published manually, and outages with their duration"],
   ["all", "published manually and opened by monitors"],
 ] as const;
 
