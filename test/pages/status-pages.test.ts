@@ -123,6 +123,10 @@ test(
   TIMEOUT_MS,
 );
 
+/** A PNG image of one pixel. */
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 test(
   "creates a page in the console, edits it with a preview, unpublishes and deletes it",
   async () => {
@@ -153,6 +157,47 @@ test(
       show_latency: true,
       groups: [{ name: "Core" }],
     });
+    await server.operator.post("/v1/pulse", { url: site.url("/ok"), interval: 300_000, name: "Extra" });
+    await inspector.getByLabel("Website").fill("https://acme.example");
+    const logo = { name: "logo.png", mimeType: "image/png" };
+    await inspector.getByLabel("Logo").setInputFiles({ ...logo, buffer: Buffer.alloc(33 * 1024) });
+    await inspector.getByText("Choose one of at most 32 KiB").waitFor();
+    await inspector.getByLabel("Logo").setInputFiles({ ...logo, buffer: Buffer.from(PIXEL, "base64") });
+    await inspector.getByAltText("Logo of the page").waitFor();
+    await inspector.getByLabel("Color").fill("#aa3300");
+    for (const name of ["Service 1 of 3 3", "Extra"])
+      await inspector.getByLabel("Add monitor").selectOption({ label: name });
+    const order = inspector.getByRole("list", { name: "Monitors of group Core" });
+    const names = () => order.getByRole("listitem").locator("div").allInnerTexts();
+    const up = order.getByRole("button", { name: "Move Extra up" });
+    await up.focus();
+    await page.keyboard.press("Enter");
+    await eventually(async () =>
+      expect(await names()).toEqual(["Service 0 of 3 3", "Extra", "Service 1 of 3 3"]),
+    );
+    // The focus stays on the button of what was moved.
+    const focused = "document.activeElement?.getAttribute('aria-label')";
+    await eventually(async () => expect(await page.evaluate<string>(focused)).toBe("Move Extra up"));
+    await order.getByTitle("Drag Service 1 of 3 3").dragTo(order.getByRole("listitem").first());
+    await eventually(async () =>
+      expect(await names()).toEqual(["Service 1 of 3 3", "Service 0 of 3 3", "Extra"]),
+    );
+    await inspector.getByRole("button", { name: "Add group" }).click();
+    await inspector.getByLabel("Group name").last().fill("Second");
+    await inspector.getByRole("button", { name: "Move group Second up" }).click();
+    await inspector.getByRole("button", { name: "Save" }).click();
+    await preview.getByRole("link", { name: "acme.example" }).waitFor();
+    const saved = (await server.operator.get(`/v1/pulse/pages/${pages[0]?.id}`)).body;
+    expect(saved).toMatchObject({
+      website_url: "https://acme.example",
+      color: "#aa3300",
+      logo: `data:image/png;base64,${PIXEL}`,
+    });
+    const groups = saved["groups"] as unknown as { name: string; monitor_ids: string[] }[];
+    expect(groups.map(({ name, monitor_ids }) => [name, monitor_ids.length])).toEqual([
+      ["Second", 0],
+      ["Core", 3],
+    ]);
     await inspector.getByLabel("Published").uncheck();
     await inspector.getByRole("button", { name: "Save" }).click();
     await page.getByText("The page is not published").waitFor();

@@ -1,5 +1,7 @@
 import {
   Activity,
+  ArrowDown,
+  ArrowUp,
   BadgeCheck,
   ChartLine,
   Check,
@@ -11,6 +13,7 @@ import {
   Flag,
   FolderTree,
   Gauge,
+  GripVertical,
   type IconNode,
   Inbox,
   KeyRound,
@@ -51,6 +54,8 @@ const ICONS = {
   customers: Users,
   dark: Moon,
   delete: Trash2,
+  down: ArrowDown,
+  drag: GripVertical,
   flags: Flag,
   keys: KeyRound,
   light: Sun,
@@ -70,6 +75,7 @@ const ICONS = {
   search: Search,
   settings: Settings,
   start: Rocket,
+  up: ArrowUp,
   system: Monitor,
   undo: RotateCcw,
 } satisfies Record<string, IconNode>;

@@ -1,9 +1,12 @@
+import { useState } from "preact/hooks";
 import type { MonitorStatus, StatusPage } from "../../../../client/generated/api.ts";
 import { useCall } from "../../core/resource.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Control } from "../../ui/data-form.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { DataForm } from "../../ui/form.tsx";
+import { moved, Ordered } from "../../ui/ordered.tsx";
+import { ColorField, LogoField } from "./brand-fields.tsx";
 
 type Group = StatusPage["groups"][number];
 
@@ -29,6 +32,11 @@ export function StatusPageEditor({ of: page, onSaved }: { of: StatusPage; onSave
           { name: "slug", mono: true, hint: "The part of the URL after /status/." },
         ],
         { name: "description", rows: 2, hint: "" },
+        { name: "website_url", label: "Website", hint: "Linked in the header of the page." },
+        [
+          { name: "logo", control: LogoField },
+          { name: "color", control: ColorField },
+        ],
         { name: "groups", control: Groups },
         { name: "footer", hint: "" },
         { name: "publish_incidents", label: "Incidents shown", options: INCIDENTS, hint: "" },
@@ -51,21 +59,37 @@ const Groups: Control = ({ value, onChange }) => {
   const groups = value as readonly Group[];
   const list = useCall("monitors.list", { query: { limit: MONITORS } }, ["pulse"]);
   const monitors = list.data?.monitors ?? [];
-  const replace = (at: number, ...by: Group[]) => onChange(groups.toSpliced(at, 1, ...by));
+  // A group has no id: its key moves with it.
+  const [keys, setKeys] = useState<readonly number[]>(() => groups.map((_, at) => at));
+  const change = (next: readonly Group[], nextKeys: readonly number[]): void => {
+    setKeys(nextKeys);
+    onChange(next);
+  };
   return (
     <>
-      {groups.map((group, at) => (
-        <GroupFields
-          // A group has no id but its position.
-          key={`${at} of ${groups.length}`}
-          of={group}
-          monitors={monitors}
-          onChange={(changed) => replace(at, changed)}
-          onRemove={() => replace(at)}
-        />
-      ))}
+      <Ordered
+        label="Groups"
+        items={groups}
+        keyOf={(_, at) => keys[at] ?? at}
+        nameOf={({ name }) => `group ${name === "" ? "unnamed" : name}`}
+        onMove={(from, to) => change(moved(groups, from, to), moved(keys, from, to))}
+      >
+        {(group, at) => (
+          <GroupFields
+            of={group}
+            monitors={monitors}
+            onChange={(changed) => change(groups.with(at, changed), keys)}
+            onRemove={() => change(groups.toSpliced(at, 1), keys.toSpliced(at, 1))}
+          />
+        )}
+      </Ordered>
       <p>
-        <Button icon="new" onClick={() => onChange([...groups, { name: "", monitor_ids: [] }])}>
+        <Button
+          icon="new"
+          onClick={() =>
+            change([...groups, { name: "", monitor_ids: [] }], [...keys, Math.max(-1, ...keys) + 1])
+          }
+        >
           Add group
         </Button>
       </p>
@@ -93,17 +117,25 @@ function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }
         value={name}
         onInput={(text) => onChange({ name: text.trim(), monitor_ids })}
       />
-      {monitor_ids.map((id, at) => (
-        <p key={id} class="actions">
-          {nameOf(id)}
-          <Button
-            kind="quiet"
-            icon="close"
-            label={`Remove ${nameOf(id)}`}
-            onClick={() => onChange({ name, monitor_ids: monitor_ids.toSpliced(at, 1) })}
-          />
-        </p>
-      ))}
+      <Ordered
+        label={`Monitors of group ${label}`}
+        items={monitor_ids}
+        keyOf={(id) => id}
+        nameOf={nameOf}
+        onMove={(from, to) => onChange({ name, monitor_ids: moved(monitor_ids, from, to) })}
+      >
+        {(id, at) => (
+          <span class="actions">
+            {nameOf(id)}
+            <Button
+              kind="quiet"
+              icon="close"
+              label={`Remove ${nameOf(id)}`}
+              onClick={() => onChange({ name, monitor_ids: monitor_ids.toSpliced(at, 1) })}
+            />
+          </span>
+        )}
+      </Ordered>
       {left.length === 0 ? null : (
         <SelectField
           key={monitor_ids.length}
@@ -114,8 +146,8 @@ function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }
           onChange={(id) => onChange({ name, monitor_ids: [...monitor_ids, id] })}
         />
       )}
-      <Button kind="danger" icon="delete" onClick={onRemove}>
-        Remove group {label}
+      <Button kind="danger" icon="delete" label={`Remove group ${label}`} onClick={onRemove}>
+        Remove group
       </Button>
     </fieldset>
   );

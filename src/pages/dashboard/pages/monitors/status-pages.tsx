@@ -85,10 +85,12 @@ function PageView({ id }: { id: string }) {
       <Loaded of={page}>
         {(one) => (
           <div class="stack">
-            <Panel title={one.title} actions={<PageActions of={one} />}>
-              <StatusPageEditor key={one.updated_at} of={one} onSaved={page.reload} />
-            </Panel>
-            <Preview of={one} />
+            <div class="beside">
+              <Panel title={one.title} actions={<PageActions of={one} />}>
+                <StatusPageEditor key={one.updated_at} of={one} onSaved={page.reload} />
+              </Panel>
+              <Preview of={one} />
+            </div>
             <History type="page" id={id} />
           </div>
         )}
@@ -138,7 +140,7 @@ function Preview({ of: { slug, title, published, updated_at } }: { of: StatusPag
   const address = `../status/${slug}`;
   return (
     <Panel
-      title="Preview"
+      title="Saved page"
       flush
       actions={
         <a href={address} target="_blank" rel="noopener noreferrer">
