@@ -1,13 +1,15 @@
 import { statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
+import { slices } from "../../kernel/background/time-slices.ts";
 import { errorText } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { MinuteLoad } from "../../kernel/metrics/minute-load.ts";
 import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
 import type { Cancel } from "../../kernel/time/clock.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
-import { HOUR_MS, MINUTE_MS } from "../../kernel/time/units.ts";
+import { MINUTE_MS } from "../../kernel/time/units.ts";
+import { type Problem, ProblemFinder } from "./domain.ts";
 import type { ServerHistory } from "./schema.ts";
 import { type MinuteRow, minuteStore } from "./store.ts";
 
@@ -15,8 +17,8 @@ import { type MinuteRow, minuteStore } from "./store.ts";
 export const MINUTES_STORED = 7 * 24 * 60;
 /** Steps of a response: as many as a chart can show. */
 const STEPS_MAX = 360;
-/** Problems of each kind in a response: the newest. */
-const SPANS_MAX = 20;
+/** Minutes that are read at once: about a millisecond. */
+const SLICE_MINUTES = 720;
 /** A problem whose last minute is at most so long ago continues: the row of the current minute does not exist yet. */
 const CONTINUES_MINUTES = 2;
 
@@ -90,14 +92,24 @@ export class Minutes {
     return { ...row, diskFreeBytes: await freeBytes(dirname(db.path)) };
   }
 
-  /** The measurements and problems of the last hours. */
-  history(hours: number): ServerHistory {
+  /** The measurements and problems of the last hours, read in slices. */
+  async history(hours: number): Promise<ServerHistory> {
     const now = this.deps.kernel.clock.now();
     const to = Math.floor(now / MINUTE_MS);
-    const from = to - (hours * HOUR_MS) / MINUTE_MS + 1;
+    const from = to - hours * 60 + 1;
     const step = Math.ceil((hours * 60) / STEPS_MAX);
-    const rows = this.store.steps({ from, to, step });
-    const problems = this.problems(from, to);
+    const finder = new ProblemFinder();
+    const rows: MinuteRow[] = [];
+    // A slice begins with a step, so that no step is in two of them.
+    const slice = step * Math.ceil(SLICE_MINUTES / step);
+    const start = Math.floor(from / step) * step;
+    for (let at = start; at <= to; at += slice) {
+      const within = { from: Math.max(from, at), to: Math.min(to, at + slice - 1) };
+      rows.push(...this.store.steps({ ...within, step }));
+      for (const row of this.store.flags(within.from, within.to)) finder.add(row);
+      if (slices.isOver) await slices.next();
+    }
+    const problems = finder.problems.map((problem) => problemView(problem, to));
     return {
       from: timeOf(from),
       to: isoTime(now),
@@ -120,20 +132,11 @@ export class Minutes {
       })),
     };
   }
+}
 
-  private problems(from: number, to: number): ServerHistory["problems"] {
-    const { spans, gaps } = this.store;
-    const found = { ...spans, offline: gaps };
-    const within = { from, to, spansMax: SPANS_MAX };
-    return (Object.keys(found) as (keyof typeof found)[])
-      .flatMap((kind) => found[kind](within).map((span) => ({ kind, ...span })))
-      .toSorted((a, b) => b.first - a.first)
-      .map(({ kind, first, last }) => ({
-        kind,
-        since: timeOf(first),
-        until: last >= to - CONTINUES_MINUTES && kind !== "offline" ? null : timeOf(last + 1),
-      }));
-  }
+function problemView({ kind, first, last }: Problem, to: number): ServerHistory["problems"][number] {
+  const continues = last >= to - CONTINUES_MINUTES && kind !== "offline";
+  return { kind, since: timeOf(first), until: continues ? null : timeOf(last + 1) };
 }
 
 /** Free bytes on the folder's disk; null if unknown. Asynchronous, so that a disk that hangs delays only its caller. */

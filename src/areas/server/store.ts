@@ -1,4 +1,5 @@
 import type { Database } from "../../kernel/storage/database.ts";
+import type { FlagRow } from "./domain.ts";
 
 /** What the server measured in a minute. */
 export type MinuteRow = {
@@ -17,23 +18,8 @@ export type MinuteRow = {
   readonly diskFreeBytes: number | null;
 };
 
-/** Minutes in which the server was not healthy, both ends inclusive. */
-type Span = { readonly first: number; readonly last: number };
-
-/** Minutes of a problem that are at most so far apart are one time of it. */
-const JOINED_MINUTES = 5;
-
 /** All SQL of what the server measures of itself. */
 export function minuteStore(db: Database) {
-  /** The newest times in which a condition held, newest first. */
-  const spansOf = (condition: string) =>
-    db.all<Span, [{ from: number; to: number; spansMax: number }]>(
-      `SELECT min(minute) AS first, max(minute) AS last FROM (
-         SELECT minute, sum(begins) OVER (ORDER BY minute) AS span FROM (
-           SELECT minute, minute - lag(minute, 1, -1000) OVER (ORDER BY minute) > ${JOINED_MINUTES} AS begins
-           FROM server_minutes WHERE minute >= $from AND minute <= $to AND ${condition}))
-       GROUP BY span ORDER BY first DESC LIMIT $spansMax`,
-    );
   return {
     insert: db.change<[MinuteRow]>(
       `INSERT OR REPLACE INTO server_minutes (minute, requests, errors, p99_ms, commits, commit_failures, jobs_due,
@@ -53,19 +39,11 @@ export function minuteStore(db: Database) {
          max(database_bytes) AS databaseBytes, min(disk_free_bytes) AS diskFreeBytes
        FROM server_minutes WHERE minute >= $from AND minute <= $to GROUP BY 1 ORDER BY 1`,
     ),
-    spans: {
-      errors: spansOf("errors > 0 AND errors * 100 >= requests"),
-      commits: spansOf("commit_failures > 0"),
-      jobs: spansOf("jobs_overdue_s > 60"),
-      event_loop: spansOf("lag_ms > 1000"),
-      disk: spansOf("disk_free_bytes < 1073741824"),
-    },
-    /** Minutes without a row between two with one: the server was stopped or stood still. The newest first. */
-    gaps: db.all<Span, [{ from: number; to: number; spansMax: number }]>(
-      `SELECT before + 1 AS first, minute - 1 AS last FROM (
-         SELECT minute, lag(minute) OVER (ORDER BY minute) AS before FROM server_minutes
-         WHERE minute >= $from AND minute <= $to)
-       WHERE minute - before > 2 ORDER BY minute DESC LIMIT $spansMax`,
+    /** The problems of each minute, oldest first: bits in the order of `FLAGS`. */
+    flags: db.all<FlagRow, [from: number, to: number]>(
+      `SELECT minute, (errors > 0 AND errors * 100 >= requests) + 2 * (commit_failures > 0) + 4 * (jobs_overdue_s > 60)
+         + 8 * (lag_ms > 1000) + 16 * coalesce(disk_free_bytes < 1073741824, 0) AS flags
+       FROM server_minutes WHERE minute >= ? AND minute <= ? ORDER BY minute`,
     ),
   };
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ProblemFinder } from "../../../src/areas/server/domain.ts";
 import { MINUTES_STORED } from "../../../src/areas/server/minutes.ts";
 import type { MinuteRow } from "../../../src/areas/server/store.ts";
 import { minuteStore } from "../../../src/areas/server/store.ts";
@@ -137,6 +138,15 @@ describe("GET /v1/admin/history", () => {
     expect((await account.get("/v1/admin/history")).status).toBe(403);
     expect((await server.client(null).get("/v1/admin/history")).status).toBe(401);
   });
+});
+
+test("of each kind of problem, the 20 newest are found", () => {
+  const finder = new ProblemFinder();
+  // Six minutes apart they are times of their own; a missing minute in between is none.
+  for (let minute = 0; minute < 25 * 6; minute += 2) finder.add({ minute, flags: minute % 6 === 0 ? 1 : 0 });
+  expect(finder.problems).toHaveLength(20);
+  expect(finder.problems[0]).toEqual({ kind: "errors", first: 144, last: 144 });
+  expect(finder.problems.at(-1)).toEqual({ kind: "errors", first: 30, last: 30 });
 });
 
 test("percentiles of a minute are at most a quarter too high, and begin anew with each minute", () => {
