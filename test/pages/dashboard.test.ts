@@ -120,7 +120,7 @@ describe("the files of the console", () => {
         "relay",
         "schedules",
       ],
-      ...["settings", "status-pages"],
+      ...["settings", "start", "status-pages"],
     ]);
   });
 
