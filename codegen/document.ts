@@ -58,6 +58,8 @@ interface ErrorResponse {
 
 interface OperationObject {
   readonly operationId: string;
+  /** The name of the operation, where its id has another form. */
+  readonly "x-former-operation-id"?: string;
   readonly summary: string;
   readonly description?: string;
   readonly "x-cost"?: number;
@@ -70,6 +72,7 @@ interface OperationObject {
 
 /** An operation, as the client's code is generated from it. */
 export interface ApiOperation {
+  /** Its name, by which the client is generated: the id in the document can have another form. */
   readonly id: string;
   /** The part of the API that it belongs to. */
   readonly tag: string;
@@ -109,7 +112,7 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
     ([status, response]) => status.startsWith("2") && response["x-by-settings"] !== true,
   );
   return {
-    id: one.operationId,
+    id: one["x-former-operation-id"] ?? one.operationId,
     tag: one.tags[0] ?? "System",
     method,
     path,

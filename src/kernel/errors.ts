@@ -63,7 +63,7 @@ const COMMON_CODES = {
   rate_limit_exceeded: [
     429,
     "Too many requests; retry after the seconds in `Retry-After`.",
-    "Wait for the seconds in `Retry-After`. Spread requests over time, or ask the operator for a tier with higher limits ([rate limits](api/basics.md#rate-limits)).",
+    "Wait for the seconds in `Retry-After`. Spread requests over time, or request a tier with higher limits from the operator ([rate limits](api/basics.md#rate-limits)).",
   ],
   internal_error: [
     500,

@@ -77,7 +77,7 @@ export function readOperations(): ApiOperation[] {
     Object.entries(methods).map(([method, operation]): ApiOperation => {
       const content = (operation["requestBody"] as Content | undefined)?.content?.["application/json"];
       return {
-        operationId: String(operation["operationId"]),
+        operationId: String(operation["x-former-operation-id"] ?? operation["operationId"]),
         method: method.toUpperCase(),
         path,
         parameters: (operation["parameters"] ?? []) as Parameter[],

@@ -6,6 +6,7 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 
 interface Operation {
   readonly operationId: string;
+  readonly "x-former-operation-id"?: string;
   readonly description: string;
   readonly tags: readonly string[];
   readonly "x-codeSamples": readonly { readonly source: string }[];
@@ -26,6 +27,7 @@ interface Document {
 let server: TestServer;
 let document: Document;
 let operations: readonly Operation[];
+const nameOf = (one: Operation): string => one["x-former-operation-id"] ?? one.operationId;
 beforeAll(async () => {
   server = await startTestServer({ manualClock: true });
   document = JSON.parse((await server.client(null).get("/openapi.json")).text);
@@ -77,7 +79,7 @@ describe("the API document", () => {
     ["catch.ingest", "**Cost** 1 credit · **Public**"],
     ["ping", "**Cost** free · **Public**"],
   ])("documents the requirements of %s", (name, terms) => {
-    const operation = operations.find(({ operationId }) => operationId === name);
+    const operation = operations.find((one) => nameOf(one) === name);
     expect(operation?.description.split("\n\n").at(-1)).toBe(terms);
   });
 
@@ -96,7 +98,7 @@ test("has a valid example for every successful response", () => {
   for (const { operation, responses } of server.server.app.http.routes) {
     // Health and metrics are the operator's, and not in the document.
     if (operation.monitoring) continue;
-    const documented = operations.find(({ operationId }) => operationId === operation.name);
+    const documented = operations.find((one) => nameOf(one) === operation.name);
     for (const [status, schema] of Object.entries<TSchema>(responses)) {
       if (status === "204") continue;
       const example = documented?.responses[status]?.content?.["application/json"].example;
@@ -111,7 +113,7 @@ test("has a valid example for every successful response", () => {
 
 describe("the example request of an operation works in a shell", () => {
   const run = async (operationId: string, key: string) => {
-    const source = operations.find((one) => one.operationId === operationId)?.["x-codeSamples"][0]?.source;
+    const source = operations.find((one) => nameOf(one) === operationId)?.["x-codeSamples"][0]?.source;
     const env = { PATH: process.env["PATH"] ?? "", URL: server.url, AUTH: `Authorization: Bearer ${key}` };
     const child = Bun.spawn(["sh", "-c", `${source} -s -w ' %{http_code}'`], { env, stderr: "inherit" });
     return child.stdout.text();

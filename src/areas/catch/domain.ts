@@ -42,7 +42,7 @@ const codes = registerErrors({
   bucket_limit_exceeded: [
     403,
     "The account has reached its tier's limit of buckets.",
-    "Delete buckets that are not used, or ask the operator for another tier.",
+    "Delete buckets that are not used, or request another tier from the operator.",
   ],
   bucket_name_taken: [
     409,

@@ -63,7 +63,7 @@ const codes = registerErrors({
   key_limit_exceeded: [
     403,
     "The account has as many managed keys as its tier allows.",
-    "Revoke keys that are not used, or ask the operator for another tier.",
+    "Revoke keys that are not used, or request another tier from the operator.",
   ],
 });
 

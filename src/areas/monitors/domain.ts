@@ -22,7 +22,7 @@ const codes = registerErrors({
   monitor_limit_exceeded: [
     403,
     "The account has the maximum number of monitors of its tier.",
-    "Delete monitors that are not used, or ask the operator for another tier.",
+    "Delete monitors that are not used, or request another tier from the operator.",
   ],
   maintenance_limit_exceeded: [
     403,

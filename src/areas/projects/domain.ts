@@ -19,7 +19,7 @@ const codes = registerErrors({
   project_limit_exceeded: [
     403,
     "The account has as many projects as its tier allows.",
-    "Delete projects that are not used, or ask the operator for another tier.",
+    "Delete projects that are not used, or request another tier from the operator.",
   ],
 });
 

@@ -23,7 +23,7 @@ const codes = registerErrors({
   endpoint_limit_exceeded: [
     403,
     "The project has reached its tier's limit of endpoints.",
-    "Delete endpoints that are not used, or ask the operator for another tier. A deleted endpoint with deliveries counts for another day.",
+    "Delete endpoints that are not used, or request another tier from the operator. A deleted endpoint with deliveries counts for another day.",
   ],
   schedule_name_taken: [
     409,
@@ -33,7 +33,7 @@ const codes = registerErrors({
   schedule_limit_exceeded: [
     403,
     "The project has reached its tier's limit of schedules.",
-    "Delete schedules that are not used, or ask the operator for another tier.",
+    "Delete schedules that are not used, or request another tier from the operator.",
   ],
 });
 

@@ -10,7 +10,7 @@ const codes = registerErrors({
   page_limit_exceeded: [
     403,
     "The account has the maximum number of status pages of its tier.",
-    "Delete pages that are not used, or ask the operator for another tier.",
+    "Delete pages that are not used, or request another tier from the operator.",
   ],
 });
 

@@ -18,6 +18,7 @@ import type { ApiPart, DeclaredRoute } from "../api.ts";
 import type { AdditionalResponse, Operation } from "../operation.ts";
 import { renderError } from "../responses/response.ts";
 import { EXAMPLE_KEY, OWN_PAGE_HEADER, SECURITY_SCHEMES, securityOf } from "./openapi-security.ts";
+import { operationIdOf } from "./operation-ids.ts";
 
 /** A parameter in a path of Elysia. */
 const PATH_PARAMETER = /:([A-Za-z_]+)/g;
@@ -166,6 +167,7 @@ const OWN_PAGE: Json = {
 function operationObject(route: DeclaredRoute, named: Components): Json {
   const { operation, tag, params, query } = route;
   const isPublic = operation.access === "public";
+  const operationId = operationIdOf(operation.name);
   const parameters = [...parametersOf("path", params), ...parametersOf("query", query)];
   const all = [
     ...parameters,
@@ -174,7 +176,8 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     ...(operation.fromOwnPage ? [OWN_PAGE] : []),
   ];
   return {
-    operationId: operation.name,
+    operationId,
+    "x-former-operation-id": operationId === operation.name ? undefined : operation.name,
     summary: operation.summary,
     description: [operation.description ?? [], termsOf(operation)].flat().join("\n\n"),
     tags: [tag],
