@@ -74,7 +74,7 @@ function lasting(data: string): Record<string, string> {
 }
 
 test(
-  "a database that is missing or empty beside its log is refused, and put back it has everything",
+  "a database that is missing or empty next to its log is rejected, and put back it has everything",
   async () => {
     const { data, key } = await killed(20);
     const path = join(data, "ninefold.db");
@@ -155,7 +155,7 @@ test(
 );
 
 test(
-  "a log that is torn at its end is taken as ever",
+  "a log that is torn at its end is accepted as usual",
   async () => {
     const { data, key } = await killed(20);
     const path = join(data, "ninefold.db-wal");
@@ -215,7 +215,7 @@ function rootPageOf(path: string, table: string): number {
 }
 
 test(
-  "a key beside nothing starts a new server, with one line of warning",
+  "a key without a database starts a new server, with one line of warning",
   async () => {
     const data = binaries.data();
     mkdirSync(data, { mode: 0o700 });

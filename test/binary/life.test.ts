@@ -260,7 +260,7 @@ describe("--ephemeral", () => {
 });
 
 test(
-  "a request under way is finished at SIGTERM, a new one is refused",
+  "a request in flight is finished at SIGTERM, a new one is rejected",
   async () => {
     const data = binaries.data();
     const server = await binaries.start(["--data", data]);

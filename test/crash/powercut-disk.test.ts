@@ -26,7 +26,7 @@ describe("a file on a disk", () => {
     expect(file.isPending).toBe(false);
   });
 
-  test("does not have what was written while a sync was under way", () => {
+  test("does not have what was written while a sync was in progress", () => {
     const file = new DiskFile();
     file.write(1, 0, page("a"));
     file.write(3, 0, page("b"));
@@ -35,7 +35,7 @@ describe("a file on a disk", () => {
     expect(letters(file.contentAfter(KEPT))).toBe("b");
   });
 
-  test("is torn at sectors: each is of some moment since the last sync", () => {
+  test("is torn at sectors: each is of some time since the last sync", () => {
     const file = new DiskFile();
     file.write(1, 0, page("a"));
     file.synced(2);

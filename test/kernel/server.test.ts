@@ -93,7 +93,7 @@ test("a server that cannot listen in the end has ended its work, and its folder 
   await server.stop();
 });
 
-test("a server that is stopped at once has logged its start before its end", async () => {
+test("a server that is stopped immediately has logged its start before its end", async () => {
   const kept = new KeptLog();
   const server = await start({ log: kept });
   await server.stop();

@@ -63,7 +63,7 @@ test("the address of an unknown error leads to the list of all", async () => {
   expect([response.status, response.headers.get("location")]).toEqual([302, "../guides/errors"]);
 });
 
-test("pictures are left out", async () => {
+test("pictures are omitted", async () => {
   const [picture, drawing] = await Promise.all(
     ["readme", "architecture"].map(async (page) => (await get(`/docs/guides/${page}`)).text()),
   );

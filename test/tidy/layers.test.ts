@@ -126,7 +126,7 @@ test("only routes files declare routes", () => {
 describe("folders have no circles", () => {
   const importing = (...paths: string[]): string =>
     paths.map((path, index) => `import type { X${index} } from "${path}";\n`).join("");
-  test("types count, and so do files beside folders", () => {
+  test("types count, and so do files next to folders", () => {
     const found = violationsIn({
       "src/kernel/time/clock.ts": importing("../log.ts"),
       "src/kernel/time/timer.ts": "",

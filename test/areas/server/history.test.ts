@@ -149,7 +149,7 @@ test("of each kind of problem, the 20 newest are found", () => {
   expect(finder.problems.at(-1)).toEqual({ kind: "errors", first: 30, last: 30 });
 });
 
-test("percentiles of a minute are at most a quarter too high, and begin anew with each minute", () => {
+test("percentiles of a minute are at most a quarter too high, and are computed again for each minute", () => {
   const load = new MinuteLoad();
   for (let ms = 1; ms <= 1_000; ms += 1) load.count(ms > 998 ? 503 : 200, ms);
   const { p99Ms, ...counts } = load.take();

@@ -467,7 +467,7 @@ describe("outages", () => {
   });
 
   test.each(["none", "manual"] as const)(
-    "are not shown with %s: beside failures, there is no empty list",
+    "are not shown with %s: next to failures, there is no empty list",
     async (publish_incidents) => {
       const shown = await view({ ...given, settings: { publish_incidents } });
       expect(shown.outages).toEqual([]);

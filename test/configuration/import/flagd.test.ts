@@ -240,7 +240,7 @@ test("names of the prototype are names like others", () => {
   expect(imported.text).toContain("flag-__proto__:");
 });
 
-test("a flag with a number that a double does not hold is left out with a note", () => {
+test("a flag with a number that a double does not hold is omitted with a note", () => {
   const flag = (variants: string) =>
     `{ "state": "ENABLED", "variants": ${variants}, "defaultVariant": "a", "targeting": {} }`;
   const text = `{ "flags": {

@@ -64,7 +64,7 @@ describe("a response", () => {
     expect(() => read("TXT", [record("TXT", Buffer.alloc(65_000))])).toThrow(TOO_MANY);
   });
 
-  test("of another server, question or id, or with a malformed record, counts for nothing", () => {
+  test("of another server, question or id, or with a malformed record, is ignored", () => {
     const { asked, head } = begun("A", 1);
     const whole = Buffer.concat([head, record("A", DATA.A)]);
     const changed = (at: number, byte: number): Buffer => Buffer.from(whole).fill(byte, at, at + 1);
@@ -82,7 +82,7 @@ describe("a response", () => {
       expect(message instanceof Buffer ? readResponse(message, asked, "A") : message).toBeNull();
   });
 
-  test("with pointers that lead in circles or forwards, and too long names, counts for nothing", () => {
+  test("with pointers that lead in circles or forwards, and too long names, is ignored", () => {
     const start = begun("CNAME", 1).head.length + 12;
     const pointer = (at: number) => Buffer.from([0xc0 | (at >> 8), at & 255]);
     const label = Buffer.concat([Buffer.from([63]), Buffer.alloc(63, "a")]);
@@ -133,7 +133,7 @@ describe("a name server", () => {
       (error: unknown) => String(error instanceof OutboundFailure ? error.message : "none"),
     );
 
-  test("with a response that UDP cannot hold is asked over TCP", async () => {
+  test("with a response that UDP cannot hold is requested over TCP", async () => {
     server.records.set("text.example", [
       [
         "TXT",
@@ -201,7 +201,7 @@ describe("a name server", () => {
     expect(await asked.catch((error) => error.message)).toBe(TOO_MANY);
   });
 
-  test("that does not know EDNS is asked without it", async () => {
+  test("that does not know EDNS is queried without it", async () => {
     server.isOld = true;
     server.names.set("old.example", ["192.0.2.1"]);
     expect(await valuesOf("old.example", "A")).toEqual(["192.0.2.1"]);

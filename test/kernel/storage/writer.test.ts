@@ -549,7 +549,7 @@ describe("long units", () => {
       ]);
     });
 
-    test("go on when requests take all of their time", async () => {
+    test("continue when requests take all of their time", async () => {
       const commits = new Map<number, number>();
       await Promise.all([
         ...submitted(commits, [10, 11, 12], BACKGROUND_MS_MAX / 2, false),
