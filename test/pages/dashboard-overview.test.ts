@@ -172,7 +172,7 @@ test(
     await page.getByLabel("URL").waitFor();
     await account.post("/v1/gate", { flag_key: "one", enabled: true });
     await visit.go("overview");
-    await page.getByText("Get started").waitFor({ state: "detached" });
+    await page.locator("main").getByText("Get started").waitFor({ state: "detached" });
     await visit.expectClean();
   },
   TIMEOUT_MS,

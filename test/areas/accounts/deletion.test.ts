@@ -66,6 +66,7 @@ const OF_THE_SERVER: Readonly<Record<string, string>> = {
   monitor_checks: "sequences continue from the newest check, which is stored without its content",
   settings: "highest references, so that none is used again",
   sqlite_sequence: "the same",
+  server_minutes: "measurements",
 };
 
 /** Tables in which the account of the test has no rows. */
@@ -82,6 +83,7 @@ const NOT_FILLED: Readonly<Record<string, string>> = {
   relay_later_deliveries: "only of messages that were resent to an endpoint without a delivery",
   relay_stopped_projects: "only while a project is being removed",
   replica_position: "of the server",
+  server_settings: "of the server",
 };
 
 test("nothing of a deleted account remains in any table", async () => {

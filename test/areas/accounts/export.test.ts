@@ -69,6 +69,8 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   relay_parked: "deliveries that are exported",
   relay_stopped_projects: "only while a project is being removed",
   replica_position: "of the server",
+  server_minutes: "of the server",
+  server_settings: "of the server",
   settings: "of the server",
   sqlite_sequence: "of the server",
 };
