@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { aboutEvent } from "../../src/cli/listen/listen.ts";
 import { accepted, bucketOf, eventOf, newBucket, Receiver } from "../areas/catch/support.ts";
 import { freePort } from "../harness/processes/ports.ts";
 import { eventually } from "../support/eventually.ts";
@@ -58,6 +59,17 @@ async function until(stream: ReadableStream<Uint8Array>, text: string): Promise<
   }
   throw new Error(`it ended without ${text}: ${found}`);
 }
+
+test("people see the method and the start of the body of an event, and its address in the console", () => {
+  const payload_base64 = Buffer.from(
+    `{\n  "type": "invoice.paid",\n  "note": "${"x".repeat(200)}"\n}`,
+  ).toString("base64");
+  const event = { id: "evt_1", method: "PUT", payload_base64 };
+  const [first = "", address] = aboutEvent(event, "http://127.0.0.1:9909/dashboard/#/catch/brave-otter-1");
+  expect(first).toStartWith('PUT { "type": "invoice.paid", "note": "xxx');
+  expect(first.length).toBeLessThanOrEqual(104);
+  expect(address).toBe("http://127.0.0.1:9909/dashboard/#/catch/brave-otter-1/evt_1");
+});
 
 describe("forwarded requests", () => {
   test("keeps the method, and appends path and query below the bucket", async () => {

@@ -19,7 +19,8 @@ test(
     await page.getByLabel("Signing secret").fill("a-secret");
     await page.getByRole("button", { name: "Create bucket" }).click();
 
-    await page.getByRole("button", { name: "Settings…" }).click();
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByText("More", { exact: true }).click();
     await page.getByLabel("GET", { exact: true }).check();
     await page.getByLabel("Deduplication window (hours)").fill("24");
     await page.getByLabel("Response to them").selectOption("401");

@@ -87,8 +87,9 @@ async function walkSettings(walk: Walk): Promise<string[]> {
   const { visit } = walk;
   await visit.go("catch");
   await visit.page.getByRole("link", { name: SET_BUCKET }).click();
-  await visit.page.getByRole("button", { name: "Settings…" }).click();
+  await visit.page.getByRole("button", { name: "Edit…" }).click();
   const form = visit.page.locator("dialog");
+  await form.getByText("More", { exact: true }).click();
   await eventually(async () => expect(await form.getByLabel("Body").inputValue()).toContain("thanks"));
   const found = await troubles(walk, "a bucket's settings");
   await form.getByRole("button", { name: "Cancel" }).click();

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import {
   dateTime,
   duration,
+  flag,
   integer,
   name,
   named,
@@ -208,6 +209,9 @@ const EventType = orNull(Type.String({ examples: ["invoice.paid"] }), {
   description: "Type of the event, as the sender names it; null if unknown.",
 });
 
+/** Longest preview of a body: a line of a list. */
+export const PREVIEW_LENGTH = 120;
+
 /** An event in a list. */
 export const EventItem = Type.Object(
   {
@@ -228,6 +232,18 @@ export const EventItem = Type.Object(
       description: "Time of the next retry; null if none is scheduled.",
       examples: [null],
     }),
+    method: Type.Optional(
+      Type.String({
+        description: "Method of the request. Only in lists with `details`.",
+        examples: ["POST"],
+      }),
+    ),
+    preview: Type.Optional(
+      orNull(Type.String(), {
+        description: `Start of the body, up to ${PREVIEW_LENGTH} characters, with single spaces; null for a body that is not text, or above 64 KiB. Only in lists with \`details\`.`,
+        examples: ['{"id":"evt_1","type":"invoice.paid"}'],
+      }),
+    ),
   },
   { $id: "EventItem" },
 );
@@ -358,6 +374,7 @@ export const EventQuery = Type.Object(
         description: "Text that must appear in a header or in the body, case-insensitive.",
       }),
     ),
+    details: Type.Optional(flag({ description: "Whether to add `method` and `preview` to each event." })),
   },
   { $id: "EventQuery" },
 );

@@ -356,6 +356,13 @@ function eventReads(db: Database) {
     payload: db.one<PayloadRow, [sequence: number]>(
       "SELECT headers, body FROM catch_payloads WHERE sequence = ?",
     ),
+    /** The method of a request (null for POST), and the start of its body; null for a large one, which takes longer to read. */
+    summary: db.one<
+      { readonly method: string | null; readonly start: Uint8Array | null },
+      [sequence: number, bodyBytesMax: number, startBytes: number]
+    >(
+      "SELECT method, CASE WHEN length(body) <= ?2 THEN substr(body, 1, ?3) END AS start FROM catch_payloads WHERE sequence = ?1",
+    ),
     way: db.one<WayRow, [sequence: number]>(
       "SELECT method, path, query, remote_address FROM catch_payloads WHERE sequence = ?",
     ),

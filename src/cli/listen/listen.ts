@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../api/http-api.ts";
-import { readClientSettings } from "../../config/sources.ts";
+import { DEFAULT_URL, readClientSettings } from "../../config/sources.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
 import { pathSegment } from "../api.ts";
@@ -29,13 +29,14 @@ export async function listen(args: Arguments): Promise<number> {
   const signal = interruption();
   const server = new RetryingServer(target, signal);
   const { bucketId } = options;
-  if (bucketId !== null) return new Session(options, server, signal, bucketId).run();
+  if (bucketId !== null)
+    return new Session(options, server, signal, { bucketId, url: target.url ?? DEFAULT_URL }).run();
   const made = await server.call("POST", "/v1/catch/buckets", { body: { delivery: "pull" } });
   if (made === null) return 0;
   const id = String(made["id"]);
   printError(`Created for this session: ${made["ingest_url"]}`);
   try {
-    return await new Session(options, server, signal, id).run();
+    return await new Session(options, server, signal, { bucketId: id, url: target.url ?? DEFAULT_URL }).run();
   } finally {
     // With its own signal: the session's is already aborted.
     const ending = new AbortController();
@@ -48,6 +49,9 @@ export async function listen(args: Arguments): Promise<number> {
 /** From the first event to the last. */
 class Session {
   private readonly path: string;
+  private readonly bucketId: string;
+  /** Address of the bucket in the console. */
+  private readonly console: string;
   private readonly handing: Forwarding;
   private handled = 0;
   private failed = 0;
@@ -57,8 +61,11 @@ class Session {
     private readonly options: ListenOptions,
     private readonly server: RetryingServer,
     private readonly signal: AbortSignal,
-    private readonly bucketId: string,
+    of: { readonly bucketId: string; readonly url: string },
   ) {
+    const { bucketId } = of;
+    this.bucketId = bucketId;
+    this.console = `${of.url.replace(/\/$/, "")}/dashboard/#/catch/${encodeURIComponent(bucketId)}`;
     this.path = `/v1/catch/${pathSegment("BUCKET", bucketId)}`;
     this.handing = new Forwarding(options);
   }
@@ -175,6 +182,9 @@ class Session {
         ...outcome,
       ];
       print(`${oneLine(cells.join("  "))}\n`);
+      // For people only, who want to see what it was and where there is more.
+      if (process.stdout.isTTY && prints !== "body")
+        for (const line of aboutEvent(event, this.console)) print(`  ${oneLine(line)}\n`);
       if (prints === "headers")
         for (const [name, value] of Object.entries(event.headers))
           print(`  ${oneLine(`${name}: ${value}`)}\n`);
@@ -194,6 +204,21 @@ class Session {
   }
 }
 
-function bodyOf({ payload_base64 }: StreamedEvent): string {
+/** Longest start of a body in a line. */
+const PREVIEW_LENGTH = 100;
+
+/** The method and the start of the body of an event, and its address in the console. `at`: that of its bucket. */
+export function aboutEvent(
+  event: Pick<StreamedEvent, "id" | "method" | "payload_base64">,
+  at: string,
+): string[] {
+  const start = bodyOf(event)
+    .slice(0, 2 * PREVIEW_LENGTH)
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return [`${event.method} ${start.slice(0, PREVIEW_LENGTH)}`.trim(), `${at}/${event.id}`];
+}
+
+function bodyOf({ payload_base64 }: Pick<StreamedEvent, "payload_base64">): string {
   return Buffer.from(payload_base64, "base64").toString("utf8");
 }

@@ -695,14 +695,67 @@ export interface EventItem {
   delivered_at: string | null;
   /** Time of the next retry; null if none is scheduled. */
   next_attempt_at: string | null;
+  /** Method of the request. Only in lists with `details`. */
+  method?: string;
+  /** Start of the body, up to 120 characters, with single spaces; null for a body that is not text, or above 64 KiB. Only in lists with `details`. */
+  preview?: string | null;
 }
 
 /** The response of `DELETE /v1/catch/{bucket_id}/events`. */
 export type EventsDeleted = { deleted_count: number };
 
 /** The response of `GET /v1/catch/{bucket_id}/events/{event_id}`. */
-export interface CaughtEvent extends EventItem {
+export interface CaughtEvent {
+  /** ID of the event. IDs sort by time of receipt. */
+  id: string;
+  bucket_id: string;
+  provider:
+    | "stripe"
+    | "github"
+    | "shopify"
+    | "svix"
+    | "custom"
+    | "standard"
+    | "slack"
+    | "twilio"
+    | "linear"
+    | "lemonsqueezy"
+    | "bitbucket"
+    | "discord"
+    | "paddle"
+    | "sendgrid"
+    | "square"
+    | "zoom"
+    | "intercom"
+    | "gitlab"
+    | "zendesk"
+    | "typeform"
+    | "meta"
+    | "strava"
+    | "websub"
+    | "microsoft-graph"
+    | "x"
+    | "dropbox"
+    | null;
+  /** Type of the event, as the sender names it; null if unknown. */
+  event_type: string | null;
+  status: "pending" | "delivered" | "failed";
+  verification: "none" | "valid" | "invalid";
+  /** Time as RFC 3339, in UTC. */
+  received_at: string;
+  /** Number of attempts to deliver the event. */
+  attempts: number;
+  /** HTTP status of the last response; null without a response. */
+  response_status: number | null;
+  /** Reason why the event is not delivered. */
+  error: string | null;
+  /** Time as RFC 3339, in UTC. */
+  delivered_at: string | null;
+  /** Time of the next retry; null if none is scheduled. */
+  next_attempt_at: string | null;
   method: string;
+  /** Start of the body, up to 120 characters, with single spaces; null for a body that is not text, or above 64 KiB. Only in lists with `details`. */
+  preview?: string | null;
   /** Path of the request after that of the bucket. */
   path: string;
   /** Query of the request, without the question mark. */
@@ -4457,6 +4510,8 @@ export const OPERATIONS = {
       until?: string | undefined;
       /** Text that must appear in a header or in the body, case-insensitive. */
       q?: string | undefined;
+      /** Whether to add `method` and `preview` to each event. */
+      details?: boolean | undefined;
     }
   >,
   "catch.events.raw": "GET /v1/catch/{bucket_id}/events/{event_id}/raw" as Route<

@@ -303,3 +303,28 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
     expectError(await account.get(`/v1/catch/${id}/events/evt_00000000001`), "catch.event_not_found");
   });
 });
+
+test("a list with details shows the method and the start of each body in one line", async () => {
+  const account = await server.account();
+  const { body } = await account.post("/v1/catch/buckets", { target_url: receiver.url });
+  const url = `${server.url}/v1/in/${body["id"]}`;
+  const send = (method: string, text: string | Uint8Array) => fetch(url, { method, body: text });
+  await send("POST", `{\n  "type": "invoice.paid",\n  "note": "${"ü".repeat(200)}"\n}`);
+  await send("PUT", "short");
+  await send("POST", new Uint8Array([0xff, 0xfe, 0x00]));
+  await send("POST", "x".repeat(65_536));
+  await send("POST", "x".repeat(65_537));
+  const read = async (query: string) =>
+    (await account.get(`/v1/catch/${body["id"]}/events${query}`)).body["events"] as Record<string, unknown>[];
+  const detailed = await read("?details=true");
+  const previews = detailed.map(({ method, preview }) => [method, preview]).toReversed();
+  expect(previews[0]).toEqual(["POST", `{ "type": "invoice.paid", "note": "${"ü".repeat(85)}`]);
+  expect(previews.slice(1)).toEqual([
+    ["PUT", "short"],
+    ["POST", null],
+    ["POST", "x".repeat(120)],
+    ["POST", null],
+  ]);
+  expect((await read("?details=true&q=short")).map(({ preview }) => preview)).toEqual(["short"]);
+  for (const event of await read("")) expect(event).not.toHaveProperty("preview");
+});

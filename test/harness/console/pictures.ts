@@ -74,7 +74,7 @@ async function takeLook(browser: Browser, pictures: Pictures, look: (typeof LOOK
       await page.goBack();
       await page.getByRole("link", { name: SET_BUCKET }).click();
       await picture("catch-set");
-      await page.getByRole("button", { name: "Settings…" }).click();
+      await page.getByRole("button", { name: "Edit…" }).click();
       await picture("catch-settings");
       await page.keyboard.press("Escape");
       taken += 4;

@@ -545,8 +545,8 @@ function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | n
 }
 
 /** Summary and target of an audit entry about a bucket. */
-export function aboutBucket({ id }: BucketActor, what: string) {
-  return { summary: `Bucket ${id} ${what}`, target: { type: "bucket", id } };
+export function aboutBucket({ id, name }: BucketActor, what: string) {
+  return { summary: `Bucket ${name ?? id} ${what}`, target: { type: "bucket", id } };
 }
 
 /** A bucket's settings for the audit log, which removes the secret. */

@@ -34,12 +34,17 @@ import {
   type EventReplayed,
   type EventReplayQueued,
   type EventsDeleted,
+  PREVIEW_LENGTH,
 } from "../schema.ts";
 import { type EventRow, type PayloadRow, QUEUED } from "../store.ts";
 import { exportPage } from "./export.ts";
 import { EventSearch } from "./search.ts";
 
 /** The operation that credits of a replay are charged for. */
+/** Larger bodies have no preview: a list of 100 of this size is read in some milliseconds. */
+const PREVIEWED_BYTES_MAX = 65_536;
+/** Most bytes of a character in UTF-8. */
+const BYTES_OF_CHARACTER = 4;
 const REPLAY = "catch.events.replay";
 
 /** An event with its bucket and payload. */
@@ -82,7 +87,8 @@ export class EventService {
       limit,
       (row) => [row.sequence],
     );
-    return { events: page.items.map((row) => eventView(bucket, row)), cursor: page.cursor ?? null };
+    const events = page.items.map((row) => this.listView(bucket, row, query));
+    return { events, cursor: page.cursor ?? null };
   }
 
   /** Start, end and filters of a list. Event numbers represent times of receipt, except after the wall clock was set back. */
@@ -112,12 +118,24 @@ export class EventService {
         const terms = { bucketRef: bucket.ref, text: q ?? null, matches, ...where };
         const { rows, through, isPartial } = await this.searching.find(terms, signal);
         return {
-          events: rows.map((row) => eventView(bucket, row)),
+          events: rows.map((row) => this.listView(bucket, row, query)),
           cursor: through === null ? null : encodeCursor([through]),
           ...(isPartial ? { partial: true } : {}),
         };
       },
     };
+  }
+
+  /** An event of a list. */
+  private listView(bucket: BucketActor, row: EventRow, { details = false }: EventQuery): EventItem {
+    const view = eventView(bucket, row);
+    if (!details) return view;
+    const summary = this.deps.events.summary(
+      row.sequence,
+      PREVIEWED_BYTES_MAX,
+      PREVIEW_LENGTH * BYTES_OF_CHARACTER,
+    );
+    return { ...view, method: summary?.method ?? "POST", preview: previewOf(summary?.start ?? null) };
   }
 
   /** An event with its payload. @throws ApiError `catch.bucket_not_found`, `catch.event_not_found` */
@@ -257,7 +275,7 @@ export class EventService {
         const { bucket, row } = replay;
         const after = { bucket_id: bucket.id, response_status: outcome.status };
         tx.audit({
-          summary: `Event replayed from bucket ${bucket.id}`,
+          summary: `Event replayed from bucket ${bucket.name ?? bucket.id}`,
           target: { type: "event", id: eventIdOf(row.sequence) },
           before: null,
           after,
@@ -350,7 +368,7 @@ export class EventService {
       throw new ApiError("conflict", "No target of the bucket accepts this event: nothing was replayed.");
     const { bucket, row } = replay;
     tx.audit({
-      summary: `Event replayed from bucket ${bucket.id}`,
+      summary: `Event replayed from bucket ${bucket.name ?? bucket.id}`,
       target: { type: "event", id: eventIdOf(row.sequence) },
       before: null,
       after: { bucket_id: bucket.id, deliveries: deliveries.length },
@@ -420,6 +438,15 @@ export class EventService {
     }
     return { bucket, row, payload };
   }
+}
+
+/** The start of a body in one line; null for one that is not text. */
+function previewOf(start: Uint8Array | null): string | null {
+  if (start === null) return null;
+  // The last character may be cut.
+  const text = new TextDecoder().decode(start, { stream: true });
+  if (text.includes("\ufffd") || text.includes("\0")) return null;
+  return [...text.replaceAll(/\s+/g, " ").trim()].slice(0, PREVIEW_LENGTH).join("");
 }
 
 function eventView(bucket: BucketActor, row: EventRow): EventItem {

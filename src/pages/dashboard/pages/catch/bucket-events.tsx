@@ -39,7 +39,7 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
   const list = useList("catch.events.list", "events", q === "" ? ["catch"] : [], {
     keyOf: (one) => one.id,
     params: { bucket_id: id },
-    query: { status, since, q },
+    query: { status, since, q, details: true },
   });
   const params = { bucket_id: id };
   const filters = { ...(status === "" ? {} : { status }), ...(since === "" ? {} : { since }) };
@@ -119,17 +119,28 @@ function NoEvents({ id, isSearch }: { id: string; isSearch: boolean }) {
 const COLUMNS: readonly Column<EventItem>[] = [
   {
     head: "Event",
-    cell: ({ id, provider, event_type, received_at }) => (
+    cell: ({ id, event_type, method = "POST", preview }) => (
       <>
-        <code>{id}</code>
+        {event_type ?? <code>{id}</code>}
         <span class="sub">
-          {[provider, event_type].map((one) => (one === null ? "" : `${one} · `)).join("")}
-          <Ago at={received_at} />
+          {method} <code>{preview ?? (event_type === null ? "" : id)}</code>
         </span>
       </>
     ),
   },
-  { head: "Signature", cell: ({ verification }) => <Status state={verification} />, layout: "wide" },
-  { head: "Response", cell: ({ response_status, error }) => response_status ?? error ?? "–", layout: "wide" },
+  { head: "Provider", cell: ({ provider }) => provider ?? "–", layout: "wide", width: 7 },
+  { head: "Received", cell: ({ received_at }) => <Ago at={received_at} />, width: 7 },
+  {
+    head: "Signature",
+    cell: ({ verification }) => <Status state={verification} />,
+    layout: "wide",
+    width: 7,
+  },
+  {
+    head: "Response",
+    cell: ({ response_status, error }) => response_status ?? error ?? "–",
+    layout: "wide",
+    width: 9,
+  },
   { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
 ];

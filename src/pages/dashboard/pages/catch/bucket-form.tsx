@@ -2,6 +2,7 @@ import type { Bucket, BucketUpdateBody } from "../../../../client/generated/api.
 import { go } from "../../core/route.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { SECRET } from "../../ui/kinds.ts";
+import { PREVIOUS_HOURS, settingsFields, settingsIn } from "./bucket-settings.tsx";
 import { TargetFields } from "./target-fields.tsx";
 
 const PROVIDERS = [
@@ -54,7 +55,11 @@ export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
       operation={isNew ? "catch.buckets.create" : "catch.buckets.update"}
       params={{ bucket_id: bucket?.id ?? "" }}
       of={bucket}
-      start={isNew ? { $way: "push", targets: [], provider: "", signature: RECIPE } : { $way: wayOf(bucket) }}
+      start={
+        isNew
+          ? { $way: "push", targets: [], provider: "", signature: RECIPE }
+          : { $way: wayOf(bucket), $hours: PREVIOUS_HOURS }
+      }
       fields={(get) => {
         const isPull = get("$way") === "pull";
         return [
@@ -88,9 +93,14 @@ export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
                 hint: "The token that you set at the provider.",
               }
             : null,
+          isNew ? null : { more: settingsFields(bucket, get) },
         ];
       }}
-      adapt={(body, get) => ({ ...body, ...deliveryIn(String(get("$way")), bucket, body) })}
+      adapt={(body, get) => ({
+        ...body,
+        ...deliveryIn(String(get("$way")), bucket, body),
+        ...settingsIn(body, get),
+      })}
       done={isNew ? undefined : "Bucket updated"}
       onDone={(answer) => {
         if (isNew) go(["catch", answer.id]);

@@ -1,7 +1,7 @@
 import type { Bucket } from "../../../../client/generated/api.ts";
 import { HOUR_MS } from "../../core/format.ts";
 import { serverNow } from "../../core/now.ts";
-import { DataForm } from "../../ui/form.tsx";
+import type { Entered, RowOf } from "../../ui/data-form.tsx";
 import { HOURS, RETRIES, SECRET } from "../../ui/kinds.ts";
 
 const MODES = [
@@ -13,26 +13,20 @@ const OVERLOAD = [
   ["429", "429: the sender can retry"],
   ["503", "503: the sender can retry"],
 ] as const;
-const PREVIOUS_HOURS = 24;
+/** Hours for which a previous secret is valid, unless others are entered. */
+export const PREVIOUS_HOURS = 24;
 
-/** A bucket's settings: accepted requests, retention and responses. */
-export function BucketSettings(props: { of: Bucket; onDone: () => void; onClose: () => void }) {
-  const { of: bucket, onDone, onClose } = props;
-  return (
-    <DataForm
-      title={`Settings of ${bucket.name ?? bucket.id}`}
-      submit="Save"
-      operation="catch.buckets.update"
-      params={{ bucket_id: bucket.id }}
-      of={bucket}
-      start={{ $hours: PREVIOUS_HOURS }}
-      fields={[
-        { name: "methods", label: "Accepted methods" },
-        [
-          { name: "verification_mode", label: "Invalid signatures", options: MODES, hint: "" },
-          { name: "invalid_status", label: "Response to them", hint: "" },
-        ],
-        [
+/** Settings that few buckets need: accepted requests, retention and responses. A setting without an effect is omitted. */
+export function settingsFields(bucket: Bucket, get: Entered): readonly RowOf<"catch.buckets.update">[] {
+  return [
+    { name: "methods", label: "Accepted methods" },
+    [
+      { name: "verification_mode", label: "Invalid signatures", options: MODES, hint: "" },
+      { name: "invalid_status", label: "Response to them", hint: "" },
+    ],
+    !bucket.has_signing_secret
+      ? null
+      : [
           {
             name: "previous_signing_secret",
             label: "Previous secret",
@@ -44,40 +38,38 @@ export function BucketSettings(props: { of: Bucket; onDone: () => void; onClose:
           },
           { name: "$hours", label: "Valid for", kind: HOURS },
         ],
-        { name: "overload_status", label: "Response when over the limit", options: OVERLOAD, hint: "" },
-        { name: "retry_schedule", hint: RETRIES.hint },
-        [
-          { name: "deduplicate_hours", label: "Deduplication window", kind: HOURS },
-          {
-            name: "retention_hours",
-            label: "Retention",
-            kind: HOURS,
-            hint: "Leave empty for the maximum of the tier.",
-          },
-        ],
-        [
-          {
-            name: "response.status",
-            label: "Response status",
-            required: false,
-            hint: "Leave empty for the default JSON response.",
-          },
-          { name: "response.content_type", label: "Content type" },
-        ],
-        { name: "response.body", label: "Body", rows: 2, mono: true },
-      ]}
-      adapt={(body, get) => ({
-        ...body,
-        ...("response" in body ? { response: responseOf(body["response"]) } : {}),
-        ...("previous_signing_secret" in body
-          ? { previous_expires_at: new Date(serverNow() + Number(get("$hours")) * HOUR_MS).toISOString() }
-          : {}),
-      })}
-      done="Bucket updated"
-      onDone={onDone}
-      onClose={onClose}
-    />
-  );
+    { name: "overload_status", label: "Response when over the limit", options: OVERLOAD, hint: "" },
+    get("$way") === "pull" ? null : { name: "retry_schedule", hint: RETRIES.hint },
+    [
+      { name: "deduplicate_hours", label: "Deduplication window", kind: HOURS },
+      {
+        name: "retention_hours",
+        label: "Retention",
+        kind: HOURS,
+        hint: "Leave empty for the maximum of the tier.",
+      },
+    ],
+    [
+      {
+        name: "response.status",
+        label: "Response status",
+        required: false,
+        hint: "Leave empty for the default JSON response.",
+      },
+      { name: "response.content_type", label: "Content type" },
+    ],
+    { name: "response.body", label: "Body", rows: 2, mono: true },
+  ];
+}
+
+/** The settings of a body, as the API accepts them. */
+export function settingsIn(body: Record<string, unknown>, get: Entered): object {
+  return {
+    ...("response" in body ? { response: responseOf(body["response"]) } : {}),
+    ...("previous_signing_secret" in body
+      ? { previous_expires_at: new Date(serverNow() + Number(get("$hours")) * HOUR_MS).toISOString() }
+      : {}),
+  };
 }
 
 /** Without a status, the response is the default one. */

@@ -11,7 +11,6 @@ import { Status } from "../../ui/status.tsx";
 import { History } from "../audit-list.tsx";
 import { BucketEvents } from "./bucket-events.tsx";
 import { BucketForm } from "./bucket-form.tsx";
-import { BucketSettings } from "./bucket-settings.tsx";
 import { TestEvent } from "./test-event.tsx";
 
 /** A bucket and its events, with details of the selected event. */
@@ -69,12 +68,6 @@ function Actions({ of, onDone }: { of: Bucket; onDone: () => void }) {
         onClick={() => openDialog((onClose) => <BucketForm of={of} onDone={onDone} onClose={onClose} />)}
       >
         Edit…
-      </Button>
-      <Button
-        scope={scope}
-        onClick={() => openDialog((onClose) => <BucketSettings of={of} onDone={onDone} onClose={onClose} />)}
-      >
-        Settings…
       </Button>
       <Button
         onClick={() => openDialog((onClose) => <TestEvent id={id} onSent={onDone} onClose={onClose} />)}
