@@ -50,9 +50,10 @@ export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone:
             hint: "Sends a message to all endpoints that subscribe to it.",
           },
         ],
-        { name: "method", hint: "" },
+        // A message is sent as its endpoints want it.
+        get("event_type") ? null : { name: "method", hint: "" },
         { name: "payload", label: "Body (JSON)", hint: "" },
-        { name: "headers", hint: "One per line." },
+        get("event_type") ? null : { name: "headers", hint: "One per line." },
         [
           { name: "missed", label: "Runs missed while the server is down", options: MISSED, hint: "" },
           { name: "overlap", label: "While the previous run is in progress", options: OVERLAP, hint: "" },
