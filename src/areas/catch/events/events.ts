@@ -41,11 +41,11 @@ import { exportPage } from "./export.ts";
 import { EventSearch } from "./search.ts";
 
 /** The operation that credits of a replay are charged for. */
+const REPLAY = "catch.events.replay";
 /** Larger bodies have no preview: a list of 100 of this size is read in some milliseconds. */
 const PREVIEWED_BYTES_MAX = 65_536;
 /** Most bytes of a character in UTF-8. */
 const BYTES_OF_CHARACTER = 4;
-const REPLAY = "catch.events.replay";
 
 /** An event with its bucket and payload. */
 interface Found {
