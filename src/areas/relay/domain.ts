@@ -41,10 +41,12 @@ declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-export const RELAY_KINDS = ["scheduled", "pulse", "endpoint"] as const;
+/** The kind of notifications, by its historical name in responses, filters, metrics and exports. */
+export const NOTIFICATION = "pulse";
+export const RELAY_KINDS = ["scheduled", NOTIFICATION, "endpoint"] as const;
 /**
- * Origin of a delivery: `scheduled` by a request or a schedule; `pulse` for every `Notification`, whether of a
- * monitor, a bucket or a meter (a historical wire name); `endpoint` for a message or an event to an endpoint.
+ * Origin of a delivery: `scheduled` by a request or a schedule; {@link NOTIFICATION} for every `Notification`, whether of a
+ * monitor, a channel or a meter; `endpoint` for a message or an event to an endpoint.
  */
 export type RelayKind = (typeof RELAY_KINDS)[number];
 
@@ -109,12 +111,12 @@ export function dueAt({ delay, at }: DueTime): (now: number) => number {
 /** Except to endpoints, any response below 400 is a success, and only failures that may be temporary are repeated. */
 const RULES: Readonly<Record<RelayKind, RetryRule>> = {
   scheduled: { successBelow: 400, repeats: "temporary", jitter: true, heedsRetryAfter: true },
-  pulse: { successBelow: 400, repeats: "temporary", jitter: false, heedsRetryAfter: true },
+  [NOTIFICATION]: { successBelow: 400, repeats: "temporary", jitter: false, heedsRetryAfter: true },
   endpoint: WEBHOOK_RULE,
 };
 const WAITS_MS: Readonly<Record<RelayKind, readonly number[]>> = {
   scheduled: [1_000, 5_000, 25_000],
-  pulse: [1_000, 5_000, 15_000],
+  [NOTIFICATION]: [1_000, 5_000, 15_000],
   endpoint: [],
 };
 

@@ -1,4 +1,5 @@
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { NOTIFICATION } from "../domain.ts";
 import { LIST_LIMIT, RELAY_STATUSES, type RelayPage, type RelayQuery, type RelayStatus } from "./schema.ts";
 import { type InFlight, itemOf, statusOf } from "./status.ts";
 import {
@@ -56,13 +57,13 @@ export function filtersOf(
   of: OfMessages,
 ): Filters {
   const { filter, event_type, since, until, error, response_status, target_url, schedule_id } = query;
-  const alerts = kindNumber("pulse");
+  const notifications = kindNumber(NOTIFICATION);
   const isClass = response_status?.endsWith("xx") === true;
   const statusFrom = response_status === undefined ? null : Number(response_status.replace("xx", "00"));
   return {
     ...of,
-    kind: filter === "pulse" ? alerts : null,
-    notKind: filter === "deliveries" ? alerts : null,
+    kind: filter === NOTIFICATION ? notifications : null,
+    notKind: filter === "deliveries" ? notifications : null,
     event: event_type ?? null,
     since: since ?? null,
     until: until ?? null,

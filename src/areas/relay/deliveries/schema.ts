@@ -17,7 +17,7 @@ import {
 } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
-import { DELAY_EXPECTED, RELAY_FAILURES, RELAY_KINDS } from "../domain.ts";
+import { DELAY_EXPECTED, NOTIFICATION, RELAY_FAILURES, RELAY_KINDS } from "../domain.ts";
 
 /** Default number of items on a page. */
 export const LIST_LIMIT = 50;
@@ -138,7 +138,7 @@ export const RelayDeduplicated = named("RelayDeduplicated", {
 });
 export type RelayDeduplicated = Static<typeof RelayDeduplicated>;
 
-const RELAY_FILTERS = ["pulse", "deliveries"] as const;
+const RELAY_FILTERS = [NOTIFICATION, "deliveries"] as const;
 
 const EventType = Type.String({
   minLength: 1,

@@ -5,7 +5,7 @@ import { withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { DELIVER, failureOf, type RelayFailure } from "../domain.ts";
+import { DELIVER, failureOf, NOTIFICATION, type RelayFailure } from "../domain.ts";
 import {
   type DeliveryJob,
   type DeliveryRequest,
@@ -119,7 +119,7 @@ export class WebhookSender {
     tx.afterCommit(() => inFlight.remove(ref));
     const { attempt: attempts, response_status, error } = row;
     // Withdrawn while a retry was in flight: it stays cancelled.
-    if (item.kind === "pulse" && store.request(ref)?.item.status === "cancelled") return;
+    if (item.kind === NOTIFICATION && store.request(ref)?.item.status === "cancelled") return;
     const status = step.kind === "delivered" || step.kind === "failed" ? step.kind : "delivering";
     const isStored = store.update(tx, ref, {
       status,

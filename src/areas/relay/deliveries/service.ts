@@ -9,7 +9,7 @@ import type { Notification } from "../../../kernel/outbound/notification.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { DEDUPLICATION_MS, dueAt } from "../domain.ts";
+import { DEDUPLICATION_MS, dueAt, NOTIFICATION } from "../domain.ts";
 import { payloadText } from "../payload.ts";
 import { type Destination, type Destinations, destinationOf } from "./destination.ts";
 import { attemptView } from "./exchange.ts";
@@ -174,7 +174,7 @@ export class RelayService {
   /** Queues a notification, due immediately. Returns its id, for {@link withdraw}. */
   notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): string {
     const id = this.deps.relayIds.next();
-    const fixed = { kind: "pulse", method: "POST", headers: null } as const;
+    const fixed = { kind: NOTIFICATION, method: "POST", headers: null } as const;
     const sealed = destination && SECRET_TARGET.seal(this.deps.vault, id.relay_id, destination);
     const extras: RelayExtras = {
       ...NO_EXTRAS,
@@ -195,13 +195,13 @@ export class RelayService {
     const { store, inFlight, counts } = this.deps;
     const rows = this.deps.relayIds.refsOf(relayId).map((ref) => store.request(ref));
     const row = rows.find(
-      (delivery) => delivery?.item.relay_id === relayId && delivery.item.kind === "pulse",
+      (delivery) => delivery?.item.relay_id === relayId && delivery.item.kind === NOTIFICATION,
     );
     if (!row || row.item.finished_at !== null) return false;
     if (row.item.status === "scheduled" && inFlight.has(row.ref)) return false;
     const { attempts, response_status, error } = row.item;
     store.update(tx, row.ref, { status: "cancelled", failure: null, attempts, response_status, error });
-    tx.afterCommit(() => counts.finished.pulse.cancelled.add());
+    tx.afterCommit(() => counts.finished[NOTIFICATION].cancelled.add());
     return true;
   }
 

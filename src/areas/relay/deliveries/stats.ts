@@ -1,6 +1,6 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
-import { RELAY_RETENTION_MS } from "../domain.ts";
+import { NOTIFICATION, RELAY_RETENTION_MS } from "../domain.ts";
 import { filtersOf, type OfMessages } from "./listing.ts";
 import { RELAY_STATUSES, type RelayStats, type RelayStatsQuery } from "./schema.ts";
 import type { InFlight } from "./status.ts";
@@ -49,7 +49,7 @@ export async function deliveryStats(
   };
   // Alerts are counted even if they are omitted.
   const filters = { ...filtersOf(query, of), notKind: null };
-  const alert = kindNumber("pulse");
+  const alert = kindNumber(NOTIFICATION);
   const deadline = monotonicMs() + STATS_MS_MAX;
   let [alerts, oldest, more] = [0, Number.POSITIVE_INFINITY, false];
   const count = (status: (typeof RELAY_STATUSES)[number], { kind, created_at, ref }: RelaySummary): void => {

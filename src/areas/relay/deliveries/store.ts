@@ -377,15 +377,17 @@ function deduplicationStore(db: Database) {
 /** Statements of lists and counts. */
 function listStore(db: Database) {
   const page = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE ${PAGE}`);
-  const pulsePage = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`);
+  const notificationPage = db.all<StoredRow, Page>(
+    `SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`,
+  );
   const matching = db.all<StoredRow, [range: Filters & ScanRange & { readonly limit: number }]>(
     `SELECT ${COLUMNS} FROM relays WHERE project_ref = $projectRef AND status = $status AND ref < $before AND ref >= $floor
      AND ${MATCHES} ORDER BY ref DESC LIMIT $limit`,
   );
   return {
     /** A project's deliveries with a status, newest first, below a reference. */
-    page(onlyPulse: boolean, projectRef: number, status: RelayStatus, before: number, limit: number) {
-      const rows = onlyPulse ? pulsePage : page;
+    page(onlyNotifications: boolean, projectRef: number, status: RelayStatus, before: number, limit: number) {
+      const rows = onlyNotifications ? notificationPage : page;
       return rows(projectRef, statusNumber(status), before, limit).map(rowOf);
     },
     /** The reference that is `rows` deliveries of a project and status below another one; 0 when there are fewer. */

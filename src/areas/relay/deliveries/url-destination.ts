@@ -12,7 +12,7 @@ import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { afterRelayAttempt, DELIVER } from "../domain.ts";
+import { afterRelayAttempt, DELIVER, NOTIFICATION } from "../domain.ts";
 import type { Admission, DeliveryJob, Destination } from "./destination.ts";
 import { STORED_BODY_BYTES_MAX } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";
@@ -76,7 +76,7 @@ export class UrlDestination implements Destination {
     const request = {
       url: secret?.url ?? target_url,
       // Users may schedule requests over plain HTTP; an alert reveals what is down, and where.
-      requireHttps: kind === "pulse",
+      requireHttps: kind === NOTIFICATION,
       custom: secret?.headers ?? this.customOf(relay),
       headers: (now: number) => this.ownHeaders(signed, secret, now, body ?? ""),
       body,
@@ -105,7 +105,7 @@ export class UrlDestination implements Destination {
   postponed(): void {}
 
   record(tx: Tx, { item }: RelayRequest, _: DeliveryJob, { error }: AttemptRow): void {
-    if (item.kind === "pulse") for (const listener of this.listeners) listener(tx, item.relay_id, error);
+    if (item.kind === NOTIFICATION) for (const listener of this.listeners) listener(tx, item.relay_id, error);
   }
 
   cancelled(): void {}
@@ -133,7 +133,7 @@ export class UrlDestination implements Destination {
     const { accountRef, target_url, destination = null } = notification;
     const body = Buffer.from(notification.body);
     const { relay_id } = this.deps.relayIds.next();
-    const signed = { ...notification, kind: "pulse", relay_id } as const;
+    const signed = { ...notification, kind: NOTIFICATION, relay_id } as const;
     const { result } = await attemptWebhook(this.deps, {
       account: accountRef,
       method: "POST",
@@ -144,7 +144,7 @@ export class UrlDestination implements Destination {
       body,
       storedBytesMax: STORED_BODY_BYTES_MAX,
     });
-    const next = afterRelayAttempt("pulse", 1, result, 0);
+    const next = afterRelayAttempt(NOTIFICATION, 1, result, 0);
     return { status: result.status, error: next.kind === "delivered" ? null : next.error };
   }
 
@@ -167,7 +167,7 @@ export class UrlDestination implements Destination {
     const { accounts, secrets } = this.deps;
     const key = accounts.signingKey(accountRef);
     const signature =
-      kind === "pulse"
+      kind === NOTIFICATION
         ? {
             "X-Svc-Event": event ?? "",
             ...(key === null ? {} : { "X-Svc-Signature": notificationSignature(key, body) }),
