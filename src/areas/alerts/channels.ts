@@ -88,16 +88,16 @@ function channelResource(deps: Deps, notifications: Notifications) {
       description: "Tier starter and higher; the kind `email` requires the tier pro.",
       example: { name: "Team chat", kind: "slack", config: { url: "https://example.com/hooks/T0/B0/x" } },
       body: ChannelCreateBody,
-      row({ caller: { account } }, given, identity) {
-        assertConfig(deps, account, given.kind, given.config);
+      row({ caller: { account } }, body, identity) {
+        assertConfig(deps, account, body.kind, body.config);
         return {
           ...identity,
-          name: given.name,
-          kind: given.kind,
-          config: notifications.sealed(given.config, identity.id),
-          isDefault: given.default ?? true,
-          events: given.events ?? DEFAULT_EVENTS,
-          remind: given.remind ?? "never",
+          name: body.name,
+          kind: body.kind,
+          config: notifications.sealed(body.config, identity.id),
+          isDefault: body.default ?? true,
+          events: body.events ?? DEFAULT_EVENTS,
+          remind: body.remind ?? "never",
           lastSentAt: null,
           lastError: null,
         };
@@ -110,16 +110,16 @@ function channelResource(deps: Deps, notifications: Notifications) {
       description: "Omitted fields stay unchanged. `config` is replaced as a whole, including its secrets.",
       example: { default: false },
       body: ChannelPatch,
-      row({ tx, caller: { account } }, before, given) {
-        const { config } = given;
+      row({ tx, caller: { account } }, before, body) {
+        const { config } = body;
         if (config !== undefined) assertConfig(deps, account, before.kind, config);
         return {
           ...before,
-          name: given.name ?? before.name,
+          name: body.name ?? before.name,
           config: config === undefined ? before.config : notifications.sealed(config, before.id),
-          isDefault: given.default ?? before.isDefault,
-          events: given.events ?? before.events,
-          remind: given.remind ?? before.remind,
+          isDefault: body.default ?? before.isDefault,
+          events: body.events ?? before.events,
+          remind: body.remind ?? before.remind,
           updatedAt: tx.now,
         };
       },

@@ -316,7 +316,7 @@ export class Notifications {
       monitor,
       event,
       title,
-      text: given,
+      text: fullText,
       detail = null,
       incidentId = null,
       page,
@@ -326,7 +326,7 @@ export class Notifications {
   ): ChannelMessage {
     const { projectIdOf } = this.deps;
     const publicUrl = this.deps.publicUrl();
-    const text = shortened(given);
+    const text = shortened(fullText);
     const name = title ?? monitor?.name ?? "";
     const about =
       monitor === null

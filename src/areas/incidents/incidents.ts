@@ -34,8 +34,8 @@ export function incidentResource(
     Pick<IncidentDeps, "monitors" | "checkChanges" | "pages"> & { readonly incidents: IncidentStore },
 ) {
   const { ids, incidents, monitors, pages } = deps;
-  function monitorsIn(projectRef: number, given: readonly string[], known: readonly string[] = []): string[] {
-    const monitorIds = [...new Set(given.map((id) => id.toLowerCase()))];
+  function monitorsIn(projectRef: number, ids: readonly string[], known: readonly string[] = []): string[] {
+    const monitorIds = [...new Set(ids.map((id) => id.toLowerCase()))];
     const isInProject = (id: string) =>
       known.includes(id) || (isUuid(id) && monitors.find(id)?.projectRef === projectRef);
     if (monitorIds.every(isInProject)) return monitorIds;
@@ -107,18 +107,18 @@ export function incidentResource(
       description: "Monitors open and resolve their incidents automatically; this creates a manual one.",
       example: { title: "Payments fail", message: "Our provider has an outage.", public: true },
       body: IncidentCreateBody,
-      row: ({ tx, caller: { project } }, given, identity) => ({
+      row: ({ tx, caller: { project } }, body, identity) => ({
         ...identity,
         ...NEW_INCIDENT,
         monitorRef: null,
-        monitorIds: monitorsIn(project.ref, given.monitor_ids ?? []),
-        title: given.title,
+        monitorIds: monitorsIn(project.ref, body.monitor_ids ?? []),
+        title: body.title,
         titleGiven: true,
-        impact: given.impact ?? "outage",
+        impact: body.impact ?? "outage",
         cause: null,
         startedAt: tx.now,
-        isPublic: given.public ?? false,
-        announced: given.public ?? false,
+        isPublic: body.public ?? false,
+        announced: body.public ?? false,
         suppressedBy: null,
       }),
       created({ tx }, row, { message = "" }) {
@@ -134,10 +134,10 @@ export function incidentResource(
       example: { public: true },
       errors: ["conflict"],
       body: IncidentPatch,
-      row(_, before, given) {
-        const { title = before.title, impact = before.impact, public: isPublic = before.isPublic } = given;
+      row(_, before, body) {
+        const { title = before.title, impact = before.impact, public: isPublic = before.isPublic } = body;
         const titleGiven = before.titleGiven || title !== before.title;
-        const monitorIds = changedMonitors(before, given);
+        const monitorIds = changedMonitors(before, body);
         const announced = before.announced || (isPublic && before.resolvedAt === null);
         return { ...before, title, titleGiven, impact, isPublic, announced, monitorIds };
       },

@@ -122,10 +122,10 @@ export class Incidents {
    * Adds an update, which can resolve a manual incident. @throws ApiError `not_found`, `conflict`,
    * `incident_update_limit_exceeded`
    */
-  addUpdate(tx: Tx, projectRef: number, incidentId: string, given: IncidentUpdateBody): Incident {
+  addUpdate(tx: Tx, projectRef: number, incidentId: string, body: IncidentUpdateBody): Incident {
     const { incidents } = this.deps;
     const before = this.findOpen(projectRef, incidentId);
-    const { status, message = "" } = given;
+    const { status, message = "" } = body;
     const isResolved = status === "resolved";
     if (isResolved && before.monitorRef !== null)
       throw new ApiError(

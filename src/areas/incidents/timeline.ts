@@ -47,7 +47,7 @@ function alertsOf(
   { from, until }: Period,
 ): Alert[] {
   const isManual = incident.monitorRef === null;
-  const own = { ref: incident.ref, monitorId: isManual ? null : incident.monitorIds[0] };
+  const itself = { ref: incident.ref, monitorId: isManual ? null : incident.monitorIds[0] };
   const others = (isManual ? monitors : [])
     .flatMap(({ monitorId }) => incidents.near(monitorId, incident.ref).map((ref) => ({ ref, monitorId })))
     .slice(0, RELATED_MAX)
@@ -56,13 +56,13 @@ function alertsOf(
       if (found === null || found.monitorRef === null) return false;
       return found.startedAt <= (until ?? found.startedAt) && (found.resolvedAt ?? from) >= from;
     });
-  return [own, ...others]
+  return [itself, ...others]
     .flatMap(({ ref, monitorId = null }) => {
       const sent = incidents.alerts(ref, ref === incident.ref ? ALERTS_MAX : RELATED_ALERTS_MAX);
       return sent.map((alert) => ({ ...alert, monitor_id: monitorId }));
     })
     .filter(({ at }) => at >= from && at <= (until ?? at))
-    .sort((one, other) => one.at - other.at)
+    .sort((a, b) => a.at - b.at)
     .slice(-ALERTS_MAX)
     .map(({ at, channels, ...alert }) => ({ at: isoTime(at), ...alert, channels: [...channels] }));
 }

@@ -11,21 +11,23 @@ import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
 /** Fields that monitors of a type do not have. */
 function fieldsOfOtherTypes(type: MonitorType): readonly string[] {
-  const own: readonly string[] = MONITOR_TYPES[type].fields;
-  return Object.values(MONITOR_TYPES).flatMap(({ fields }) => fields.filter((field) => !own.includes(field)));
+  const fieldsOfType: readonly string[] = MONITOR_TYPES[type].fields;
+  return Object.values(MONITOR_TYPES).flatMap(({ fields }) =>
+    fields.filter((field) => !fieldsOfType.includes(field)),
+  );
 }
 
 /** Checks a new monitor as far as its account and its server do not matter. @throws ApiError `validation_error` naming the field */
-function checkNew(given: GivenMonitor): void {
-  const { type = "http", timing, common } = splitGiven(given);
-  assertRequired(type, given);
-  assertOfType(type, given);
-  if (given.url !== undefined) ANY_TARGET.assertUrl("url", given.url);
-  if (given.host !== undefined) ANY_TARGET.assertHost("host", given.host);
-  if (typeof given.webhook_url === "string")
-    ANY_TARGET.assertUrl("webhook_url", given.webhook_url, { requireHttps: true });
+function checkNew(body: GivenMonitor): void {
+  const { type = "http", timing, common } = splitGiven(body);
+  assertRequired(type, body);
+  assertOfType(type, body);
+  if (body.url !== undefined) ANY_TARGET.assertUrl("url", body.url);
+  if (body.host !== undefined) ANY_TARGET.assertHost("host", body.host);
+  if (typeof body.webhook_url === "string")
+    ANY_TARGET.assertUrl("webhook_url", body.webhook_url, { requireHttps: true });
   if (type === "heartbeat") mergedTiming(timing, null, 0);
-  givenHeaders(given.headers ?? {});
+  givenHeaders(body.headers ?? {});
   const { headers, depends_on, channels, ...options } = common;
   // The tier decides about intervals that are omitted, or raised.
   const settings = { ...MONITOR_DEFAULTS, interval: INTERVAL_MS_MAX, ...options };

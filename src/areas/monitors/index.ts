@@ -29,7 +29,7 @@ import { declareGauges } from "./history/gauges.ts";
 import { MAINTENANCE_MAX } from "./maintenance/schema.ts";
 import { maintenanceStore } from "./maintenance/store.ts";
 import { monitorCard } from "./overview-card.ts";
-import type { MonitorPorts } from "./ports.ts";
+import type { MonitorDeps } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { checkStore, monitorRows, monitorStore } from "./store.ts";
@@ -110,24 +110,24 @@ export function openMonitors(kernel: Kernel) {
 export function createMonitors(
   kernel: Kernel,
   { stores, days }: MonitorLog,
-  deps: MonitorPorts,
+  others: MonitorDeps,
 ): MonitorsArea {
   days.register(kernel);
-  const parts = { ...kernel, ...deps, ...stores, days };
-  declareGauges(kernel, parts);
-  const queue = new CheckQueue(parts);
-  const heartbeats = new Heartbeats(parts);
-  const behaviors = typeBehaviors(parts.monitors, queue, heartbeats);
+  const deps = { ...kernel, ...others, ...stores, days };
+  declareGauges(kernel, deps);
+  const queue = new CheckQueue(deps);
+  const heartbeats = new Heartbeats(deps);
+  const behaviors = typeBehaviors(deps.monitors, queue, heartbeats);
   const { suppression, connectivity, maintenance } = createSuppression({
-    ...parts,
+    ...deps,
     checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
     recheck: (tx, monitor) => behaviors(monitor.settings.type).recheck(tx, monitor),
   });
-  const checks = new Checks(parts, deps.alerting, suppression, connectivity);
-  new CheckSchedule(parts, queue, checks, suppression);
-  const heartbeatChecks = new HeartbeatChecks(parts, heartbeats, checks, suppression);
-  const views = new MonitorViews(parts, { suppression, behaviors });
-  const service = new MonitorService(parts, {
+  const checks = new Checks(deps, deps.alerting, suppression, connectivity);
+  new CheckSchedule(deps, queue, checks, suppression);
+  const heartbeatChecks = new HeartbeatChecks(deps, heartbeats, checks, suppression);
+  const views = new MonitorViews(deps, { suppression, behaviors });
+  const service = new MonitorService(deps, {
     behaviors,
     checks,
     heartbeats,
@@ -136,23 +136,23 @@ export function createMonitors(
     views,
     windows: maintenance.windows,
   });
-  const pings = new Pings(parts, heartbeatChecks, (tx, owner, slug) => service.createPinged(tx, owner, slug));
+  const pings = new Pings(deps, heartbeatChecks, (tx, owner, slug) => service.createPinged(tx, owner, slug));
   const findMonitor = (projectRef: number, monitorId: string) => service.find(projectRef, monitorId);
-  const { steady, stopped } = parts;
+  const { steady, stopped } = deps;
   kernel.housekeeping.addPurge({
     name: "monitors.purge",
     rowsMax: 2_000,
     remove: (tx, rowsMax) =>
-      parts.checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
+      deps.checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
   });
   return {
-    card: monitorCard(parts),
+    card: monitorCard(deps),
     finish: () => steady.finish(),
     downMonitor(ref, now) {
-      const row = parts.monitors.monitor(ref);
+      const row = deps.monitors.monitor(ref);
       if (row === null || !row.settings.active || row.status !== "down") return null;
       if (stopped.has(row.projectRef) || suppression.isFlapping(row)) return null;
-      const last = parts.checks.check(row.lastCheck);
+      const last = deps.checks.check(row.lastCheck);
       return {
         monitor: factsOf(row),
         error: last?.error ?? null,
@@ -173,10 +173,10 @@ export function createMonitors(
       resourceRoutes(api, maintenance.resource),
       ...heartbeatRoutes(api, { heartbeats, pings, findMonitor }),
     ],
-    exported: monitorExport({ ...kernel, pings: parts.heartbeats, exportedChannels: deps.exportedChannels }),
+    exported: monitorExport({ ...kernel, pings: deps.heartbeats, exportedChannels: deps.exportedChannels }),
     resources: {
       name: "monitors",
-      count: (projectRef) => parts.monitors.count(projectRef, COUNTED_MAX),
+      count: (projectRef) => deps.monitors.count(projectRef, COUNTED_MAX),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
       removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
     },

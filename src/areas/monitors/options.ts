@@ -252,7 +252,9 @@ const OPTION_NAMES = Object.keys(OPTION_DEFAULTS) as (keyof MonitorOptions)[];
 /** The stored form of options: those that differ from their defaults as JSON; null if none does. */
 export function storedOptions(options: MonitorOptions): string | null {
   const set = OPTION_NAMES.filter((field) => options[field] !== OPTION_DEFAULTS[field]);
-  return set.length === 0 ? null : JSON.stringify(Object.fromEntries(set.map((one) => [one, options[one]])));
+  return set.length === 0
+    ? null
+    : JSON.stringify(Object.fromEntries(set.map((field) => [field, options[field]])));
 }
 
 /** Restores options from their stored form. */
@@ -272,13 +274,13 @@ interface RelatedSettings {
  * @throws ApiError `validation_error`
  */
 export function resolveOptions(
-  given: OptionFields,
+  body: OptionFields,
   before: MonitorOptions | null,
   after: MonitorOptions & RelatedSettings,
   tierIntervalMs: number,
 ): Pick<MonitorOptions, "retry_interval" | "json_op" | "json_value"> {
   const retry = after.retry_interval && Math.max(after.retry_interval, retryMsMin(tierIntervalMs));
-  const settled = { ...jsonAssertion(given, before ?? OPTION_DEFAULTS, after), retry_interval: retry };
+  const settled = { ...jsonAssertion(body, before ?? OPTION_DEFAULTS, after), retry_interval: retry };
   assertFits({ ...after, ...settled });
   return settled;
 }
@@ -300,7 +302,9 @@ function assertFits({ method, timeout, interval, ...options }: MonitorOptions & 
   if (hasReversed)
     throw invalidField("accept_status", "must have ranges from the lower to the higher status");
   if (method === "HEAD" && readsBody(options)) {
-    const field = (["keyword", "keyword_absent", "json_path"] as const).find((one) => options[one] !== null);
+    const field = (["keyword", "keyword_absent", "json_path"] as const).find(
+      (name) => options[name] !== null,
+    );
     throw invalidField(
       field ?? "method",
       "needs the body of the response, and the method HEAD returns none. Use GET or POST",
@@ -320,12 +324,12 @@ export function assertAssertionHeld(bodyText: string): void {
 
 /** Resolves the assertion on a JSON response: all three fields, or none. @throws ApiError `validation_error` */
 function jsonAssertion(
-  given: OptionFields,
+  body: OptionFields,
   before: MonitorOptions,
   { json_path: path, json_op, json_value: value }: MonitorOptions,
 ): Pick<MonitorOptions, "json_op" | "json_value"> {
   if (path === null) {
-    const orphan = (["json_op", "json_value"] as const).find((one) => (given[one] ?? null) !== null);
+    const orphan = (["json_op", "json_value"] as const).find((name) => (body[name] ?? null) !== null);
     if (orphan !== undefined) throw invalidField(orphan, "needs a json_path");
     return { json_op: null, json_value: null };
   }
@@ -338,7 +342,7 @@ function jsonAssertion(
   const op = json_op ?? "==";
   if (op === "exists") return { json_op: op, json_value: null };
   const hadValue = before.json_op !== null && before.json_op !== "exists";
-  if (given.json_value === undefined && !hadValue) {
+  if (body.json_value === undefined && !hadValue) {
     throw invalidField("json_value", `is required with the json_op ${op}`);
   }
   if (NUMERIC.has(op) && typeof value !== "number") {

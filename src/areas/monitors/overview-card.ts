@@ -47,15 +47,15 @@ const FailingChannel = Type.Object({
   error: Type.String({ examples: ["the target responded with 404"] }),
 });
 
-interface CardParts {
+interface CardDeps {
   readonly monitors: Pick<MonitorStore, "countOf" | "countOverdue" | "page" | "monitor">;
   readonly checks: Pick<CheckStore, "hoursSince">;
   readonly attention: Attention;
 }
 
 /** The monitors' part of the overview. */
-export function monitorCard(parts: CardParts): OverviewCard {
-  const { monitors, attention } = parts;
+export function monitorCard(deps: CardDeps): OverviewCard {
+  const { monitors, attention } = deps;
   return {
     area: "pulse",
     schema: countsSchema(["total", "up", "down", "overdue"], {
@@ -81,19 +81,19 @@ export function monitorCard(parts: CardParts): OverviewCard {
       return { total: up + down + unknown, up, down, overdue };
     },
     details: ({ project: { ref } }, now) => ({
-      incidents: openIncidents(parts, ref),
-      worst: worst(parts, ref, now),
+      incidents: openIncidents(deps, ref),
+      worst: worst(deps, ref, now),
       channels_failing: [...attention.failingChannels(ref, CHANNELS_SHOWN_MAX)],
     }),
   };
 }
 
-function openIncidents(parts: CardParts, projectRef: number): Static<typeof OpenIncident>[] {
-  return parts.attention.newestIncidents(projectRef, true, INCIDENTS_SHOWN_MAX).map((row) => ({
+function openIncidents(deps: CardDeps, projectRef: number): Static<typeof OpenIncident>[] {
+  return deps.attention.newestIncidents(projectRef, true, INCIDENTS_SHOWN_MAX).map((row) => ({
     id: row.id,
     title: row.title,
     monitor_type:
-      row.monitorRef === null ? null : (parts.monitors.monitor(row.monitorRef)?.settings.type ?? null),
+      row.monitorRef === null ? null : (deps.monitors.monitor(row.monitorRef)?.settings.type ?? null),
     cause: row.cause,
     status: row.status,
     public: row.isPublic,
@@ -104,10 +104,10 @@ function openIncidents(parts: CardParts, projectRef: number): Static<typeof Open
 }
 
 /** The worst of those that are down, are slow, or had one of the newest incidents; without such, the newest monitors. */
-function worst(parts: CardParts, projectRef: number, now: number): Static<typeof WorstMonitor>[] {
-  const { monitors, checks } = parts;
+function worst(deps: CardDeps, projectRef: number, now: number): Static<typeof WorstMonitor>[] {
+  const { monitors, checks } = deps;
   const page = { projectRef, before: Number.MAX_SAFE_INTEGER, rowsMax: CANDIDATES_MAX };
-  const troubled = parts.attention
+  const troubled = deps.attention
     .newestIncidents(projectRef, null, CANDIDATES_MAX)
     .flatMap(({ monitorRef }) => (monitorRef === null ? [] : (monitors.monitor(monitorRef) ?? [])));
   const listed = (["down", "degraded", "overdue"] as const).flatMap((status) => monitors.page(page, status));

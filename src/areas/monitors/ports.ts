@@ -18,7 +18,7 @@ export interface MonitorOwners {
 }
 
 /** What monitors need from the other areas and the kernel's optional parts. */
-export interface MonitorPorts {
+export interface MonitorDeps {
   readonly owners: MonitorOwners;
   readonly outbox: Pick<Outbox, "available">;
   readonly tiers: Tiers;
@@ -34,8 +34,8 @@ export interface MonitorPorts {
 }
 
 /** What every part of this area may use. A part declares what it needs of the others. */
-export interface MonitorParts
-  extends MonitorPorts,
+export interface AreaDeps
+  extends MonitorDeps,
     Pick<
       Kernel,
       "db" | "clock" | "ids" | "vault" | "digests" | "scheduler" | "metrics" | "changes" | "writer" | "log"

@@ -20,7 +20,7 @@ import { historyOf } from "./history/history.ts";
 import { lastDayOf } from "./history/last-day.ts";
 import { settle } from "./history/standing.ts";
 import type { MaintenanceWindows } from "./maintenance/windows.ts";
-import type { MonitorParts } from "./ports.ts";
+import type { AreaDeps } from "./ports.ts";
 import {
   LIST_LIMIT,
   type Monitor,
@@ -54,7 +54,7 @@ type Owner = {
 /** Settings of a new monitor. */
 type NewMonitor = GivenMonitor & { readonly managed_by?: "apply" };
 
-interface ServiceParts extends MonitorParts {
+interface StoredDeps extends AreaDeps {
   readonly alerting: Alerting;
   readonly days: Days;
   readonly dayCounts: DayStore;
@@ -78,24 +78,24 @@ export class MonitorService {
   private nextRef: number;
 
   constructor(
-    private readonly parts: ServiceParts,
+    private readonly deps: StoredDeps,
     private readonly of: ServiceDeps,
   ) {
-    this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
-    this.nextRef = parts.monitors.highestRef() + 1;
+    this.bound = new TierLimit(deps.db, deps.tiers, "monitors", "monitor_limit_exceeded");
+    this.nextRef = deps.monitors.highestRef() + 1;
   }
 
   /** Checks given settings before anything is charged. @throws ApiError `validation_error`, `forbidden` */
-  assertSettings(caller: Caller, given: MonitorUpdateBody): void {
-    assertSettings(this.parts, given, caller.account.tier);
+  assertSettings(caller: Caller, body: MonitorUpdateBody): void {
+    assertSettings(this.deps, body, caller.account.tier);
   }
 
   /** The same for a new monitor, including required fields. */
-  assertTerms(caller: Caller, given: GivenMonitor): void {
-    const { type = "http" } = given;
-    assertRequired(type, given);
-    assertOfType(type, given);
-    this.assertSettings(caller, given);
+  assertTerms(caller: Caller, body: GivenMonitor): void {
+    const { type = "http" } = body;
+    assertRequired(type, body);
+    assertOfType(type, body);
+    this.assertSettings(caller, body);
   }
 
   /**
@@ -103,20 +103,20 @@ export class MonitorService {
    * @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken`, `monitor_slug_taken`, `ping_id_taken`,
    *   `validation_error`
    */
-  create(tx: Tx, viewer: Viewer, given: NewMonitor): Monitor {
-    const { monitor, ...warning } = this.insert(tx, viewer.caller, given);
+  create(tx: Tx, viewer: Viewer, body: NewMonitor): Monitor {
+    const { monitor, ...warning } = this.insert(tx, viewer.caller, body);
     tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.of.views.audited(monitor) });
     return { ...this.of.views.whole(monitor, viewer), ...warning };
   }
 
   /** Creates a monitor without an audit entry: see {@link create}. */
-  insert(tx: Tx, { account, project }: Owner, { managed_by, ...given }: NewMonitor) {
-    const { alerting, monitors, ids } = this.parts;
-    this.assertNameFree(project.ref, given.name, null);
+  insert(tx: Tx, { account, project }: Owner, { managed_by, ...body }: NewMonitor) {
+    const { alerting, monitors, ids } = this.deps;
+    this.assertNameFree(project.ref, body.name, null);
     this.bound.assertCapacity(account);
     const monitorId = ids.uuidV7();
-    const { type = "http", timing, addresses, common } = splitGiven(given);
-    const terms = mergedSettings(this.parts, { ...common, type }, monitorId, account.tier, null);
+    const { type = "http", timing, addresses, common } = splitGiven(body);
+    const terms = mergedSettings(this.deps, { ...common, type }, monitorId, account.tier, null);
     const behavior = this.of.behaviors(type);
     const settings = { ...terms.settings, ...behavior.fixedSettings(monitorId, terms.settings) };
     const ref = this.nextRef++;
@@ -131,8 +131,8 @@ export class MonitorService {
     });
     monitors.insertState(tx, ref, project.ref);
     const monitor = this.find(project.ref, monitorId);
-    if (given.depends_on) this.of.suppression.setParent(tx, monitor, given.depends_on);
-    if (given.channels !== undefined) alerting.chooseChannels(tx, monitor, given.channels);
+    if (body.depends_on) this.of.suppression.setParent(tx, monitor, body.depends_on);
+    if (body.channels !== undefined) alerting.chooseChannels(tx, monitor, body.channels);
     behavior.start(tx, monitor, timing, addresses);
     const hasWarning = terms.warning !== undefined && checksTarget(type);
     return { monitor, ...(hasWarning ? { warning: terms.warning } : {}) };
@@ -140,7 +140,7 @@ export class MonitorService {
 
   /** Creates a heartbeat for the first ping to a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
   createPinged(tx: Tx, { projectRef, accountRef }: PingedProject, slug: string): number {
-    const { owners, monitors } = this.parts;
+    const { owners, monitors } = this.deps;
     const { tier } = owners.account(accountRef);
     const named = monitors.named(projectRef, slug) === null ? { name: slug } : {};
     const owner = { account: { ref: accountRef, tier }, project: { ref: projectRef } };
@@ -153,33 +153,33 @@ export class MonitorService {
    * @throws ApiError `not_found`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error`; `conflict` for a URL of
    *   another origin without the headers that are sent there
    */
-  update(tx: Tx, viewer: Viewer, monitorId: string, given: MonitorUpdateBody): Monitor {
+  update(tx: Tx, viewer: Viewer, monitorId: string, body: MonitorUpdateBody): Monitor {
     const { account, project } = viewer.caller;
-    const { alerting } = this.parts;
+    const { alerting } = this.deps;
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
-    assertOfType(old.type, given);
-    if (given.headers === undefined && hasSecrets(this.of.views.headersOf(before) ?? {})) {
-      const moved = { field: "url", before: old.url, after: given.url ?? old.url };
+    assertOfType(old.type, body);
+    if (body.headers === undefined && hasSecrets(this.of.views.headersOf(before) ?? {})) {
+      const moved = { field: "url", before: old.url, after: body.url ?? old.url };
       assertSecretStays(viewer.caller, { ...moved, secretField: "headers" });
     }
-    this.assertNameFree(project.ref, given.name, ref);
-    const { timing, common } = splitGiven(given);
+    this.assertNameFree(project.ref, body.name, ref);
+    const { timing, common } = splitGiven(body);
     const behavior = this.of.behaviors(old.type);
-    const { settings: merged, ...warning } = mergedSettings(this.parts, common, id, account.tier, old);
+    const { settings: merged, ...warning } = mergedSettings(this.deps, common, id, account.tier, old);
     const settings = { ...merged, ...behavior.fixedSettings(id, merged) };
     const was = this.of.views.audited(before);
-    if (given.depends_on !== undefined) this.of.suppression.setParent(tx, before, given.depends_on);
-    if (Object.keys(given).length > 0) {
-      if (given.channels !== undefined) alerting.chooseChannels(tx, before, given.channels);
+    if (body.depends_on !== undefined) this.of.suppression.setParent(tx, before, body.depends_on);
+    if (Object.keys(body).length > 0) {
+      if (body.channels !== undefined) alerting.chooseChannels(tx, before, body.channels);
       const isObserved = settings.active && this.of.windows.endFor(ref, tx.now) === null;
-      settle(this.parts, tx, ref, isObserved);
-      this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
+      settle(this.deps, tx, ref, isObserved);
+      this.deps.monitors.update(tx, { ...settings, ref, now: tx.now });
       behavior.update(tx, before, settings, timing);
     }
     const is = this.find(project.ref, monitorId);
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.of.views.audited(is) }));
-    const isReadable = given.headers !== undefined || viewer.caller.scopes.has("*");
+    const isReadable = body.headers !== undefined || viewer.caller.scopes.has("*");
     const shown = isReadable ? this.of.views.whole(is, viewer) : this.of.views.covered(is, viewer);
     return { ...shown, ...warning };
   }
@@ -195,7 +195,7 @@ export class MonitorService {
   /** Removes at most `rowsMax` rows of a deleted project. Returns the number of removed rows. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     let removed = 0;
-    for (const { ref } of this.parts.monitors.ofProject(projectRef, rowsMax)) {
+    for (const { ref } of this.deps.monitors.ofProject(projectRef, rowsMax)) {
       removed += this.removeChecks(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
       removed += this.remove(tx, { ref, projectRef }, rowsMax - removed);
@@ -203,8 +203,8 @@ export class MonitorService {
     }
     removed += this.of.windows.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
-    this.parts.heartbeats.removeKey(tx, projectRef);
-    this.parts.stopped.forget(tx, projectRef);
+    this.deps.heartbeats.removeKey(tx, projectRef);
+    this.deps.stopped.forget(tx, projectRef);
     return removed;
   }
 
@@ -219,9 +219,9 @@ export class MonitorService {
     const { rows, floor } = this.rowsOf(viewer.caller.project.ref, query, limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
     const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
-    const now = this.parts.clock.now();
+    const now = this.deps.clock.now();
     const dayOf = (row: MonitorRow) =>
-      query.details === true ? lastDayOf(this.parts.checks, row, now) : undefined;
+      query.details === true ? lastDayOf(this.deps.checks, row, now) : undefined;
     return {
       monitors: items.map((row) => ({ ...this.of.views.status(row, viewer), ...dayOf(row) })),
       ...more,
@@ -229,7 +229,7 @@ export class MonitorService {
   }
 
   private rowsOf(projectRef: number, { status, active, name, cursor }: MonitorQuery, rowsMax: number) {
-    const { monitors } = this.parts;
+    const { monitors } = this.deps;
     const params = { projectRef, before: pageStart(cursor), rowsMax };
     if (name !== undefined) {
       const named = [monitors.named(projectRef, name) ?? []].flat();
@@ -245,13 +245,13 @@ export class MonitorService {
 
   /** Lists a monitor's checks, newest first, with its uptime and outages. @throws ApiError `not_found`, `validation_error` */
   history(projectRef: number, monitorId: string, now: number, query: MonitorHistoryQuery): MonitorHistory {
-    return historyOf(this.parts, this.find(projectRef, monitorId), now, query);
+    return historyOf(this.deps, this.find(projectRef, monitorId), now, query);
   }
 
   /** A monitor of a project. @throws ApiError `not_found` */
   find(projectRef: number, monitorId: string): MonitorRow {
     const id = monitorId.toLowerCase();
-    const row = isUuid(id) ? this.parts.monitors.find(id) : null;
+    const row = isUuid(id) ? this.deps.monitors.find(id) : null;
     if (row === null || row.projectRef !== projectRef) {
       throw new ApiError("not_found", "There is no monitor with this id in this project.");
     }
@@ -289,7 +289,7 @@ export class MonitorService {
 
   /** Removes at most `rowsMax` checks of a monitor, newest first: the others remain a valid history. Returns how many. */
   private removeChecks(tx: Tx, ref: number, rowsMax: number): number {
-    const { checks, monitors } = this.parts;
+    const { checks, monitors } = this.deps;
     let last = monitors.monitor(ref)?.lastCheck ?? 0;
     let removed = 0;
     while (last !== 0 && removed < rowsMax) {
@@ -308,7 +308,7 @@ export class MonitorService {
 
   /** Removes at most `rowsMax` rows of a monitor: first its counts, then itself. Returns the number of removed rows. */
   private remove(tx: Tx, monitor: Pick<MonitorRow, "ref" | "projectRef">, rowsMax: number): number {
-    const { alerting, checks, dayCounts, monitors } = this.parts;
+    const { alerting, checks, dayCounts, monitors } = this.deps;
     const { ref } = monitor;
     const hours = checks.removeHours(tx, ref, rowsMax);
     const counts = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
@@ -328,7 +328,7 @@ export class MonitorService {
     name: string | null | undefined,
     exceptRef: number | null,
   ): void {
-    const holder = name === null || name === undefined ? null : this.parts.monitors.named(projectRef, name);
+    const holder = name === null || name === undefined ? null : this.deps.monitors.named(projectRef, name);
     if (holder === null || holder.ref === exceptRef) return;
     const { monitorId: monitor_id } = holder;
     const message = `The monitor ${monitor_id} of this project has this name: change that one, or choose another name.`;

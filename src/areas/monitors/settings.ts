@@ -3,7 +3,7 @@ import { assertFeature, type Feature } from "../../kernel/limits/feature.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
-import type { MonitorParts } from "./ports.ts";
+import type { AreaDeps } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
 import { MONITOR_HEADERS } from "./targets/http.ts";
@@ -36,12 +36,12 @@ export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
  * @throws ApiError `validation_error` naming the field, `forbidden` naming the tier that a feature needs.
  */
 export function assertSettings(
-  parts: Pick<MonitorParts, "outbound" | "outbox">,
-  given: MonitorUpdateBody,
+  deps: Pick<AreaDeps, "outbound" | "outbox">,
+  body: MonitorUpdateBody,
   tier: TierName,
 ): void {
-  const { url, host, headers, webhook_url: webhookUrl, email_alert: emailAlert } = given;
-  const { policy } = parts.outbound;
+  const { url, host, headers, webhook_url: webhookUrl, email_alert: emailAlert } = body;
+  const { policy } = deps.outbound;
   const hasWebhook = typeof webhookUrl === "string";
   if (url !== undefined) policy.assertUrl("url", url);
   if (host !== undefined) policy.assertHost("host", host);
@@ -49,7 +49,7 @@ export function assertSettings(
   if (Object.keys(givenHeaders(headers ?? {})).length > 0) assertFeature(FEATURES.headers, tier);
   if (emailAlert === true) assertFeature(FEATURES.email_alert, tier);
   if (hasWebhook) assertFeature(FEATURES.webhook_url, tier);
-  if (emailAlert === true && !parts.outbox.available) {
+  if (emailAlert === true && !deps.outbox.available) {
     throw invalidField("email_alert", "must be false: this server has no mail server configured");
   }
 }
@@ -59,33 +59,33 @@ export function assertSettings(
  * monitor, which has a URL and an interval.
  */
 export function mergedSettings(
-  parts: Pick<MonitorParts, "tiers" | "vault">,
-  given: MonitorUpdateBody,
+  deps: Pick<AreaDeps, "tiers" | "vault">,
+  body: MonitorUpdateBody,
   monitorId: string,
   tier: TierName,
   before: MonitorSettings | null,
 ): { settings: MonitorSettings; warning?: string } {
-  const { headers, interval, depends_on, channels, ...others } = given;
-  const minimum = parts.tiers[tier].monitorIntervalMinMs;
+  const { headers, interval, depends_on, channels, ...others } = body;
+  const minimum = deps.tiers[tier].monitorIntervalMinMs;
   const requested = interval ?? minimum;
   const plain: MonitorSettings = {
     ...(before ?? { ...MONITOR_DEFAULTS, url: "", interval: minimum }),
     ...others,
     ...(headers === undefined
       ? {}
-      : { headers: MONITOR_HEADERS.sealOrNull(parts.vault, monitorId, headers && givenHeaders(headers)) }),
+      : { headers: MONITOR_HEADERS.sealOrNull(deps.vault, monitorId, headers && givenHeaders(headers)) }),
     ...(interval === undefined ? {} : { interval: Math.max(requested, minimum) }),
   };
-  const settings = { ...plain, ...resolveOptions(given, before, plain, minimum) };
+  const settings = { ...plain, ...resolveOptions(body, before, plain, minimum) };
   const warning = [
     raisedWarning("interval", requested, minimum, tier),
     raisedWarning(
       "retry_interval",
-      given.retry_interval ?? Number.POSITIVE_INFINITY,
+      body.retry_interval ?? Number.POSITIVE_INFINITY,
       retryMsMin(minimum),
       tier,
     ),
-  ].filter((one) => one !== null);
+  ].filter((text) => text !== null);
   return { settings, ...(warning.length === 0 ? {} : { warning: warning.join(" ") }) };
 }
 

@@ -18,8 +18,8 @@ export type GivenMonitor = MonitorUpdateBody & GivenAddresses;
 export type GivenAddresses = Pick<Static<typeof MonitorCreateBody>, "ping_id" | "push_token">;
 
 /** Separates the settings of heartbeats from those of every monitor. */
-export function splitGiven(given: GivenMonitor) {
-  const { type, slug, period_ms, schedule, tz, grace_ms, ping_id, push_token, ...common } = given;
+export function splitGiven(body: GivenMonitor) {
+  const { type, slug, period_ms, schedule, tz, grace_ms, ping_id, push_token, ...common } = body;
   const addresses: GivenAddresses = { ...(ping_id && { ping_id }), ...(push_token && { push_token }) };
   return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, addresses, common };
 }
@@ -28,17 +28,17 @@ export function splitGiven(given: GivenMonitor) {
 export type GivenTiming = ReturnType<typeof splitGiven>["timing"];
 
 /** @throws ApiError `validation_error` naming a required field of a new monitor that is missing. */
-export function assertRequired(type: MonitorType, given: GivenMonitor): void {
-  REQUIRED.get(type)?.(given);
+export function assertRequired(type: MonitorType, body: GivenMonitor): void {
+  REQUIRED.get(type)?.(body);
 }
 
 /** @throws ApiError `validation_error` for a type other than the monitor's, and for fields of another type. */
-export function assertOfType(type: MonitorType, given: GivenMonitor): void {
-  if (given.type !== undefined && given.type !== type)
+export function assertOfType(type: MonitorType, body: GivenMonitor): void {
+  if (body.type !== undefined && body.type !== type)
     throw invalidField("type", `is ${type} and cannot be changed. Create another monitor`);
   for (const { fields, noun } of Object.values(MONITOR_TYPES)) {
     const field = fields.find(
-      (name) => given[name] !== undefined && !MONITOR_TYPES[type].fields.includes(name),
+      (name) => body[name] !== undefined && !MONITOR_TYPES[type].fields.includes(name),
     );
     if (field !== undefined)
       throw invalidField(

@@ -71,7 +71,7 @@ const NAMES = Object.keys(TYPES) as MonitorType[];
 
 export const MonitorType = Type.Unsafe<MonitorType>(
   oneOf(NAMES, {
-    description: `${NAMES.map((one) => `\`${one}\` ${TYPES[one].does}`).join(", ")}. Default \`http\`; fixed after creation.`,
+    description: `${NAMES.map((type) => `\`${type}\` ${TYPES[type].does}`).join(", ")}. Default \`http\`; fixed after creation.`,
   }),
 );
 
@@ -82,7 +82,9 @@ export function checksTarget(type: MonitorType): boolean {
 
 /** The types that require a field, for its description: "Required for `tcp` and `dns`." */
 export function requiredFor(field: TypeField): string {
-  const names = NAMES.filter((one) => MONITOR_TYPES[one].required.includes(field)).map((one) => `\`${one}\``);
+  const names = NAMES.filter((type) => MONITOR_TYPES[type].required.includes(field)).map(
+    (type) => `\`${type}\``,
+  );
   return `Required for ${enumerated(names)}.`;
 }
 

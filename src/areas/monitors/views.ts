@@ -7,7 +7,7 @@ import type { TypeBehaviors } from "./behaviors.ts";
 import { daysLeft } from "./certificate.ts";
 import { hostOf, isFailing, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
-import type { MonitorParts } from "./ports.ts";
+import type { AreaDeps } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
@@ -17,7 +17,7 @@ import { checksTarget } from "./types.ts";
 /** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
   constructor(
-    private readonly parts: Pick<MonitorParts, "clock" | "vault" | "digests"> & {
+    private readonly deps: Pick<AreaDeps, "clock" | "vault" | "digests"> & {
       readonly alerting: Pick<Alerting, "channelIdsOf" | "openIncidentOf">;
     },
     private readonly of: {
@@ -65,7 +65,7 @@ export class MonitorViews {
     { caller }: Viewer,
     headers: Readonly<Record<string, string>> | null,
   ) {
-    return { ...managedView(managedBy), ...this.parts.digests.of(caller, "pulse", monitorId, { headers }) };
+    return { ...managedView(managedBy), ...this.deps.digests.of(caller, "pulse", monitorId, { headers }) };
   }
 
   /** The settings for the audit log, without results of checks. */
@@ -84,7 +84,7 @@ export class MonitorViews {
       interval: checksTarget(settings.type) ? others.interval : null,
       name: shownName(settings),
       has_name: settings.name !== null,
-      channels: this.parts.alerting.channelIdsOf({ projectRef, ref }),
+      channels: this.deps.alerting.channelIdsOf({ projectRef, ref }),
       created_at: secondsOf(createdAt),
       updated_at: secondsOf(updatedAt),
     };
@@ -93,7 +93,7 @@ export class MonitorViews {
   private lastCheckOf(monitor: MonitorRow) {
     const { ref, status, latencyMs, lastCheckedAt, degraded, overdue } = monitor;
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
-    const incident = status === "down" ? this.parts.alerting.openIncidentOf(ref) : null;
+    const incident = status === "down" ? this.deps.alerting.openIncidentOf(ref) : null;
     return {
       status,
       latency_ms: latencyMs,
@@ -101,14 +101,14 @@ export class MonitorViews {
       degraded,
       overdue,
       failing: isFailing(monitor),
-      certificate: certificateOf(monitor, this.parts.clock.now()),
+      certificate: certificateOf(monitor, this.deps.clock.now()),
       incident_id: incident?.id ?? null,
     };
   }
 
   /** The headers of its checks; null without any. */
   headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
-    return MONITOR_HEADERS.openOrNull(this.parts.vault, monitorId, headers);
+    return MONITOR_HEADERS.openOrNull(this.deps.vault, monitorId, headers);
   }
 }
 

@@ -37,9 +37,9 @@ export function assertBrand({ logo = null, website_url = null }: Partial<PageSet
 
 /** The logo of a page, or the first letter of its title on its color. */
 export function iconOf({ title, logo, color }: Pick<PageSettings, "title" | "logo" | "color">): Icon {
-  const own = logo === null ? null : logoOf(logo);
+  const uploaded = logo === null ? null : logoOf(logo);
   return (
-    own ?? {
+    uploaded ?? {
       type: "image/svg+xml",
       bytes: new TextEncoder().encode(letterIcon(title, color ?? DEFAULT_COLOR)),
     }

@@ -96,11 +96,11 @@ export function statusPageResource(deps: PageResourceDeps) {
       example: { slug: "acme", title: "Acme" },
       bodyLimits: BODY_LIMITS,
       body: StatusPageCreateBody,
-      row({ caller: { project } }, given, identity) {
-        assertMonitors(project.ref, given);
-        assertBrand(given);
-        const settings = mergeSettings({ ...PAGE_DEFAULTS, title: given.title }, given);
-        return { ...identity, slug: given.slug, settings };
+      row({ caller: { project } }, body, identity) {
+        assertMonitors(project.ref, body);
+        assertBrand(body);
+        const settings = mergeSettings({ ...PAGE_DEFAULTS, title: body.title }, body);
+        return { ...identity, slug: body.slug, settings };
       },
       created: ({ tx }, { slug }) => invalidate(tx, slug),
     },
@@ -111,11 +111,11 @@ export function statusPageResource(deps: PageResourceDeps) {
       example: { title: "Acme's services" },
       bodyLimits: BODY_LIMITS,
       body: StatusPageUpdateBody,
-      row({ tx }, before, given) {
-        assertMonitors(before.projectRef, given);
-        assertBrand(given);
-        const settings = mergeSettings(before.settings, given);
-        return { ...before, slug: given.slug ?? before.slug, settings, updatedAt: tx.now };
+      row({ tx }, before, body) {
+        assertMonitors(before.projectRef, body);
+        assertBrand(body);
+        const settings = mergeSettings(before.settings, body);
+        return { ...before, slug: body.slug ?? before.slug, settings, updatedAt: tx.now };
       },
       changed({ tx }, { slug }, _, before) {
         for (const one of new Set([before.slug, slug])) invalidate(tx, one);
@@ -146,8 +146,8 @@ function summaryOf(row: PageRow, { call }: ResourceContext): StatusPageSummary {
 }
 
 /** Merges the known settings of a body into others. Undeclared fields are ignored. */
-function mergeSettings(before: PageSettings, given: Partial<PageSettings>): PageSettings {
+function mergeSettings(before: PageSettings, body: Partial<PageSettings>): PageSettings {
   const names = [...Object.keys(PAGE_DEFAULTS), "title"];
-  const known = Object.entries({ ...before, ...given }).filter(([name]) => names.includes(name));
+  const known = Object.entries({ ...before, ...body }).filter(([name]) => names.includes(name));
   return Object.fromEntries(known) as PageSettings;
 }

@@ -154,7 +154,7 @@ test("no check is skipped without an advance", () => {
     notifyRecovery: false,
     hasListeners: false,
   };
-  const check = { ref: 1, intervalMs: MINUTE, dueAt: 0, made, before: state, after: state, rules };
+  const check = { ref: 1, intervalMs: MINUTE, dueAt: 0, completed: made, before: state, after: state, rules };
   const next = (left: number | null) => new TestClockPace({ advancing: () => left }).nextAt(check, MINUTE);
   expect([next(null), next(0), next(FULL_PACE_MS), next(FULL_PACE_MS + MINUTE)]).toEqual(
     Array(4).fill(MINUTE),

@@ -6,11 +6,11 @@ import { updatedCertificate } from "../certificate.ts";
 import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import { type CompletedCheck, type MonitorRow, type MonitorSettings, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
-import type { TargetOutcome, TargetParts } from "../targets/target.ts";
+import type { TargetDeps, TargetOutcome } from "../targets/target.ts";
 import { targetOf } from "../targets/targets.ts";
 import { effectsOf } from "./effects.ts";
 
@@ -22,8 +22,8 @@ const ATTEMPT_PAUSE_MS = 200;
 /** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
 
-type Parts = TargetParts &
-  Pick<MonitorParts, "changes" | "checks" | "clock" | "metrics" | "monitors" | "scheduler">;
+type Deps = TargetDeps &
+  Pick<AreaDeps, "changes" | "checks" | "clock" | "metrics" | "monitors" | "scheduler">;
 
 /** Runs checks and records their results. */
 export class Checks {
@@ -31,25 +31,25 @@ export class Checks {
   private nextSequence: number;
 
   constructor(
-    private readonly parts: Parts,
+    private readonly deps: Deps,
     private readonly alerting: Pick<Alerting, "carryOut" | "hasChannels" | "resolveIncident">,
     private readonly suppression: Suppression,
     private readonly connectivity: Connectivity,
   ) {
-    this.counts = parts.metrics.counterTable(
+    this.counts = deps.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by trigger and outcome." },
       { label: "trigger", values: ["scheduled", "manual"] },
       { label: "outcome", values: OUTCOMES },
     );
-    this.nextSequence = parts.checks.highestSequence() + 1;
+    this.nextSequence = deps.checks.highestSequence() + 1;
   }
 
   /** Runs a check. Returns null if every attempt was inconclusive: the event loop stalled, or resources ran out. */
   async run(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
       if (attempt > 0) await realDelay(ATTEMPT_PAUSE_MS);
-      const at = this.parts.clock.now();
-      const outcome = await targetOf(monitor.settings.type).check(this.parts, monitor);
+      const at = this.deps.clock.now();
+      const outcome = await targetOf(monitor.settings.type).check(this.deps, monitor);
       if (!isConclusive(outcome)) continue;
       const sign = this.connectivity.recordOutcome(monitor, outcome);
       const check = { ...checkOf(outcome, monitor.settings, at, manual), connectivity: sign };
@@ -67,16 +67,16 @@ export class Checks {
 
   /** Records checks and queues their alerts. Returns the monitor after them; null if it was deleted or changed meanwhile. */
   record(tx: Tx, checked: MonitorRow, checks: readonly CompletedCheck[]): MonitorRow | null {
-    const monitor = this.parts.monitors.monitor(checked.ref);
+    const monitor = this.deps.monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return null;
     return this.recordNow(tx, monitor, checks);
   }
 
   /** The same for a monitor that was read in this unit of work. */
   recordNow(tx: Tx, checked: MonitorRow, checks: readonly CompletedCheck[]): MonitorRow {
-    const { monitors } = this.parts;
+    const { monitors } = this.deps;
     let monitor = checked;
-    this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    this.deps.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const last = checks.at(-1);
     if (last?.offline === "server") this.connectivity.markOffline(tx, last.at);
     else if (last?.connectivity === "proved") this.connectivity.markOnline(tx, last.at);
@@ -94,7 +94,7 @@ export class Checks {
   /** Records a success of a steady heartbeat. Returns the sequence of its check. */
   recordSuccess(tx: Tx, ref: number, previous: number): number {
     const sequence = this.nextSequence++;
-    this.parts.checks.insertSuccess(tx, sequence, ref, previous, tx.now);
+    this.deps.checks.insertSuccess(tx, sequence, ref, previous, tx.now);
     tx.afterCommit(this.countSuccess);
     return sequence;
   }
@@ -112,9 +112,9 @@ export class Checks {
       streak: 0,
       standsSince: null,
     } as const;
-    this.parts.monitors.updateState(tx, { ...settled(this.parts, tx, monitor, tx.now), ...unknown });
+    this.deps.monitors.updateState(tx, { ...settled(this.deps, tx, monitor, tx.now), ...unknown });
     this.alerting.resolveIncident(tx, monitor.ref);
-    this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    this.deps.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
 
   /** Notifies of a monitor whose status has not changed. */
@@ -143,11 +143,11 @@ export class Checks {
       ? { ...NO_CHECKS, checks: 1, up: up ? 1 : 0, latencySum: up ? latencyMs : 0 }
       : NO_CHECKS;
     // A manual check stands for no time, and the one before it still does.
-    const counted = manual ? monitor : settled(this.parts, tx, monitor, at);
+    const counted = manual ? monitor : settled(this.deps, tx, monitor, at);
     const current = { hour: counted.hour, ...sumOf(counted, added) };
     const standing = manual ? {} : { standsSince: isCounted ? at : null, standsUp: up };
     const sequence = this.nextSequence++;
-    this.parts.checks.insert(tx, {
+    this.deps.checks.insert(tx, {
       at,
       up,
       manual,

@@ -1,7 +1,7 @@
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { firstCheckAt, hostOf } from "../domain.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import { TestClockPace } from "./test-clock-pace.ts";
 
 /** The job of a monitor's next scheduled check; its key is the monitor's reference. */
@@ -11,8 +11,8 @@ export const CHECK_JOB = "monitors.check";
 export class CheckQueue {
   readonly pace: TestClockPace;
 
-  constructor(private readonly parts: Pick<MonitorParts, "clock" | "scheduler">) {
-    this.pace = new TestClockPace(parts.clock);
+  constructor(private readonly deps: Pick<AreaDeps, "clock" | "scheduler">) {
+    this.pace = new TestClockPace(deps.clock);
   }
 
   /** Starts or restarts the checks of a monitor. The first one runs within 5 seconds. */
@@ -27,12 +27,12 @@ export class CheckQueue {
     at: number,
   ): void {
     this.pace.forget(ref);
-    this.parts.scheduler.enqueue(tx, CHECK_JOB, String(ref), at, null, laneName(accountRef, hostOf(url)));
+    this.deps.scheduler.enqueue(tx, CHECK_JOB, String(ref), at, null, laneName(accountRef, hostOf(url)));
   }
 
   /** Stops the checks of a monitor. */
   end(tx: Tx, ref: number): void {
     this.pace.forget(ref);
-    this.parts.scheduler.cancel(tx, CHECK_JOB, String(ref));
+    this.deps.scheduler.cancel(tx, CHECK_JOB, String(ref));
   }
 }

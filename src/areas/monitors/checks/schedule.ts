@@ -2,7 +2,7 @@ import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
 import { afterCheck, isFailing, nextCheckAt } from "../domain.ts";
 import { retryMsMin } from "../options.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";
 import type { Checks } from "./checks.ts";
@@ -22,15 +22,15 @@ export class CheckSchedule {
   private readonly window = new CommitWindow();
 
   constructor(
-    private readonly parts: Pick<
-      MonitorParts,
+    private readonly deps: Pick<
+      AreaDeps,
       "clock" | "monitors" | "owners" | "scheduler" | "stopped" | "tiers"
     >,
     private readonly queue: CheckQueue,
     private readonly checks: Checks,
     private readonly suppression: Suppression,
   ) {
-    parts.scheduler.register(CHECK_JOB, {
+    deps.scheduler.register(CHECK_JOB, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },
       run: (job) => this.check(job),
@@ -38,7 +38,7 @@ export class CheckSchedule {
   }
 
   private async check(job: Job): Promise<JobOutcome> {
-    const { monitors, stopped, clock } = this.parts;
+    const { monitors, stopped, clock } = this.deps;
     const monitor = monitors.monitor(Number(job.key));
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
     const checked = await this.checks.run(monitor, false);
@@ -53,7 +53,10 @@ export class CheckSchedule {
     const checks = [...pace.skippedChecks(ref, intervalMs, dueAt), check];
     const rules = this.checks.rulesOf(monitor);
     const after = afterCheck(monitor, check, rules).state;
-    const paced = pace.nextAt({ ref, intervalMs, dueAt, made: check, before: monitor, after, rules }, next);
+    const paced = pace.nextAt(
+      { ref, intervalMs, dueAt, completed: check, before: monitor, after, rules },
+      next,
+    );
     const retryAt = isFailing(after) ? Math.min(paced, this.retryAt(monitor)) : paced;
     if (clock.advancing() === null) await this.window.join();
     return { retryAt, attempt: 0, record: (tx) => this.checks.record(tx, monitor, checks) };
@@ -68,11 +71,11 @@ export class CheckSchedule {
   private retryAt(monitor: MonitorRow): number {
     const { retry_interval: retryMs } = monitor.settings;
     if (retryMs === null) return Number.POSITIVE_INFINITY;
-    return this.parts.clock.now() + Math.max(retryMs, retryMsMin(this.intervalMinOf(monitor)));
+    return this.deps.clock.now() + Math.max(retryMs, retryMsMin(this.intervalMinOf(monitor)));
   }
 
   private intervalMinOf({ accountRef }: MonitorRow): number {
-    const { owners, tiers } = this.parts;
+    const { owners, tiers } = this.deps;
     return tiers[owners.account(accountRef).tier].monitorIntervalMinMs;
   }
 }

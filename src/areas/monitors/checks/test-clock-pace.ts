@@ -10,7 +10,7 @@ export const GAP_MS_MAX = 6 * HOUR_MS;
 
 /** The last check of a monitor, and how long its result stands for skipped ones. */
 interface LastCheck {
-  readonly made: CompletedCheck;
+  readonly completed: CompletedCheck;
   readonly dueAt: number;
   readonly gapMs: number;
 }
@@ -20,7 +20,7 @@ export interface CheckWithEffect {
   readonly ref: number;
   readonly intervalMs: number;
   readonly dueAt: number;
-  readonly made: CompletedCheck;
+  readonly completed: CompletedCheck;
   readonly before: MonitorState;
   readonly after: MonitorState;
   readonly rules: AlertRules;
@@ -47,13 +47,13 @@ export class TestClockPace {
     if (held === undefined) return [];
     const checks: CompletedCheck[] = [];
     const after = (time: number): number => nextCheckAt(ref, intervalMs, time, time);
-    for (let at = after(held.dueAt); at < dueAt; at = after(at)) checks.push({ ...held.made, at });
+    for (let at = after(held.dueAt); at < dueAt; at = after(at)) checks.push({ ...held.completed, at });
     return checks;
   }
 
   /** Time of the next check; `next` is its time without skipping. */
   nextAt(check: CheckWithEffect, next: number): number {
-    const { ref, intervalMs, dueAt, made } = check;
+    const { ref, intervalMs, dueAt, completed } = check;
     const gapMs = Math.min(GAP_MS_MAX, 2 * (this.held.get(ref)?.gapMs ?? intervalMs));
     this.held.delete(ref);
     const left = this.clock.advancing();
@@ -61,7 +61,7 @@ export class TestClockPace {
     const checksUntil = (until: number): number => Math.max(0, (until - next) / intervalMs);
     const passed = Math.floor(checksUntil(dueAt + Math.min(gapMs, left - FULL_PACE_MS)));
     const skipped = Math.min(passed, Math.ceil(checksUntil(alertDueAt(check))));
-    this.held.set(ref, { made, dueAt, gapMs });
+    this.held.set(ref, { completed, dueAt, gapMs });
     return next + skipped * intervalMs;
   }
 }

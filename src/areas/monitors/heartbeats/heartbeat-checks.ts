@@ -3,7 +3,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { clockText, durationText } from "../../../kernel/time/readable.ts";
 import type { Checks } from "../checks/checks.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";
 import { DEADLINE_JOB, type Heartbeats } from "./heartbeats.ts";
@@ -51,7 +51,7 @@ interface Restart {
 /** A ping as it was received. */
 export type PingMade = PingRequest & Pick<StoredPing, "ip" | "body">;
 
-type Parts = Pick<MonitorParts, "clock" | "scheduler" | "changes" | "monitors" | "checks" | "stopped"> & {
+type Deps = Pick<AreaDeps, "clock" | "scheduler" | "changes" | "monitors" | "checks" | "stopped"> & {
   readonly heartbeats: HeartbeatStore;
   readonly steady: SteadyHeartbeats;
 };
@@ -62,12 +62,12 @@ export class HeartbeatChecks {
   private readonly startedAt: number;
 
   constructor(
-    private readonly parts: Parts,
+    private readonly deps: Deps,
     private readonly heartbeats: Heartbeats,
     private readonly checks: Checks,
     private readonly suppression: Suppression,
   ) {
-    const { clock, scheduler } = parts;
+    const { clock, scheduler } = deps;
     this.startedAt = clock.monotonic();
     const reset = (tx: Tx, ref: number) => this.reset(tx, ref);
     const begin = (tx: Tx, ref: number) => this.begin(tx, ref);
@@ -96,7 +96,7 @@ export class HeartbeatChecks {
 
   /** Records a ping. Returns false if the heartbeat has been deleted meanwhile. */
   recordPing(tx: Tx, ref: number, ping: PingMade): boolean {
-    const { steady, changes } = this.parts;
+    const { steady, changes } = this.deps;
     const beat = isPlain(ping) ? steady.of(ref) : undefined;
     if (beat === undefined || !beat.staysSteady(tx.now, ping.ip)) return this.recordAnyPing(tx, ref, ping);
     if (this.isStopped(beat)) return false;
@@ -107,11 +107,11 @@ export class HeartbeatChecks {
   }
 
   private isStopped({ projectRef, accountRef }: Pick<MonitorRow, "projectRef" | "accountRef">): boolean {
-    return this.parts.stopped.has(projectRef) || this.parts.scheduler.suspended.has(accountRef);
+    return this.deps.stopped.has(projectRef) || this.deps.scheduler.suspended.has(accountRef);
   }
 
   private recordAnyPing(tx: Tx, ref: number, ping: PingMade): boolean {
-    const { monitors, heartbeats, steady, changes } = this.parts;
+    const { monitors, heartbeats, steady, changes } = this.deps;
     steady.release(tx, ref);
     const monitor = monitors.monitor(ref);
     const was = heartbeats.find(ref);
@@ -142,7 +142,7 @@ export class HeartbeatChecks {
 
   /** Does something with the heartbeats of an account, or of all accounts, in slices. */
   private async walk({ key, payload }: Job, act: (tx: Tx, ref: number) => void): Promise<JobOutcome> {
-    const { monitors } = this.parts;
+    const { monitors } = this.deps;
     const { after } = payload as Restart;
     const found = monitors.after(after, MONITORS_PER_UNIT);
     const account = Number(key);
@@ -156,7 +156,7 @@ export class HeartbeatChecks {
     if (last === undefined || found.length < MONITORS_PER_UNIT) return { record };
     return {
       record,
-      retryAt: this.parts.clock.now(),
+      retryAt: this.deps.clock.now(),
       payload: { after: last.ref } satisfies Restart,
       attempt: 0,
     };
@@ -164,15 +164,15 @@ export class HeartbeatChecks {
 
   /** Lets a heartbeat wait for its first success, if it is active and has had none. */
   private begin(tx: Tx, ref: number): void {
-    const monitor = this.parts.monitors.monitor(ref);
+    const monitor = this.deps.monitors.monitor(ref);
     if (monitor === null || !monitor.settings.active || monitor.status !== "unknown") return;
     if (!this.isStopped(monitor)) this.heartbeats.begin(tx, ref);
   }
 
   /** Resets a heartbeat of a suspended account: its pings are rejected during the suspension. */
   private reset(tx: Tx, ref: number): void {
-    const monitor = this.parts.monitors.monitor(ref);
-    const row = this.parts.heartbeats.find(ref);
+    const monitor = this.deps.monitors.monitor(ref);
+    const row = this.deps.heartbeats.find(ref);
     if (monitor === null || row === null) return;
     this.heartbeats.save(tx, ref, { ...row, ...NEW_STATE });
     this.checks.forgetStatus(tx, monitor);
@@ -185,7 +185,7 @@ export class HeartbeatChecks {
    * due time of the job.
    */
   private reportIfOverdue(tx: Tx, ref: number, dueAt: number): void {
-    const { monitors, heartbeats, scheduler, stopped, steady } = this.parts;
+    const { monitors, heartbeats, scheduler, stopped, steady } = this.deps;
     const monitor = monitors.monitor(ref);
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
@@ -230,7 +230,7 @@ export class HeartbeatChecks {
 
   /** Reports a heartbeat whose first success is missing, once. That is no outage: nothing was up before. */
   private reportOverdue(tx: Tx, monitor: MonitorRow, row: HeartbeatRow): void {
-    const { monitors, changes } = this.parts;
+    const { monitors, changes } = this.deps;
     monitors.setOverdue(tx, monitor.ref, true);
     this.heartbeats.save(tx, monitor.ref, { ...row, missedAt: null, jobAt: null });
     changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
@@ -260,7 +260,7 @@ export class HeartbeatChecks {
 
   /** Since when the process receives pings without an interruption, by the current wall clock. */
   private get receivingSince(): number {
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     const since = Math.max(this.startedAt, clock.runningSince());
     return clock.now() - Math.max(0, Math.round(clock.monotonic() - since));
   }
@@ -268,21 +268,21 @@ export class HeartbeatChecks {
   /** Since when the server is reachable; 0 for a time in the future, which was recorded before the clock was set back. */
   private reachableSince(accountRef: number): number {
     const since = this.suppression.reachableSince(accountRef);
-    return since > this.parts.clock.now() ? 0 : since;
+    return since > this.deps.clock.now() ? 0 : since;
   }
 
   /** The monitor of a heartbeat if its deadline has passed, else null. */
   private findOverdue(ref: number, dueAt: number): MonitorRow | null {
-    const monitor = this.parts.monitors.monitor(ref);
-    const row = this.parts.heartbeats.find(ref);
+    const monitor = this.deps.monitors.monitor(ref);
+    const row = this.deps.heartbeats.find(ref);
     if (monitor === null || row === null) return null;
     const deadline = deadlineOf(this.withCurrentDeadlines(monitor, row, dueAt));
-    return deadline !== null && deadline <= this.parts.clock.now() ? monitor : null;
+    return deadline !== null && deadline <= this.deps.clock.now() ? monitor : null;
   }
 
   /** The error of its last check. */
   private lastError({ lastCheck }: MonitorRow): string {
-    return this.parts.checks.check(lastCheck)?.error ?? "No ping.";
+    return this.deps.checks.check(lastCheck)?.error ?? "No ping.";
   }
 }
 

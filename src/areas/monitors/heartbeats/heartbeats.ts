@@ -7,7 +7,7 @@ import { sealedText } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { HeartbeatView } from "../heartbeat-fields.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { GivenAddresses } from "../type-fields.ts";
 import { PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
@@ -26,14 +26,14 @@ const PING_KEY_LENGTH = 22;
 /** The caller that views a heartbeat, and the base URL of its links. */
 export type Viewer = Pick<Call, "caller" | "baseUrl">;
 
-type Parts = Pick<MonitorParts, "ids" | "monitors" | "scheduler" | "vault"> & {
+type Deps = Pick<AreaDeps, "ids" | "monitors" | "scheduler" | "vault"> & {
   readonly heartbeats: HeartbeatStore;
   readonly steady: Pick<SteadyHeartbeats, "pingsOf">;
 };
 
 /** Settings and views of heartbeats, and when their pings are due. */
 export class Heartbeats {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly deps: Deps) {}
 
   /** Creates the heartbeat of a monitor. @throws ApiError `monitor_slug_taken`, `ping_id_taken` */
   create(
@@ -42,7 +42,7 @@ export class Heartbeats {
     settings: HeartbeatSettings,
     { ping_id, push_token }: GivenAddresses,
   ): void {
-    const { heartbeats, ids } = this.parts;
+    const { heartbeats, ids } = this.deps;
     this.assertSlugFree(projectRef, settings.slug, null);
     const pingId = (ping_id ?? ids.uuidV4()).toLowerCase();
     if (heartbeats.refOf(pingId) !== null) throw addressTaken("ping_id");
@@ -61,26 +61,26 @@ export class Heartbeats {
 
   /** Waits for the first success of a heartbeat from now on, if it waits for none yet. */
   begin(tx: Tx, ref: number): void {
-    const row = this.parts.heartbeats.find(ref);
+    const row = this.deps.heartbeats.find(ref);
     if (row !== null && row.waitsSince === null) this.save(tx, ref, withNextExpected(row, row, tx.now));
   }
 
   /** Schedules the job of a heartbeat's deadline again, also if maintenance has postponed it: immediately if it has passed. */
   rescheduleDeadline(tx: Tx, ref: number): void {
-    const row = this.parts.heartbeats.find(ref);
+    const row = this.deps.heartbeats.find(ref);
     if (row !== null) this.save(tx, ref, { ...row, jobAt: null });
   }
 
   /** The heartbeat of a monitor. */
   of({ ref }: Pick<MonitorRow, "ref">): HeartbeatRow {
-    const row = this.parts.heartbeats.find(ref);
+    const row = this.deps.heartbeats.find(ref);
     if (row === null) throw new Error(`monitor ${ref} has no heartbeat`);
     return row;
   }
 
   /** Updates the settings of a heartbeat. `before`: the monitor before the change. @throws ApiError `monitor_slug_taken` */
   change(tx: Tx, before: MonitorRow, after: MonitorRow, settings: HeartbeatSettings): void {
-    const { heartbeats } = this.parts;
+    const { heartbeats } = this.deps;
     const { ref, projectRef, status } = before;
     const was = this.of(before);
     this.assertSlugFree(projectRef, settings.slug, ref);
@@ -93,7 +93,7 @@ export class Heartbeats {
     // It was reported, and is not reported again unless a longer time passes in which no ping comes.
     const isOverdue =
       before.overdue && isActive && !isResumed && next.missedAt !== null && next.missedAt <= tx.now;
-    if (before.overdue && !isOverdue) this.parts.monitors.setOverdue(tx, ref, false);
+    if (before.overdue && !isOverdue) this.deps.monitors.setOverdue(tx, ref, false);
     this.save(tx, ref, {
       ...next,
       missedAt: isActive && status !== "down" && !isOverdue ? next.missedAt : null,
@@ -104,7 +104,7 @@ export class Heartbeats {
 
   /** Deletes the heartbeat of a monitor. Returns the number of deleted rows. */
   remove(tx: Tx, ref: number): number {
-    const { heartbeats, scheduler } = this.parts;
+    const { heartbeats, scheduler } = this.deps;
     if (heartbeats.find(ref) === null) return 0;
     scheduler.cancel(tx, DEADLINE_JOB, String(ref));
     heartbeats.removeState(tx, ref);
@@ -114,7 +114,7 @@ export class Heartbeats {
 
   /** The last pings of a heartbeat, newest first. Empty for other monitors. */
   pings({ ref }: MonitorRow): PingList {
-    const { heartbeats, steady } = this.parts;
+    const { heartbeats, steady } = this.deps;
     const unsaved = steady.pingsOf(ref).map((ping) => ({ ...PLAIN_SUCCESS, ...ping }));
     const last = [...unsaved, ...heartbeats.lastPings(ref)].sort((a, b) => b.number - a.number);
     const view = ({ at, durationMs, number, ...ping }: NumberedPing) => ({
@@ -127,7 +127,7 @@ export class Heartbeats {
 
   /** Creates a ping key for a project. The previous one stops working. */
   renewKey(tx: Tx, { account, project }: Call["caller"]): PingKey {
-    const { heartbeats, ids, vault } = this.parts;
+    const { heartbeats, ids, vault } = this.deps;
     const had = heartbeats.keyOf(project.ref) !== null;
     const ping_key = ids.base62(PING_KEY_LENGTH);
     const sealed = PING_KEY.seal(vault, project.ref, ping_key);
@@ -171,9 +171,9 @@ export class Heartbeats {
   }
 
   private keyOf(projectRef: number): string | null {
-    const row = this.parts.heartbeats.keyOf(projectRef);
+    const row = this.deps.heartbeats.keyOf(projectRef);
     // A restore without the master key removes its text; pings with it still work.
-    return PING_KEY.openOrNull(this.parts.vault, projectRef, row?.sealed ?? null);
+    return PING_KEY.openOrNull(this.deps.vault, projectRef, row?.sealed ?? null);
   }
 
   /**
@@ -181,7 +181,7 @@ export class Heartbeats {
    * is and is postponed when it runs, because pings are far more frequent than missed deadlines.
    */
   save(tx: Tx, ref: number, is: HeartbeatState): HeartbeatState {
-    const { heartbeats, scheduler } = this.parts;
+    const { heartbeats, scheduler } = this.deps;
     const deadline = deadlineOf(is);
     const isJobEarly = deadline !== null && is.jobAt !== null && is.jobAt <= deadline;
     const saved = isJobEarly ? is : { ...is, jobAt: deadline };
@@ -194,7 +194,7 @@ export class Heartbeats {
 
   /** Slugs are unique within a project. `ownRef`: the monitor that may already have it. */
   private assertSlugFree(projectRef: number, slug: string | null, ownRef: number | null): void {
-    const { heartbeats, monitors } = this.parts;
+    const { heartbeats, monitors } = this.deps;
     const holder = slug === null ? null : heartbeats.withSlug(projectRef, slug);
     if (holder === null || holder.ref === ownRef) return;
     const monitor_id = monitors.monitor(holder.ref)?.monitorId ?? "";

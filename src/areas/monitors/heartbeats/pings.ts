@@ -12,7 +12,7 @@ import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { MINUTE_MS } from "../../../kernel/time/units.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { HeartbeatChecks, PingMade } from "./heartbeat-checks.ts";
 import { PING_BODY_BYTES_MAX, type PushAccepted } from "./schema.ts";
 import { type PingRequest, readPing, readPush } from "./state.ts";
@@ -60,7 +60,7 @@ type Owner = Pick<PingKeyRow, "projectRef" | "accountRef">;
 type ResponseText = "OK" | "Created" | "not found";
 const STATUSES = { OK: 200, Created: 201, "not found": 404 } as const;
 
-type PingDeps = Pick<MonitorParts, "clock" | "monitors" | "owners" | "scheduler" | "stopped" | "writer"> & {
+type PingDeps = Pick<AreaDeps, "clock" | "monitors" | "owners" | "scheduler" | "stopped" | "writer"> & {
   readonly heartbeats: HeartbeatStore;
 };
 

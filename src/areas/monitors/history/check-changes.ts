@@ -37,7 +37,7 @@ export function checkChanges(
     .flatMap((monitor) =>
       changesOf(store, monitor, { from, readMax, changesMax, sequence: startOf(monitor, last) }),
     )
-    .sort((one, other) => one.at - other.at)
+    .sort((a, b) => a.at - b.at)
     .slice(-changesMax);
 }
 

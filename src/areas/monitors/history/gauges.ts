@@ -3,7 +3,7 @@ import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import type { Labels, Sample } from "../../../kernel/metrics/metrics.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { shownName } from "../domain.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 
 /** Maximum number of monitors with metrics, so that `/metrics` stays at some hundred kilobytes. The oldest come first, so that no series ends. */
@@ -12,12 +12,12 @@ export const MONITORS_MEASURED_MAX = 500;
 /** Reads the value of a gauge; null for none. */
 type Read = (monitor: MonitorRow) => number | null;
 
-type GaugeParts = Pick<MonitorParts, "monitors" | "stopped" | "projectIdOf">;
+type GaugeDeps = Pick<AreaDeps, "monitors" | "stopped" | "projectIdOf">;
 
 /** Declares the Prometheus metrics of monitors. */
-export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: GaugeParts): void {
-  const { monitors } = parts;
-  const labels = new LabelledMonitors(parts);
+export function declareGauges({ metrics }: Pick<Kernel, "metrics">, deps: GaugeDeps): void {
+  const { monitors } = deps;
+  const labels = new LabelledMonitors(deps);
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
     ["up", "1 if up, 0 if down; omitted before the first check.", upOf],
     ["degraded", "1 if up, but slow.", ({ degraded }) => (degraded ? 1 : 0)],
@@ -55,11 +55,11 @@ class LabelledMonitors {
   /** Cached ids of projects, by reference. Ids are never reused. */
   private readonly projectIds = new LruMap<number, string | null>(MONITORS_MEASURED_MAX);
 
-  constructor(private readonly parts: GaugeParts) {}
+  constructor(private readonly deps: GaugeDeps) {}
 
   samples(read: Read): Sample[] {
-    return this.parts.monitors.oldest(MONITORS_MEASURED_MAX).flatMap((monitor) => {
-      const value = this.parts.stopped.has(monitor.projectRef) ? null : read(monitor);
+    return this.deps.monitors.oldest(MONITORS_MEASURED_MAX).flatMap((monitor) => {
+      const value = this.deps.stopped.has(monitor.projectRef) ? null : read(monitor);
       return value === null ? [] : [{ labels: this.labelsOf(monitor), value }];
     });
   }
@@ -74,7 +74,7 @@ class LabelledMonitors {
   }
 
   private projectIdOf(ref: number): string {
-    return this.projectIds.getOrAdd(ref, () => this.parts.projectIdOf(ref)) ?? "";
+    return this.projectIds.getOrAdd(ref, () => this.deps.projectIdOf(ref)) ?? "";
   }
 }
 

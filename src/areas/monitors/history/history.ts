@@ -20,7 +20,7 @@ const DAY_HOURS = 24;
 /** Most outages that are counted: a target that is down every two hours for 90 days. It takes a millisecond. */
 export const OUTAGES_MAX = 1_000;
 
-interface HistoryParts {
+interface HistoryDeps {
   readonly checks: CheckStore;
   readonly days: Days;
   readonly alerting: Pick<Alerting, "outagesOf">;
@@ -28,12 +28,12 @@ interface HistoryParts {
 
 /** Lists a monitor's checks, newest first, with its uptime and outages. @throws ApiError `validation_error` for a cursor of another list. */
 export function historyOf(
-  parts: HistoryParts,
+  deps: HistoryDeps,
   monitor: MonitorRow,
   now: number,
   { limit = LIST_LIMIT, cursor, range }: MonitorHistoryQuery,
 ): MonitorHistory {
-  const { checks: store, days } = parts;
+  const { checks: store, days } = deps;
   const checks: MonitorCheck[] = [];
   let sequence = cursor === undefined ? monitor.lastCheck : sequenceOf(store, cursor, monitor.ref);
   while (sequence !== 0 && checks.length < limit) {
@@ -50,14 +50,14 @@ export function historyOf(
   return {
     checks,
     uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30), "90d": percentUp(quarter) },
-    outages: outagesOf(parts.alerting, monitor, now),
-    ...(range === undefined ? {} : { series: seriesOf(parts, monitor, now, range) }),
+    outages: outagesOf(deps.alerting, monitor, now),
+    ...(range === undefined ? {} : { series: seriesOf(deps, monitor, now, range) }),
     ...(more ? { cursor: encodeCursor([sequence]) } : {}),
   };
 }
 
 /** Number and duration of a monitor's outages in each range. */
-function outagesOf(alerting: HistoryParts["alerting"], { ref, monitorId }: MonitorRow, now: number) {
+function outagesOf(alerting: HistoryDeps["alerting"], { ref, monitorId }: MonitorRow, now: number) {
   const outages = alerting.outagesOf({ ref, monitorId, since: now - RANGES["90d"], rowsMax: OUTAGES_MAX });
   const totalOf = (range: MonitorRange) => {
     const since = now - RANGES[range];

@@ -18,14 +18,14 @@ export class Intervals {
     const begin = Math.max(from, this.range.from);
     const end = Math.min(to, this.range.to);
     if (end <= begin) return;
-    const touches = (one: Interval) => one.from <= end && one.to >= begin;
+    const touches = (interval: Interval) => interval.from <= end && interval.to >= begin;
     const touched = this.merged.filter(touches);
     if (touched.length === 0 && this.merged.length === INTERVALS_MAX) return;
     const union = {
-      from: Math.min(begin, ...touched.map((one) => one.from)),
-      to: Math.max(end, ...touched.map((one) => one.to)),
+      from: Math.min(begin, ...touched.map(({ from }) => from)),
+      to: Math.max(end, ...touched.map(({ to }) => to)),
     };
-    this.merged = [...this.merged.filter((one) => !touches(one)), union];
+    this.merged = [...this.merged.filter((interval) => !touches(interval)), union];
   }
 
   /** The end of the interval that covers a time; that time where none does. */

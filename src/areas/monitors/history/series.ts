@@ -26,14 +26,14 @@ const BUCKETS_MS: Readonly<Record<MonitorRange, readonly number[]>> = {
  */
 export const WALKED_CHECKS_MAX = 6_000;
 
-export interface SeriesParts {
+export interface SeriesDeps {
   readonly checks: Pick<CheckStore, "bucketsOfChecks" | "hoursSince">;
   readonly days: Pick<Days, "since">;
 }
 
 /** Counts the checks of a monitor in buckets of equal length, the last of which contains `now`. Empty buckets are omitted. */
 export function seriesOf(
-  parts: SeriesParts,
+  deps: SeriesDeps,
   monitor: MonitorRow,
   now: number,
   range: MonitorRange,
@@ -41,8 +41,8 @@ export function seriesOf(
   const sizes = BUCKETS_MS[range];
   const bucketMs = sizes.find((size) => size >= monitor.settings.interval) ?? Number(sizes.at(-1));
   return (
-    (bucketMs < HOUR_MS ? fromChecks(parts, monitor, rangeOf(now, range, bucketMs)) : null) ??
-    fromCounts(parts, monitor, rangeOf(now, range, Math.max(bucketMs, HOUR_MS)))
+    (bucketMs < HOUR_MS ? fromChecks(deps, monitor, rangeOf(now, range, bucketMs)) : null) ??
+    fromCounts(deps, monitor, rangeOf(now, range, Math.max(bucketMs, HOUR_MS)))
   );
 }
 
@@ -61,7 +61,7 @@ function rangeOf(now: number, range: MonitorRange, bucketMs: number): BucketRang
 }
 
 /** From the checks themselves; null if there are too many of them. */
-function fromChecks({ checks }: SeriesParts, { ref, lastCheck }: MonitorRow, range: BucketRange) {
+function fromChecks({ checks }: SeriesDeps, { ref, lastCheck }: MonitorRow, range: BucketRange) {
   const { from, bucketMs } = range;
   const buckets = checks.bucketsOfChecks({ ref, lastCheck, from, bucketMs, walkedMax: WALKED_CHECKS_MAX });
   const walked = buckets.reduce((sum, bucket) => sum + bucket.walked, 0);
@@ -69,7 +69,7 @@ function fromChecks({ checks }: SeriesParts, { ref, lastCheck }: MonitorRow, ran
 }
 
 /** From hourly counts, or from daily ones for buckets of a day. */
-function fromCounts({ checks, days }: SeriesParts, monitor: MonitorRow, range: BucketRange): MonitorSeries {
+function fromCounts({ checks, days }: SeriesDeps, monitor: MonitorRow, range: BucketRange): MonitorSeries {
   const { from, bucketMs, now } = range;
   if (bucketMs === DAY_MS)
     return viewOf(
@@ -94,7 +94,7 @@ function viewOf({ from, to, bucketMs }: BucketRange, buckets: readonly Bucket[])
     bucket_ms: bucketMs,
     buckets: buckets
       .filter(({ checks }) => checks > 0)
-      .sort((one, other) => one.at - other.at)
+      .sort((a, b) => a.at - b.at)
       .map(({ at, checks, up, latencySum }) => ({
         at: secondsOf(at),
         checks,

@@ -9,11 +9,11 @@ import {
   timeStood,
   timeStoodBy,
 } from "../domain.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { CheckStore, MonitorRow } from "../store.ts";
 import { checksTarget } from "../types.ts";
 
-type Parts = Pick<MonitorParts, "monitors" | "checks" | "scheduler">;
+type Deps = Pick<AreaDeps, "monitors" | "checks" | "scheduler">;
 
 /**
  * Until when the last check of a monitor stands for its state, at the latest: until the second check after it would have ended.
@@ -48,7 +48,7 @@ export function hoursAfter(
  * A monitor with the time counted that its last check has stood for until an instant, each part in its hour. Stores the hours
  * that ended before; those beyond the retention of checks are not counted.
  */
-export function settled({ checks, scheduler }: Parts, tx: Tx, monitor: MonitorRow, at: number): MonitorRow {
+export function settled({ checks, scheduler }: Deps, tx: Tx, monitor: MonitorRow, at: number): MonitorRow {
   const { ref } = monitor;
   const until = Math.min(at, standsUntil(monitor));
   // A slow check can end after one of the next hour. It counts there: a completed hour does not change.
@@ -71,14 +71,14 @@ export function settled({ checks, scheduler }: Parts, tx: Tx, monitor: MonitorRo
  * is not observed: paused, or in maintenance. Otherwise it still does, and so does the status of a heartbeat that is observed again,
  * since there is no check until its next ping.
  */
-export function settle(parts: Parts, tx: Tx, ref: number, isObserved: boolean): void {
-  const monitor = parts.monitors.monitor(ref);
+export function settle(deps: Deps, tx: Tx, ref: number, isObserved: boolean): void {
+  const monitor = deps.monitors.monitor(ref);
   if (monitor === null) return;
   const { standsSince, standsUp, status, settings } = monitor;
   const stands = standsSince !== null && tx.now < standsUntil(monitor);
   const isKnown = stands || (status !== "unknown" && !checksTarget(settings.type));
-  parts.monitors.updateState(tx, {
-    ...settled(parts, tx, monitor, tx.now),
+  deps.monitors.updateState(tx, {
+    ...settled(deps, tx, monitor, tx.now),
     standsSince: isObserved && isKnown ? tx.now : null,
     standsUp: stands ? standsUp : status === "up",
   });

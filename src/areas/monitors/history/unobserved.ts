@@ -15,9 +15,9 @@ export async function unobserved(
   const offline = new Intervals({ from, to });
   for (const outage of store.outages({ from, to })) offline.add(outage);
   const maintenance = new Intervals({ from, to });
-  for (const one of store.maintenanceOf(monitorRef)) {
-    if (one.schedule === null) maintenance.add(one);
-    else await addWindows(maintenance, one);
+  for (const planned of store.maintenanceOf(monitorRef)) {
+    if (planned.schedule === null) maintenance.add(planned);
+    else await addWindows(maintenance, planned);
   }
   return { observerMs: offline.totalMs, maintenanceMs: maintenance.totalMs };
 }

@@ -5,7 +5,7 @@ import type { ResourceContext } from "../../../kernel/resources/declaration.ts";
 import { limitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import { LIST_LIMIT, MonitorDeleted } from "../schema.ts";
 import {
   MAINTENANCE_MAX,
@@ -21,14 +21,14 @@ import type { MaintenanceWindows } from "./windows.ts";
 
 /** Declares maintenance: windows in which failures of monitors cause no alerts. */
 export function maintenanceResource(
-  { ids, monitors }: Pick<MonitorParts, "ids" | "monitors">,
+  { ids, monitors }: Pick<AreaDeps, "ids" | "monitors">,
   maintenance: MaintenanceStore,
   windows: MaintenanceWindows,
 ) {
   /** The references of monitors. @throws ApiError `validation_error` for an id of no monitor of the project */
   function refsOf(projectRef: number, monitorIds: readonly string[]): number[] {
-    return monitorIds.map((given, index) => {
-      const id = given.toLowerCase();
+    return monitorIds.map((monitorId, index) => {
+      const id = monitorId.toLowerCase();
       const monitor = isUuid(id) ? monitors.find(id) : null;
       if (monitor?.projectRef === projectRef) return monitor.ref;
       throw invalidField(`monitor_ids.${index}`, "must be the id of a monitor of this project");
@@ -39,7 +39,7 @@ export function maintenanceResource(
       id: row.id,
       title: row.title,
       message: row.message,
-      monitor_ids: maintenance.idsOf(row.ref).map((one) => bytesToUuid(one.id)),
+      monitor_ids: maintenance.idsOf(row.ref).map((monitor) => bytesToUuid(monitor.id)),
       status: statusOf(row, tx.now),
       starts_at: isoTime(row.starts_at),
       ends_at: isoTime(row.ends_at),
@@ -61,7 +61,7 @@ export function maintenanceResource(
     tag: "Monitors",
     access: { area: "pulse", cost: 1, limit: "monitor" },
     file: {
-      check: (given: Static<typeof MaintenanceCreateBody>) => void timingOf(given, null, 0),
+      check: (body: Static<typeof MaintenanceCreateBody>) => void timingOf(body, null, 0),
       defaults: { message: "", monitor_ids: [], public: false, tz: TIME_ZONE },
       computed: ({ schedule }) => (schedule === null ? [] : ["starts_at", "ends_at"]),
     },
@@ -102,14 +102,14 @@ export function maintenanceResource(
         ends_at: "2030-01-31T23:00:00Z",
       },
       body: MaintenanceCreateBody,
-      row({ tx, caller: { project } }, given, identity) {
-        refsOf(project.ref, given.monitor_ids ?? []);
+      row({ tx, caller: { project } }, body, identity) {
+        refsOf(project.ref, body.monitor_ids ?? []);
         return {
           ...identity,
-          title: given.title,
-          message: given.message ?? "",
-          public: given.public ?? false,
-          ...timingOf(given, null, tx.now),
+          title: body.title,
+          message: body.message ?? "",
+          public: body.public ?? false,
+          ...timingOf(body, null, tx.now),
           begun: false,
         };
       },
@@ -124,14 +124,14 @@ export function maintenanceResource(
       description: "Omitted fields stay unchanged. A single window cannot become recurring, or the reverse.",
       example: { message: "It takes an hour longer." },
       body: MaintenanceUpdateBody,
-      row({ tx }, before, given) {
-        refsOf(before.projectRef, given.monitor_ids ?? []);
+      row({ tx }, before, body) {
+        refsOf(before.projectRef, body.monitor_ids ?? []);
         return {
           ...before,
-          title: given.title ?? before.title,
-          message: given.message ?? before.message,
-          public: given.public ?? before.public,
-          ...timingOf(given, before, tx.now),
+          title: body.title ?? before.title,
+          message: body.message ?? before.message,
+          public: body.public ?? before.public,
+          ...timingOf(body, before, tx.now),
           updatedAt: tx.now,
         };
       },

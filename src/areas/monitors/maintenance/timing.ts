@@ -10,9 +10,9 @@ type Timing = Window & Pick<MaintenanceRow, "schedule" | "tz" | "duration_ms">;
 type Given = MaintenanceUpdateBody;
 
 /** The timing after a change. `before`: null for new maintenance. @throws ApiError `validation_error` naming the field */
-export function timingOf(given: Given, before: Timing | null, now: number): Timing {
-  const recurs = before === null ? given.schedule !== undefined : before.schedule !== null;
-  return recurs ? recurring(given, before, now) : once(given, before, now);
+export function timingOf(body: Given, before: Timing | null, now: number): Timing {
+  const recurs = before === null ? body.schedule !== undefined : before.schedule !== null;
+  return recurs ? recurring(body, before, now) : once(body, before, now);
 }
 
 export function isOpen({ starts_at, ends_at }: Window, now: number): boolean {
@@ -32,11 +32,11 @@ export function windowAfter(row: Timing, now: number): Window {
   return starts_at === null ? row : { starts_at, ends_at: starts_at + duration_ms };
 }
 
-function once(given: Given, before: Timing | null, now: number): Timing {
-  const wrong = (["schedule", "tz", "duration_ms"] as const).find((field) => given[field] !== undefined);
+function once(body: Given, before: Timing | null, now: number): Timing {
+  const wrong = (["schedule", "tz", "duration_ms"] as const).find((field) => body[field] !== undefined);
   if (wrong !== undefined) throw invalidField(wrong, "must be omitted without schedule");
   const at = (field: "starts_at" | "ends_at"): number => {
-    const text = given[field];
+    const text = body[field];
     if (text !== undefined) return timestampOf(field, text);
     if (before !== null) return before[field];
     throw invalidField(field, "is required without schedule");
@@ -47,12 +47,12 @@ function once(given: Given, before: Timing | null, now: number): Timing {
   return { starts_at, ends_at, schedule: null, tz: null, duration_ms: null };
 }
 
-function recurring(given: Given, before: Timing | null, now: number): Timing {
-  const wrong = (["starts_at", "ends_at"] as const).find((field) => given[field] !== undefined);
+function recurring(body: Given, before: Timing | null, now: number): Timing {
+  const wrong = (["starts_at", "ends_at"] as const).find((field) => body[field] !== undefined);
   if (wrong !== undefined) throw invalidField(wrong, "must be omitted with schedule");
-  const schedule = given.schedule ?? before?.schedule ?? "";
-  const tz = given.tz ?? before?.tz ?? TIME_ZONE;
-  const duration_ms = given.duration_ms ?? before?.duration_ms ?? null;
+  const schedule = body.schedule ?? before?.schedule ?? "";
+  const tz = body.tz ?? before?.tz ?? TIME_ZONE;
+  const duration_ms = body.duration_ms ?? before?.duration_ms ?? null;
   if (duration_ms === null) throw invalidField("duration_ms", "is required with schedule");
   const times = requestedTimes(schedule, tz, { expression: "schedule", timeZone: "tz" });
   const timing = { schedule, tz, duration_ms };

@@ -1,5 +1,5 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { UnsavedMonitors } from "../store.ts";
 import type { MaintenanceRow, MaintenanceStore } from "./store.ts";
 import { isOpen, windowAfter } from "./timing.ts";
@@ -9,7 +9,7 @@ const WINDOW_JOB = "monitors.maintenance";
 /** Concurrent jobs: windows that start or end in one commit. */
 const CONCURRENCY = 64;
 
-type Parts = Pick<MonitorParts, "scheduler" | "changes" | "stopped"> & {
+type Deps = Pick<AreaDeps, "scheduler" | "changes" | "stopped"> & {
   readonly unsaved: Pick<UnsavedMonitors, "release">;
   readonly maintenance: MaintenanceStore;
   /** Checks a monitor immediately, so that a failure during the window is reported after it. */
@@ -25,8 +25,8 @@ type Parts = Pick<MonitorParts, "scheduler" | "changes" | "stopped"> & {
 
 /** Starts and ends maintenance windows, in which failures of monitors cause no alerts. */
 export class MaintenanceWindows {
-  constructor(private readonly parts: Parts) {
-    parts.scheduler.register(WINDOW_JOB, {
+  constructor(private readonly deps: Deps) {
+    deps.scheduler.register(WINDOW_JOB, {
       concurrency: CONCURRENCY,
       run: async ({ key }) => ({ record: (tx) => this.onDue(tx, Number(key)) }),
     });
@@ -34,37 +34,37 @@ export class MaintenanceWindows {
 
   /** End of the window of a monitor that is open at a time (epoch milliseconds); null for none. */
   endFor(monitorRef: number, at: number): number | null {
-    const { maintenance } = this.parts;
+    const { maintenance } = this.deps;
     return maintenance.hasWindows(monitorRef) === 0 ? null : maintenance.endFor(monitorRef, at, at) || null;
   }
 
   /** Whether a monitor is in any maintenance window, past ones included. */
   hasWindows(monitorRef: number): boolean {
-    return this.parts.maintenance.hasWindows(monitorRef) !== 0;
+    return this.deps.maintenance.hasWindows(monitorRef) !== 0;
   }
 
   /** Removes a deleted monitor from all maintenance. */
   forget(tx: Tx, monitorRef: number): void {
-    this.parts.maintenance.forget(tx, monitorRef);
+    this.deps.maintenance.forget(tx, monitorRef);
   }
 
   /** Removes at most `rowsMax` entries of a deleted project. Returns the number of removed entries. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-    const rows = this.parts.maintenance.page(projectRef, Number.MAX_SAFE_INTEGER, rowsMax);
+    const rows = this.deps.maintenance.page(projectRef, Number.MAX_SAFE_INTEGER, rowsMax);
     for (const { ref } of rows) this.remove(tx, ref);
     return rows.length;
   }
 
   /** Removes maintenance; an open window ends. */
   close(tx: Tx, row: MaintenanceRow): void {
-    const monitors = this.parts.maintenance.monitorsOf(row.ref);
+    const monitors = this.deps.maintenance.monitorsOf(row.ref);
     this.remove(tx, row.ref);
     if (row.begun) this.endWindow(tx, row, monitors);
   }
 
   /** Starts or ends the window if it is time, and schedules the next change. */
   update(tx: Tx, stored: MaintenanceRow): void {
-    const { maintenance, scheduler } = this.parts;
+    const { maintenance, scheduler } = this.deps;
     const { now } = tx;
     const { ref } = stored;
     let row = stored;
@@ -79,7 +79,7 @@ export class MaintenanceWindows {
 
   /** Sets the monitors. Those that are removed from an open window are checked, as at its end. */
   setMonitors(tx: Tx, { ref, begun }: MaintenanceRow, monitors: readonly number[]): void {
-    const { maintenance, settle } = this.parts;
+    const { maintenance, settle } = this.deps;
     const is = new Set(monitors);
     const was = maintenance.monitorsOf(ref);
     maintenance.removeMonitors(tx, ref);
@@ -90,38 +90,38 @@ export class MaintenanceWindows {
   }
 
   private onDue(tx: Tx, ref: number): void {
-    const row = this.parts.maintenance.withRef(ref);
-    if (row !== null && !this.parts.stopped.has(row.projectRef)) this.update(tx, row);
+    const row = this.deps.maintenance.withRef(ref);
+    if (row !== null && !this.deps.stopped.has(row.projectRef)) this.update(tx, row);
   }
 
   private startWindow(tx: Tx, row: MaintenanceRow): MaintenanceRow {
-    this.parts.notifyChannels(tx, "maintenance.started", row);
-    this.parts.changes.inProject(tx, row.projectRef, "pulse");
-    for (const { ref } of this.parts.maintenance.monitorsOf(row.ref)) this.parts.settle(tx, ref, false);
+    this.deps.notifyChannels(tx, "maintenance.started", row);
+    this.deps.changes.inProject(tx, row.projectRef, "pulse");
+    for (const { ref } of this.deps.maintenance.monitorsOf(row.ref)) this.deps.settle(tx, ref, false);
     return { ...row, begun: true };
   }
 
   private endWindow(tx: Tx, row: MaintenanceRow, monitors: readonly { ref: number }[]): MaintenanceRow {
-    this.parts.notifyChannels(tx, "maintenance.ended", row);
-    this.parts.changes.inProject(tx, row.projectRef, "pulse");
+    this.deps.notifyChannels(tx, "maintenance.ended", row);
+    this.deps.changes.inProject(tx, row.projectRef, "pulse");
     for (const { ref } of monitors) this.release(tx, ref);
     return { ...row, begun: false };
   }
 
   /** Observes a monitor again that a window no longer has, unless another one has it. */
   private release(tx: Tx, monitorRef: number): void {
-    this.parts.settle(tx, monitorRef, this.endFor(monitorRef, tx.now) === null);
-    this.parts.recheck(tx, monitorRef);
+    this.deps.settle(tx, monitorRef, this.endFor(monitorRef, tx.now) === null);
+    this.deps.recheck(tx, monitorRef);
   }
 
   private addMonitor(tx: Tx, monitorRef: number, ref: number): void {
     // A window that it is in changes what its pings come to.
-    this.parts.unsaved.release(tx, monitorRef);
-    this.parts.maintenance.addMonitor(tx, monitorRef, ref);
+    this.deps.unsaved.release(tx, monitorRef);
+    this.deps.maintenance.addMonitor(tx, monitorRef, ref);
   }
 
   private remove(tx: Tx, ref: number): void {
-    const { maintenance, scheduler } = this.parts;
+    const { maintenance, scheduler } = this.deps;
     scheduler.cancel(tx, WINDOW_JOB, String(ref));
     maintenance.removeMonitors(tx, ref);
     maintenance.remove(tx, ref);

@@ -1,7 +1,7 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
 import type { ConnectivitySign } from "../domain.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import {
   ConnectivityHosts,
@@ -61,8 +61,8 @@ interface Recovery extends Outage {
   readonly monitor: number;
 }
 
-type Parts = Pick<
-  MonitorParts,
+type Deps = Pick<
+  AreaDeps,
   "clock" | "outbound" | "scheduler" | "metrics" | "changes" | "log" | "observerTargets"
 > & {
   readonly store: SuppressionStore;
@@ -83,8 +83,8 @@ export class Connectivity {
   private nextHost = 0;
   private onlineSince = 0;
 
-  constructor(private readonly parts: Parts) {
-    const { store, metrics, scheduler, clock } = parts;
+  constructor(private readonly deps: Deps) {
+    const { store, metrics, scheduler, clock } = deps;
     this.offlineSince = store.outage() || null;
     const help = "1, or 0 while this server is offline and failures of monitors are ignored.";
     metrics.number("ninefold_observer_online", help, () => (this.isOffline ? 0 : 1));
@@ -119,7 +119,7 @@ export class Connectivity {
 
   /** Records the outcome of a check. Returns what it shows about connectivity; null for a private target: nothing. */
   recordOutcome(monitor: MonitorRow, outcome: ReachOutcome): ConnectivitySign | null {
-    const sign = this.hosts.recordOutcome(monitor, outcome, this.parts.clock.now());
+    const sign = this.hosts.recordOutcome(monitor, outcome, this.deps.clock.now());
     if (sign === "proved") this.accountOfflineAt.delete(monitor.accountRef);
     return sign;
   }
@@ -149,20 +149,20 @@ export class Connectivity {
   async checkScope(account: number): Promise<OfflineScope | null> {
     if (this.isOffline) return "server";
     const isPossible =
-      this.parts.observerTargets.length > 0 || this.scopeOf(account, this.candidates()) !== null;
+      this.deps.observerTargets.length > 0 || this.scopeOf(account, this.candidates()) !== null;
     if (!isPossible) return null;
     const { reached, probed } = await this.check();
     if (this.isOffline) return "server";
     if (reached) return null;
-    const scope = this.parts.observerTargets.length > 0 ? "server" : this.scopeOf(account, probed);
-    if (scope === "account") this.accountOfflineAt.set(account, this.parts.clock.now());
+    const scope = this.deps.observerTargets.length > 0 ? "server" : this.scopeOf(account, probed);
+    if (scope === "account") this.accountOfflineAt.set(account, this.deps.clock.now());
     return scope;
   }
 
   /** Records that the server is offline since a time. Repeated calls change nothing. */
   markOffline(tx: Tx, from: number): void {
     if (this.offlineSince !== null) return;
-    const { store, scheduler, log } = this.parts;
+    const { store, scheduler, log } = this.deps;
     this.offlineSince = from;
     tx.onRollback(() => {
       this.offlineSince = null;
@@ -171,7 +171,7 @@ export class Connectivity {
     store.beginOutage(tx, from);
     scheduler.enqueue(tx, OFFLINE_JOB, "", tx.now + RECHECK_MS, null);
     tx.afterCommit(() => {
-      const targets = this.parts.observerTargets.length;
+      const targets = this.deps.observerTargets.length;
       log.warn("this server is offline: failures of monitors are ignored until it is online again", {
         by: targets > 0 ? "observer targets" : "monitored hosts",
       });
@@ -182,7 +182,7 @@ export class Connectivity {
   markOnline(tx: Tx, at: number): void {
     const from = this.offlineSince;
     if (from === null || at < from) return;
-    const { store, scheduler, log } = this.parts;
+    const { store, scheduler, log } = this.deps;
     const { onlineSince } = this;
     this.offlineSince = null;
     this.onlineSince = tx.now;
@@ -214,7 +214,7 @@ export class Connectivity {
   }
 
   private async probeAll(): Promise<ConnectivityCheck> {
-    const { observerTargets } = this.parts;
+    const { observerTargets } = this.deps;
     if (observerTargets.length > 0)
       return { probed: [], reached: await this.reachesAny(observerTargets.map(operatorTarget)) };
     const probed = this.candidates();
@@ -233,7 +233,7 @@ export class Connectivity {
       (least, { intervalMs }) => Math.min(least, intervalMs),
       Number.POSITIVE_INFINITY,
     );
-    const since = this.parts.clock.now() - Math.max(FAILURE_MAX_AGE_MS, shortestIntervalMs);
+    const since = this.deps.clock.now() - Math.max(FAILURE_MAX_AGE_MS, shortestIntervalMs);
     const failing = [...publicHosts.filter(({ proved, at }) => !proved && at >= since), ...probed];
     if (failing.length < HOSTS_MIN) return null;
     const accounts = new Set(failing.map((host) => host.account));
@@ -241,11 +241,11 @@ export class Connectivity {
     if (accounts.size >= ACCOUNTS_MIN && networks.size >= NETWORKS_MIN) return "server";
     if (failing.filter((host) => host.account === account).length < HOSTS_MIN) return null;
     // If only one account has monitors, no other account is affected.
-    return this.parts.store.accounts() < ACCOUNTS_MIN ? "server" : "account";
+    return this.deps.store.accounts() < ACCOUNTS_MIN ? "server" : "account";
   }
 
   private async reachesAny(hosts: readonly ProbeTarget[]): Promise<boolean> {
-    const { outbound } = this.parts;
+    const { outbound } = this.deps;
     const reached = hosts.map(({ url, ...host }) =>
       outbound.reaches(url, { ...host, timeoutMs: PROBE_TIMEOUT_MS }),
     );
@@ -254,19 +254,19 @@ export class Connectivity {
 
   /** Probes the hosts named by the operator, or the next public monitored host in turn. */
   private isOnlineAgain(): Promise<boolean> {
-    const { observerTargets } = this.parts;
+    const { observerTargets } = this.deps;
     if (observerTargets.length > 0) return this.reachesAny(observerTargets.map(operatorTarget));
     const hosts = interleaved(this.hosts.publicHosts);
     this.nextHost += 1;
     const host = hosts[this.nextHost % hosts.length];
     if (host !== undefined) return this.reachesAny([host]);
     // After a start no host is known until the first check. Without monitors of URLs none ever is: then it counts as online.
-    return Promise.resolve(this.parts.store.checkedAfter(0, 1).length === 0);
+    return Promise.resolve(this.deps.store.checkedAfter(0, 1).length === 0);
   }
 
   /** One unit of the recovery: notifies projects, then reschedules checks. `next`: the remaining work; null for none. */
   private recoveryUnit(from: Recovery, at: number): { next: Recovery | null; work: (tx: Tx) => void } {
-    const { store, notifyChannels, checkAt, changes } = this.parts;
+    const { store, notifyChannels, checkAt, changes } = this.deps;
     const projects: number[] = [];
     for (let project = from.project; projects.length < PER_UNIT.projects; projects.push(project)) {
       project = store.projectAfter(project);

@@ -6,14 +6,14 @@ import { settle } from "../history/standing.ts";
 import { maintenanceResource } from "../maintenance/maintenance.ts";
 import type { MaintenanceRow, MaintenanceStore } from "../maintenance/store.ts";
 import { MaintenanceWindows } from "../maintenance/windows.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow, UnsavedMonitors } from "../store.ts";
 import { Connectivity, type Outage } from "./connectivity.ts";
 import { suppressionStore } from "./store.ts";
 import { FLAPPING_CHANGES, FLAPPING_END_MS, FLAPPING_WITHIN_MS, Suppression } from "./suppression.ts";
 
 /** What suppression needs of the other parts of the area. */
-interface SuppressionParts extends MonitorParts {
+interface SuppressionDeps extends AreaDeps {
   readonly unsaved: Pick<UnsavedMonitors, "release">;
   readonly maintenance: MaintenanceStore;
   /** Reschedules the next check of a monitor. */
@@ -23,29 +23,29 @@ interface SuppressionParts extends MonitorParts {
 }
 
 /** Builds everything that suppresses alerts. */
-export function createSuppression(parts: SuppressionParts) {
-  const { alerting } = parts;
-  const store = suppressionStore(parts.db);
+export function createSuppression(deps: SuppressionDeps) {
+  const { alerting } = deps;
+  const store = suppressionStore(deps.db);
   const connectivity = new Connectivity({
-    ...parts,
+    ...deps,
     store,
     notifyChannels: (tx, projectRef, outage) =>
       alerting.notifyChannels(tx, outageNotification(projectRef, outage)),
   });
   const windows = new MaintenanceWindows({
-    ...parts,
+    ...deps,
     recheck(tx, ref) {
-      const monitor = parts.monitors.monitor(ref);
-      if (monitor?.settings.active) parts.recheck(tx, monitor);
+      const monitor = deps.monitors.monitor(ref);
+      if (monitor?.settings.active) deps.recheck(tx, monitor);
     },
     settle(tx, ref, isObserved) {
-      const isActive = parts.monitors.monitor(ref)?.settings.active === true;
-      settle(parts, tx, ref, isObserved && isActive);
+      const isActive = deps.monitors.monitor(ref)?.settings.active === true;
+      settle(deps, tx, ref, isObserved && isActive);
     },
     notifyChannels: (tx, event, row) => alerting.notifyChannels(tx, maintenanceNotification(event, row)),
   });
   const suppression = new Suppression({
-    ...parts,
+    ...deps,
     store,
     connectivity,
     maintenance: windows,
@@ -54,7 +54,7 @@ export function createSuppression(parts: SuppressionParts) {
       alerting.notifyChannels(tx, flappingNotification(event, monitor, incident));
     },
   });
-  const resource = maintenanceResource(parts, parts.maintenance, windows);
+  const resource = maintenanceResource(deps, deps.maintenance, windows);
   return { suppression, connectivity, maintenance: { windows, resource } };
 }
 

@@ -4,7 +4,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Alerting } from "../alerting.ts";
 import { isOutdated, type MonitorEvent, type MonitorState } from "../domain.ts";
 import type { MaintenanceWindows } from "../maintenance/windows.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { CompletedCheck, MonitorRow, SuppressionReason } from "../store.ts";
 import { checksTarget } from "../types.ts";
 import { type Connectivity, RECHECK_MS } from "./connectivity.ts";
@@ -40,7 +40,7 @@ export interface FinalEffect extends CheckEffect {
   readonly isSilenced: boolean;
 }
 
-type Parts = Pick<MonitorParts, "monitors" | "scheduler" | "clock" | "stopped" | "writer"> & {
+type Deps = Pick<AreaDeps, "monitors" | "scheduler" | "clock" | "stopped" | "writer"> & {
   readonly alerting: Pick<Alerting, "openIncidentOf">;
   readonly store: SuppressionStore;
   readonly connectivity: Connectivity;
@@ -63,8 +63,8 @@ export class Suppression {
   /** Parents whose checks these checks are waiting for, by monitor. */
   private readonly waitingFor = new Map<number, number>();
 
-  constructor(private readonly parts: Parts) {
-    parts.scheduler.register(FLAPPING_END_JOB, {
+  constructor(private readonly deps: Deps) {
+    deps.scheduler.register(FLAPPING_END_JOB, {
       concurrency: CONCURRENCY,
       run: async ({ key }) => ({ record: (tx) => this.endFlapping(tx, Number(key)) }),
     });
@@ -84,9 +84,9 @@ export class Suppression {
     const { state, event } = checker.evaluate(monitor, check);
     const goesDown = state.status === "down" && monitor.status !== "down";
     const hasEffect = goesDown || event !== null;
-    const scope = await this.parts.connectivity.offlineScopeOf(monitor, check, hasEffect);
+    const scope = await this.deps.connectivity.offlineScopeOf(monitor, check, hasEffect);
     if (scope !== null) return { ...check, offline: scope };
-    const parent = this.parts.store.parentOf(monitor.ref);
+    const parent = this.deps.store.parentOf(monitor.ref);
     const needsParent = parent !== 0 && (hasEffect || monitor.status !== "down");
     // Dependencies can change meanwhile: two checks that wait for each other would never end.
     if (!needsParent || (isParent && this.isWaitingFor(parent, monitor.ref))) return check;
@@ -101,7 +101,7 @@ export class Suppression {
   apply(tx: Tx, monitor: MonitorRow, check: CompletedCheck, effect: CheckEffect): FinalEffect {
     if (check.offline !== undefined)
       return ignored(monitor, check, "observer_offline", monitor.consecutiveFailures);
-    if (this.parts.maintenance.endFor(monitor.ref, check.at) !== null)
+    if (this.deps.maintenance.endFor(monitor.ref, check.at) !== null)
       return ignored(monitor, check, "maintenance", effect.state.consecutiveFailures);
     const unsuppressed = { ...effect, reason: null, suppressedBy: null, isSilenced: false };
     if (effect.state.status === "down") return this.applyToFailure(tx, monitor, check, unsuppressed);
@@ -112,13 +112,13 @@ export class Suppression {
 
   /** The monitor that a monitor depends on; null for none. */
   parentOf(ref: number): MonitorRow | null {
-    const parent = this.parts.store.parentOf(ref);
-    return parent === 0 ? null : this.parts.monitors.monitor(parent);
+    const parent = this.deps.store.parentOf(ref);
+    return parent === 0 ? null : this.deps.monitors.monitor(parent);
   }
 
   /** Sets the monitor that a monitor depends on, by its id; null removes it. @throws ApiError `validation_error` */
   setParent(tx: Tx, { ref, projectRef }: { ref: number; projectRef: number }, id: string | null): void {
-    const { store, monitors } = this.parts;
+    const { store, monitors } = this.deps;
     if (id === null) {
       store.removeParent(tx, ref);
       return;
@@ -127,8 +127,13 @@ export class Suppression {
     if (parent === null || parent.projectRef !== projectRef)
       throw invalidField("depends_on", "must be the id of a monitor of this project");
     let above = 0;
-    for (let one = parent.ref; one !== 0 && above <= DEPENDENCY_CHAIN_MAX; one = store.parentOf(one)) {
-      if (one === ref) throw invalidField("depends_on", "must not be the monitor itself or depend on it");
+    for (
+      let ancestor = parent.ref;
+      ancestor !== 0 && above <= DEPENDENCY_CHAIN_MAX;
+      ancestor = store.parentOf(ancestor)
+    ) {
+      if (ancestor === ref)
+        throw invalidField("depends_on", "must not be the monitor itself or depend on it");
       above += 1;
     }
     if (above + 1 + store.generationsBelow(ref) > DEPENDENCY_CHAIN_MAX)
@@ -141,28 +146,28 @@ export class Suppression {
 
   /** Until when notifications about a monitor must wait, epoch milliseconds; null: they need not. */
   suppressedUntil(ref: number, now: number): number | null {
-    const { connectivity, maintenance } = this.parts;
+    const { connectivity, maintenance } = this.deps;
     return maintenance.endFor(ref, now) ?? (connectivity.isOffline ? now + RECHECK_MS : null);
   }
 
   /** Whether any maintenance is planned for a monitor, whenever it is. */
   hasMaintenance(ref: number): boolean {
-    return this.parts.maintenance.hasWindows(ref);
+    return this.deps.maintenance.hasWindows(ref);
   }
 
   /** Whether the server is offline for every account, so that no pings arrive. Checks connectivity. */
   async isServerOffline(accountRef: number): Promise<boolean> {
-    return (await this.parts.connectivity.checkScope(accountRef)) === "server";
+    return (await this.deps.connectivity.checkScope(accountRef)) === "server";
   }
 
   /** Records that the server is offline. */
   recordOffline(tx: Tx): void {
-    this.parts.connectivity.markOffline(tx, tx.now);
+    this.deps.connectivity.markOffline(tx, tx.now);
   }
 
   /** Since when pings of an account can arrive, epoch milliseconds; 0: since the start. */
   reachableSince(accountRef: number): number {
-    return this.parts.connectivity.reachableSince(accountRef);
+    return this.deps.connectivity.reachableSince(accountRef);
   }
 
   /** The fields of responses about suppression. */
@@ -171,13 +176,13 @@ export class Suppression {
     return {
       depends_on: this.parentOf(ref)?.monitorId ?? null,
       flapping: this.isFlapping(monitor),
-      maintenance: this.parts.maintenance.endFor(ref, this.parts.clock.now()) !== null,
+      maintenance: this.deps.maintenance.endFor(ref, this.deps.clock.now()) !== null,
     };
   }
 
   /** Deletes everything stored for a deleted monitor. */
   forget(tx: Tx, ref: number): void {
-    const { store, maintenance, scheduler } = this.parts;
+    const { store, maintenance, scheduler } = this.deps;
     store.removeParent(tx, ref);
     store.removeChildren(tx, ref);
     store.removeFlapping(tx, ref);
@@ -198,7 +203,7 @@ export class Suppression {
       const isSilenced = goesDown ? this.recordChange(tx, monitor, check) : this.isFlapping(monitor);
       return { ...effect, isSilenced };
     }
-    const suppressedBy = this.parts.alerting.openIncidentOf(parent.ref)?.id ?? parent.monitorId;
+    const suppressedBy = this.deps.alerting.openIncidentOf(parent.ref)?.id ?? parent.monitorId;
     // The alert stays due: it is sent when the parent recovers and this target does not.
     const state = { ...effect.state, alertedAt: monitor.alertedAt };
     return { ...effect, state, event: null, suppressedBy };
@@ -206,12 +211,12 @@ export class Suppression {
 
   /** Whether the monitor's open incident is explained by its parent. */
   private isSuppressed({ ref }: MonitorRow): boolean {
-    return (this.parts.alerting.openIncidentOf(ref)?.suppressedBy ?? null) !== null;
+    return (this.deps.alerting.openIncidentOf(ref)?.suppressedBy ?? null) !== null;
   }
 
   /** Whether the status of a monitor changes so often that channels are not notified of it. */
   isFlapping({ ref }: MonitorRow): boolean {
-    return this.parts.store.flapping(ref)?.flapping === 1;
+    return this.deps.store.flapping(ref)?.flapping === 1;
   }
 
   /** The monitor's parent, if it is active and its last check failed; null otherwise. */
@@ -223,7 +228,7 @@ export class Suppression {
 
   /** Records a status change. Returns whether the monitor is flapping, so that channels are not notified of it. */
   private recordChange(tx: Tx, monitor: MonitorRow, { at, manual }: CompletedCheck): boolean {
-    const { store, scheduler, notifyChannels } = this.parts;
+    const { store, scheduler, notifyChannels } = this.deps;
     const wasFlapping = this.isFlapping(monitor);
     // The first status is not a change, and the user sees what a manual check finds.
     if (monitor.status === "unknown" || manual) return wasFlapping;
@@ -244,7 +249,7 @@ export class Suppression {
 
   /** Ends the flapping of a monitor whose status is stable, and notifies channels of the status. */
   private endFlapping(tx: Tx, ref: number): void {
-    const { store, scheduler, monitors, stopped, notifyChannels } = this.parts;
+    const { store, scheduler, monitors, stopped, notifyChannels } = this.deps;
     const monitor = monitors.monitor(ref);
     if (monitor === null || stopped.has(monitor.projectRef)) return;
     const until = this.suppressedUntil(ref, tx.now);
@@ -260,7 +265,7 @@ export class Suppression {
 
   /** Checks a monitor unless it was checked after a time (epoch milliseconds). Concurrent callers share the check. */
   private checkAfter(ref: number, at: number, checker: Checker): Promise<void> {
-    const monitor = this.parts.monitors.monitor(ref);
+    const monitor = this.deps.monitors.monitor(ref);
     const needsCheck =
       monitor !== null &&
       checksTarget(monitor.settings.type) &&
@@ -276,16 +281,16 @@ export class Suppression {
 
   /** Whether a check waits for another monitor's check, directly or indirectly. */
   private isWaitingFor(ref: number, other: number): boolean {
-    let one: number | undefined = ref;
-    while (one !== undefined && one !== other) one = this.waitingFor.get(one);
-    return one === other;
+    let awaited: number | undefined = ref;
+    while (awaited !== undefined && awaited !== other) awaited = this.waitingFor.get(awaited);
+    return awaited === other;
   }
 
   private async checkParent(monitor: MonitorRow, checker: Checker): Promise<void> {
     const check = await checker.run(monitor, false);
     if (check === null) return;
     const investigated = await this.investigate(monitor, check, checker, true);
-    await this.parts.writer.submit((tx) => checker.record(tx, monitor, [investigated]));
+    await this.deps.writer.submit((tx) => checker.record(tx, monitor, [investigated]));
   }
 }
 

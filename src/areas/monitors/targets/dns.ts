@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import type { RecordType } from "../../../kernel/outbound/dns/message.ts";
 import type { MonitorRow } from "../store.ts";
-import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
+import type { TargetDeps, TargetKind, TargetOutcome } from "./target.ts";
 
 export const DNS: TargetKind = {
   // RFC 4501.
@@ -12,7 +12,7 @@ export const DNS: TargetKind = {
 };
 
 /** Looks up the records of a name, and compares them with the expected value. */
-async function checkRecords({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
+async function checkRecords({ outbound }: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome> {
   const { host, record_type, record_value: expected, timeout: timeoutMs } = monitor.settings;
   const type = record_type ?? "A";
   const account = monitor.accountRef;
@@ -33,10 +33,10 @@ function hasValue(type: RecordType, values: readonly string[], expected: string)
 }
 
 /** Whether one text, or several in a row, are the expected one: the parts of a long text are separate values. */
-function hasText(parts: readonly string[], expected: string): boolean {
+function hasText(deps: readonly string[], expected: string): boolean {
   const ends = new Set<number>();
   let whole = "";
-  for (const part of parts) {
+  for (const part of deps) {
     whole += part;
     ends.add(whole.length);
   }

@@ -5,7 +5,7 @@ import { readsBody } from "../options.ts";
 import type { MonitorRow } from "../store.ts";
 import { failureOf } from "./assertions.ts";
 import { withoutCoding } from "./body-text.ts";
-import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
+import type { TargetDeps, TargetKind, TargetOutcome } from "./target.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -19,7 +19,7 @@ export const MONITOR_HEADERS = sealedJson<RequestHeaders>("monitor-headers");
 export const HTTP: TargetKind = { urlOf: ({ url }) => url, check: checkUrl, probeUrlOf: (url) => url };
 
 /** Requests the URL of a monitor, and compares the response with the assertions. */
-async function checkUrl({ outbound, vault }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
+async function checkUrl({ outbound, vault }: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome> {
   const { settings } = monitor;
   const { method, url, timeout, body: text } = settings;
   const body = method === "POST" ? text : null;
@@ -49,9 +49,9 @@ function headersOf(
   { monitorId, settings: { headers } }: MonitorRow,
   body: string | null,
 ): RequestHeaders {
-  const given = MONITOR_HEADERS.openOrNull(vault, monitorId, headers) ?? {};
+  const headersOfMonitor = MONITOR_HEADERS.openOrNull(vault, monitorId, headers) ?? {};
   const type: RequestHeaders = body === null ? {} : { "Content-Type": contentTypeOf(body) };
-  return withDefaults(given, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
+  return withDefaults(headersOfMonitor, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
 }
 
 function contentTypeOf(body: string): string {

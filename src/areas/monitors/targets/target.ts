@@ -1,5 +1,5 @@
 import type { Answered, Failed } from "../../../kernel/outbound/outcome.ts";
-import type { MonitorParts } from "../ports.ts";
+import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow, MonitorSettings } from "../store.ts";
 
 /** What a check found, for all types of targets. */
@@ -15,13 +15,13 @@ export type TargetOutcome =
     });
 
 /** What the checks need to reach their targets. */
-export type TargetParts = Pick<MonitorParts, "outbound" | "vault">;
+export type TargetDeps = Pick<AreaDeps, "outbound" | "vault">;
 
 /** How monitors of one type check their targets. */
 export interface TargetKind {
   /** URL that identifies the target in responses and alerts. */
   urlOf(settings: MonitorSettings): string;
-  check(parts: TargetParts, monitor: MonitorRow): Promise<TargetOutcome>;
+  check(deps: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome>;
   /**
    * URL of a TCP port of the target, with the scheme of HTTP: whether it accepts connections shows whether the server is
    * online. Null if the target has none.

@@ -1,5 +1,5 @@
 import type { MonitorRow } from "../store.ts";
-import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
+import type { TargetDeps, TargetKind, TargetOutcome } from "./target.ts";
 
 export const TCP: TargetKind = {
   // Only IPv6 addresses have colons.
@@ -9,7 +9,7 @@ export const TCP: TargetKind = {
 };
 
 /** Connects to a port, and searches the keyword in what the server sends first. */
-async function checkPort({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
+async function checkPort({ outbound }: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome> {
   const { host, port, keyword, timeout: timeoutMs } = monitor.settings;
   const outcome = await outbound.connectTo({
     account: monitor.accountRef,
