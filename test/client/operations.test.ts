@@ -378,6 +378,8 @@ const PUBLIC = [...STATUS_PAGES, ...SUBSCRIPTIONS].map((name) => `status.${name}
 const LOGS = ["witness.peer.add", "witness.peer.checkpoint", "witness.tlog.checkpoint", "witness.tlog.tile"];
 /** For reverse proxies. */
 const PROXIES = ["check.http"];
+/** For jobs that report to Uptime Kuma. */
+const PUSHES = ["monitors.push"];
 
 test("covers every operation of the API", () => {
   const text = readFileSync(join(import.meta.dir, "../golden/routes.txt"), "utf8");
@@ -385,7 +387,7 @@ test("covers every operation of the API", () => {
   const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "");
   const called = recorder.requests.map(({ method, path }) => operationAt(method, path));
   const names: string[] = [...new Set(called)].filter((name) => name !== null);
-  expect([...names, ...MONITORING, ...BROWSER, ...PUBLIC, ...LOGS, ...PROXIES].sort()).toEqual(
+  expect([...names, ...MONITORING, ...BROWSER, ...PUBLIC, ...LOGS, ...PROXIES, ...PUSHES].sort()).toEqual(
     operations.sort(),
   );
 });

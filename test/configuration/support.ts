@@ -98,6 +98,7 @@ const SPECIAL: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   host: fc.constant("db.example.com"),
   cron: fc.constantFrom("0 3 * * *", "@daily"),
   schedule: fc.constantFrom("30 2 * * *", "0 0 * * 1"),
+  ping_id: fc.uuid(),
   tz: fc.constantFrom("UTC", "Europe/Berlin"),
   time_zone: fc.constantFrom("UTC", "Europe/Berlin"),
   retry_schedule: fc.constantFrom(["5s"], ["5s", "2h"]),

@@ -58,7 +58,8 @@ async function fill(count: number): Promise<void> {
     { name: "", monitor_ids: monitor_ids.slice(40) },
   ];
   const texts = { title: "Acme", description: "What we run: https://example.com/", footer: "Acme Ltd" };
-  const flags = { show_latency: true, show_urls: true, publish_incidents: "all" };
+  const publish_incidents = count === 3 ? "all" : "outages";
+  const flags = { show_latency: true, show_urls: true, publish_incidents };
   const made = await operator.post("/v1/pulse/pages", { slug: `with-${count}`, groups, ...texts, ...flags });
   expect(made.status, made.text).toBe(201);
 }
@@ -92,9 +93,14 @@ test.each(LOOKS)(
     // The page, its style and its icon.
     expect(new Set(asked).size).toBe(3);
     await eventually(async () => expect(await page.locator("script").count()).toBe(0));
-    await eventually(async () =>
-      expect(await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")).toBe(0),
-    );
+    const fits = () =>
+      eventually(async () =>
+        expect(await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")).toBe(0),
+      );
+    await fits();
+    await page.getByText("Get updates").click();
+    await page.getByRole("link", { name: "Atom feed" }).waitFor();
+    await fits();
     await page.evaluate(AXE);
     const options = JSON.stringify({ runOnly: RULES, resultTypes: ["violations"] });
     const found = await page.evaluate<{ violations: { id: string }[] }>(`axe.run(${options})`);
