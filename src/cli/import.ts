@@ -82,7 +82,8 @@ function writeVariables(path: string, { environment }: Draft): void {
 }
 
 function variablesText(path: string, { variableCounts: { all, unknown } }: Draft): string {
-  const missing = unknown === 0 ? "" : `, ${unknown} of them without a value, which the source does not tell`;
+  const missing =
+    unknown === 0 ? "" : `, ${unknown} of them without a value, which the source does not contain`;
   return `${path} has ${all} environment variables${missing}.`;
 }
 

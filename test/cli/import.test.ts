@@ -81,7 +81,7 @@ test("--env-out writes the variables to a new file, which only its owner can rea
   ];
   const imported = await ninefold(command);
   expect(imported.error).toEndWith(
-    `${out} has 3 environment variables, 3 of them without a value, which the source does not tell.\n`,
+    `${out} has 3 environment variables, 3 of them without a value, which the source does not contain.\n`,
   );
   expect(imported.out).toContain(`ping_id: ${CHECKS.checks[0].uuid}\n`);
   expect(readFileSync(out, "utf8")).toBe(

@@ -19,7 +19,7 @@ const SLUG_LENGTH_MIN = 3;
 /** A secret: the file refers to an environment variable in its place. */
 export class Secret {
   /**
-   * `value`: as the source has it, or one of the same form where the source does not tell it. It is never printed, and only
+   * `value`: as the source has it, or one of the same form where the source does not contain it. It is never printed, and only
    * the file of variables has it.
    */
   constructor(
@@ -27,7 +27,7 @@ export class Secret {
     readonly isKnown: boolean = true,
   ) {}
 
-  /** A secret that the source does not tell. `form`: a value of its form. */
+  /** A secret that the source does not contain. `form`: a value of its form. */
   static unknown(form: string): Secret {
     return new Secret(form, false);
   }
@@ -67,14 +67,14 @@ export class Draft {
     return this.written.lines;
   }
 
-  /** The variables of the file as a `.env` file, which a shell can read too; those that the source does not tell are empty. */
+  /** The variables of the file as a `.env` file, which a shell can read too; those that the source does not contain are empty. */
   get environment(): string {
     return this.variables
       .map(({ name, use, secret }) => `# ${use}\n${name}=${secret.isKnown ? quoted(secret.value) : ""}\n`)
       .join("");
   }
 
-  /** How many variables the file reads, and how many of them the source does not tell. */
+  /** How many variables the file reads, and how many of them the source does not contain. */
   get variableCounts(): { readonly all: number; readonly unknown: number } {
     const unknown = this.variables.filter(({ secret }) => !secret.isKnown).length;
     return { all: this.variables.length, unknown };

@@ -200,7 +200,7 @@ function targetOf(monitor: SourceObject, type: string): Readonly<Record<string, 
   if (type === "dns") {
     const server = monitor.text("dns_resolve_server");
     if (server !== null && server !== KUMA_RESOLVER)
-      monitor.note("dns_resolve_server", "not carried over: the server's own resolver is asked");
+      monitor.note("dns_resolve_server", "not carried over: the server's own resolver is used");
     monitor.ignore("port");
     return {
       type: "dns",
