@@ -272,6 +272,7 @@ function createAreas(
     outbound,
     outbox,
     publicUrl,
+    brand: live.brand,
     owners: accounts,
     notifier: relay,
     projectIdOf: directory.idOf,
@@ -370,13 +371,14 @@ type WatchDeps = Pick<
     Parameters<typeof createIncidents>[2] &
     Parameters<typeof createMonitors>[2],
   "owners" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf" | "keyName"
->;
+> &
+  Pick<LiveConfig, "brand">;
 
 /** Monitors, the incidents that they open, the channels that are alerted, and the pages that show them. */
 function createWatch(
   kernel: Kernel,
   { observerTargets, tiers }: Config,
-  { outbound, outbox, owners, notifier, publicUrl, projectIdOf, keyName }: WatchDeps,
+  { outbound, outbox, owners, notifier, publicUrl, brand, projectIdOf, keyName }: WatchDeps,
 ) {
   const monitorLog = openMonitors(kernel);
   const incidentLog = openIncidents(kernel);
@@ -391,6 +393,7 @@ function createWatch(
     tiers,
     outbox,
     publicUrl,
+    brand,
   });
   const alerts = createAlerts(kernel, {
     incidents: incidentLog,

@@ -195,6 +195,7 @@ function assemble(values: Values, tiers: Tiers) {
     smtp: smtpOf(values),
     observerTargets: values.observer_targets,
     publicUrl: values.public_url,
+    brand: brandOf(values),
     corsOrigins: values.cors_origins,
     portalOrigins: values.portal_origins,
     trustProxy: values.trust_proxy,
@@ -250,6 +251,7 @@ export function withStored(config: Config, stored: StoredValues): Config {
     ...config,
     values,
     publicUrl: isStored("public_url") ? values.public_url : config.publicUrl,
+    brand: isStored("brand_color", "brand_logo", "brand_website") ? brandOf(values) : config.brand,
     smtp: isStored("smtp_url", "mail_from") ? smtpOf(values) : config.smtp,
     backups: isStored("backup_dir", "backup_cron", "backup_keep") ? backupsOf(values) : config.backups,
     archive: STORABLE.some(({ name }) => name.startsWith("archive") && read.has(name))
@@ -267,6 +269,28 @@ export function withStored(config: Config, stored: StoredValues): Config {
   return resolved;
 }
 
+/** What status pages show that have no color, logo or website of their own. */
+function brandOf(values: Values) {
+  return { color: values.brand_color, logo: values.brand_logo, website_url: values.brand_website };
+}
+
+const COLOR = /^#[0-9a-fA-F]{6}$/;
+const LOGO = /^data:image\/(?:png|jpeg|webp|svg\+xml);base64,[A-Za-z0-9+/]+={0,2}$/;
+/** As of the logo of a page: 32 KiB in base64. */
+const LOGO_LENGTH_MAX = 44_000;
+
+/** @throws StartupError */
+function assertBrand({ color, logo, website_url }: Config["brand"]): void {
+  if (color !== null && !COLOR.test(color))
+    throw new StartupError(`brand_color: "${color}" is not a color such as #0f766e.`);
+  if (logo !== null && !(logo.length <= LOGO_LENGTH_MAX && LOGO.test(logo)))
+    throw new StartupError(
+      "brand_logo must be a base64 data URI of a PNG, JPEG, WebP or SVG image of at most 32 KiB.",
+    );
+  if (website_url !== null && !/^https?:$/.test(URL.parse(website_url)?.protocol ?? ""))
+    throw new StartupError(`brand_website: "${website_url}" is not a URL such as https://example.com.`);
+}
+
 function smtpOf(values: Values) {
   return pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from }));
 }
@@ -277,7 +301,8 @@ function backupsOf({ backup_dir, backup_cron, backup_keep }: Values) {
 }
 
 /** @throws StartupError for what only the options that can be stored have to meet. */
-function assertStorable({ smtp, publicUrl, backups, archive }: Config): void {
+function assertStorable({ smtp, publicUrl, backups, archive, brand }: Config): void {
+  assertBrand(brand);
   if (backups !== null) assertCron(backups.cron);
   if (archive !== null) archivePlace(archive);
   if (smtp !== null && !/^smtps?:$/.test(URL.parse(smtp.url)?.protocol ?? "")) {

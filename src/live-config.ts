@@ -48,6 +48,9 @@ export class LiveConfig implements StorableOptions {
   /** Where browsers and senders reach the server; null if it is not configured. */
   readonly publicUrl = (): string | null => this.config.publicUrl;
 
+  /** What status pages show that have nothing of their own. */
+  readonly brand = (): Config["brand"] => this.config.brand;
+
   /** Sends e-mails; null without a mail server. */
   readonly mailer = (): Mailer | null => this.currentMailer;
 

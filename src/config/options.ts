@@ -79,6 +79,12 @@ const DECLARED = {
     ...optional("URL", "Where browsers and senders reach this server: https://ninefold.example.com"),
     storable: "now",
   },
+  brand_color: { ...optional("COLOR", "Color of status pages without their own: #0f766e"), storable: "now" },
+  brand_logo: {
+    ...optional("DATA-URI", "Logo of status pages without their own: data:image/png;base64,…"),
+    storable: "now",
+  },
+  brand_website: { ...optional("URL", "Website that status pages without their own link"), storable: "now" },
   cors_origins: list("ORIGIN,…", "Origins whose pages may call the API"),
   portal_origins: list("ORIGIN,…", "Origins whose pages may embed the portal of customers"),
   trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted"),

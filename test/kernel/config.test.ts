@@ -126,6 +126,13 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     toml: '["192.0.2.1:53", "[2001:db8::1]:443"]',
     shown: { observerTargets: ["192.0.2.1:53", "[2001:db8::1]:443"] },
   },
+  brand_color: textSample("#aa3300", { brand: { color: "#aa3300", logo: null, website_url: null } }),
+  brand_logo: textSample("data:image/png;base64,AAAA", {
+    brand: { color: null, logo: "data:image/png;base64,AAAA", website_url: null },
+  }),
+  brand_website: textSample("https://acme.example", {
+    brand: { color: null, logo: null, website_url: "https://acme.example" },
+  }),
   public_url: textSample("https://n.example.com", { publicUrl: "https://n.example.com" }),
   trust_proxy: { text: "10.0.0.1", toml: '["10.0.0.1"]', shown: { trustProxy: ["10.0.0.1"] } },
   metrics_access: textSample("operator", { metricsAccess: "operator" }),
@@ -295,6 +302,7 @@ describe("defaults", () => {
       operatorEmail: null,
       observerTargets: [],
       publicUrl: null,
+      brand: { color: null, logo: null, website_url: null },
       corsOrigins: [],
       portalOrigins: [],
       trustProxy: [],

@@ -319,6 +319,9 @@ const settingNumber = (min: number, max: number, description: string, example: n
     }),
   );
 
+/** Characters of a logo of 32 KiB in base64, with its prefix. */
+const BRAND_LOGO_LENGTH_MAX = 44_000;
+
 /** Body of a change of the settings. */
 export const ServerSettingsBody = Type.Object(
   {
@@ -332,6 +335,20 @@ export const ServerSettingsBody = Type.Object(
       "URL at which browsers and senders reach this server",
       "https://ninefold.example.com",
     ),
+    brand_color: Type.Optional(
+      orNull(Type.String({ pattern: "^#[0-9a-fA-F]{6}$", errorMessage: "must be a color such as #0f766e" }), {
+        description: "Color of status pages without their own, in hexadecimal; null for the default.",
+        examples: ["#0f766e"],
+      }),
+    ),
+    brand_logo: Type.Optional(
+      orNull(Type.String({ maxLength: BRAND_LOGO_LENGTH_MAX, errorMessage: "must be at most 32 KiB" }), {
+        description:
+          "Logo of status pages without their own, as a base64 data URI of a PNG, JPEG, WebP or SVG image, at most 32 KiB; null for none.",
+        examples: [null],
+      }),
+    ),
+    brand_website: settingText("Website that status pages without their own link", "https://acme.example"),
     backup_dir: settingText("Folder of this machine for scheduled backups", "/var/backups/ninefold"),
     backup_cron: settingText("Cron expression of the backups, in UTC", "0 3 * * *"),
     backup_keep: settingNumber(1, 10_000, "Number of backups to keep", 7),

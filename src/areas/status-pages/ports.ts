@@ -1,6 +1,7 @@
 import type { UptimeCounts } from "../../kernel/data/uptime.ts";
 import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
+import type { PageSettings } from "./schema.ts";
 
 /** Counts of a day, and how long no result counted. */
 export interface PageDay extends UptimeCounts {
@@ -140,6 +141,8 @@ export interface PageDeps {
   readonly outbox: Outbox;
   /** Public base URL of the server now; null if it is not configured. */
   readonly publicUrl: () => string | null;
+  /** What pages show that have no color, logo or website of their own. */
+  readonly brand: () => Pick<PageSettings, "color" | "logo" | "website_url">;
   /** File name of the stylesheet. */
   readonly statusStyle: string;
 }

@@ -24,7 +24,9 @@ import { buildView, monitorAt, type ShownMonitor, uptimeOfHours } from "./view.t
 /** Time for which a rendered page is served from the cache, in milliseconds. */
 export const RENDER_INTERVAL_MS = 10_000;
 
-interface StatusDeps extends EventDeps, Pick<PageDeps, "owners" | "isStopped" | "incidents" | "statusStyle"> {
+interface StatusDeps
+  extends EventDeps,
+    Pick<PageDeps, "owners" | "isStopped" | "incidents" | "statusStyle" | "brand"> {
   readonly pages: PageStore;
   readonly clock: Clock;
   /** Subscriptions to a page by e-mail. */
@@ -173,7 +175,19 @@ export class PublicStatusPages {
       return known;
     this.cache.drop(slug);
     const page = SLUG.test(slug) ? this.deps.pages.findBySlug(slug) : null;
-    return page === null || !this.isVisible(page) ? null : this.cache.add(page, now);
+    return page === null || !this.isVisible(page) ? null : this.cache.add(this.branded(page), now);
+  }
+
+  /** A page with the brand of the server where it has nothing of its own. */
+  private branded(page: PageRow): PageRow {
+    const { color, logo, website_url } = page.settings;
+    const brand = this.deps.brand();
+    const own = {
+      color: color ?? brand.color,
+      logo: logo ?? brand.logo,
+      website_url: website_url ?? brand.website_url,
+    };
+    return { ...page, settings: { ...page.settings, ...own } };
   }
 
   private isVisible({ settings, projectRef, accountRef }: PageRow): boolean {

@@ -275,6 +275,12 @@ export interface ServerSettingsBody {
   mail_from?: string | null | undefined;
   /** URL at which browsers and senders reach this server; null for the default. */
   public_url?: string | null | undefined;
+  /** Color of status pages without their own, in hexadecimal; null for the default. */
+  brand_color?: string | null | undefined;
+  /** Logo of status pages without their own, as a base64 data URI of a PNG, JPEG, WebP or SVG image, at most 32 KiB; null for none. */
+  brand_logo?: string | null | undefined;
+  /** Website that status pages without their own link; null for the default. */
+  brand_website?: string | null | undefined;
   /** Folder of this machine for scheduled backups; null for the default. */
   backup_dir?: string | null | undefined;
   /** Cron expression of the backups, in UTC; null for the default. */

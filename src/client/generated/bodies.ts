@@ -89,6 +89,28 @@ export const BODIES = {
       minLength: 1,
       maxLength: 2000,
     },
+    brand_color: {
+      type: "string",
+      nullable: true,
+      description: "Color of status pages without their own, in hexadecimal; null for the default.",
+      example: "#0f766e",
+      pattern: /^#[0-9a-fA-F]{6}$/,
+    },
+    brand_logo: {
+      type: "string",
+      nullable: true,
+      description:
+        "Logo of status pages without their own, as a base64 data URI of a PNG, JPEG, WebP or SVG image, at most 32 KiB; null for none.",
+      maxLength: 44000,
+    },
+    brand_website: {
+      type: "string",
+      nullable: true,
+      description: "Website that status pages without their own link; null for the default.",
+      example: "https://acme.example",
+      minLength: 1,
+      maxLength: 2000,
+    },
     backup_dir: {
       type: "string",
       nullable: true,

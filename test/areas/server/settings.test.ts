@@ -73,6 +73,31 @@ describe("PATCH /v1/admin/settings", () => {
     expect(again.body["servers"]).toEqual([{ url: "/" }] as never);
   });
 
+  test("the brand is shown by status pages that have none of their own", async () => {
+    const create = (slug: string, more: object = {}) =>
+      server.operator.post("/v1/pulse/pages", { slug, title: slug, ...more });
+    await create("plain");
+    await create("branded", { color: "#0000ff", website_url: "https://own.example" });
+    await set({ brand_color: "#aa3300", brand_website: "https://acme.example" });
+    const icon = async (slug: string) => (await server.client(null).get(`/status/${slug}/icon`)).text;
+    const page = async (slug: string) => (await server.client(null).get(`/status/${slug}`)).text;
+    expect([await icon("plain"), await icon("branded")]).toEqual([
+      expect.stringContaining("#aa3300"),
+      expect.stringContaining("#0000ff"),
+    ]);
+    expect([await page("plain"), await page("branded")]).toEqual([
+      expect.stringContaining("https://acme.example"),
+      expect.stringContaining("https://own.example"),
+    ]);
+    await set({ brand_logo: "data:image/png;base64,AAAA", brand_color: null });
+    await server.clock.advance(11_000);
+    expect((await server.client(null).get("/status/plain/icon")).headers.get("content-type")).toBe(
+      "image/png",
+    );
+    const { body } = await server.operator.get("/v1/pulse/pages");
+    expect((body["pages"] as { color: unknown }[]).map(({ color }) => color)).toContain(null);
+  });
+
   test("the mail server is effective immediately; its password is sealed and masked everywhere", async () => {
     const mail = await new MailServer().start();
     const url = mail.url.replace("://", "://ada:secret-1@");
@@ -160,6 +185,9 @@ describe("PATCH /v1/admin/settings", () => {
     [{ backup_cron: "x", backup_dir: "/tmp/ninefold-never" }, "backup_cron"],
     [{ backup_keep: 0 }, "backup_keep"],
     [{ archive: "bucket" }, "archive"],
+    [{ brand_color: "red" }, "brand_color"],
+    [{ brand_logo: "data:text/html;base64,AAAA" }, "brand_logo"],
+    [{ brand_website: "javascript:1" }, "brand_website"],
     [{ public_url: "x".repeat(2_001) }, "public_url"],
   ])("rejects %p, and stores nothing of it", async (changes, field) => {
     const { status, body } = await server.operator.patch(PATH, changes);

@@ -133,7 +133,7 @@ export function changedSettings(
     const field = stored.signature ? "signature" : "provider";
     throw invalidField(
       field,
-      "has a signature that covers the URL: the server needs the option --public-url",
+      "has a signature that covers the URL: the server needs a public URL (public_url in its settings, or --public-url)",
     );
   }
   return settings;

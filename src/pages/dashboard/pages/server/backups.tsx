@@ -3,6 +3,7 @@ import type { BackupPage, BackupPlan } from "../../../../client/generated/api.ts
 import { call, requestOf } from "../../core/api.ts";
 import { bytes, formatNumber } from "../../core/format.ts";
 import { useCall } from "../../core/resource.ts";
+import { href } from "../../core/route.ts";
 import { quotedIfNeeded } from "../../core/shell.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
@@ -60,8 +61,8 @@ function NoBackups() {
   return (
     <Empty icon="backups" title="No backup folder">
       <p>
-        Start the server with <code>--backup-dir FOLDER</code> for a verified backup every night; the last
-        seven are kept. <code>ninefold backup FILE</code> creates one at any time.
+        <a href={href(["settings"])}>Choose a folder in the settings</a> for a verified backup every night;
+        the last seven are kept. <code>ninefold backup FILE</code> creates one at any time.
       </p>
     </Empty>
   );

@@ -6,6 +6,9 @@ import { CheckField } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 
+/** Characters of a value that are shown: a logo has thousands. */
+const LENGTH_MAX = 200;
+
 /** The server's effective options, for the operator. They are set at the start of the server. */
 export function Options() {
   const [all, setAll] = useState(false);
@@ -36,5 +39,6 @@ export function Options() {
 
 function textOf(value: ServerOption["value"]): string {
   if (Array.isArray(value)) return value.length === 0 ? "–" : value.join(", ");
-  return value === null ? "–" : String(value);
+  const text = value === null ? "–" : String(value);
+  return text.length > LENGTH_MAX ? `${text.slice(0, LENGTH_MAX)}…` : text;
 }

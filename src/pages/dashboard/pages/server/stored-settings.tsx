@@ -11,6 +11,7 @@ import { DataForm } from "../../ui/form.tsx";
 import { SECRET } from "../../ui/kinds.ts";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
+import { ColorField, LogoField } from "../monitors/brand-fields.tsx";
 
 type Name = keyof typeof LABELS;
 
@@ -18,6 +19,9 @@ const LABELS = {
   smtp_url: "Mail server",
   mail_from: "Sender",
   public_url: "Public URL",
+  brand_color: "Color",
+  brand_logo: "Logo",
+  brand_website: "Website",
   backup_dir: "Folder",
   backup_cron: "Schedule (UTC)",
   backup_keep: "Backups to keep",
@@ -46,6 +50,11 @@ const SECTIONS: readonly Section[] = [
     title: "Public URL",
     names: ["public_url"],
     text: "Links in alerts, ingest URLs of buckets and subscriptions begin with it. Effective immediately.",
+  },
+  {
+    title: "Brand",
+    names: ["brand_website", "brand_logo", "brand_color"],
+    text: "For status pages that have no website, logo or color of their own.",
   },
   {
     title: "Scheduled backups",
@@ -155,6 +164,8 @@ function fieldsOf(
   const fields = names.map((name) => {
     const setting = settings.find((one) => one.name === name);
     const label = LABELS[name];
+    if (name === "brand_logo") return { name, label, control: LogoField };
+    if (name === "brand_color") return { name, label, control: ColorField };
     if (setting?.secret !== true) return { name, label };
     const now = setting.value === null ? undefined : `Now ${setting.value}. Leave empty to keep it.`;
     return { name, label, kind: SECRET, required: false, ...(now === undefined ? {} : { hint: now }) };
