@@ -1,14 +1,15 @@
-import type { RelayItem } from "../../../../client/generated/api.ts";
+import type { Relay, RelayItem } from "../../../../client/generated/api.ts";
 import { now } from "../../core/now.ts";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 
 /** When the next attempt is made; of a delivery that waits for its endpoint, that it does. */
-export function NextAttempt({ of }: { of: Pick<RelayItem, "next_attempt_at" | "status"> }) {
-  const { next_attempt_at: at, status } = of;
+export function NextAttempt({ of }: { of: RelayItem | Relay }) {
+  const { next_attempt_at: at, status, endpoint_id } = of;
   if (at === null) return <>{status === "delivering" ? "in progress" : "–"}</>;
-  return at + LATE_MS < now.value ? <>waits for its endpoint</> : <Ago at={at} />;
+  const isLate = at + LATE_MS < now.value;
+  return isLate && endpoint_id !== null ? <>waits for its endpoint</> : <Ago at={at} />;
 }
 
 /** An attempt may begin this much later than planned. */
@@ -28,7 +29,12 @@ const COLUMNS: readonly Column<RelayItem>[] = [
         <span class="sub">{delivery.target_url}</span>
         <span class="narrow">
           <span class="sub">
-            <NextAttempt of={delivery} />
+            <Ago at={delivery.created_at} />
+            {delivery.finished_at === null ? (
+              <>
+                , next attempt <NextAttempt of={delivery} />
+              </>
+            ) : null}
           </span>
         </span>
       </>
