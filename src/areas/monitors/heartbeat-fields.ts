@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { clearable, dateTime, duration, optional, text, timeZone, uuid } from "../../kernel/data/schema.ts";
+import { clearable, dateTime, duration, optional, text, timeZone } from "../../kernel/data/schema.ts";
 import { MINUTE_MS } from "../../kernel/time/units.ts";
 import { MonitorType } from "./types.ts";
 
@@ -53,13 +53,17 @@ const TIMING = {
 export const PUSH_TOKEN_LENGTHS = { min: 10, max: 64 } as const;
 const PUSH_TOKEN_PATTERN = `^[A-Za-z0-9_-]{${PUSH_TOKEN_LENGTHS.min},${PUSH_TOKEN_LENGTHS.max}}$`;
 
+const UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
+
 /** The addresses that a new heartbeat brings along from another product, so that its jobs change the host only. */
 const ADDRESSES = {
   ping_id: Type.Optional(
-    Type.Unsafe<string>({
-      ...uuid(),
+    Type.String({
+      pattern: UUID,
+      errorMessage: "must be a UUID such as 31365bce-8da9-4729-8ff3-aaa71d56b712",
       description:
         "Heartbeats only: UUID of `ping_url`, such as that of a check of Healthchecks. It must not be in use on the server. Default: a new one.",
+      examples: [],
     }),
   ),
   push_token: Type.Optional(

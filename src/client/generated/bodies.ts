@@ -1538,7 +1538,7 @@ export const BODIES = {
       type: "string",
       description:
         "Heartbeats only: UUID of `ping_url`, such as that of a check of Healthchecks. It must not be in use on the server. Default: a new one.",
-      format: "uuid",
+      pattern: /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/,
     },
     push_token: {
       type: "string",
