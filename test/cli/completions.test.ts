@@ -25,7 +25,7 @@ const flags = (name: string): string[] => [
 
 const LINES: readonly (readonly [line: string, words: readonly string[]])[] = [
   ["ninefold ", FIRST],
-  ["ninefold ver", ["verify", "version"]],
+  ["ninefold ver", ["verify", "verify-signature", "version"]],
   ["ninefold --", ["--help", "--version"]],
   ...GROUPS.map((group) => [`ninefold ${group} `, commandsOf(group).map(({ word }) => word)] as const),
   ["ninefold account --", ["--help"]],
