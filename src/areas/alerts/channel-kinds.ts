@@ -300,5 +300,5 @@ function headerText(text: string): string {
     }
     word += character;
   }
-  return [...words, word].map((one) => `=?UTF-8?B?${Buffer.from(one).toString("base64")}?=`).join(" ");
+  return [...words, word].map((text) => `=?UTF-8?B?${Buffer.from(text).toString("base64")}?=`).join(" ");
 }

@@ -113,7 +113,7 @@ export function eventReader(
       const query = { projectRef, since, rowsMax: max };
       const rows = [...ofPages.manual(query), ...(withAutomatic ? ofPages.automatic(query) : [])];
       return rows
-        .sort((one, other) => other.ref - one.ref)
+        .sort((a, b) => b.ref - a.ref)
         .slice(0, max)
         .map((row) => incidentOf(row, updatesMax));
     },
@@ -136,7 +136,7 @@ export function eventReader(
         .ofProject(projectRef)
         .filter((row) => row.public && row.starts_at < until && row.ends_at >= from);
       const windows = await mapInSlices(rows, windowOf);
-      return windows.sort((one, other) => one.startsAt - other.startsAt);
+      return windows.sort((a, b) => a.startsAt - b.startsAt);
     },
   };
 }

@@ -128,9 +128,9 @@ export async function loadEvents(
   const from = now - PAST_DAYS * DAY_MS;
   const find = monitorFinder(page, positions);
   const windows = await eventReader.maintenance(page.projectRef, from, now + AHEAD_DAYS * DAY_MS);
-  const located = await mapInSlices(windows, (one) => ({ ...one, ...find(one.monitorIds) }));
-  const onPage = located.filter((one) => one.public && concernsPage(one));
-  const current = onPage.filter((one) => isInProgress(one, now));
+  const located = await mapInSlices(windows, (window) => ({ ...window, ...find(window.monitorIds) }));
+  const onPage = located.filter((window) => window.public && concernsPage(window));
+  const current = onPage.filter((window) => isInProgress(window, now));
   const { publish_incidents } = page.settings;
   const read =
     publish_incidents === "none"
@@ -141,20 +141,22 @@ export async function loadEvents(
           max: INCIDENTS_MAX,
           updatesMax: UPDATES_SHOWN,
         });
-  const all = await mapInSlices(read, (one) => ({ ...one, ...find(one.monitorIds) }));
-  const visible = all.filter((one) => isPublic(page, one));
-  const renderAll = (ones: typeof visible) =>
-    mapInSlices(ones, (one) => renderIncident(one, positions, page, budget));
+  const all = await mapInSlices(read, (incident) => ({ ...incident, ...find(incident.monitorIds) }));
+  const visible = all.filter((incident) => isPublic(page, incident));
+  const renderAll = (incidents: typeof visible) =>
+    mapInSlices(incidents, (incident) => renderIncident(incident, positions, page, budget));
   const open = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt === null));
-  const maintenance = await mapInSlices(onPage, (one) => renderMaintenance(one, budget));
+  const maintenance = await mapInSlices(onPage, (window) => renderMaintenance(window, budget));
   const past = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt !== null));
   const outages = await loadOutages(eventReader, page, { now, positions, budget }, find);
-  const shown = new Map([...open, ...past].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+  const shown = new Map(
+    [...open, ...past].flatMap((incident) => (incident === null ? [] : [[incident.id, incident]])),
+  );
   return {
     page,
     now,
     incidents: visible.flatMap(({ id }) => shown.get(id) ?? []),
-    maintenance: maintenance.filter((one) => one !== null),
+    maintenance: maintenance.filter((window) => window !== null),
     outages,
     openImpacts: new Set(visible.flatMap(({ impact, resolvedAt }) => (resolvedAt === null ? [impact] : []))),
     impacts: impactsOf(visible),
@@ -177,17 +179,17 @@ async function loadOutages(
   if (!publishesOutages(page)) return [];
   const since = now - OUTAGE_DAYS * DAY_MS;
   const found = eventReader.outages(page.projectRef, since, OUTAGES_SEARCHED_MAX);
-  const located = await mapInSlices(found, ({ monitorIds, ...one }) => ({
-    ...one,
+  const located = await mapInSlices(found, ({ monitorIds, ...outage }) => ({
+    ...outage,
     number: find(monitorIds).numbers[0],
   }));
   const outages: ShownOutage[] = [];
-  for (const { number, ...one } of located) {
+  for (const { number, ...outage } of located) {
     const monitor = number === undefined ? undefined : positions.get(number);
     if (number === undefined || monitor === undefined) continue;
     const name = displayName(page, number, monitor);
     if (outages.length === OUTAGES_MAX || !budget.reserve(bytesOf(name))) break;
-    outages.push({ ...one, number, name });
+    outages.push({ ...outage, number, name });
   }
   return outages;
 }
@@ -216,8 +218,8 @@ export function openImpacts(
   const find = monitorFinder(page, positions);
   const read = eventReader
     .incidents(page.projectRef, query)
-    .map((one) => ({ ...one, ...find(one.monitorIds) }));
-  return impactsOf(read.filter((one) => isPublic(page, one)));
+    .map((incident) => ({ ...incident, ...find(incident.monitorIds) }));
+  return impactsOf(read.filter((incident) => isPublic(page, incident)));
 }
 
 /** Loads an incident with all updates that fit a page. Returns null if the page does not show the incident. */
@@ -230,8 +232,8 @@ export async function loadIncident(
   const found = deps.eventReader.incident(page.projectRef, incidentId, updatesMax);
   if (found === null || page.settings.publish_incidents === "none") return null;
   const positions = await loadPositions(deps, page, new Set(found.monitorIds));
-  const one = { ...found, ...monitorFinder(page, positions)(found.monitorIds) };
-  return isPublic(page, one) ? renderIncident(one, positions, page, new TextBudget()) : null;
+  const located = { ...found, ...monitorFinder(page, positions)(found.monitorIds) };
+  return isPublic(page, located) ? renderIncident(located, positions, page, new TextBudget()) : null;
 }
 
 /** How a page shows an incident. */
@@ -260,9 +262,13 @@ export function previewOf(
       if (row !== undefined) positions.set(number, row);
     }
   }
-  const one = { ...incident, ...monitorFinder(page, positions)(incident.monitorIds) };
-  if (!isPublic(page, { ...one, public: true })) return null;
-  return { shown: isPublic(page, one), incident_title: titleOf(one, positions, page), affected: one.names };
+  const located = { ...incident, ...monitorFinder(page, positions)(incident.monitorIds) };
+  if (!isPublic(page, { ...located, public: true })) return null;
+  return {
+    shown: isPublic(page, located),
+    incident_title: titleOf(located, positions, page),
+    affected: located.names,
+  };
 }
 
 type MonitorsOnPage = Pick<ShownIncident, "monitorIds" | "numbers" | "names">;
@@ -275,7 +281,7 @@ function monitorFinder(page: PageRow, positions: ReadonlyMap<number, PageMonitor
   const numbersOf = Map.groupBy(positions.keys(), (number) => positions.get(number)?.monitorId);
   return (monitorIds: readonly string[]): Pick<MonitorsOnPage, "numbers" | "names"> => {
     const numbers = monitorIds.flatMap((id) => numbersOf.get(id) ?? []);
-    const firsts = monitorIds.flatMap((id) => numbersOf.get(id)?.[0] ?? []).sort((one, other) => one - other);
+    const firsts = monitorIds.flatMap((id) => numbersOf.get(id)?.[0] ?? []).sort((a, b) => a - b);
     const names = firsts.slice(0, NAMES_MAX).flatMap((number) => {
       const row = positions.get(number);
       return row === undefined ? [] : [displayName(page, number, row)];
@@ -289,36 +295,36 @@ function concernsPage({ monitorIds, numbers }: MonitorsOnPage): boolean {
   return monitorIds.length === 0 || numbers.length > 0;
 }
 
-function isPublic({ settings }: PageRow, one: PageIncident & MonitorsOnPage): boolean {
-  if (one.kind === "manual") return one.public && concernsPage(one);
-  return settings.publish_incidents === "all" && one.numbers.length > 0;
+function isPublic({ settings }: PageRow, incident: PageIncident & MonitorsOnPage): boolean {
+  if (incident.kind === "manual") return incident.public && concernsPage(incident);
+  return settings.publish_incidents === "all" && incident.numbers.length > 0;
 }
 
 /** Renders an incident. Returns null if it does not fit. After the first update that does not fit, older ones are omitted. */
 function renderIncident(
-  one: PageIncident & MonitorsOnPage,
+  incident: PageIncident & MonitorsOnPage,
   positions: ReadonlyMap<number, PageMonitor>,
   page: PageRow,
   budget: TextBudget,
 ): ShownIncident | null {
-  const title = titleOf(one, positions, page);
-  if (!budget.reserve(headBytes({ ...one, title }))) return null;
+  const title = titleOf(incident, positions, page);
+  if (!budget.reserve(headBytes({ ...incident, title }))) return null;
   const updates: ShownUpdate[] = [];
-  for (const update of one.updates) {
+  for (const update of incident.updates) {
     const markup = paragraphs(update.message, update.links ?? undefined);
     if (!budget.reserve(bytesOf(update.message, markup))) break;
     updates.push({ ...update, markup });
   }
-  return { ...one, title, updates };
+  return { ...incident, title, updates };
 }
 
 function renderMaintenance(
-  one: PageMaintenance & MonitorsOnPage,
+  window: PageMaintenance & MonitorsOnPage,
   budget: TextBudget,
 ): ShownMaintenance | null {
-  const markup = paragraphs(one.message);
-  const fits = budget.reserve(headBytes(one) + bytesOf(one.message, markup));
-  return fits ? { ...one, markup } : null;
+  const markup = paragraphs(window.message);
+  const fits = budget.reserve(headBytes(window) + bytesOf(window.message, markup));
+  return fits ? { ...window, markup } : null;
 }
 
 function headBytes({ title, names, numbers }: MonitorsOnPage & { readonly title: string }): number {

@@ -49,7 +49,10 @@ export function incidentPages({
     return impactsOf(
       eventReader
         .incidents(projectRef, query)
-        .map((one) => ({ ...one, numbers: one.monitorIds.flatMap((id) => positions.get(id) ?? []) })),
+        .map((incident) => ({
+          ...incident,
+          numbers: incident.monitorIds.flatMap((id) => positions.get(id) ?? []),
+        })),
     );
   }
   return {

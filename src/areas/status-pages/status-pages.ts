@@ -118,7 +118,7 @@ export function statusPageResource(deps: PageResourceDeps) {
         return { ...before, slug: body.slug ?? before.slug, settings, updatedAt: tx.now };
       },
       changed({ tx }, { slug }, _, before) {
-        for (const one of new Set([before.slug, slug])) invalidate(tx, one);
+        for (const changed of new Set([before.slug, slug])) invalidate(tx, changed);
       },
     },
     delete: {

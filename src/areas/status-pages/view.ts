@@ -102,7 +102,7 @@ export async function monitorAt(
   if (monitor === null || monitor.projectRef !== page.projectRef) return null;
   const windows = await deps.eventReader.maintenance(page.projectRef, now, now + 1);
   const isUnderMaintenance = windows.some(
-    (one) => isInProgress(one, now) && one.monitorIds.includes(monitor.monitorId),
+    (window) => isInProgress(window, now) && window.monitorIds.includes(monitor.monitorId),
   );
   const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
   const events = {
@@ -140,7 +140,7 @@ function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor
 const WORST_FIRST: readonly ShownState[] = ["down", "degraded", "overdue", "maintenance", "up"];
 
 function worstOf(monitors: readonly ShownMonitor[]): ShownState {
-  return WORST_FIRST.find((state) => monitors.some((one) => one.state === state)) ?? "unknown";
+  return WORST_FIRST.find((state) => monitors.some((monitor) => monitor.state === state)) ?? "unknown";
 }
 
 /** Monitors with a result: neither paused nor without checks. */

@@ -11,14 +11,14 @@ export function maintenanceCalendar({ page, maintenance }: PageEvents, address: 
     "VERSION:2.0",
     "PRODID:-//Ninefold//Status pages//EN",
     `X-WR-CALNAME:${escaped(page.settings.title)}`,
-    ...maintenance.flatMap((one) => eventOf(one, page.id, address)),
+    ...maintenance.flatMap((window) => eventOf(window, page.id, address)),
     "END:VCALENDAR",
   ];
   return lines.map((line) => `${folded(line)}\r\n`).join("");
 }
 
-function eventOf(one: ShownMaintenance, pageId: string, address: string): string[] {
-  const { id, title, message, names, startsAt, endsAt, announcedAt } = one;
+function eventOf(window: ShownMaintenance, pageId: string, address: string): string[] {
+  const { id, title, message, names, startsAt, endsAt, announcedAt } = window;
   const text = [names, message].filter((part) => part !== "").join("\n\n");
   return [
     "BEGIN:VEVENT",
@@ -43,7 +43,7 @@ function utc(epochMs: number): string {
 function escaped(text: string): string {
   return text
     .replaceAll(/\r\n?/g, "\n")
-    .replaceAll(/[\\;,]/g, (one) => `\\${one}`)
+    .replaceAll(/[\\;,]/g, (character) => `\\${character}`)
     .replaceAll("\n", "\\n")
     .replaceAll("\t", " ")
     .replaceAll(/\p{Cc}/gu, "\ufffd");

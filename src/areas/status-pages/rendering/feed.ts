@@ -40,12 +40,12 @@ export async function statusJson(view: StatusView): Promise<string> {
       ended_at: isoTimeOrNull(endedAt),
       duration_ms: (endedAt ?? now) - startedAt,
     })),
-    maintenance: maintenance.map((one) => ({
-      title: one.title,
-      message: one.message,
-      starts_at: isoTime(one.startsAt),
-      ends_at: isoTime(one.endsAt),
-      monitors: one.numbers,
+    maintenance: maintenance.map((window) => ({
+      title: window.title,
+      message: window.message,
+      starts_at: isoTime(window.startsAt),
+      ends_at: isoTime(window.endsAt),
+      monitors: window.numbers,
     })),
   });
 }
@@ -55,17 +55,19 @@ export function incidentJson(incident: ShownIncident): string {
   return JSON.stringify(incidentObject(incident));
 }
 
-function incidentObject(one: ShownIncident): object {
+function incidentObject(incident: ShownIncident): object {
   return {
-    id: one.id,
-    title: one.title,
-    impact: one.impact,
-    status: one.status,
-    started_at: isoTime(one.startedAt),
-    resolved_at: isoTimeOrNull(one.resolvedAt),
-    monitors: one.numbers,
-    updates_count: one.updatesCount,
-    updates: one.updates.map(({ at, status, message }) => ({ at: isoTime(at), status, message })).reverse(),
+    id: incident.id,
+    title: incident.title,
+    impact: incident.impact,
+    status: incident.status,
+    started_at: isoTime(incident.startedAt),
+    resolved_at: isoTimeOrNull(incident.resolvedAt),
+    monitors: incident.numbers,
+    updates_count: incident.updatesCount,
+    updates: incident.updates
+      .map(({ at, status, message }) => ({ at: isoTime(at), status, message }))
+      .reverse(),
   };
 }
 
@@ -88,10 +90,10 @@ export async function statusFeed(events: PageEvents, address: string): Promise<s
   const ownOutages = page.settings.publish_incidents === "outages" ? outages : [];
   const { title, description } = page.settings;
   const entries = [
-    ...(await mapInSlices(incidents, (one) => incidentEntry(one, page, address))),
-    ...(await mapInSlices(maintenance, (one) => maintenanceEntry(one, page, address))),
-    ...(await mapInSlices(ownOutages, (one) => outageEntry(one, page, address))),
-  ].sort((one, other) => other.updated - one.updated);
+    ...(await mapInSlices(incidents, (incident) => incidentEntry(incident, page, address))),
+    ...(await mapInSlices(maintenance, (window) => maintenanceEntry(window, page, address))),
+    ...(await mapInSlices(ownOutages, (outage) => outageEntry(outage, page, address))),
+  ].sort((a, b) => b.updated - a.updated);
   const updated = Math.max(page.updatedAt, ...entries.map((entry) => entry.updated));
   return html`<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">

@@ -57,11 +57,11 @@ ${settings.description === "" ? null : html`<div class="description">${paragraph
 </div>
 ${eventsSection(
   "Open incidents",
-  openIncidents.map((one) => openIncident(one, `${slug}/incidents/${one.id}`, now)),
+  openIncidents.map((incident) => openIncident(incident, `${slug}/incidents/${incident.id}`, now)),
 )}
 ${eventsSection(
   "Maintenance",
-  upcoming.map((one) => maintenanceOf(one, now, slug)),
+  upcoming.map((window) => maintenanceOf(window, now, slug)),
 )}
 ${groups}
 ${pastSection(view)}</main>
@@ -129,7 +129,7 @@ async function groupOf(
   monitorsOfPage: number,
   labels: BarLabels,
 ): Promise<Markup> {
-  const items = await mapInSlices(monitors, (one) => monitorItem(one, labels));
+  const items = await mapInSlices(monitors, (monitor) => monitorItem(monitor, labels));
   const list = html`<ul>
 ${items}</ul>
 `;
@@ -197,13 +197,16 @@ function pastSection({ page, incidents, outages, groups, now }: StatusView): Mar
   const { slug, settings } = page;
   const resolved = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
   const past = [
-    ...resolved.map((one) => ({ at: one.startedAt, item: pastIncident(one, `${slug}/incidents/${one.id}`) })),
-    // With `all`, each outage is an incident.
-    ...(settings.publish_incidents === "outages" ? outages : []).map((one) => ({
-      at: one.startedAt,
-      item: outageOf(one, now),
+    ...resolved.map((incident) => ({
+      at: incident.startedAt,
+      item: pastIncident(incident, `${slug}/incidents/${incident.id}`),
     })),
-  ].sort((one, other) => other.at - one.at);
+    // With `all`, each outage is an incident.
+    ...(settings.publish_incidents === "outages" ? outages : []).map((outage) => ({
+      at: outage.startedAt,
+      item: outageOf(outage, now),
+    })),
+  ].sort((a, b) => b.at - a.at);
   const byDay = Map.groupBy(past, ({ at }) => dayOf(at));
   const hasFailures = groups.some(({ monitors }) =>
     monitors.some(({ state, uptime }) => state === "down" || (uptime !== null && uptime < 100)),
@@ -212,7 +215,7 @@ function pastSection({ page, incidents, outages, groups, now }: StatusView): Mar
   const today = dayOf(now);
   const usual = Array.from({ length: PAST_DAYS }, (_, index) => today - index * DAY_MS);
   const empty = hasFailures ? [] : usual.filter((day) => !byDay.has(day));
-  const days = [...byDay.keys(), ...empty].sort((one, other) => other - one);
+  const days = [...byDay.keys(), ...empty].sort((a, b) => b - a);
   return html`<section class="past">
 <h2>Past incidents</h2>
 ${days.map((day) => {
