@@ -47,12 +47,10 @@ export function incidentPages({
     const query = { since: now, withAutomatic: false, max: INCIDENTS_MAX, updatesMax: 0 };
     const positions = new Map(monitors.map(({ monitorId }, index) => [monitorId, index]));
     return impactsOf(
-      eventReader
-        .incidents(projectRef, query)
-        .map((incident) => ({
-          ...incident,
-          numbers: incident.monitorIds.flatMap((id) => positions.get(id) ?? []),
-        })),
+      eventReader.incidents(projectRef, query).map((incident) => ({
+        ...incident,
+        numbers: incident.monitorIds.flatMap((id) => positions.get(id) ?? []),
+      })),
     );
   }
   return {
