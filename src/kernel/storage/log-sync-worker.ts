@@ -1,20 +1,8 @@
 /** Syncs the write-ahead log each time it is requested, one sync at a time. In between it sleeps. */
 import { closeSync } from "node:fs";
 import { errorText } from "../errors.ts";
-import { monotonicMs } from "../time/clock.ts";
 import { syncLog } from "./log-file.ts";
-import {
-  AWAITED,
-  CLOSE,
-  END,
-  ENDED,
-  IDLE,
-  REQUESTED,
-  SYNC,
-  type SyncEnd,
-  type SyncThreadStart,
-  TOOK_US,
-} from "./log-sync.ts";
+import { CLOSE, IDLE, REQUESTED, SYNC, type SyncEnd, type SyncThreadStart } from "./log-sync.ts";
 import { SyncFailure } from "./storage-failures.ts";
 
 declare const self: {
@@ -31,11 +19,8 @@ self.onmessage = ({ data }) => {
       const requested = Atomics.compareExchange(state, REQUESTED, SYNC, IDLE);
       if (requested === CLOSE) return;
       if (requested !== SYNC) continue;
-      const startedAt = monotonicMs();
       syncLog(fd, path);
-      Atomics.store(state, TOOK_US, (monotonicMs() - startedAt) * 1_000);
-      if (Atomics.compareExchange(state, END, AWAITED, ENDED) === AWAITED) Atomics.notify(state, END);
-      else self.postMessage(null);
+      self.postMessage(null);
     }
   } catch (error) {
     self.postMessage(error instanceof SyncFailure ? error.reason : errorText(error));

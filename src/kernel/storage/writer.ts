@@ -423,9 +423,7 @@ export class Writer {
   private syncThrough(batch: Committed, sync: LogSync): void {
     // One sync is for everything that is left then.
     if (this.closed) return;
-    const confirmation = sync.begin();
-    if (confirmation === null) this.settleThrough(batch);
-    else void confirmation.then(() => this.settleThrough(batch));
+    void sync.begin().then(() => this.settleThrough(batch));
   }
 
   /** Settles the batches up to this one: as confirmed, or with the error of the commit log. */
