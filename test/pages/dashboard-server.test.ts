@@ -159,6 +159,11 @@ test(
     await page.reload();
     await step("E-mail").getByRole("button", { name: "Do this step: 3. E-mail" }).click();
     await step("E-mail").getByRole("link", { name: "Set the mail server" }).waitFor();
+    const sidebar = page.getByRole("navigation", { name: "Pages" });
+    await page.getByRole("button", { name: "Hide in the sidebar" }).click();
+    await sidebar.getByRole("link", { name: "Get started" }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Show in the sidebar" }).click();
+    await sidebar.getByRole("link", { name: "Get started" }).waitFor();
     await step("Alert channel").getByRole("link", { name: "Create a channel" }).click();
     await page.getByRole("heading", { name: "New channel" }).waitFor();
     await visit.expectClean();

@@ -4,6 +4,7 @@ import { call } from "../core/api.ts";
 import { useCall } from "../core/resource.ts";
 import { href } from "../core/route.ts";
 import { may, session } from "../core/session.ts";
+import { startShown } from "../core/start.ts";
 import { errorToast, toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
 import { Loading, Problem } from "../ui/feedback.tsx";
@@ -29,6 +30,15 @@ export function StartPage() {
     <Page
       title="Get started"
       lead="Each step can be skipped. A step is done when the server shows that it is."
+      actions={
+        <Button
+          onClick={() => {
+            startShown.value = !startShown.value;
+          }}
+        >
+          {startShown.value ? "Hide in the sidebar" : "Show in the sidebar"}
+        </Button>
+      }
     >
       <ol class="stack steps">
         {may("pulse:read") ? <ChannelStep /> : null}

@@ -5,6 +5,7 @@ import { formatNumber } from "../core/format.ts";
 import { useOverview } from "../core/overview.tsx";
 import { href, place } from "../core/route.ts";
 import { chooseProject, logOut, mayChooseProject, projectId, projects, session } from "../core/session.ts";
+import { startShown } from "../core/start.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { paletteOpen } from "./commands.ts";
@@ -15,7 +16,7 @@ const GROUPS = ["", "Services", "Server"] as const;
 
 /** The sidebar: project, pages and session. On narrow screens a bar that scrolls. */
 export function Nav() {
-  const pages = visiblePages();
+  const pages = visiblePages().filter(({ path }) => path !== "start" || startShown.value);
   const { page, rest } = place.value;
   useEffect(() => {
     // On narrow screens the bar is wider than the screen.
