@@ -30,8 +30,10 @@ const RESTART = "monitors.heartbeats-restart";
  */
 const BEGIN = "monitors.heartbeats-begin";
 const ALL_ACCOUNTS = 0;
-/** Monitors that these jobs read in one unit of work: a few milliseconds. */
+/** Monitors that a reset reads in one unit of work: a few milliseconds. */
 const MONITORS_PER_UNIT = 500;
+/** The same of the other job, which also calculates the next time of each schedule. */
+const BEGUN_PER_UNIT = 50;
 /** The state of a heartbeat before its first ping. */
 const NEW_STATE = {
   startedAt: null,
@@ -71,8 +73,8 @@ export class HeartbeatChecks {
     this.startedAt = clock.monotonic();
     const reset = (tx: Tx, ref: number) => this.reset(tx, ref);
     const begin = (tx: Tx, ref: number) => this.begin(tx, ref);
-    scheduler.register(RESTART, { concurrency: 1, run: (job) => this.walk(job, reset) });
-    scheduler.register(BEGIN, { concurrency: 1, run: (job) => this.walk(job, begin) });
+    scheduler.register(RESTART, { concurrency: 1, run: (job) => this.walk(job, MONITORS_PER_UNIT, reset) });
+    scheduler.register(BEGIN, { concurrency: 1, run: (job) => this.walk(job, BEGUN_PER_UNIT, begin) });
     scheduler.suspended.onReactivated((tx, accountRef) =>
       scheduler.enqueue(tx, BEGIN, String(accountRef), tx.now, { after: 0 } satisfies Restart),
     );
@@ -141,10 +143,14 @@ export class HeartbeatChecks {
   }
 
   /** Does something with the heartbeats of an account, or of all accounts, in slices. */
-  private async walk({ key, payload }: Job, act: (tx: Tx, ref: number) => void): Promise<JobOutcome> {
+  private async walk(
+    { key, payload }: Job,
+    perUnit: number,
+    act: (tx: Tx, ref: number) => void,
+  ): Promise<JobOutcome> {
     const { monitors } = this.deps;
     const { after } = payload as Restart;
-    const found = monitors.after(after, MONITORS_PER_UNIT);
+    const found = monitors.after(after, perUnit);
     const account = Number(key);
     const refs = found.filter(
       ({ accountRef, type }) => type === "heartbeat" && (account === ALL_ACCOUNTS || accountRef === account),
@@ -153,7 +159,7 @@ export class HeartbeatChecks {
       for (const { ref } of refs) act(tx, ref);
     };
     const last = found.at(-1);
-    if (last === undefined || found.length < MONITORS_PER_UNIT) return { record };
+    if (last === undefined || found.length < perUnit) return { record };
     return {
       record,
       retryAt: this.deps.clock.now(),
