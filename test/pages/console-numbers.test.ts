@@ -19,7 +19,7 @@ const TEXTS = `() => {
 }`;
 
 /** Ranges and limits that labels name. */
-const LABELS = /\b(1|24|7|14|30|90) ?(h|d|hours?|days?)\b|\bHTTP [2-5]\d\d\b|\b[2-5]xx\b/g;
+const LABELS = /\b(1|24|7|14|30|90) ?(h|d|hours?|days?)\b|\bHTTP [2-5]\d\d\b|\b[2-5]xx\b|\bat most \d+ KiB/g;
 const NUMBER = /\d[\d,.]*\d|\d/g;
 
 /** Every way in which the console writes something of a response. */
@@ -51,7 +51,7 @@ class Known {
 
   private addAge(at: number): void {
     const age = Math.abs(Date.now() - at);
-    for (const about of [age, age - 1_000, age - 2_000, age + 1_000])
+    for (const about of [-3_000, -2_000, -1_000, 0, 1_000, 2_000].map((ms) => Math.abs(age + ms)))
       this.addWords(span(about), duration(about));
   }
 

@@ -119,17 +119,22 @@ function NoEvents({ id, isSearch }: { id: string; isSearch: boolean }) {
 const COLUMNS: readonly Column<EventItem>[] = [
   {
     head: "Event",
-    cell: ({ id, event_type, method = "POST", preview }) => (
+    cell: ({ id, event_type, received_at, method = "POST", preview }) => (
       <>
         {event_type ?? <code>{id}</code>}
         <span class="sub">
           {method} <code>{preview ?? (event_type === null ? "" : id)}</code>
         </span>
+        <span class="narrow">
+          <span class="sub">
+            <Ago at={received_at} />
+          </span>
+        </span>
       </>
     ),
   },
   { head: "Provider", cell: ({ provider }) => provider ?? "–", layout: "wide", width: 7 },
-  { head: "Received", cell: ({ received_at }) => <Ago at={received_at} />, width: 7 },
+  { head: "Received", cell: ({ received_at }) => <Ago at={received_at} />, layout: "wide", width: 7 },
   {
     head: "Signature",
     cell: ({ verification }) => <Status state={verification} />,

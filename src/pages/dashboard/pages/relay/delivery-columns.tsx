@@ -29,12 +29,13 @@ const COLUMNS: readonly Column<RelayItem>[] = [
         <span class="sub">{delivery.target_url}</span>
         <span class="narrow">
           <span class="sub">
-            <Ago at={delivery.created_at} />
             {delivery.finished_at === null ? (
               <>
-                , next attempt <NextAttempt of={delivery} />
+                next attempt <NextAttempt of={delivery} />
               </>
-            ) : null}
+            ) : (
+              <Ago at={delivery.created_at} />
+            )}
           </span>
         </span>
       </>
