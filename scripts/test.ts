@@ -88,8 +88,8 @@ function preparations(folder: string, isLong: boolean): readonly Preparation[] {
  */
 const MEASUREMENTS = [
   "test/api/event-loop.test.ts",
-  "test/areas/incidents/incident-timeline-largest.test.ts",
-  "test/areas/notary/redaction-event-loop.test.ts",
+  "test/areas/incidents/timeline-largest.test.ts",
+  "test/areas/notary/redaction/event-loop.test.ts",
   "test/kernel/storage/log-preallocation.test.ts",
 ];
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { JUMP_MS_MAX, STEADY_MS } from "../../../src/kernel/scheduler/clock-trust.ts";
 import { Housekeeping } from "../../../src/kernel/scheduler/housekeeping.ts";
-import { DAY, HOUR, SchedulerBench } from "../scheduler/bench.ts";
+import { DAY, HOUR, SchedulerBench } from "./bench.ts";
 
 const JUMPED =
   "the clock has jumped by more than a day: nothing expired is deleted until it has run steadily for an hour";
