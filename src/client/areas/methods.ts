@@ -1094,8 +1094,8 @@ export class PortalEndpoints extends Methods {
   /**
    * Send an endpoint of the customer the messages that it missed. Sends every message of a time that matches
    * the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed.
-   * Oldest first, each once, for 1 credit of the account when it is sent. A customer has one recovery at a
-   * time. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.
+   * Oldest first, each once, for 1 credit of the account when it is sent. An endpoint has one recovery per
+   * hour, of at most 1,000 messages. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.
    */
   recover(
     endpointId: string,

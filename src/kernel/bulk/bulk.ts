@@ -123,7 +123,7 @@ export interface Candidate {
   readonly matches: number;
 }
 
-/** The matches, up to {@link BULK_MAX}. */
+/** The matches, up to the maximum of a run. */
 export interface Matching {
   readonly matched: number;
   readonly more?: true;
@@ -199,9 +199,10 @@ interface Turn {
   readonly isLast: boolean;
 }
 
-/** Counts the matches, in slices of the event loop. */
+/** Counts the matches, up to a maximum, in slices of the event loop. */
 export async function countMatching(
   look: (after: number, limit: number) => readonly Candidate[],
+  matchedMax: number = BULK_MAX,
 ): Promise<Matching> {
   let [matched, through, after, more] = [0, 0, 0, false];
   const slice = async (): Promise<boolean> => {
@@ -209,7 +210,7 @@ export async function countMatching(
     for (const { ref, matches } of found) {
       after = ref;
       if (matches === 0) continue;
-      more = matched === BULK_MAX;
+      more = matched === matchedMax;
       if (more) return false;
       matched += 1;
       through = ref;

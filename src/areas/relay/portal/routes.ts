@@ -247,7 +247,7 @@ export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Po
           chargesLater: true,
           summary: "Send an endpoint of the customer the messages that it missed",
           description:
-            "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit of the account when it is sent. A customer has one recovery at a time. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.",
+            "Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled, created later, or the delivery failed. Oldest first, each once, for 1 credit of the account when it is sent. An endpoint has one recovery per hour, of at most 1,000 messages. Progress and stop: `/v1/relay/portal/resends/{resend_id}`.",
           body: PortalRecoverBody,
         },
         ({ call, params, body }) =>

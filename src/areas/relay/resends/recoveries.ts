@@ -1,5 +1,6 @@
 import {
   assertBelowRunLimit,
+  BULK_MAX,
   bulkRequest,
   type Candidate,
   countMatching,
@@ -10,6 +11,7 @@ import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { RELAY_STATUSES, type RelayRecoverBody } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
@@ -28,6 +30,10 @@ const RECOVERIES = "relay.recoveries";
  * customers must not lock out.
  */
 export const PORTAL_RUNS_MAX = 5;
+/** Messages that a recovery by a portal link sends: the account pays for them. */
+export const PORTAL_MATCHED_MAX = 1_000;
+/** Time in which portal links start one recovery of an endpoint. */
+export const PORTAL_INTERVAL_MS = HOUR_MS;
 /** Deliveries, and characters of payloads, that are looked at in one step: a few milliseconds. */
 const LOOKED_DELIVERIES_MAX = 2_000;
 const LOOKED_LENGTH_MAX = 256 * 1024;
@@ -59,9 +65,9 @@ export class Recoveries {
   }
 
   /**
-   * Starts a recovery, or counts what it would send. A customer with a portal link starts one at a time.
+   * Starts a recovery, or counts what it would send. A customer with a portal link starts one per hour and endpoint.
    * @throws ApiError, from its parts: `not_found`; `validation_error` for an empty time; `conflict` while the endpoint is paused or
-   * disabled, while it is being recovered, and when too many runs are running
+   * disabled, while it is being recovered, when too many runs are running, and for a customer's second run within an hour
    */
   start(caller: Caller, endpointId: string, body: RelayRecoverBody) {
     const { project, portal } = caller;
@@ -74,16 +80,19 @@ export class Recoveries {
         if (body.until !== undefined && until <= since)
           throw invalidField("until", "must be later than since");
         const endpoint = this.deps.endpoints.find(caller, endpointId);
-        if (dry_run !== true) this.assertStartable(caller, endpoint);
+        if (dry_run !== true) this.assertStartable(tx, caller, endpoint);
         const startedBy = portal === undefined ? {} : { startedBy: portal.ownerId };
         const filters: RecoveryFilters = { recover: endpoint.row.ref, since, until, ...startedBy };
         return filters;
       },
       count: (filters) =>
-        countMatching((after, limit) => this.candidates(project.ref, filters, after, limit)),
+        countMatching(
+          (after, limit) => this.candidates(project.ref, filters, after, limit),
+          portal === undefined ? BULK_MAX : PORTAL_MATCHED_MAX,
+        ),
       start: (tx, filters, matching, matched) => {
         const endpoint = this.deps.endpoints.find(caller, endpointId);
-        this.assertStartable(caller, endpoint);
+        this.assertStartable(tx, caller, endpoint);
         const resend_id = this.runs.start(tx, caller, filters, per_second, matching);
         const { endpoint_id } = endpoint.row;
         const after = { ...matched, per_second, endpoint_id, since, until: filters.until };
@@ -153,7 +162,7 @@ export class Recoveries {
     return "sent";
   }
 
-  private assertStartable({ project, portal }: Caller, { row, health }: Endpoint): void {
+  private assertStartable(tx: Tx, { project, portal }: Caller, { row, health }: Endpoint): void {
     if (health.state !== LIVE)
       throw new ApiError("conflict", "This endpoint is paused or disabled: set its state to live first.");
     const runs = this.deps.running.ofProject(project.ref);
@@ -166,11 +175,8 @@ export class Recoveries {
       assertBelowRunLimit(runs.length, "resends of this project");
       return;
     }
-    if (runs.some(({ startedBy }) => startedBy === portal.ownerId))
-      throw new ApiError(
-        "conflict",
-        "Another endpoint of yours is being recovered. Wait until that is finished, or stop it.",
-      );
+    if (this.deps.resends.recoveriesByPortal(project.ref, tx.now - PORTAL_INTERVAL_MS, row.ref) > 0)
+      throw new ApiError("conflict", "This endpoint was recovered within the last hour. Try again later.");
     if (runs.length >= PORTAL_RUNS_MAX)
       throw new ApiError("conflict", "No recovery can be started now. Try again later.");
   }

@@ -57,6 +57,11 @@ export function resendStore(db: Database) {
     ofRunning: db.all<Pick<ResendRow, "resend_id" | "filters">, [projectRef: number]>(
       "SELECT resend_id, filters FROM relay_resends INDEXED BY relay_resends_running WHERE project_ref = ? AND finished_at IS NULL",
     ),
+    /** The number of runs that portal links have started since a time to recover an endpoint: few runs are stored. */
+    recoveriesByPortal: db.number<[projectRef: number, since: number, endpointRef: number]>(
+      `SELECT count(*) AS n FROM relay_resends WHERE project_ref = ? AND created_at > ? AND filters ->> '$.recover' = ?
+       AND filters ->> '$.startedBy' IS NOT NULL`,
+    ),
     /** A project's failed deliveries after a reference, oldest first. `matches`: 1 when the filters match. */
     failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(
       `SELECT ref, ifnull(failure IS NOT NULL AND finished_at <= $endedBy AND ${MATCHES}, 0) AS matches

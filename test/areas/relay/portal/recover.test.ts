@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { PORTAL_PER_SECOND_MAX } from "../../../../src/areas/relay/portal/schema.ts";
-import { PORTAL_RUNS_MAX } from "../../../../src/areas/relay/resends/recoveries.ts";
+import {
+  PORTAL_INTERVAL_MS,
+  PORTAL_MATCHED_MAX,
+  PORTAL_RUNS_MAX,
+} from "../../../../src/areas/relay/resends/recoveries.ts";
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { customerOf, OWNER } from "../../../support/portal.ts";
@@ -57,7 +61,7 @@ test("a customer counts and replays what its endpoint missed of its own messages
   });
 });
 
-test("a customer has one recovery at a time, which it can stop, at most at the portal's rate", async () => {
+test("a customer has one recovery per hour and endpoint, which it can stop, at most at the portal's rate", async () => {
   const customer = await customerOf(stage.server, stage.account);
   for (const n of [1, 2, 3]) await messaging.send({ n }, { owner_id: OWNER });
   const [a, b] = [await added(customer, "/a"), await added(customer, "/b")];
@@ -67,7 +71,7 @@ test("a customer has one recovery at a time, which it can stop, at most at the p
   );
   const first = await recover(customer, a, { since: 0, per_second: PORTAL_PER_SECOND_MAX });
   expect(first.status).toBe(202);
-  for (const id of [a, b]) expectError(await recover(customer, id, { since: 0 }), "conflict");
+  expectError(await recover(customer, a, { since: 0 }), "conflict");
   expect((await recover(customer, b, { since: 0, dry_run: true })).body).toEqual({ matched: 3 });
   const path = `${PATH}/resends/${String(first.body["resend_id"])}`;
   const running = async (id: string) => (await customer.get(`${PATH}/endpoints/${id}`)).body["recovery_id"];
@@ -75,6 +79,12 @@ test("a customer has one recovery at a time, which it can stop, at most at the p
   expect((await customer.delete(path)).body).toMatchObject({ status: "cancelled" });
   expect(await running(a)).toBeUndefined();
   expect((await recover(customer, b, { since: 0 })).status).toBe(202);
+  expectError(await recover(customer, a, { since: 0 }), "conflict");
+  await stage.server.clock.advance(PORTAL_INTERVAL_MS - 1);
+  expectError(await recover(customer, a, { since: 0 }), "conflict");
+  await stage.server.clock.advance(1);
+  expect((await recover(customer, a, { since: 0 })).status).toBe(202);
+  await messaging.settle();
   const ofAccount = await stage.account.post(`/v1/relay/endpoints/${a}/recover`, { since: 0 });
   expect(ofAccount.status).toBe(202);
   // The customer could neither read nor stop it.
@@ -114,4 +124,21 @@ test("a recovery that ends without credits says nothing of the account", async (
   const ended = await customer.get(`${PATH}/resends/${String(body["resend_id"])}`);
   expect(ended.body).toMatchObject({ status: "cancelled", error: "no more can be sent now" });
   expect(ended.text).not.toMatch(/credit|account/);
+});
+
+test("a customer's recovery sends at most a thousand messages, and says that there are more", async () => {
+  const customer = await customerOf(stage.server, stage.account);
+  await stage.server.operator.patch(`/v1/admin/accounts/${stage.account.userId}`, { balance: 10_000 });
+  const messages = Array.from({ length: 91 }, (_, n) => ({
+    event_type: "order.paid",
+    payload: { n },
+    owner_id: OWNER,
+  }));
+  for (let sent = 0; sent <= PORTAL_MATCHED_MAX; sent += messages.length)
+    expect((await stage.account.post("/v1/relay/messages/batch", { messages })).status).toBe(201);
+  const id = await added(customer, "/many");
+  const body = { since: 0, dry_run: true };
+  expect((await recover(customer, id, body)).body).toEqual({ matched: PORTAL_MATCHED_MAX, more: true });
+  const ofAccount = await stage.account.post(`/v1/relay/endpoints/${id}/recover`, body);
+  expect(ofAccount.body).toEqual({ matched: 1_001 });
 });
