@@ -16,3 +16,14 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "a run that ends before the first pings of some heartbeats finds no problem",
+  async () => {
+    const plan = { monitors: 100, hours: 1, seed: 20_260_310 };
+    const { problems, missed, memory } = await simulateDay({ command: NINEFOLD_COMMAND, ...plan });
+    expect({ problems, memory }).toEqual({ problems: [], memory: null });
+    expect(missed).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);

@@ -17,8 +17,9 @@ const FOUND_WITHIN_MS = 2 * SECOND;
 const CONNECTIONS = 32;
 /** The interval of the other monitors, which request a URL. */
 const INTERVAL_MS = 300_000;
-/** Share of the day after which memory must not grow. */
+/** Share of the run after which memory must not grow, and the shortest time until then: every heartbeat was pinged. */
 const WARM = 1 / 3;
+const WARM_MS_MIN = Math.max(...PERIODS) * MINUTE;
 
 /** Settings of a simulation. */
 export interface DayPlan {
@@ -34,8 +35,8 @@ export interface DayResult {
   readonly pings: number;
   readonly missed: number;
   readonly problems: readonly string[];
-  /** Memory in MiB once warm, and at the end. */
-  readonly memory: readonly [warm: number, end: number];
+  /** Memory in MiB once warm, and at the end; null for a run that ends before it is warm. */
+  readonly memory: readonly [warm: number, end: number] | null;
 }
 
 interface Heartbeat {
@@ -43,9 +44,10 @@ interface Heartbeat {
   readonly path: string;
   readonly periodMs: number;
   readonly graceMs: number;
-  /** Time of its next ping. */
+  /** Time of its next ping. The first is due within a period, so that no heartbeat is overdue before it. */
   nextAt: number;
-  lastAt: number;
+  /** Time of its last ping; null before the first. */
+  lastAt: number | null;
   /** Times of missed pings. */
   readonly missing: number[];
 }
@@ -91,21 +93,21 @@ class Day {
       const { pathname: path } = new URL(String(made["ping_url"]));
       const nextAt = this.now + this.random.below(periodMs / MINUTE) * MINUTE;
       const of = { id: String(made["id"]), path, periodMs, graceMs };
-      this.heartbeats.push({ ...of, nextAt, lastAt: 0, missing: [] });
+      this.heartbeats.push({ ...of, nextAt, lastAt: null, missing: [] });
     });
   }
 
   async run(hours: number): Promise<DayResult> {
     const end = this.now + hours * HOUR;
-    const warmAt = this.now + hours * HOUR * WARM;
-    let warm = 0;
+    const warmAt = this.now + Math.max(hours * HOUR * WARM, WARM_MS_MIN);
+    let warm: number | null = null;
     while (this.now < end) {
       const due = this.heartbeats.filter(({ nextAt }) => nextAt <= this.now);
       await inTurn(due.length, (at) => this.ping(due[at] as Heartbeat));
       await this.advance(MINUTE);
-      if (warm === 0 && this.now >= warmAt) warm = this.memory();
+      if (warm === null && this.now >= warmAt) warm = this.memory();
     }
-    const memory = [warm, this.memory()] as const;
+    const memory = warm === null ? null : ([warm, this.memory()] as const);
     let missed = 0;
     await inTurn(this.heartbeats.length, async (at) => {
       const times = await this.judge(this.heartbeats[at] as Heartbeat);
@@ -117,11 +119,11 @@ class Day {
   /** Sends a ping or skips it, and sets the time of the next run. */
   private async ping(beat: Heartbeat): Promise<void> {
     const { periodMs, graceMs, path } = beat;
-    const comes = beat.lastAt === 0 || !this.random.chance(MISSING);
+    const comes = beat.lastAt === null || !this.random.chance(MISSING);
     if (comes) {
-      const missingAt = beat.lastAt + periodMs + graceMs;
+      const missingAt = deadlineOf(beat);
       // Deadlines in this minute were already checked, since the clock is not running.
-      if (beat.lastAt > 0 && missingAt <= this.now) beat.missing.push(missingAt);
+      if (missingAt <= this.now) beat.missing.push(missingAt);
       beat.lastAt = this.now;
       this.pings += 1;
       const response = await fetch(this.server.url + path);
@@ -132,8 +134,9 @@ class Day {
   }
 
   /** Compares missed pings with reported ones. Returns the number of missed pings. */
-  private async judge({ id, missing, lastAt, periodMs, graceMs }: Heartbeat): Promise<number> {
-    const deadline = lastAt + periodMs + graceMs;
+  private async judge(beat: Heartbeat): Promise<number> {
+    const { id, missing } = beat;
+    const deadline = deadlineOf(beat);
     const expected = [...missing, ...(deadline <= this.now ? [deadline] : [])];
     const { checks } = await this.ask("GET", `/v1/pulse/${id}/history?limit=100`);
     const found = (checks as { checked_at: number; status: string }[])
@@ -171,6 +174,11 @@ class Day {
       /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.server.pid}/status`, "utf8")) ?? [];
     return Math.round(Number(kilobytes) / 1024);
   }
+}
+
+/** Time at which a heartbeat is reported as missed; never before its first ping. */
+function deadlineOf({ lastAt, periodMs, graceMs }: Heartbeat): number {
+  return lastAt === null ? Number.POSITIVE_INFINITY : lastAt + periodMs + graceMs;
 }
 
 /** Calls `work` `times` times, with {@link CONNECTIONS} concurrent calls. */
