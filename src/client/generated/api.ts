@@ -893,6 +893,8 @@ export interface CatchReplayBody {
   event_type?: string | undefined;
   /** IDs of the events to replay. Replaces the other filters. */
   event_ids?: readonly string[] | undefined;
+  /** Target of the bucket: only events that it would accept now and never got are sent, and only to it. */
+  endpoint_id?: string | undefined;
   /** Maximum number sent per second. */
   per_second?: number | undefined;
   /** If true, returns only the number of matches. */

@@ -725,6 +725,12 @@ export const BODIES = {
     },
     event_type: { type: "string", minLength: 1, maxLength: 200 },
     event_ids: { type: "array", description: "IDs of the events to replay. Replaces the other filters." },
+    endpoint_id: {
+      type: "string",
+      description:
+        "Target of the bucket: only events that it would accept now and never got are sent, and only to it.",
+      maxLength: 64,
+    },
     per_second: { type: "integer", description: "Maximum number sent per second.", minimum: 1, maximum: 100 },
     dry_run: { type: "boolean", description: "If true, returns only the number of matches." },
   },

@@ -81,6 +81,10 @@ interface TargetEndpoints {
   hasEndpoint(projectRef: number, endpointId: string): boolean;
   /** The URL of an endpoint; null when the project has none with this id. */
   urlOf(projectRef: number, endpointId: string): string | null;
+  /** Whether an endpoint is live: neither paused nor disabled. */
+  isLive(projectRef: number, endpointId: string): boolean;
+  /** Whether an endpoint exists and is not disabled. */
+  isEnabled(projectRef: number, endpointId: string): boolean;
   /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
   accepting(
     projectRef: number,

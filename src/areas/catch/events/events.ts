@@ -361,6 +361,20 @@ export class EventService {
     return this.targets.matching(bucket, { event_type: row.event_type, ...payload });
   }
 
+  /** The reference of an endpoint that never got an event, and would accept it now; null if there is none. */
+  missedBy(
+    bucket: BucketActor,
+    endpointId: string,
+    row: EventRow,
+    onRead: (bytes: number) => void = () => undefined,
+  ): number | null {
+    return this.targets.missedBy(bucket, endpointId, row, () => {
+      const payload = this.deps.events.payload(row.sequence);
+      onRead(payload?.body.length ?? 0);
+      return payload;
+    });
+  }
+
   /** Queues the replay of an event to endpoints. Each delivery after the first costs a credit. @throws ApiError `conflict` */
   private queueReplay(tx: Tx, replay: Found, endpointRefs: readonly number[]): EventReplayQueued {
     const deliveries = this.replayToEndpoints(tx, replay, endpointRefs);

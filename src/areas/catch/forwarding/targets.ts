@@ -66,6 +66,33 @@ export class Targets {
   }
 
   /**
+   * The reference of an endpoint of a bucket if it accepts an event and has no delivery of it that was delivered, is
+   * pending, or was cancelled; null otherwise. `payload` is read when a filter needs it.
+   */
+  missedBy(
+    bucket: BucketActor,
+    endpointId: string,
+    { sequence, event_type: type }: EventRow,
+    payload: () => Pick<MatchedEvent, "headers" | "body"> | null,
+  ): number | null {
+    const target = bucket.settings.targets.find(({ endpoint_id }) => endpoint_id === endpointId);
+    if (target === undefined) return null;
+    const sent = this.deliveries(bucket, sequence).filter(({ endpoint_id }) => endpoint_id === endpointId);
+    if (sent.some(({ status }) => status !== "failed")) return null;
+    let parsed: { readonly value: () => unknown } | undefined;
+    const value = (): unknown => {
+      if (parsed === undefined) {
+        const read = payload();
+        const nothing = (): unknown => undefined;
+        parsed = { value: read === null ? nothing : parsedOnce(read.body, contentHeadersOf(read.headers)) };
+      }
+      return parsed.value();
+    };
+    const ref = this.deps.endpoints.accepting(bucket.project_ref, endpointId, { type, value });
+    return ref !== null && (target.passes === null || target.passes(value())) ? ref : null;
+  }
+
+  /**
    * Stores a delivery of an event to each endpoint, in the unit of work that accepts or replays it. An event that no
    * endpoint accepts is delivered: nothing remains to be sent.
    */

@@ -37,6 +37,10 @@ const BUCKET_MARK = "#";
 /** The operation whose credits are charged for each event. */
 const CHARGED_AS = "catch.events.replay";
 
+/** Events whose deliveries, and bytes of bodies, that are looked at in one step: a few milliseconds. */
+const LOOKED_EVENTS_MAX = 200;
+const LOOKED_BYTES_MAX = 256 * 1024;
+
 /** Filters of a bulk replay. */
 interface Filters {
   readonly since: number | null;
@@ -46,6 +50,8 @@ interface Filters {
   readonly event_type: string | null;
   /** Numbers of the chosen events, ascending; null for any. */
   readonly sequences: readonly number[] | null;
+  /** The endpoint that is sent what it never got; missing in replays to all targets. */
+  readonly endpoint?: string;
   /** The newest event at the start: later ones are not replayed. */
   readonly last: number;
 }
@@ -61,6 +67,8 @@ interface QueuedEvent {
   readonly bucket: number;
   readonly sequence: number;
   readonly replay: string;
+  /** The endpoint that never got it; missing in replays to all targets. */
+  readonly endpoint?: string;
 }
 
 /** Replays many events of a bucket. */
@@ -112,14 +120,14 @@ export class Replays {
       claim: () => {
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         const filters = this.filtersOf(bucket, body);
-        if (dry_run !== true) this.assertReady(bucket);
+        if (dry_run !== true) this.assertReady(bucket, filters);
         return { bucket, filters };
       },
       count: ({ bucket, filters }) => this.countMatching(bucket.ref, filters),
       start: (tx, { filters }, found, matched) => {
         // The bucket may have been updated or deleted during the count.
         const bucket = this.buckets.ofProject(projectRef, bucketId);
-        this.assertReady(bucket);
+        this.assertReady(bucket, filters);
         const replay_id = prefixedId("rpl", this.deps.ids.uuidV7());
         const row: ReplayRow = {
           ...newRun(tx.now, filters, per_second, found),
@@ -165,13 +173,18 @@ export class Replays {
   }
 
   /** @throws ApiError `bucket_paused`, `conflict` */
-  private assertReady(bucket: BucketActor): void {
+  private assertReady(bucket: BucketActor, { endpoint }: Filters): void {
     assertSending(bucket);
+    if (endpoint !== undefined && !this.deps.endpoints.isLive(bucket.project_ref, endpoint))
+      throw new ApiError("conflict", "This endpoint is paused or disabled: set its state to live first.");
     assertBelowRunLimit(this.deps.replays.running(bucket.ref), "replays of this bucket");
   }
 
   private filtersOf(bucket: BucketActor, body: ReplayBody): Filters {
-    const { since, until, status = null, event_type = null, event_ids } = body;
+    const { since, until, status = null, event_type = null, event_ids, endpoint_id } = body;
+    const isTarget = bucket.settings.targets.some((target) => target.endpoint_id === endpoint_id);
+    if (endpoint_id !== undefined && !isTarget)
+      throw invalidField("endpoint_id", "must be the id of an endpoint that is a target of the bucket");
     const others = [since, until, body.status, body.provider, body.event_type];
     if (event_ids !== undefined && others.some((value) => value !== undefined))
       throw invalidField("event_ids", "cannot be combined with other filters: it selects the events");
@@ -184,6 +197,7 @@ export class Replays {
       event_type,
       last: this.deps.events.lastOf(bucket.ref),
       sequences: event_ids === undefined ? null : sequencesOf(event_ids),
+      ...(endpoint_id === undefined ? {} : { endpoint: endpoint_id }),
     };
   }
 
@@ -205,12 +219,34 @@ export class Replays {
     limit: number,
     onInvalid: () => void = () => undefined,
   ): Candidate[] {
-    return this.rowsAfter(bucketRef, filters, after, limit).map((row) => {
+    const missed = this.missedOf(bucketRef, filters);
+    const found: Candidate[] = [];
+    for (const row of this.rowsAfter(bucketRef, filters, after, limit)) {
       const isIncluded = row.sequence <= filters.last && isMatching(row, filters);
       const isInvalid = row.verification === "invalid";
       if (isIncluded && isInvalid) onInvalid();
-      return { ref: row.sequence, matches: isIncluded && !isInvalid ? 1 : 0 };
-    });
+      found.push({ ref: row.sequence, matches: isIncluded && !isInvalid && missed.has(row) ? 1 : 0 });
+      if (missed.isEnough()) break;
+    }
+    return found;
+  }
+
+  /** Whether the endpoint of a replay never got an event; any event, if it goes to all targets. */
+  private missedOf(bucketRef: number, { endpoint }: Filters) {
+    const bucket = endpoint === undefined ? undefined : this.buckets.withRef(bucketRef);
+    let events = 0;
+    let bytes = 0;
+    return {
+      has: (row: EventRow): boolean => {
+        if (bucket === undefined || endpoint === undefined) return true;
+        events += 1;
+        const ref = this.service.missedBy(bucket, endpoint, row, (length) => {
+          bytes += length;
+        });
+        return ref !== null;
+      },
+      isEnough: (): boolean => events >= LOOKED_EVENTS_MAX || bytes >= LOOKED_BYTES_MAX,
+    };
   }
 
   private rowsAfter(bucketRef: number, { sequences }: Filters, after: number, limit: number): EventRow[] {
@@ -222,9 +258,16 @@ export class Replays {
   }
 
   /** Charges and queues an event. Its job records the outcome. */
-  private queueEvent(tx: Tx, row: ReplayRow, sequence: number): "sent" | "skipped" | "no-credits" {
-    const { charger, accounts, events, scheduler } = this.deps;
+  private queueEvent(
+    tx: Tx,
+    row: ReplayRow,
+    sequence: number,
+  ): "sent" | "skipped" | "no-credits" | "disabled" {
+    const { charger, accounts, events, scheduler, endpoints } = this.deps;
+    const { endpoint } = JSON.parse(row.filters) as Filters;
     const bucket = this.buckets.withRef(row.bucket_ref);
+    if (bucket !== undefined && endpoint !== undefined && !endpoints.isEnabled(bucket.project_ref, endpoint))
+      return "disabled";
     // Deleted in the meantime.
     if (bucket === undefined || events.find(bucket.ref, sequence) === null) return "skipped";
     const rejection = rejectionBy(() =>
@@ -236,6 +279,7 @@ export class Replays {
       bucket: bucket.ref,
       sequence,
       replay: row.replay_id,
+      ...(endpoint === undefined ? {} : { endpoint }),
     };
     const key = `${row.replay_id}/${eventIdOf(sequence)}`;
     scheduler.enqueue(
@@ -270,10 +314,17 @@ export class Replays {
   private async queueOne(bucket: BucketActor, queued: QueuedEvent): Promise<JobOutcome> {
     const { charger, accounts } = this.deps;
     const replay = this.service.stored(bucket, queued.sequence);
-    const endpointRefs = replay === null ? [] : await this.service.matching(replay);
+    const { endpoint } = queued;
+    const accepting = replay === null || endpoint !== undefined ? [] : await this.service.matching(replay);
     return {
       record: (tx) => {
         let deliveries = 0;
+        // Delivered by another request in the meantime.
+        const missing =
+          replay === null || endpoint === undefined
+            ? null
+            : this.service.missedBy(bucket, endpoint, replay.row);
+        const endpointRefs = missing === null ? accepting : [missing];
         // Without the credits, nothing is stored.
         rejectionBy(() => {
           if (replay !== null) deliveries = this.service.replayToEndpoints(tx, replay, endpointRefs).length;

@@ -31,6 +31,14 @@ export const ReplayBody = named("CatchReplayBody", {
       description: "IDs of the events to replay. Replaces the other filters.",
     }),
   ),
+  endpoint_id: Type.Optional(
+    Type.String({
+      maxLength: ID_LENGTH_MAX,
+      description:
+        "Target of the bucket: only events that it would accept now and never got are sent, and only to it.",
+      examples: [],
+    }),
+  ),
   ...BULK_TERMS,
 });
 export type ReplayBody = Static<typeof ReplayBody>;

@@ -10,6 +10,7 @@ import type {
 import type { EventSource, RegisteredSource } from "./event-source.ts";
 import type { EndpointQueue } from "./queue.ts";
 import { type Endpoint, type EndpointRegistry, isEnabled, NOTICE_PREFIX } from "./registry.ts";
+import { LIVE } from "./store.ts";
 
 /** An event as endpoints are matched with it. */
 export interface EventProperties {
@@ -46,6 +47,16 @@ export class EventDeliveries {
   /** The URL of an endpoint; null when the project has none with this id. */
   urlOf(projectRef: number, endpointId: string): string | null {
     return this.find(projectRef, endpointId)?.terms.url ?? null;
+  }
+
+  /** Whether an endpoint is live: neither paused nor disabled. */
+  isLive(projectRef: number, endpointId: string): boolean {
+    return this.find(projectRef, endpointId)?.health.state === LIVE;
+  }
+
+  /** Whether an endpoint exists and is not disabled. */
+  isEnabled(projectRef: number, endpointId: string): boolean {
+    return isEnabled(this.find(projectRef, endpointId) ?? null);
   }
 
   /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
