@@ -7,6 +7,12 @@ export const GENERATED_FILES = {
   bodies: "src/client/generated/bodies.ts",
   methods: "src/client/areas/methods.ts",
 } as const;
+/** The generated files of the Python package. */
+export const PYTHON_FILES = {
+  models: "python/ninefold/models.py",
+  methods: "python/ninefold/_methods.py",
+  operations: "python/ninefold/_operations.py",
+} as const;
 /** Generates them, from the repository's root. */
 export const GENERATE_COMMAND = "bun codegen/main.ts";
 

@@ -1,7 +1,7 @@
 import type { Document } from "./document.ts";
 import { HEADER } from "./generate.ts";
 import { BOUND } from "./method-names.ts";
-import { type Argument, type ClientObject, camel, type Method, objectsOf } from "./methods.ts";
+import { type Argument, type ClientObject, camel, isField, type Method, objectsOf } from "./methods.ts";
 import { referenceOf, typeOf } from "./types.ts";
 
 /** Characters of a line of a comment, without its indentation and star. */
@@ -45,12 +45,6 @@ function classText(object: ClientObject, objects: readonly ClientObject[]): Text
     text: `${comment(head)}export class ${name} extends Methods {\n${body.join("\n")}}\n`,
     types: methods.flatMap(({ types }) => types),
   };
-}
-
-/** Whether an object is a field of another one. One that is extended is a field of its parent's extension. */
-function isField({ path, isExtended }: ClientObject, parent: string): boolean {
-  if (path === "" || isExtended || BOUND[path] !== undefined) return false;
-  return path.slice(0, Math.max(path.lastIndexOf("."), 0)) === parent;
 }
 
 function identityOf(path: string): string {
@@ -129,7 +123,8 @@ function inputOf({ operation, args }: Method, object: string): string {
   return `{ ${parts.join(", ")} }`;
 }
 
-function describe({ operation: { summary, description, cost } }: Method): string {
+/** What a method does, and its price. */
+export function describe({ operation: { summary, description, cost } }: Method): string {
   const price =
     cost === 0 || /\bCosts \d/.test(description) ? "" : ` Costs ${cost} credit${cost === 1 ? "" : "s"}.`;
   return `${summary}. ${description}`.trimEnd().replace(/\s+/g, " ") + price;

@@ -57,6 +57,12 @@ export function objectsOf(document: Document): ClientObject[] {
   });
 }
 
+/** Whether an object is a field of another one. One that is extended is a field of its parent's extension. */
+export function isField({ path, isExtended }: ClientObject, parent: string): boolean {
+  if (path === "" || isExtended || BOUND[path] !== undefined) return false;
+  return path.slice(0, Math.max(path.lastIndexOf("."), 0)) === parent;
+}
+
 function withParents(path: string): string[] {
   const parts = path.split(".");
   return ["", ...parts.map((_, at) => parts.slice(0, at + 1).join("."))];

@@ -1,8 +1,9 @@
-// Builds and packs the npm packages for this machine: scripts/package [FOLDER] (default dist/package)
+// Builds and packs the npm packages for this machine, and the Python package: scripts/package [FOLDER] (default dist/package)
 import { join, resolve } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { buildPackage } from "./packages/build.ts";
 import { pack, packPlatform } from "./packages/platform.ts";
+import { buildPython } from "./packages/python.ts";
 import { ownPlatform } from "./releases/platforms.ts";
 
 const root = join(import.meta.dir, "..");
@@ -11,5 +12,6 @@ await buildPackage(root, folder);
 const packed = [
   pack(folder, folder),
   packPlatform(root, manifest, ownPlatform(), join(root, "dist/ninefold"), folder),
+  ...buildPython(root, folder),
 ];
 for (const file of packed) console.log(`packed ${join(folder, file)}`);

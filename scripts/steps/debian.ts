@@ -29,6 +29,9 @@ const NEEDS = [
     tests: ["test/deployment/"],
     isThere: () => findProgram(tool) !== null,
   })),
+  // The Python package is tested with Debian's Python, and its types with Debian's checker.
+  { package: "python3-venv", tests: ["test/python/"], isThere: hasPythonVenv },
+  { package: "mypy", tests: ["test/python/"], isThere: () => existsSync("/usr/bin/mypy") },
   // The configurations in the guides are tried as they stand.
   ...["nginx", "caddy"].map((proxy) => ({
     package: proxy,
@@ -43,6 +46,12 @@ const NEEDS = [
 /** A program of this machine, also one of those that only root has in its path. */
 export function findProgram(name: string): string | null {
   return Bun.which(name, { PATH: `${process.env["PATH"]}:/usr/sbin:/usr/bin` });
+}
+
+/** Whether Debian's Python can create virtual environments, which is in a package of its own. */
+function hasPythonVenv(): boolean {
+  if (!existsSync("/usr/bin/python3")) return false;
+  return Bun.spawnSync(["/usr/bin/python3", "-c", "import ensurepip"], { stderr: "ignore" }).success;
 }
 
 /** The Chromium of this machine, if it has one. */

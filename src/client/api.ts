@@ -54,14 +54,14 @@ export type Repeat =
 const READS_BY_POST: readonly string[] = ["keys.verify", "witness.verify", "ofrep.evaluate", "ofrep.bulk"];
 
 /** Timeouts of operations that may take longer than the default, in milliseconds. */
-const TIMEOUT_MS: Readonly<Partial<Record<OperationName, number>>> = {
+export const SLOW_MS: Readonly<Record<string, number>> = {
   "monitors.check": 120_000,
   "catch.events.replay": 60_000,
   // Longer than the longest wait for events.
   "catch.stream": 90_000,
   "catch.events.delete": 120_000,
   "admin.clock.advance": 290_000,
-};
+} satisfies Partial<Record<OperationName, number>>;
 
 /** Lists that are complete in one response: they have no parameters `limit` and `cursor`. */
 const COMPLETE_LISTS: ReadonlySet<string> = new Set<OperationName>(["catch.buckets.list", "gate.list"]);
@@ -129,7 +129,7 @@ export class Api {
 
   /** Slow operations have a timeout of their own, unless the client's is longer. */
   private ownTimeoutMs(name: OperationName): number | undefined {
-    const own = TIMEOUT_MS[name];
+    const own = SLOW_MS[name];
     return own === undefined ? undefined : Math.max(own, this.transport.settings.timeoutMs);
   }
 }
