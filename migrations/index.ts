@@ -63,6 +63,7 @@ import pushTokens from "./0062_push_tokens.sql" with { type: "text" };
 import serverSettings from "./0063_server_settings.sql" with { type: "text" };
 import relayNextAttempt from "./0064_relay_next_attempt.sql" with { type: "text" };
 import overdueHeartbeats from "./0065_overdue_heartbeats.sql" with { type: "text" };
+import sharedLocks from "./0066_shared_locks.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -130,4 +131,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0063_server_settings", sql: serverSettings },
   { name: "0064_relay_next_attempt", sql: relayNextAttempt },
   { name: "0065_overdue_heartbeats", sql: overdueHeartbeats },
+  { name: "0066_shared_locks", sql: sharedLocks },
 ];

@@ -253,7 +253,7 @@ const DECLARED = [
     runs: true,
     ...API_CALL,
     options: [
-      option("--wait", "DURATION", "Longest wait for the lock, such as 30s (1s)"),
+      option("--wait", "DURATION", "Longest wait for the lock, such as 30s, or 0 (1s)"),
       option("--ttl", "DURATION", "Time after which the lock expires without an extension (60s)"),
       ...API_OPTIONS.filter(({ flag }) => flag === "--url" || flag === "--api-key-file"),
     ],

@@ -10,8 +10,10 @@ export interface WithLockOptions {
    * renewed three times per period while the function runs.
    */
   readonly ttlMs?: number | undefined;
-  /** Longest wait for the lock, 1,000 to 900,000 milliseconds; 10,000 by default. */
+  /** Longest wait for the lock, 1,000 to 900,000 milliseconds, or 0 to try once; 10,000 by default. */
   readonly waitMs?: number | undefined;
+  /** `shared` for a read lock, which several hold together; `exclusive` by default. */
+  readonly mode?: "exclusive" | "shared" | undefined;
   /** Ends the wait. After the grant it aborts the function's signal. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -89,9 +91,9 @@ class Hold {
 
   /** Waits for the lock. */
   async acquire(): Promise<void> {
-    const { signal, waitMs } = this.options;
+    const { signal, waitMs, mode } = this.options;
     const sentAt = performance.now();
-    const lock = await this.locks.acquire(this.key, { ttlMs: this.ttlMs, waitMs, signal });
+    const lock = await this.locks.acquire(this.key, { ttlMs: this.ttlMs, waitMs, mode, signal });
     this.token = lock.token;
     this.fencingToken = lock.fencing_token;
     this.extend(sentAt);
@@ -186,7 +188,8 @@ class Hold {
     // Half of the remaining time, so that a hanging connection leaves time for another attempt; in addition to the
     // wait.
     const timeoutMs = Math.max(RENEWAL_ANSWER_MS_MIN, leftMs / 2 - LOCK_MS_MIN);
-    return this.locks.acquire(key, { token, ttlMs, waitMs: LOCK_MS_MIN, timeoutMs, retries: 0 });
+    const { mode } = this.options;
+    return this.locks.acquire(key, { token, ttlMs, waitMs: LOCK_MS_MIN, mode, timeoutMs, retries: 0 });
   }
 
   private judge(lock: AnswerOf<"latch.acquire">, sentAt: number): void {

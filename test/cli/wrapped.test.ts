@@ -142,7 +142,8 @@ describe("lock", () => {
 
   test("exit code 75 when others hold the lock; with --wait it waits", async () => {
     await account.post("/v1/latch/taken/acquire", { ttl: 4_000 });
-    const rejected = await ninefold(["lock", "taken", "--", "echo", "never"], { environment: called() });
+    const once = ["lock", "taken", "--wait", "0", "--", "echo", "never"];
+    const rejected = await ninefold(once, { environment: called() });
     expect(rejected).toEqual({
       code: 75,
       out: "",

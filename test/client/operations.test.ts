@@ -273,6 +273,10 @@ test("locks", async () => {
   expect(await nf.locks.release("invoice:42", lock.token)).toEqual({ status: "released" });
   const hung = await nf.locks.acquire("invoice:43");
   expect((await nf.locks.list().toArray()).map(({ key }) => key)).toEqual(["invoice:43"]);
+  expect(await nf.locks.extend("invoice:43", hung.token, 60_000)).toMatchObject({
+    status: "extended",
+    fencing_token: hung.fencing_token,
+  });
   expect(await nf.locks.forceRelease("invoice:43", hung.fencing_token)).toEqual({ status: "released" });
 });
 

@@ -4,7 +4,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Cancel } from "../../kernel/time/clock.ts";
 import { TimerHeap } from "../../kernel/time/timer-heap.ts";
 import type { Lease } from "./domain.ts";
-import type { Lock } from "./lock.ts";
+import type { Holder } from "./lock.ts";
 
 /**
  * Leases that expire in one unit of work. When many expire together, for example after a suspension of the machine, requests
@@ -16,35 +16,35 @@ export const EXPIRY_RETRY_MS = 1_000;
 
 /**
  * Expires leases by the monotonic clock, so that setting the wall clock shortens no lease. A single timer runs for the
- * earliest expiry: a timer per lock would need more memory than the locks.
+ * earliest expiry: a timer per holder would need more memory than the locks.
  */
 export class LeaseExpiry {
-  private readonly heap = new TimerHeap<Lock>();
+  private readonly heap = new TimerHeap<Holder>();
   private armedFor = Number.POSITIVE_INFINITY;
   private cancelTimer: Cancel = () => {};
-  private due: { readonly lock: Lock; readonly lease: Lease }[] = [];
+  private due: { readonly holder: Holder; readonly lease: Lease }[] = [];
   private isRunning = false;
   private isStopped = false;
 
   constructor(
     private readonly deps: Pick<Kernel, "clock" | "writer" | "log"> & {
-      /** Frees a lock, or grants it to the next waiter. */
-      readonly expire: (tx: Tx, lock: Lock) => void;
+      /** Ends a hold: the lock is free, or is granted to the next waiters. */
+      readonly expire: (tx: Tx, holder: Holder) => void;
     },
   ) {}
 
-  /** Schedules the expiry of a lock's current lease and cancels that of the previous one. */
-  schedule(lock: Lock): void {
-    if (lock.expiry !== null) this.heap.cancel(lock.expiry);
-    lock.expiry = null;
-    if (lock.lease === null || this.isStopped) return;
-    lock.expiry = this.heap.push(this.deps.clock.monotonic() + lock.lease.durationMs, lock);
-    if (lock.expiry.due < this.armedFor) this.arm();
+  /** Schedules the expiry of a holder's current lease and cancels that of the previous one. */
+  schedule(holder: Holder): void {
+    if (holder.expiry !== null) this.heap.cancel(holder.expiry);
+    holder.expiry = null;
+    if (holder.lease === null || this.isStopped) return;
+    holder.expiry = this.heap.push(this.deps.clock.monotonic() + holder.lease.durationMs, holder);
+    if (holder.expiry.due < this.armedFor) this.arm();
   }
 
-  /** Returns the milliseconds until a lock's lease expires; 0 while the expiry is being committed. */
-  remainingMs(lock: Lock): number {
-    return lock.expiry === null ? 0 : Math.max(0, Math.ceil(lock.expiry.due - this.deps.clock.monotonic()));
+  /** Returns the milliseconds until a holder's lease expires; 0 while the expiry is being committed. */
+  remainingMs({ expiry }: Holder): number {
+    return expiry === null ? 0 : Math.max(0, Math.ceil(expiry.due - this.deps.clock.monotonic()));
   }
 
   /** Stops all expiries at the end of the process. Held locks stay in the database. */
@@ -66,9 +66,9 @@ export class LeaseExpiry {
 
   private collectDue(): void {
     const now = this.deps.clock.monotonic();
-    for (let lock = this.heap.takeDue(now); lock !== undefined; lock = this.heap.takeDue(now)) {
-      lock.expiry = null;
-      if (lock.lease !== null) this.due.push({ lock, lease: lock.lease });
+    for (let holder = this.heap.takeDue(now); holder !== undefined; holder = this.heap.takeDue(now)) {
+      holder.expiry = null;
+      if (holder.lease !== null) this.due.push({ holder, lease: holder.lease });
     }
     this.arm();
     this.start();
@@ -84,9 +84,9 @@ export class LeaseExpiry {
       while (this.due.length > 0) {
         const slice = this.due.slice(0, EXPIRIES_PER_UNIT_MAX);
         await this.deps.writer.submit((tx) => {
-          for (const { lock, lease } of slice) {
-            // A lock that was released, refreshed or granted again meanwhile has another lease.
-            if (lock.lease === lease) this.deps.expire(tx, lock);
+          for (const { holder, lease } of slice) {
+            // A holder that has released or refreshed its lock meanwhile has another lease, or none.
+            if (holder.lease === lease) this.deps.expire(tx, holder);
           }
         });
         this.due.splice(0, slice.length);

@@ -3,21 +3,40 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Cancel, Clock } from "../../kernel/time/clock.ts";
 import type { HeapEntry } from "../../kernel/time/timer-heap.ts";
 import type { Disconnects } from "./disconnects.ts";
-import { connectionClosedError, type Lease, WAITERS_PER_LOCK_MAX, waitTimeoutError } from "./domain.ts";
+import {
+  connectionClosedError,
+  HOLDERS_PER_LOCK_MAX,
+  type Lease,
+  type LockMode,
+  WAITERS_PER_LOCK_MAX,
+  waitTimeoutError,
+} from "./domain.ts";
 
 const NO_WAITERS: ReadonlySet<Waiter> = new Set();
 
+/** One holder of a lock: one in the mode `exclusive`, up to {@link HOLDERS_PER_LOCK_MAX} in the mode `shared`. */
+export class Holder {
+  /** Replaced by a refresh. Null after the holder has lost or released the lock. */
+  lease: Lease | null = null;
+  /** The lease's entry in the timer heap. */
+  expiry: HeapEntry<Holder> | null = null;
+
+  constructor(readonly lock: Lock) {}
+}
+
 /**
- * A held lock. Its lease is stored in a row; the queue and the timer are only in memory.
+ * A held lock. The lease of each holder is stored in a row; the queue and the timers are only in memory.
  *
  * The queue is first come, first served. Waiters are added and granted within units of work. They leave (deadline, closed
  * connection) at any time between two batches, so that during a unit all waiters in the queue are active.
  */
 export class Lock {
-  /** Null before the first grant within its unit of work, and after the lock is free. */
-  lease: Lease | null = null;
-  /** The lease's entry in the timer heap. */
-  expiry: HeapEntry<Lock> | null = null;
+  /** Mode of all holders. */
+  mode: LockMode = "exclusive";
+  /** Empty before the first grant within its unit of work, and after the lock is free. */
+  readonly holders: Holder[] = [];
+  /** Whether a unit of work is queued that grants the lock to waiters. */
+  isGranting = false;
   // A set keeps the order of insertion and removes in constant time. Most locks never have a waiter.
   private waiters: Set<Waiter> | null = null;
 
@@ -29,6 +48,18 @@ export class Lock {
   /** Number of waiting requests. */
   get queueDepth(): number {
     return this.waiters?.size ?? 0;
+  }
+
+  /** Whether a request of this mode may hold the lock next to the present holders. */
+  admits(mode: LockMode): boolean {
+    if (this.holders.length === 0) return true;
+    return mode === "shared" && this.mode === "shared" && this.holders.length < HOLDERS_PER_LOCK_MAX;
+  }
+
+  /** The first active waiter; undefined when there is none. */
+  firstWaiter(): Waiter | undefined {
+    for (const waiter of this.waiters ?? NO_WAITERS) if (waiter.isActive) return waiter;
+    return undefined;
   }
 
   /** Adds a waiter to the queue. @throws ApiError `rate_limit_exceeded` when the queue is full. */
@@ -89,7 +120,9 @@ export interface AcquireRequest {
   readonly projectRef: number;
   readonly key: string;
   readonly ttlMs: number;
+  /** 0: do not wait. */
   readonly timeoutMs: number;
+  readonly mode: LockMode;
   /** Token for the lock. If it is the holder's token, the request refreshes the holder's lease. Null: generate one. */
   readonly token: string | null;
   /** Aborted when the client disconnects. */
@@ -98,7 +131,7 @@ export interface AcquireRequest {
 
 /** A lock that was granted to a request. */
 export interface Grant {
-  readonly lock: Lock;
+  readonly holder: Holder;
   readonly lease: Lease;
   /** Whether the request's token already held the lock. */
   readonly reentrant: boolean;

@@ -1,20 +1,24 @@
 import { Elysia } from "elysia";
 import { assertStillValid } from "../../kernel/callers/caller.ts";
+import { invalidField } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
-import { DURATION_MS_DEFAULT } from "./domain.ts";
+import { DURATION_MS_DEFAULT, DURATION_MS_MIN, TIMEOUT_MS_TRY } from "./domain.ts";
 import { type Grant, Waiter } from "./lock.ts";
 import {
   AcquireBody,
   AcquiredLock,
   EXAMPLE_TOKEN,
+  ExtendedLock,
   ForceReleaseBody,
+  LockExtendBody,
   LockPage,
   LockParams,
   LockStatus,
   ReleaseBody,
   ReleasedLock,
+  TIMEOUT_MESSAGE,
 } from "./schema.ts";
 import type { LockService } from "./service.ts";
 
@@ -79,8 +83,10 @@ function holderRoutes(api: Api, locks: LockService) {
           summary: "Acquire a lock, waiting until it is free",
           description:
             "Waiters get the lock in the order of their requests. A request leaves the queue as soon as its connection closes. " +
-            "A request with a `token` can be repeated: the holder's token gets the same lock again, with `reentrant: true`.",
-          errors: ["timeout", "service_unavailable"],
+            "A request with a `token` can be repeated: the holder's token gets the same lock again, with `reentrant: true`. " +
+            "With `timeout: 0` it never waits: 408 if the lock is not free, or others wait for it. " +
+            "In the mode `shared` several hold the lock together; 409 if the token holds it in the other mode.",
+          errors: ["timeout", "conflict", "service_unavailable"],
           example: { ttl: 30_000, timeout: 5_000, token: EXAMPLE_TOKEN },
           params: LockParams,
           body: AcquireBody,
@@ -111,6 +117,28 @@ function holderRoutes(api: Api, locks: LockService) {
           }),
       ),
     )
+    .post(
+      "/v1/latch/:key/extend",
+      api.endpoint(
+        {
+          name: "latch.extend",
+          access: "latch:write",
+          summary: "Extend a lock",
+          description:
+            "The lock expires `ttl` from now, also when that is earlier than before. Unlike acquire, this never takes a free lock: 404 if the lock is free, 403 if another token holds it.",
+          errors: ["not_found"],
+          example: { token: EXAMPLE_TOKEN, ttl: 30_000 },
+          params: LockParams,
+          body: LockExtendBody,
+          response: ExtendedLock,
+        },
+        ({ call, params, body }) =>
+          call.perform((tx) => {
+            const { fencing_token, expires_at } = locks.extend(tx, call.caller.project.ref, params.key, body);
+            return { status: "extended" as const, fencing_token, expires_at };
+          }),
+      ),
+    )
     .get(
       "/v1/latch/:key",
       api.endpoint(
@@ -130,9 +158,13 @@ async function acquire(
   locks: LockService,
   call: Call,
   key: string,
-  { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token }: AcquireBody,
+  { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, mode = "exclusive", token }: AcquireBody,
 ): Promise<AcquiredLock> {
-  const terms = { key, ttlMs: ttl, timeoutMs: timeout, token: token ?? null, signal: call.request.signal };
+  if (timeout !== TIMEOUT_MS_TRY && timeout < DURATION_MS_MIN) {
+    throw invalidField("timeout", TIMEOUT_MESSAGE);
+  }
+  const { signal } = call.request;
+  const terms = { key, ttlMs: ttl, timeoutMs: timeout, mode, token: token ?? null, signal };
   // The project is read within the unit of work: one that is queued earlier may change the default project.
   const outcome = await call.perform((tx) =>
     locks.acquire(tx, {
@@ -147,7 +179,8 @@ async function acquire(
   return acquired(await locks.wait(outcome, () => assertStillValid(call.caller)));
 }
 
-function acquired({ lock: { key }, lease, reentrant }: Grant): AcquiredLock {
+function acquired({ holder, lease, reentrant }: Grant): AcquiredLock {
+  const { key } = holder.lock;
   const { token, fencing_token, expires_at } = lease;
   return { status: "acquired", key, token, fencing_token, expires_at, reentrant };
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { duration, NextCursor, named, orNull } from "../../kernel/data/schema.ts";
-import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
+import { duration, NextCursor, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN, TIMEOUT_MS_TRY } from "./domain.ts";
 
 /** Token of all examples. */
 export const EXAMPLE_TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
@@ -14,21 +14,37 @@ export const LockParams = Type.Object({
   }),
 });
 
-function wait(description: string) {
-  return Type.Optional(
-    duration({
-      unit: "ms",
-      min: DURATION_MS_MIN,
-      max: DURATION_MS_MAX,
-      default: DURATION_MS_DEFAULT,
-      description,
-    }),
-  );
-}
+const ttl = { unit: "ms", min: DURATION_MS_MIN, max: DURATION_MS_MAX } as const;
+const Mode = oneOf(["exclusive", "shared"]);
+
+/** The message about a wait that is neither 0 nor within the limits. */
+export const TIMEOUT_MESSAGE = `must be 0, or an integer from ${DURATION_MS_MIN} to ${DURATION_MS_MAX} (milliseconds), or a text such as "10s"`;
 
 export const AcquireBody = named("AcquireBody", {
-  ttl: wait("Time until the lock expires if it is not released, in milliseconds."),
-  timeout: wait("Maximum time to wait for the lock, in milliseconds."),
+  ttl: Type.Optional(
+    duration({
+      ...ttl,
+      default: DURATION_MS_DEFAULT,
+      description: "Time until the lock expires if it is not released, in milliseconds.",
+    }),
+  ),
+  timeout: Type.Optional(
+    duration({
+      unit: "ms",
+      min: TIMEOUT_MS_TRY,
+      max: DURATION_MS_MAX,
+      default: DURATION_MS_DEFAULT,
+      errorMessage: TIMEOUT_MESSAGE,
+      description: `Maximum time to wait for the lock, in milliseconds: 0 to try once without waiting, or ${DURATION_MS_MIN} to ${DURATION_MS_MAX}.`,
+    }),
+  ),
+  mode: Type.Optional(
+    oneOf(["exclusive", "shared"], {
+      default: "exclusive",
+      description:
+        "`exclusive`: one holder. `shared`: a read lock, which up to 1,000 requests of this mode hold together.",
+    }),
+  ),
   token: Type.Optional(
     Type.String({
       pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
@@ -46,6 +62,24 @@ export const ReleaseBody = named("ReleaseBody", {
     errorMessage: "must be the token of the lock's holder, a string",
     examples: [EXAMPLE_TOKEN],
   }),
+});
+
+export const LockExtendBody = named("LockExtendBody", {
+  token: ReleaseBody.properties.token,
+  ttl: duration({
+    ...ttl,
+    description: "Time until the lock expires, in milliseconds from now: longer or shorter than before.",
+    examples: [30_000],
+  }),
+});
+
+export const ExtendedLock = named("ExtendedLock", {
+  status: Type.Literal("extended"),
+  fencing_token: Type.Integer({
+    description: "Fencing token of the hold; an extension does not change it.",
+    examples: [7],
+  }),
+  expires_at: Type.Integer({ description: "Time when the lock expires, in epoch milliseconds." }),
 });
 
 export const AcquiredLock = named("AcquiredLock", {
@@ -67,8 +101,11 @@ export const LockStatus = named("LockStatus", {
   locked: Type.Boolean(),
   queue_depth: Type.Integer({ description: "Number of requests waiting for the lock.", examples: [0] }),
   ttl_remaining: orNull(Type.Integer({ examples: [8_500] }), {
-    description: "Time until the lock expires, in milliseconds; null when it is free.",
+    description:
+      "Time until the lock expires, in milliseconds; null when it is free. Of a shared lock, the time until its last holder expires.",
   }),
+  mode: Type.Optional(Mode),
+  holders: Type.Optional(Type.Integer({ description: "Number of holders.", examples: [1] })),
 });
 export type LockStatus = Static<typeof LockStatus>;
 
@@ -90,6 +127,7 @@ const HeldLock = named("HeldLock", {
   }),
   expires_at: Type.Integer({ description: "Time when the lock expires, in epoch milliseconds." }),
   queue_depth: Type.Integer({ description: "Number of requests waiting for the lock.", examples: [0] }),
+  mode: Type.Optional(Mode),
 });
 export type HeldLock = Static<typeof HeldLock>;
 

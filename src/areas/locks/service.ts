@@ -8,19 +8,25 @@ import {
   connectionClosedError,
   DURATION_MS_MAX,
   type Lease,
+  otherModeError,
   shuttingDownError,
+  TIMEOUT_MS_TRY,
   WAITERS_PER_ACCOUNT_MAX,
+  waitTimeoutError,
 } from "./domain.ts";
-import { LeaseExpiry } from "./expiry.ts";
-import { type AcquireRequest, type Grant, type Handover, Lock, Waiter } from "./lock.ts";
+import { EXPIRY_RETRY_MS, LeaseExpiry } from "./expiry.ts";
+import { type AcquireRequest, type Grant, type Handover, Holder, Lock, Waiter } from "./lock.ts";
 import { LockTable } from "./lock-table.ts";
 import type { HeldLock, LockPage, LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
 
+/** Waiters that get a shared lock in one unit of work. When a writer leaves, a thousand readers may follow it. */
+export const GRANTS_PER_UNIT_MAX = 100;
+
 /**
- * The operations of locks. Changes run within units of work, one after another, so that a lock never has two holders and
- * waiters are served in the order of their requests. A release or an expiry grants the lock to the next waiter in the same
- * unit.
+ * The operations of locks. Changes run within units of work, one after another, so that an exclusive lock never has two
+ * holders and waiters are served in the order of their requests, over both modes. A release or an expiry grants the lock to
+ * the next waiters in the same unit.
  */
 export class LockService {
   private readonly table = new LockTable();
@@ -37,30 +43,42 @@ export class LockService {
     },
   ) {
     this.fencing = new FencingSequence(deps.store);
-    this.expiry = new LeaseExpiry({ ...deps, expire: (tx, lock) => this.grantToNext(tx, lock) });
+    this.expiry = new LeaseExpiry({ ...deps, expire: (tx, holder) => this.end(tx, holder) });
     this.recover();
   }
 
   /**
-   * Grants a free lock, refreshes the lease if the request has the holder's token, or adds the request to the queue.
+   * Grants a lock that is free, or shared by a request for a shared one; refreshes the lease if the request has a holder's
+   * token; or adds the request to the queue.
    *
-   * @throws ApiError `rate_limit_exceeded` when the queue is full; `service_unavailable` when the server is stopping
+   * @throws ApiError `conflict` if its token holds the lock in the other mode; `timeout` when the lock is not free and the
+   *   request does not wait; `rate_limit_exceeded` when the queue is full; `service_unavailable` when the server is stopping
    *   and the lock is held.
    */
   acquire(tx: Tx, request: AcquireRequest): Grant | Waiter {
     if (request.signal.aborted) throw connectionClosedError();
     const lock = this.table.ofProject(request.projectRef).get(request.key);
     if (lock === undefined) return this.grantNew(tx, request);
-    const { lease } = lock;
-    if (lease !== null && isTokenOf(lease, request.token)) {
-      return this.refresh(tx, lock, lease, request.ttlMs);
+    const holder = holderOf(lock, request.token);
+    if (holder !== undefined) {
+      if (lock.mode !== request.mode) throw otherModeError(lock.key, lock.mode);
+      return { holder, lease: this.refresh(tx, holder, request.ttlMs), reentrant: true };
     }
+    if (lock.admits(request.mode) && lock.firstWaiter() === undefined) return this.grant(tx, lock, request);
     if (this.isStopping) throw shuttingDownError();
+    if (request.timeoutMs === TIMEOUT_MS_TRY) throw waitTimeoutError(lock.key, request.timeoutMs);
     const waiter = new Waiter(request);
     lock.enqueue(tx, waiter);
     this.countWaiter(tx, waiter);
-    tx.afterCommit(() => waiter.watch(this.deps.clock, this.disconnects, () => lock.removeWaiter(waiter)));
+    tx.afterCommit(() => waiter.watch(this.deps.clock, this.disconnects, () => this.leave(lock, waiter)));
     return waiter;
+  }
+
+  /** Removes a waiter that gave up. Requests for a shared lock may have waited for it only. */
+  private leave(lock: Lock, waiter: Waiter): void {
+    lock.removeWaiter(waiter);
+    const next = lock.firstWaiter();
+    if (next !== undefined && lock.admits(next.request.mode)) this.grantSoon(lock);
   }
 
   /** Counts a waiter for its account until it settles. @throws ApiError `rate_limit_exceeded` at the limit. */
@@ -110,44 +128,76 @@ export class LockService {
 
   /** Releases a lock. @throws ApiError `not_found` if it is free, `forbidden` if another token holds it. */
   release(tx: Tx, projectRef: number, key: string, token: string): void {
+    this.end(tx, this.held(projectRef, key, token));
+  }
+
+  /**
+   * Sets the time that a holder has left, from now on: longer or shorter. Never acquires a free lock.
+   * @throws ApiError `not_found` if it is free, `forbidden` if another token holds it.
+   */
+  extend(
+    tx: Tx,
+    projectRef: number,
+    key: string,
+    { token, ttl }: { readonly token: string; readonly ttl: number },
+  ): Lease {
+    return this.refresh(tx, this.held(projectRef, key, token), ttl);
+  }
+
+  /** @throws ApiError `not_found` if the lock is free, `forbidden` if another token holds it. */
+  private held(projectRef: number, key: string, token: string): Holder {
     const lock = this.table.ofProject(projectRef).get(key);
     const name = `The lock ${echoed(key)}`;
-    if (lock === undefined || lock.lease === null)
+    if (lock === undefined)
       throw new ApiError(
         "not_found",
         `${name} is not held: it was released, has expired, or was never acquired.`,
       );
-    if (!isTokenOf(lock.lease, token))
+    const holder = holderOf(lock, token);
+    if (holder === undefined)
       throw new ApiError(
         "forbidden",
-        `${name} has another token. Release it with the token that its holder got from acquire.`,
+        `${name} has another token. Use the token that its holder got from acquire.`,
       );
-    this.grantToNext(tx, lock);
+    return holder;
   }
 
   /** Returns a lock's state. */
   status(projectRef: number, key: string): LockStatus {
     const lock = this.table.ofProject(projectRef).get(key);
     if (lock === undefined) return { locked: false, queue_depth: 0, ttl_remaining: null };
-    return { locked: true, queue_depth: lock.queueDepth, ttl_remaining: this.expiry.remainingMs(lock) };
+    const { mode, holders, queueDepth: queue_depth } = lock;
+    const ttl_remaining = Math.max(...holders.map((holder) => this.expiry.remainingMs(holder)));
+    return { locked: true, queue_depth, ttl_remaining, mode, holders: holders.length };
   }
 
-  /** Returns a page of a project's held locks, by key. */
+  /** Returns a page of a project's held locks, by key and fencing token: one row for each holder. */
   list(projectRef: number, limit: number, cursor = ""): LockPage {
-    const held = [...this.table.ofProject(projectRef).values()].filter(({ key }) => key > cursor);
-    const page = held.sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, limit + 1);
-    const locks = page.slice(0, limit).flatMap((lock) => heldLockView(lock));
+    // Keys have no dot. Without one, the cursor is of a version that had one holder a lock.
+    const [afterKey = "", afterToken = Number.POSITIVE_INFINITY] = cursor.split(".");
+    const held = [...this.table.ofProject(projectRef).values()].filter(({ key }) => key >= afterKey);
+    const page: HeldLock[] = [];
+    for (const lock of held.sort((a, b) => (a.key < b.key ? -1 : 1))) {
+      const rows = heldLockViews(lock);
+      const after = lock.key === afterKey ? Number(afterToken) : 0;
+      page.push(...rows.filter(({ fencing_token }) => fencing_token > after));
+      if (page.length > limit) break;
+    }
+    const locks = page.slice(0, limit);
     const last = locks.at(-1);
-    return page.length > limit && last !== undefined ? { locks, cursor: last.key } : { locks };
+    if (page.length <= limit || last === undefined) return { locks };
+    return { locks, cursor: `${last.key}.${last.fencing_token}` };
   }
 
   /** Returns a project's held locks as they are stored. */
   rows(projectRef: number) {
-    return [...this.table.ofProject(projectRef).values()].flatMap(({ key, lease }) => {
-      if (lease === null) return [];
-      const { token, fencing_token, expires_at } = lease;
-      return [{ fencing_token, key, token, expires_at }];
-    });
+    return [...this.table.ofProject(projectRef).values()].flatMap(({ key, mode, holders }) =>
+      holders.flatMap(({ lease }) => {
+        if (lease === null) return [];
+        const { token, fencing_token, expires_at } = lease;
+        return [{ fencing_token, key, token, expires_at, mode }];
+      }),
+    );
   }
 
   /** Returns the number of a project's held locks and of requests waiting for them. */
@@ -159,27 +209,28 @@ export class LockService {
   }
 
   /**
-   * Releases a lock by force if its holder has this fencing token.
-   * @throws ApiError `not_found` if it is free, `conflict` if it has another holder.
+   * Ends the hold with this fencing token.
+   * @throws ApiError `not_found` if the lock is free, `conflict` if no holder has the fencing token.
    */
   forceRelease(tx: Tx, projectRef: number, key: string, fencingToken: number): void {
     const lock = this.table.ofProject(projectRef).get(key);
     const name = `The lock ${echoed(key)}`;
-    if (lock === undefined || lock.lease === null) throw new ApiError("not_found", `${name} is not held.`);
-    const { fencing_token } = lock.lease;
-    if (fencing_token !== fencingToken) {
+    if (lock === undefined) throw new ApiError("not_found", `${name} is not held.`);
+    const holder = lock.holders.find(({ lease }) => lease?.fencing_token === fencingToken);
+    if (holder === undefined) {
+      const newest = lock.holders.at(-1)?.lease?.fencing_token;
       throw new ApiError(
         "conflict",
-        `${name} now has another holder with the fencing token ${fencing_token}.`,
+        `${name} now has another holder with the fencing token ${newest}. List the locks to see its holders.`,
       );
     }
     tx.audit({
       summary: `Lock ${key} released by force`,
       target: { type: "lock", id: key },
-      before: { fencing_token },
+      before: { fencing_token: fencingToken },
       after: null,
     });
-    this.grantToNext(tx, lock);
+    this.end(tx, holder);
   }
 
   /** Returns the number of held locks of a project. */
@@ -198,11 +249,16 @@ export class LockService {
     }
   }
 
-  /** Removes at most `locksMax` locks of a deleted project. Returns the number removed. */
-  removeLocks(tx: Tx, projectRef: number, locksMax: number): number {
-    const locks = [...this.table.ofProject(projectRef).values()].slice(0, locksMax);
-    for (const lock of locks) this.free(tx, lock);
-    return locks.length;
+  /** Removes at most `rowsMax` holders of locks of a deleted project. Returns the number removed. */
+  removeLocks(tx: Tx, projectRef: number, rowsMax: number): number {
+    const holders: Holder[] = [];
+    for (const lock of this.table.ofProject(projectRef).values()) {
+      if (holders.length >= rowsMax) break;
+      holders.push(...lock.holders);
+    }
+    const removed = holders.slice(0, rowsMax);
+    for (const holder of removed) this.end(tx, holder);
+    return removed.length;
   }
 
   /** Rejects all waiters and all new ones, because the server is stopping. */
@@ -226,12 +282,15 @@ export class LockService {
     const { store, writer, clock, log } = this.deps;
     const now = clock.now();
     const latest = now + DURATION_MS_MAX;
-    for (const { project_ref, key, token, fencing_token, ...row } of store.unexpired(now)) {
-      const lock = new Lock(project_ref, key);
+    for (const { project_ref, key, token, fencing_token, mode, ...row } of store.unexpired(now)) {
+      const lock = this.table.ofProject(project_ref).get(key) ?? new Lock(project_ref, key);
+      lock.mode = mode;
+      const holder = new Holder(lock);
       const expires_at = Math.min(row.expires_at, latest);
-      lock.lease = { token, fencing_token, expires_at, durationMs: expires_at - now };
+      holder.lease = { token, fencing_token, expires_at, durationMs: expires_at - now };
+      lock.holders.push(holder);
       this.table.add(lock);
-      this.expiry.schedule(lock);
+      this.expiry.schedule(holder);
     }
     // Only older grants: after the wall clock is set back, a newer one could appear expired at `now`.
     const through = store.fencingReservedThrough();
@@ -252,85 +311,148 @@ export class LockService {
     return this.grant(tx, lock, request);
   }
 
-  private grant(tx: Tx, lock: Lock, { token, ttlMs }: AcquireRequest): Grant {
+  /** Adds a holder. The lock admits its mode. */
+  private grant(tx: Tx, lock: Lock, { token, ttlMs, mode }: AcquireRequest): Grant {
     const lease: Lease = {
       token: token ?? this.deps.ids.uuidV4(),
       fencing_token: this.fencing.next(tx),
       expires_at: tx.now + ttlMs,
       durationMs: ttlMs,
     };
-    this.setLease(tx, lock, lease);
+    const holder = new Holder(lock);
+    const modeBefore = lock.mode;
+    lock.mode = mode;
+    lock.holders.push(holder);
+    tx.onRollback(() => {
+      lock.mode = modeBefore;
+      removeHolder(holder);
+    });
+    this.setLease(tx, holder, lease);
     const { projectRef, key } = lock;
-    this.deps.store.insert(tx, lease.fencing_token, projectRef, key, lease.token, lease.expires_at);
-    return { lock, lease, reentrant: false };
+    this.deps.store.insert(tx, lease.fencing_token, projectRef, key, lease.token, lease.expires_at, mode);
+    return { holder, lease, reentrant: false };
   }
 
-  private refresh(tx: Tx, lock: Lock, lease: Lease, ttlMs: number): Grant {
-    const refreshed = { ...lease, expires_at: tx.now + ttlMs, durationMs: ttlMs };
-    this.setLease(tx, lock, refreshed);
-    this.deps.store.refresh(tx, refreshed.expires_at, lease.fencing_token);
-    return { lock, lease: refreshed, reentrant: true };
+  /** Gives a holder a new lease of `ttlMs` from now, with the same tokens. */
+  private refresh(tx: Tx, holder: Holder, ttlMs: number): Lease {
+    if (holder.lease === null) throw new Error("only a holder refreshes its lock");
+    const refreshed = { ...holder.lease, expires_at: tx.now + ttlMs, durationMs: ttlMs };
+    this.setLease(tx, holder, refreshed);
+    this.deps.store.refresh(tx, refreshed.expires_at, refreshed.fencing_token);
+    return refreshed;
   }
 
-  /** Ends the lease and grants the lock to the next active waiter. Without one, the lock is free. */
-  private grantToNext(tx: Tx, lock: Lock): void {
-    const next = lock.dequeue(tx);
-    if (next === undefined) {
-      this.free(tx, lock);
-      return;
-    }
-    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencing_token);
-    const granted = this.grant(tx, lock, next.request);
-    const handover: Handover = { lease: granted.lease, pending: 1, isAccepted: false };
-    tx.afterCommit(() => next.grant({ ...granted, handover }));
-    // No other request can have a token that was generated just now.
-    if (next.request.token !== null) this.grantDuplicates(tx, granted, handover);
-  }
-
-  /** Grants the lock to waiters with the new holder's token: they are repetitions of its request. */
-  private grantDuplicates(tx: Tx, { lock, lease }: Grant, handover: Handover): void {
-    const duplicates = lock.dequeueMatching(tx, ({ request }) => isTokenOf(lease, request.token));
-    for (const duplicate of duplicates) {
-      const granted = this.refresh(tx, lock, handover.lease, duplicate.request.ttlMs);
-      handover.lease = granted.lease;
-      handover.pending += 1;
-      tx.afterCommit(() => duplicate.grant({ ...granted, handover }));
-    }
-  }
-
-  private free(tx: Tx, lock: Lock): void {
-    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencing_token);
-    this.setLease(tx, lock, null);
+  /** Ends a hold and grants the lock to the next active waiters. Without holders, the lock is free. */
+  private end(tx: Tx, holder: Holder): void {
+    const { lock, lease } = holder;
+    if (lease !== null) this.deps.store.remove(tx, lease.fencing_token);
+    this.setLease(tx, holder, null);
+    removeHolder(holder);
+    tx.onRollback(() => lock.holders.push(holder));
+    this.grantToWaiters(tx, lock);
+    if (lock.holders.length > 0) return;
     this.table.remove(lock);
     tx.onRollback(() => this.table.add(lock));
   }
 
-  /** Sets a lock's lease and schedules its expiry after the commit. */
-  private setLease(tx: Tx, lock: Lock, lease: Lease | null): void {
-    const before = lock.lease;
-    lock.lease = lease;
-    this.deps.changes.inProject(tx, lock.projectRef, "latch", lock.key);
+  /** Grants a lock to its first waiters, as long as it admits them. */
+  private grantToWaiters(tx: Tx, lock: Lock): void {
+    for (let grants = 0; ; grants += 1) {
+      const next = lock.firstWaiter();
+      if (next === undefined || !lock.admits(next.request.mode)) return;
+      if (grants === GRANTS_PER_UNIT_MAX) {
+        tx.afterCommit(() => this.grantSoon(lock));
+        return;
+      }
+      lock.dequeue(tx);
+      const granted = this.grant(tx, lock, next.request);
+      const handover: Handover = { lease: granted.lease, pending: 1, isAccepted: false };
+      tx.afterCommit(() => next.grant({ ...granted, handover }));
+      // No other request can have a token that was generated just now.
+      if (next.request.token !== null) this.grantDuplicates(tx, granted, handover);
+    }
+  }
+
+  /** Grants a lock to its first waiters in a unit of work of its own. */
+  private grantSoon(lock: Lock): void {
+    if (lock.isGranting || this.isStopping) return;
+    lock.isGranting = true;
+    const { writer, clock, log } = this.deps;
+    const granting = writer
+      .submit((tx) => {
+        lock.isGranting = false;
+        this.grantToWaiters(tx, lock);
+      })
+      .catch((error) => {
+        lock.isGranting = false;
+        if (this.isStopping) return;
+        log.warn("a lock could not be granted to its waiters, retrying", { error: errorText(error) });
+        clock.after(EXPIRY_RETRY_MS, () => this.grantSoon(lock));
+      });
+    clock.track(granting);
+  }
+
+  /**
+   * Grants the lock to waiters with the new holder's token: they are repetitions of its request. In the other mode they
+   * are rejected.
+   */
+  private grantDuplicates(tx: Tx, { holder, lease }: Grant, handover: Handover): void {
+    const { lock } = holder;
+    const duplicates = lock.dequeueMatching(tx, ({ request }) => isTokenOf(lease, request.token));
+    for (const duplicate of duplicates) {
+      if (duplicate.request.mode !== lock.mode) {
+        const error = otherModeError(lock.key, lock.mode);
+        tx.afterCommit(() => duplicate.reject(error));
+        continue;
+      }
+      const refreshed = this.refresh(tx, holder, duplicate.request.ttlMs);
+      handover.lease = refreshed;
+      handover.pending += 1;
+      tx.afterCommit(() => duplicate.grant({ holder, lease: refreshed, reentrant: true, handover }));
+    }
+  }
+
+  /** Sets a holder's lease and schedules its expiry after the commit. */
+  private setLease(tx: Tx, holder: Holder, lease: Lease | null): void {
+    const before = holder.lease;
+    holder.lease = lease;
+    this.deps.changes.inProject(tx, holder.lock.projectRef, "latch", holder.lock.key);
     tx.onRollback(() => {
-      lock.lease = before;
+      holder.lease = before;
     });
-    tx.afterCommit(() => this.expiry.schedule(lock));
+    tx.afterCommit(() => this.expiry.schedule(holder));
   }
 
   /** Passes the lock on if no waiter accepted the grant. A holder that has refreshed its lease meanwhile keeps it. */
-  private async releaseUnused({ lock, handover }: Grant): Promise<void> {
+  private async releaseUnused({ holder, handover }: Grant): Promise<void> {
     if (handover === undefined) return;
     handover.pending -= 1;
     if (handover.isAccepted || handover.pending > 0) return;
     await this.deps.writer.submit((tx) => {
-      if (lock.lease === handover.lease) this.grantToNext(tx, lock);
+      if (holder.lease === handover.lease) this.end(tx, holder);
     });
   }
 }
 
-function heldLockView({ key, lease, queueDepth: queue_depth }: Lock): HeldLock[] {
-  if (lease === null) return [];
-  const { fencing_token, expires_at, durationMs } = lease;
-  return [{ key, fencing_token, acquired_at: expires_at - durationMs, expires_at, queue_depth }];
+function heldLockViews({ key, mode, holders, queueDepth: queue_depth }: Lock): HeldLock[] {
+  const rows = holders.flatMap(({ lease }) => {
+    if (lease === null) return [];
+    const { fencing_token, expires_at, durationMs } = lease;
+    return [{ key, fencing_token, acquired_at: expires_at - durationMs, expires_at, queue_depth, mode }];
+  });
+  return rows.sort((a, b) => a.fencing_token - b.fencing_token);
+}
+
+/** Returns the holder with this token. */
+function holderOf({ holders }: Lock, token: string | null): Holder | undefined {
+  if (token === null) return undefined;
+  return holders.find(({ lease }) => lease !== null && isTokenOf(lease, token));
+}
+
+function removeHolder(holder: Holder): void {
+  const { holders } = holder.lock;
+  const index = holders.indexOf(holder);
+  if (index >= 0) holders.splice(index, 1);
 }
 
 /** Compares a token with the lease's in constant time. */

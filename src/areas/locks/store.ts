@@ -1,5 +1,6 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { LockMode } from "./domain.ts";
 
 /** A row of `locks`. */
 interface LockRow {
@@ -8,6 +9,7 @@ interface LockRow {
   key: string;
   token: string;
   expires_at: number;
+  mode: LockMode;
 }
 
 /** Setting that holds the end of the reserved range of fencing tokens. */
@@ -23,12 +25,21 @@ export function lockStore(db: Database) {
   return {
     /** Locks that expire after `now`. */
     unexpired: db.all<LockRow, [now: number]>(
-      "SELECT fencing_token, project_ref, key, token, expires_at FROM locks WHERE expires_at > ?",
+      "SELECT fencing_token, project_ref, key, token, expires_at, mode FROM locks WHERE expires_at > ?",
     ),
     // Hot path: positional parameters are faster than named ones.
     insert: db.change<
-      [fencingToken: number, projectRef: number, key: string, token: string, expiresAt: number]
-    >("INSERT INTO locks (fencing_token, project_ref, key, token, expires_at) VALUES (?, ?, ?, ?, ?)"),
+      [
+        fencingToken: number,
+        projectRef: number,
+        key: string,
+        token: string,
+        expiresAt: number,
+        mode: LockMode,
+      ]
+    >(
+      "INSERT INTO locks (fencing_token, project_ref, key, token, expires_at, mode) VALUES (?, ?, ?, ?, ?, ?)",
+    ),
     refresh: db.change<[expiresAt: number, fencingToken: number]>(
       "UPDATE locks SET expires_at = ? WHERE fencing_token = ?",
     ),

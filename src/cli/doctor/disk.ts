@@ -65,7 +65,8 @@ export const backupFolderCheck: Check = {
   name: "backups",
   cure: "Set another folder with --backup-dir.",
   run({ config }) {
-    if (config.backups === null) return skipped("no option sets a folder; one that is set in the console is checked there");
+    if (config.backups === null)
+      return skipped("no option sets a folder; one that is set in the console is checked there");
     const folder = resolve(config.backups.folder);
     const existing = nearestExisting(folder);
     if (!statSync(existing).isDirectory())

@@ -115,7 +115,8 @@ export const smtpCheck: Check = {
   name: "SMTP",
   cure: "Look at smtp_url.",
   async run({ config: { smtp, publicUrl } }) {
-    if (smtp === null) return skipped("no option sets a mail server; one that is set in the console is tested there");
+    if (smtp === null)
+      return skipped("no option sets a mail server; one that is set in the console is tested there");
     const host = URL.parse(smtp.url)?.host ?? "";
     try {
       await verifySmtp({ ...smtp, publicUrl });

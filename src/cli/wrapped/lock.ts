@@ -27,7 +27,7 @@ export function lock(args: Arguments): Promise<number> {
   const [key = ""] = args.words;
   const path = `/v1/latch/${pathSegment("KEY", key)}`;
   const ttl = durationOf(args, "--ttl") ?? TTL_MS;
-  const timeout = durationOf(args, "--wait") ?? DURATION_MS_MIN;
+  const timeout = args.text("--wait") === "0" ? 0 : (durationOf(args, "--wait") ?? DURATION_MS_MIN);
   return withApi(args, async (api) => {
     const token = crypto.randomUUID();
     const held = await acquire(api, path, { ttl, timeout, token });

@@ -10,8 +10,10 @@ import { LocksMethods } from "./methods.ts";
 export interface AcquireOptions extends RequestOptions {
   /** Lifetime of the lock, 1,000 to 900,000 milliseconds; 10,000 by default. */
   readonly ttlMs?: number | undefined;
-  /** Longest wait for the lock, 1,000 to 900,000 milliseconds; 10,000 by default. */
+  /** Longest wait for the lock, 1,000 to 900,000 milliseconds, or 0 to try once; 10,000 by default. */
   readonly waitMs?: number | undefined;
+  /** `shared` for a read lock, which several hold together; `exclusive` by default. */
+  readonly mode?: "exclusive" | "shared" | undefined;
   /** A UUID that becomes the lock's token. The holder's token extends the lock by another `ttlMs`. */
   readonly token?: string | undefined;
 }
@@ -44,15 +46,20 @@ export class Locks extends LocksMethods {
   }
 
   private async acquireWith(key: string, token: string, options: AcquireOptions): Answers<"latch.acquire"> {
-    const { ttlMs, waitMs = LOCK_MS_DEFAULT, signal } = options;
+    const { ttlMs, waitMs = LOCK_MS_DEFAULT, mode, signal } = options;
     const settings = this.api.transport.settings;
     const retries = readRetries(options.retries ?? settings.retries);
     const slackMs = readTimeout(options.timeoutMs ?? settings.timeoutMs);
     const until = performance.now() + waitMs;
     for (let retry = 0; ; retry += 1) {
       const leftMs = Math.round(until - performance.now());
-      const timeout = retry === 0 ? waitMs : Math.max(LOCK_MS_MIN, leftMs);
-      const body = { token, timeout, ...(ttlMs === undefined ? {} : { ttl: ttlMs }) };
+      const timeout = retry === 0 || waitMs === 0 ? waitMs : Math.max(LOCK_MS_MIN, leftMs);
+      const body = {
+        token,
+        timeout,
+        ...(ttlMs === undefined ? {} : { ttl: ttlMs }),
+        ...(mode === undefined ? {} : { mode }),
+      };
       const request = this.api.request("latch.acquire", { params: { key }, body }, options);
       try {
         const answer = await this.api.transport.attempt(request, {

@@ -29,6 +29,7 @@ import type {
   KeyPatchBody,
   KeyRotateBody,
   KeysRevokeBody,
+  LockExtendBody,
   LogBody,
   LoginLinkBody,
   MailTestBody,
@@ -501,6 +502,19 @@ export class FlagsMethods extends Methods {
 
 /** Methods of {@link Locks} that send one request. */
 export class LocksMethods extends Methods {
+  /**
+   * Extend a lock. The lock expires `ttl` from now, also when that is earlier than before. Unlike acquire,
+   * this never takes a free lock: 404 if the lock is free, 403 if another token holds it.
+   */
+  extend(
+    key: string,
+    token: LockExtendBody["token"],
+    ttl: LockExtendBody["ttl"],
+    options?: ChangeOptions,
+  ): Answers<"latch.extend"> {
+    return this.api.call("latch.extend", { params: { key }, body: { token, ttl } }, options);
+  }
+
   /**
    * Release a lock by force. Releases the lock of a holder that hangs, without notifying the holder. The
    * lock passes to the next waiter. Resources that check fencing tokens stay protected from late writes of

@@ -315,6 +315,8 @@ export interface DurationOptions {
   readonly description?: string;
   readonly default?: number;
   readonly examples?: readonly number[];
+  /** Replaces the message about the limits, where not all between them are valid. */
+  readonly errorMessage?: string;
 }
 
 /**

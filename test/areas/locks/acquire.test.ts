@@ -7,6 +7,8 @@ const TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
 const OTHER_TOKEN = "00000000-0000-0000-0000-000000000000";
 const KEY_MESSAGE = "must be 1 to 256 letters, digits, dashes, underscores or colons";
 const DURATION_MESSAGE = 'must be an integer from 1000 to 900000 (milliseconds), or a text such as "1s"';
+const TIMEOUT_MESSAGE =
+  'must be 0, or an integer from 1000 to 900000 (milliseconds), or a text such as "10s"';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -60,16 +62,18 @@ function badBodies(): Scenario[] {
   ];
   return [
     ...durations.map((ttl) => invalid(`ttl ${JSON.stringify(ttl)}`, { ttl }, { ttl: [DURATION_MESSAGE] })),
-    ...durations.map((timeout) =>
-      invalid(`timeout ${JSON.stringify(timeout)}`, { timeout }, { timeout: [DURATION_MESSAGE] }),
-    ),
+    ...durations
+      .filter((timeout) => timeout !== 0)
+      .map((timeout) =>
+        invalid(`timeout ${JSON.stringify(timeout)}`, { timeout }, { timeout: [TIMEOUT_MESSAGE] }),
+      ),
     ...tokens.map((token) =>
       invalid(`token ${JSON.stringify(token)}`, { token }, { token: ["must be a UUID"] }),
     ),
     invalid(
       "two wrong fields, both named",
-      { ttl: 1, timeout: 1 },
-      { ttl: [DURATION_MESSAGE], timeout: [DURATION_MESSAGE] },
+      { ttl: 1, timeout: -1 },
+      { ttl: [DURATION_MESSAGE], timeout: [TIMEOUT_MESSAGE] },
     ),
     invalid("not JSON", "ttl=1000", { body: ["is not JSON: it must be one JSON object"] }),
     invalid("an array", [], { body: ["must be a JSON object"] }),
@@ -103,7 +107,13 @@ function granted(
         ...(more.warnings === undefined ? {} : { warnings: more.warnings }),
       });
       const state = await account.get(`/v1/latch/${key}`);
-      expect(state.body).toEqual({ locked: true, queue_depth: 0, ttl_remaining: ttl });
+      expect(state.body).toEqual({
+        locked: true,
+        queue_depth: 0,
+        ttl_remaining: ttl,
+        mode: "exclusive",
+        holders: 1,
+      });
     },
   };
 }
@@ -134,7 +144,7 @@ describe("POST /v1/latch/{key}/acquire", () => {
       request: ["POST", "/v1/latch/k/acquire", { token: TOKEN, ttl: 5_000 }],
       status: 200,
       holds: { status: "acquired", token: TOKEN, reentrant: true, expires_at: TEST_START_MS + 5_000 },
-      after: leaves({ locked: true, queue_depth: 0, ttl_remaining: 5_000 }),
+      after: leaves({ locked: true, queue_depth: 0, ttl_remaining: 5_000, mode: "exclusive", holders: 1 }),
     },
     {
       name: "released before: a new token and not reentrant",
@@ -154,6 +164,13 @@ describe("POST /v1/latch/{key}/acquire", () => {
       headers: { "idempotency-key": "1" },
       status: 200,
       holds: { key: "b" },
+    },
+    {
+      name: "the holder's token in the other mode",
+      before: holding(TOKEN),
+      request: ["POST", "/v1/latch/k/acquire", { token: TOKEN, mode: "shared" }],
+      status: 409,
+      code: "conflict",
     },
     {
       name: "held by another until the deadline",

@@ -59,6 +59,7 @@ class Fixture {
       key: "k",
       ttlMs: 10_000,
       timeoutMs: 900_000,
+      mode: "exclusive" as const,
       token: null,
       signal: new AbortController().signal,
       ...more,
@@ -82,7 +83,7 @@ class Fixture {
     return outcome;
   }
 
-  async release({ lock, lease }: Grant): Promise<void> {
+  async release({ holder: { lock }, lease }: Grant): Promise<void> {
     await this.kernel.writer.submit((tx) => {
       this.locks.release(tx, lock.projectRef, lock.key, lease.token);
     });
@@ -161,6 +162,8 @@ describe("when a commit fails", () => {
       locked: true,
       queue_depth: 0,
       ttl_remaining: 10_000,
+      mode: "exclusive",
+      holders: 1,
     });
     await fixture.clock.advance(10_000);
     expect(fixture.locks.status(PROJECT, "k").locked).toBe(false);
@@ -193,7 +196,13 @@ describe("when a commit fails", () => {
     const waiter = await fixture.waiting();
     fixture.failing = true;
     await fixture.clock.advance(10_000);
-    expect(fixture.locks.status(PROJECT, "k")).toEqual({ locked: true, queue_depth: 1, ttl_remaining: 0 });
+    expect(fixture.locks.status(PROJECT, "k")).toEqual({
+      locked: true,
+      queue_depth: 1,
+      ttl_remaining: 0,
+      mode: "exclusive",
+      holders: 1,
+    });
     await fixture.clock.advance(EXPIRY_RETRY_MS - 1);
     fixture.failing = false;
     expect(fixture.depth()).toBe(1);
@@ -243,6 +252,8 @@ describe("within one batch of the writer", () => {
       locked: true,
       queue_depth: 0,
       ttl_remaining: 10_000,
+      mode: "exclusive",
+      holders: 1,
     });
     expect(fixture.rows().map(({ key }) => key)).toEqual(["k"]);
   });

@@ -36,6 +36,7 @@ describe("GET /v1/latch", () => {
         acquired_at: now,
         expires_at: now + 60_000,
         queue_depth: 0,
+        mode: "exclusive",
       },
       expect.objectContaining({ key: "b" }) as never,
     ]);

@@ -209,7 +209,13 @@ class Run {
       expect(body).toEqual(
         lock === undefined
           ? { locked: false, queue_depth: 0, ttl_remaining: null }
-          : { locked: true, queue_depth: lock.queue.length, ttl_remaining: lock.ends - this.model.now },
+          : {
+              locked: true,
+              queue_depth: lock.queue.length,
+              ttl_remaining: lock.ends - this.model.now,
+              mode: "exclusive",
+              holders: 1,
+            },
       );
     }
   }

@@ -178,7 +178,7 @@ describe("GET /v1/latch/{key}", () => {
       },
       request: ["GET", "/v1/latch/k"],
       status: 200,
-      body: { locked: true, queue_depth: 0, ttl_remaining: 750 },
+      body: { locked: true, queue_depth: 0, ttl_remaining: 750, mode: "exclusive", holders: 1 },
     },
     {
       name: "released",

@@ -28,6 +28,8 @@ test("held locks survive a restart with holder, token and remaining time", () =>
       locked: true,
       queue_depth: 0,
       ttl_remaining: 5_000,
+      mode: "exclusive",
+      holders: 1,
     });
     const waiter = await queue(client, "kept");
     expectError(await release(client, "kept", "another"), "forbidden");
@@ -54,6 +56,24 @@ test("a lock that expired while the server was down is free, and its row is remo
     await server.clock.advance(1);
     expect((await client.get("/v1/latch/later")).body).toEqual(FREE);
     expect(rows(server)).toEqual([]);
+  }));
+
+test("holders of a shared lock survive a restart, and an extension as well", () =>
+  onServer(async (server) => {
+    const shared = { mode: "shared", ttl: 60_000 };
+    const one = await acquire(server.operator, "over", shared);
+    const two = await acquire(server.operator, "over", { ...shared, ttl: 5_000 });
+    await server.operator.post("/v1/latch/over/extend", { token: two.token, ttl: 90_000 });
+    await server.restart();
+    const client = server.operator;
+    const state = { locked: true, queue_depth: 0, ttl_remaining: 90_000, mode: "shared", holders: 2 };
+    expect((await client.get("/v1/latch/over")).body).toEqual(state);
+    expectError(await client.post("/v1/latch/over/acquire", { timeout: 0 }), "timeout");
+    const three = await acquire(client, "over", { ...shared, timeout: 0 });
+    for (const { token } of [one, two, three]) {
+      expect((await release(client, "over", token)).status).toBe(200);
+    }
+    expect((await client.get("/v1/latch/over")).body).toEqual(FREE);
   }));
 
 test("a released lock stays free after a restart", () =>
@@ -96,7 +116,13 @@ test("waiters are rejected when the server stops; the lock stays held", () =>
       expect(response.headers.get("retry-after")).toBe("1");
     }
     const state = await server.operator.get("/v1/latch/stop");
-    expect(state.body).toEqual({ locked: true, queue_depth: 0, ttl_remaining: 900_000 });
+    expect(state.body).toEqual({
+      locked: true,
+      queue_depth: 0,
+      ttl_remaining: 900_000,
+      mode: "exclusive",
+      holders: 1,
+    });
     expect((await release(server.operator, "stop", held.token)).status).toBe(200);
   }));
 

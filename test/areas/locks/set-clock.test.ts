@@ -54,6 +54,8 @@ test("setting the clock forward shortens no lease, and the remaining time that i
     locked: true,
     queue_depth: 0,
     ttl_remaining: 1,
+    mode: "exclusive",
+    holders: 1,
   });
   await server.clock.advance(1);
   expect((await server.operator.get("/v1/latch/forward")).body).toMatchObject({ locked: false });

@@ -10,7 +10,9 @@ import { Ago } from "../ui/time.tsx";
 
 /** The locks that are held. */
 export function LocksPage() {
-  const list = useList("latch.list", "locks", ["latch"], { keyOf: ({ key }) => key });
+  const list = useList("latch.list", "locks", ["latch"], {
+    keyOf: ({ key, fencing_token }) => `${key} ${fencing_token}`,
+  });
   return (
     <ListPage
       title="Locks"
@@ -30,6 +32,7 @@ export function LocksPage() {
       columns={[
         { head: "Key", cell: ({ key }) => <strong>{key}</strong> },
         { head: "Fencing token", cell: ({ fencing_token }) => fencing_token, layout: "end wide" },
+        { head: "Mode", cell: ({ mode }) => mode, layout: "wide" },
         { head: "Held since", cell: ({ acquired_at }) => <Ago at={acquired_at} />, layout: "wide" },
         { head: "Expires", cell: (lock) => <TimeLeft of={lock} />, layout: "fit" },
         { head: "Waiting", cell: ({ queue_depth }) => queue_depth, layout: "end wide" },
