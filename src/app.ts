@@ -42,6 +42,10 @@ import { RecentLoad } from "./kernel/metrics/recent-load.ts";
 import { extraAuthorities } from "./kernel/outbound/authorities.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
 import type { EventLoopWatch } from "./kernel/outbound/event-loop.ts";
+import type { AreaExport } from "./kernel/projects/account-export.ts";
+import type { RemoveAccountRows } from "./kernel/projects/account-rows.ts";
+import type { OverviewCard } from "./kernel/projects/overview-card.ts";
+import type { ProjectContents, ProjectResources } from "./kernel/projects/resources.ts";
 import { takeRestoreMark } from "./kernel/storage/restored.ts";
 import type { Tx } from "./kernel/storage/tx.ts";
 import { type ManualClock, monotonicMs } from "./kernel/time/clock.ts";
@@ -68,6 +72,16 @@ export interface App {
   readonly start: () => Promise<void>;
   /** Stops background work and commits what is pending. */
   readonly finish: () => Promise<void>;
+}
+
+/** An area: its routes, and what else of the server concerns it. */
+interface Area extends ApiArea {
+  readonly card?: OverviewCard;
+  /** What it has in projects and overviews count, or else what it has in them. */
+  readonly resources?: ProjectResources;
+  readonly contents?: ProjectContents;
+  readonly exported?: AreaExport;
+  readonly removeRows?: RemoveAccountRows;
 }
 
 /** What an app is built with besides kernel and configuration. */
@@ -234,12 +248,9 @@ function createAreas(
     trail,
     contents: () => ({
       projects: projects.ofDeletedAccounts,
-      rows: [keys, sessions, answers, claims, audit].map(({ removeRows }) => removeRows),
-      exports: [
-        ...[keys, sessions, audit, meter, flags, locks, monitors, alerts, incidents, statusPages],
-        ...[relay, buckets, notary],
-      ].map(({ exported }) => exported),
-      projectExport: projects.exported,
+      rows: [answers, claims, ...list].flatMap(({ removeRows }) => removeRows ?? []),
+      exports: list.flatMap(({ exported }) => exported ?? []),
+      projectExport: projects.exportedTable,
     }),
   });
   const { charger } = accounts;
@@ -323,6 +334,22 @@ function createAreas(
     emailOf,
     limitClock: limitClock(kernel.clock, config.testClock),
   });
+  // In the order of the API document. What a project contains is removed in this order, too: channels go after the
+  // monitors, whose reminders they name.
+  const services: readonly Area[] = [
+    meter, //       /v1/meter
+    keys, //        /v1/keys, /v1/projects/{id}/keys
+    flags, //       /v1/gate, /ofrep/v1
+    checkOf(kernel, { keys, meter, flags, directory }), // /v1/check
+    locks, //       /v1/latch
+    monitors, //    /v1/pulse
+    incidents, //   /v1/pulse/incidents
+    alerts, //      /v1/pulse/channels
+    statusPages, // /v1/pulse/pages, /status
+    relay, //       /v1/relay
+    buckets, //     /v1/catch
+    notary, //      /v1/witness
+  ];
   const projects = createProjects(kernel, directory, {
     accounts: {
       balance: (accountRef) => accounts.account(accountRef).balance,
@@ -330,18 +357,27 @@ function createAreas(
     },
     tiers,
     trail,
-    resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
-    // Channels go after the monitors, whose reminders they name.
-    contents: [
-      flags.resources,
-      statusPages.contents,
-      monitors.resources,
-      incidents.contents,
-      alerts.contents,
-      ...[relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
-    ],
+    resources: services.flatMap(({ resources }) => resources ?? []),
+    contents: services.flatMap(({ resources, contents }) => resources ?? contents ?? []),
   });
+  const changes = createChanges(kernel);
+  // Projects count what the services have in them, and come second in the document.
+  const shown: readonly Area[] = services.toSpliced(1, 0, projects); // /v1/projects
+  const overview = createOverview(kernel, {
+    cards: [...shown.flatMap(({ card }) => card ?? []), backupsCard(live.backups), mailCard(outbox)],
+    recent: audit.recent,
+    incidents: { area: "pulse", open: incidents.openCount },
+  });
+  const list: readonly Area[] = [
+    ...shown,
+    sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
+    changes, //  /v1/changes
+    overview, // /v1/overview
+    audit, //    /v1/audit, /v1/admin/audit
+  ];
   return {
+    list,
+    changes,
     directory,
     outbound,
     audit,
@@ -441,7 +477,10 @@ function createWatch(
 }
 
 /** `/v1/check`: keys, meters and flags in one call. */
-function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas): ApiArea {
+function checkOf(
+  { changes }: Kernel,
+  { keys, meter, flags, directory }: Pick<Areas, "keys" | "meter" | "flags" | "directory">,
+): ApiArea {
   const { admission } = keys;
   const { inUnit } = meter;
   const changed = (tx: Tx, projectRef: number, meterId: string) => {
@@ -472,17 +511,6 @@ function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas):
       outcomesOf: (projectRef, flagKeys, context, now) =>
         flags.flags.outcomesOf(projectRef, flagKeys, context, { now, seesServerOnly: true }),
     },
-  });
-}
-
-/** The overview of all areas. */
-function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
-  const { meter, projects, keys, flags, locks, monitors, incidents, relay, buckets, notary } = areas;
-  const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
-  return createOverview(kernel, {
-    cards: [...shown.map(({ card }) => card), backupsCard(areas.live.backups), mailCard(areas.outbox)],
-    recent: areas.audit.recent,
-    incidents: { area: "pulse", open: incidents.openCount },
   });
 }
 
@@ -554,32 +582,12 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     publicUrl,
   };
   const system = { name: "System", description: "The server itself." };
-  const changes = createChanges(kernel);
   const server = serverOf(kernel, areas, http);
-  const list: readonly ApiArea[] = [
-    areas.meter, //    /v1/meter
-    areas.projects, // /v1/projects
-    keys, //           /v1/keys, /v1/projects/{id}/keys
-    areas.flags, //    /v1/gate, /ofrep/v1
-    checkOf(kernel, areas), // /v1/check
-    areas.locks, //    /v1/latch
-    areas.monitors, // /v1/pulse
-    areas.incidents, // /v1/pulse/incidents
-    areas.alerts, //   /v1/pulse/channels
-    areas.statusPages, // /v1/pulse/pages, /status
-    areas.relay, //    /v1/relay
-    areas.buckets, //  /v1/catch
-    areas.notary, //   /v1/witness
-    areas.sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
-    changes, //         /v1/changes
-    overviewOf(kernel, areas), // /v1/overview
-    areas.audit, //    /v1/audit, /v1/admin/audit
-    server, // /v1/admin/backups, /v1/admin/status, /v1/admin/history, /v1/admin/options
-    accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the account balance
-    { parts: [system], routes: (api) => systemRoutes(api, http, monitoring) },
-  ];
   const contained = areas.createMcp === null ? null : http.contain();
-  for (const area of list) http.use(area);
+  for (const area of areas.list) http.use(area);
+  http.use(server); //   /v1/admin/backups, /v1/admin/status, /v1/admin/history, /v1/admin/options
+  http.use(accounts); // /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the account balance
+  http.use({ parts: [system], routes: (api) => systemRoutes(api, http, monitoring) });
   if (areas.createMcp !== null && contained !== null)
     http.use(
       areas.createMcp({
@@ -593,7 +601,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
   keys.setRequiredScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
-  endWaiting(http, areas, changes);
+  endWaiting(http, areas);
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs
   guidePages(http); //                   /docs/guides/
@@ -604,11 +612,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
 }
 
 /** Waiting requests and streams end when the server stops. */
-function endWaiting(
-  { shutdown }: Http,
-  { flags, locks, buckets }: Areas,
-  changes: { stop: () => void },
-): void {
+function endWaiting({ shutdown }: Http, { changes, flags, locks, buckets }: Areas): void {
   for (const stop of [changes.stop, flags.stopStreams, locks.rejectWaiters, buckets.endStreams])
     shutdown.addEventListener("abort", stop, { once: true });
 }

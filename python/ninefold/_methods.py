@@ -179,8 +179,9 @@ class PortalEndpoints(Methods):
         """Send an endpoint of the customer the messages that it missed.
 
         Sends every message of a time that matches the endpoint now and was never delivered to it: it was disabled,
-        created later, or the delivery failed. Oldest first, each once, for 1 credit of the account when it is sent. A
-        customer has one recovery at a time. Progress and stop: ``/v1/relay/portal/resends/{resend_id}``.
+        created later, or the delivery failed. Oldest first, each once, for 1 credit of the account when it is sent.
+        An endpoint has one recovery per hour, of at most 1,000 messages. Progress and stop:
+        ``/v1/relay/portal/resends/{resend_id}``.
         """
         response = self._api.call(
             "POST /v1/relay/portal/endpoints/{endpoint_id}/recover",
@@ -3531,6 +3532,31 @@ class FlagsMethods(Methods):
 
 class LocksMethods(Methods):
     """Distributed locks. ``with_lock`` runs a function while holding one."""
+
+    def extend(
+        self,
+        key: str,
+        token: str,
+        ttl: Union[int, str],
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.ExtendedLock:
+        """Extend a lock.
+
+        The lock expires ``ttl`` from now, also when that is earlier than before. Unlike acquire, this never takes a
+        free lock: 404 if the lock is free, 403 if another token holds it.
+        """
+        response = self._api.call(
+            "POST /v1/latch/{key}/extend",
+            {"key": key},
+            body={"token": token, "ttl": ttl},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.ExtendedLock", response)
 
     def force_release(
         self,

@@ -14,7 +14,7 @@ export { openProjectDirectory } from "./directory.ts";
 /** What projects provide to the server. */
 export interface ProjectsArea extends ApiArea {
   readonly card: OverviewCard;
-  readonly exported: typeof projectExport;
+  readonly exportedTable: typeof projectExport;
   /** The removal of the projects of deleted accounts. */
   readonly ofDeletedAccounts: Pick<ProjectRemoval, "deleteSomeOf" | "removeAllOf">;
   /** Interrupts the removal of deleted projects. Call before the scheduler stops. */
@@ -52,7 +52,7 @@ export function createProjects(
       }),
     },
     ofDeletedAccounts: removal,
-    exported: projectExport,
+    exportedTable: projectExport,
     stop: () => removal.stop(),
     finish: () =>
       directory.activity.finish().catch((error) => {

@@ -3066,14 +3066,14 @@ export interface ProjectOverview {
   project_name: string;
   /** Number of resources by kind, each counted up to 10000: keys that are not revoked, pending relays, held locks, and all of the other kinds. */
   resources: {
+    meters: number;
+    keys: number;
     flags: number;
+    locks: number;
     monitors: number;
     relays: number;
     buckets: number;
-    keys: number;
-    locks: number;
     chains: number;
-    meters: number;
   };
   usage: {
     /** The account's credit balance. */

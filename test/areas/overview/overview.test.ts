@@ -7,6 +7,7 @@ import { entriesOf, switchFlag } from "../audit/support.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/** Cards of an account that has nothing yet. */
 const EMPTY = {
   meter: { balance: 100, monthly_credits: 10_000_000, meters: 0 },
   projects: { total: 1 },
@@ -35,13 +36,13 @@ describe("GET /v1/overview", () => {
       name: "of an account that has nothing yet",
       status: 200,
       request: ["GET", "/v1/overview"],
-      body: EMPTY,
+      holds: EMPTY,
     },
     {
       name: "with details",
       status: 200,
       request: ["GET", "/v1/overview?details=true"],
-      body: {
+      holds: {
         ...EMPTY,
         pulse: { ...EMPTY.pulse, incidents: [], worst: [], channels_failing: [] },
         relay: { ...EMPTY.relay, failing: [] },
