@@ -3156,6 +3156,10 @@ class PortalEndpoint(TypedDict):
     except `ninefold.*`.
     """
     state: Literal["live", "paused", "disabled"]
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
     health: PortalEndpointHealth
     created_at: int
     """Time of creation, in epoch milliseconds."""
@@ -3203,6 +3207,10 @@ class PortalEndpointCreated(TypedDict):
     except `ninefold.*`.
     """
     state: Literal["live", "paused", "disabled"]
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
     health: PortalEndpointCreatedHealth
     created_at: int
     """Time of creation, in epoch milliseconds."""
@@ -3265,6 +3273,10 @@ class _PortalEndpointReadRequired(TypedDict):
     except `ninefold.*`.
     """
     state: Literal["live", "paused", "disabled"]
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
     health: PortalEndpointReadHealth
     created_at: int
     """Time of creation, in epoch milliseconds."""
@@ -3742,6 +3754,8 @@ class Relay(TypedDict):
     """Bucket of the inbound event that is delivered; null for others."""
     event_id: Optional[str]
     """Inbound event that is delivered; null for others."""
+    waiting_for: Optional[str]
+    """Earlier delivery with the same order key that must be finished first; null if the delivery waits for none."""
     target_url: str
     method: str
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
@@ -3895,6 +3909,14 @@ class _RelayEndpointRequired(TypedDict):
     """Maximum attempts per second; further deliveries wait. Null (default) for no limit."""
     max_concurrency: int
     """Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order."""
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
+    order_wait_ms: int
+    """Time after its first attempt for which an unfinished delivery holds the others of its order key, in
+    milliseconds. Default: 3600000.
+    """
     disable_after_hours: int
     """Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120."""
     notify_email: bool
@@ -3949,6 +3971,14 @@ class RelayEndpointBody(_RelayEndpointBodyRequired, total=False):
     """Maximum attempts per second; further deliveries wait. Null (default) for no limit."""
     max_concurrency: int
     """Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order."""
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
+    order_wait_ms: Union[int, str]
+    """Time after its first attempt for which an unfinished delivery holds the others of its order key, in
+    milliseconds. Default: 3600000.
+    """
     disable_after_hours: Union[int, str]
     """Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120."""
     notify_email: bool
@@ -4021,6 +4051,14 @@ class _RelayEndpointCreatedRequired(TypedDict):
     """Maximum attempts per second; further deliveries wait. Null (default) for no limit."""
     max_concurrency: int
     """Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order."""
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
+    order_wait_ms: int
+    """Time after its first attempt for which an unfinished delivery holds the others of its order key, in
+    milliseconds. Default: 3600000.
+    """
     disable_after_hours: int
     """Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120."""
     notify_email: bool
@@ -4090,6 +4128,14 @@ class _RelayEndpointItemRequired(TypedDict):
     """Maximum attempts per second; further deliveries wait. Null (default) for no limit."""
     max_concurrency: int
     """Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order."""
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
+    order_wait_ms: int
+    """Time after its first attempt for which an unfinished delivery holds the others of its order key, in
+    milliseconds. Default: 3600000.
+    """
     disable_after_hours: int
     """Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120."""
     notify_email: bool
@@ -4146,6 +4192,14 @@ class RelayEndpointPatch(TypedDict, total=False):
     """Maximum attempts per second; further deliveries wait. Null (default) for no limit."""
     max_concurrency: int
     """Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order."""
+    order_by: Optional[str]
+    """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
+    after another. `order_key` of a message wins.
+    """
+    order_wait_ms: Union[int, str]
+    """Time after its first attempt for which an unfinished delivery holds the others of its order key, in
+    milliseconds. Default: 3600000.
+    """
     disable_after_hours: Union[int, str]
     """Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120."""
     notify_email: bool
@@ -4203,6 +4257,8 @@ class RelayItem(TypedDict):
     """Bucket of the inbound event that is delivered; null for others."""
     event_id: Optional[str]
     """Inbound event that is delivered; null for others."""
+    waiting_for: Optional[str]
+    """Earlier delivery with the same order key that must be finished first; null if the delivery waits for none."""
     target_url: str
     method: str
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
@@ -4248,6 +4304,8 @@ class RelayMessage(TypedDict):
     """Customer to whose endpoints the message goes; null for none."""
     channels: List[str]
     """The message goes to endpoints that share a channel with it, or have none."""
+    order_key: Optional[str]
+    """Key of the order that the message was sent with; null for none."""
     scheduled_for: int
     """Time of the first attempts, in epoch milliseconds."""
     created_at: int
@@ -4272,6 +4330,8 @@ class RelayMessageBody(_RelayMessageBodyRequired, total=False):
     """The message goes to endpoints that share a channel with it, or have none."""
     message_id: str
     """ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing."""
+    order_key: str
+    """Key of the order: an endpoint receives messages with the same key one after another, as they were accepted."""
     delay: Union[str, int]
     """Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given."""
     at: int
@@ -4311,6 +4371,8 @@ class RelayMessageItem(TypedDict):
     """Customer to whose endpoints the message goes; null for none."""
     channels: List[str]
     """The message goes to endpoints that share a channel with it, or have none."""
+    order_key: Optional[str]
+    """Key of the order that the message was sent with; null for none."""
     scheduled_for: int
     """Time of the first attempts, in epoch milliseconds."""
     created_at: int

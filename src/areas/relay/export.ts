@@ -80,6 +80,14 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
         key: ["ref"],
         isLarge: true,
         show: { channels: asJson, payload: asJson, scheduled_for: asTime, purge_at: null },
+        contains: [
+          {
+            type: "message_order",
+            table: "relay_message_order",
+            of: { message_ref: "ref" },
+            key: ["message_ref"],
+          },
+        ],
       },
       {
         type: "delivery",

@@ -27,6 +27,8 @@ import { Endpoints } from "./endpoints/endpoints.ts";
 import { RegisteredSource } from "./endpoints/event-source.ts";
 import { EventDeliveries } from "./endpoints/events.ts";
 import { EndpointHealth } from "./endpoints/health.ts";
+import { EndpointOrder } from "./endpoints/order.ts";
+import { orderStore } from "./endpoints/order-store.ts";
 import { EndpointQueue } from "./endpoints/queue.ts";
 import { EndpointRegistry } from "./endpoints/registry.ts";
 import { EndpointRemoval } from "./endpoints/removal.ts";
@@ -112,8 +114,11 @@ function createSending(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps
   };
   const registry = new EndpointRegistry({ ...kernel, store: endpointRows });
   const queue = new EndpointQueue({ ...kernel, endpoints: endpointRows, registry });
+  const orders = orderStore(kernel.db);
+  const order = new EndpointOrder({ ...kernel, orders, registry, queue });
   const ofEndpoints = {
     ...common,
+    order,
     endpoints: endpointRows,
     messages: messageRows,
     secrets: endpointSecrets,
@@ -142,6 +147,8 @@ function createSending(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps
     source,
     registry,
     queue,
+    orders,
+    order,
     fanOut,
     messages,
     dispatch,

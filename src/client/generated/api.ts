@@ -3120,6 +3120,10 @@ export interface RelayEndpointPatch {
   max_per_second?: number | null | undefined;
   /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
+  /** JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins. */
+  order_by?: string | null | undefined;
+  /** Time after its first attempt for which an unfinished delivery holds the others of its order key, in milliseconds. Default: 3600000. */
+  order_wait_ms?: number | string | undefined;
   /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
   disable_after_hours?: number | string | undefined;
   /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
@@ -3160,6 +3164,8 @@ export interface RelayEndpointItem extends PortalEndpoint {
   max_per_second: number | null;
   /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency: number;
+  /** Time after its first attempt for which an unfinished delivery holds the others of its order key, in milliseconds. Default: 3600000. */
+  order_wait_ms: number;
   /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
   disable_after_hours: number;
   /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
@@ -3195,6 +3201,10 @@ export interface RelayEndpointBody {
   max_per_second?: number | null | undefined;
   /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
+  /** JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins. */
+  order_by?: string | null | undefined;
+  /** Time after its first attempt for which an unfinished delivery holds the others of its order key, in milliseconds. Default: 3600000. */
+  order_wait_ms?: number | string | undefined;
   /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
   disable_after_hours?: number | string | undefined;
   /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
@@ -3318,6 +3328,8 @@ export interface RelayItem {
   bucket_id: string | null;
   /** Inbound event that is delivered; null for others. */
   event_id: string | null;
+  /** Earlier delivery with the same order key that must be finished first; null if the delivery waits for none. */
+  waiting_for: string | null;
   target_url: string;
   method: string;
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
@@ -3351,6 +3363,8 @@ export interface RelayMessageBody {
   channels?: readonly string[] | undefined;
   /** ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing. */
   message_id?: string | undefined;
+  /** Key of the order: an endpoint receives messages with the same key one after another, as they were accepted. */
+  order_key?: string | undefined;
   /** Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given. */
   delay?: string | number | undefined;
   /** Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`. */
@@ -3390,6 +3404,8 @@ export interface RelayMessageItem {
   owner_id: string | null;
   /** The message goes to endpoints that share a channel with it, or have none. */
   channels: string[];
+  /** Key of the order that the message was sent with; null for none. */
+  order_key: string | null;
   /** Time of the first attempts, in epoch milliseconds. */
   scheduled_for: number;
   /** Time of creation, in epoch milliseconds. */
@@ -3557,6 +3573,8 @@ export interface PortalEndpoint {
   /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types: string[];
   state: "live" | "paused" | "disabled";
+  /** JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins. */
+  order_by: string | null;
   health: {
     /** State of the circuit breaker. While it is open, only single probes are sent. */
     breaker: "closed" | "open";

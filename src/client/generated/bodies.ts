@@ -2496,6 +2496,21 @@ export const BODIES = {
       minimum: 1,
       maximum: 64,
     },
+    order_by: {
+      type: "string",
+      nullable: true,
+      description:
+        "JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins.",
+      pattern: /^(?:$|\/(?:[^~]|~[01])*$)/,
+      maxLength: 512,
+    },
+    order_wait_ms: {
+      type: "integer",
+      description:
+        "Time after its first attempt for which an unfinished delivery holds the others of its order key, in milliseconds. Default: 3600000.",
+      minimum: 0,
+      maximum: 86400000,
+    },
     disable_after_hours: {
       type: "integer",
       description:
@@ -2613,6 +2628,21 @@ export const BODIES = {
         "Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order.",
       minimum: 1,
       maximum: 64,
+    },
+    order_by: {
+      type: "string",
+      nullable: true,
+      description:
+        "JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins.",
+      pattern: /^(?:$|\/(?:[^~]|~[01])*$)/,
+      maxLength: 512,
+    },
+    order_wait_ms: {
+      type: "integer",
+      description:
+        "Time after its first attempt for which an unfinished delivery holds the others of its order key, in milliseconds. Default: 3600000.",
+      minimum: 0,
+      maximum: 86400000,
     },
     disable_after_hours: {
       type: "integer",
@@ -2751,6 +2781,14 @@ export const BODIES = {
       example: "invoice-1042-paid",
       pattern: /^[A-Za-z0-9_-]{1,64}$/,
       maxLength: 64,
+    },
+    order_key: {
+      type: "string",
+      description:
+        "Key of the order: an endpoint receives messages with the same key one after another, as they were accepted.",
+      example: "customer-17",
+      minLength: 1,
+      maxLength: 128,
     },
     delay: {
       type: "string",

@@ -1,5 +1,6 @@
 import { compareNumbers, isExactNumber } from "../../json-text.ts";
 import { invalidField } from "../errors.ts";
+import { MISSING, memberAt, pointerSteps } from "./json-pointer.ts";
 
 /** Largest filter, as JSON: it is evaluated for every message. */
 export const FILTER_BYTES_MAX = 4 * 1024;
@@ -13,9 +14,6 @@ export type Filter = (value: unknown) => boolean;
 
 type Scalar = string | number | boolean | null;
 type Fields = Readonly<Record<string, unknown>>;
-
-/** What stands where a member is missing: no JSON value is equal to it. */
-const MISSING = Symbol("missing");
 
 /** Where a filter is compiled, and what it has used up so far. */
 interface Place {
@@ -78,7 +76,7 @@ function part(name: string, wanted: unknown, place: Place): Filter {
       : (value) => holds.every((one) => one(value));
   }
   if (name.startsWith("$")) throw invalidField(place.path, "is not an operator that is allowed here");
-  const steps = name.startsWith("/") ? pointerSteps(name, place) : [name];
+  const steps = name.startsWith("/") ? stepsOf(name, place) : [name];
   const holds = memberTest(wanted, place);
   return (value) => holds(memberAt(value, steps));
 }
@@ -196,24 +194,11 @@ function textTest(wanted: unknown, { path }: Place, holds: (value: string, part:
   return (value) => typeof value === "string" && holds(value, wanted);
 }
 
-function memberAt(value: unknown, steps: readonly string[]): unknown {
-  let at = value;
-  for (const step of steps) {
-    if (typeof at !== "object" || at === null || isExactNumber(at) || !Object.hasOwn(at, step))
-      return MISSING;
-    // Of an array its elements alone are members, not its length.
-    if (Array.isArray(at) && step === "length") return MISSING;
-    at = (at as Fields)[step];
-  }
-  return at;
-}
-
-/** The names in a JSON pointer (RFC 6901). */
-function pointerSteps(pointer: string, { path }: Place): string[] {
-  if (pointer.replaceAll("~0", "").replaceAll("~1", "").includes("~"))
-    throw invalidField(path, "is not a JSON pointer: ~ must be followed by 0 or 1");
-  const names = pointer.slice(1).split("/");
-  return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+/** The names in a JSON pointer. */
+function stepsOf(pointer: string, { path }: Place): string[] {
+  const steps = pointerSteps(pointer);
+  if (steps === null) throw invalidField(path, "is not a JSON pointer: ~ must be followed by 0 or 1");
+  return steps;
 }
 
 function listed(value: unknown, { path, depth }: Place): readonly unknown[] {

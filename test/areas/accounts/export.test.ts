@@ -66,6 +66,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   receipts_without_log: "in the receipts",
   relay_fan_outs: "only while the deliveries of a message are being stored",
   relay_later_deliveries: "deliveries that are exported",
+  relay_order: "deliveries that are exported",
   relay_parked: "deliveries that are exported",
   relay_stopped_projects: "only while a project is being removed",
   replica_position: "of the server",

@@ -44,7 +44,7 @@ interface Recovery {
 }
 
 /**
- * Recoveries of messages that an endpoint has missed. Each sends every one of them in one delivery, also if it was interrupted,
+ * Recoveries of messages that an endpoint has missed, which have an order key in common. Each sends every one of them in one delivery, also if it was interrupted,
  * or requested again under its key; its counts are those of its deliveries, and the balance is that of its charges.
  */
 export class RecoveryWorkload extends RecordedOfAccount implements Workload {
@@ -129,7 +129,7 @@ export class RecoveryWorkload extends RecordedOfAccount implements Workload {
       this.ready.push(missed);
       this.missed = this.newMissed();
     }
-    const body = { event_type: missed.type, message_id: sent.id, payload: {} };
+    const body = { event_type: missed.type, message_id: sent.id, payload: {}, order_key: missed.type };
     const response = await target.send({ method: "POST", path: "/v1/relay/messages", key: this.key, body });
     missed.open -= 1;
     if (response === null) {

@@ -298,6 +298,13 @@ const DELIVERY = {
   event_id: orNull(Type.String({ description: "Inbound event that is delivered; null for others." }), {
     examples: [null],
   }),
+  waiting_for: orNull(
+    uuid({
+      description:
+        "Earlier delivery with the same order key that must be finished first; null if the delivery waits for none.",
+    }),
+    { examples: [null] },
+  ),
   target_url: Type.String({ examples: ["https://example.com/hooks"] }),
   method: Type.String({ examples: ["POST"] }),
   status: RelayStatus,

@@ -136,7 +136,8 @@ export type RelaySummary = Referenced & {
 };
 
 /** Columns with another type than in the API. */
-type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id"> & {
+type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id" | "waiting_for"> & {
+  readonly waiting_for: Uint8Array | null;
   readonly relay_id: Uint8Array;
   readonly kind: number;
   readonly monitor_id: Uint8Array | null;
@@ -155,6 +156,9 @@ const ENDPOINT_ID =
 const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, schedule_id,
    ${ENDPOINT_ID},
    CASE WHEN message_ref IS NOT NULL THEN (SELECT message_id FROM relay_messages AS m WHERE m.ref = message_ref) END AS message_id,
+   CASE WHEN endpoint_ref IS NOT NULL AND status = 1 THEN (SELECT h.relay_id FROM relay_order AS o
+     JOIN relay_order AS head ON head.endpoint_ref = o.endpoint_ref AND head.order_key = o.order_key AND head.state = 3
+     JOIN relays AS h ON h.ref = head.relay_ref WHERE o.relay_ref = relays.ref AND o.state = 2) END AS waiting_for,
    bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, next_attempt_at, finished_at, created_at`;
 const CONTENT =
   "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure";
@@ -533,5 +537,6 @@ function rowOf({ ref, projectRef, ...stored }: StoredRow): RelayRow {
     throw new Error(`relay ${ref} has an unknown kind or status`);
   const relay_id = bytesToUuid(stored.relay_id);
   const monitor_id = stored.monitor_id === null ? null : bytesToUuid(stored.monitor_id);
-  return { ref, projectRef, item: { ...stored, relay_id, kind, status, monitor_id } };
+  const waiting_for = stored.waiting_for === null ? null : bytesToUuid(stored.waiting_for);
+  return { ref, projectRef, item: { ...stored, relay_id, kind, status, monitor_id, waiting_for } };
 }

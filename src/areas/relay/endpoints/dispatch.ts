@@ -27,6 +27,7 @@ import { messageBody } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
 import type { RegisteredSource } from "./event-source.ts";
 import type { EndpointHealth } from "./health.ts";
+import { type EndpointOrder, orderKeyOf } from "./order.ts";
 import { END, type EndpointQueue, SLICE } from "./queue.ts";
 import { type Endpoint, type EndpointRegistry, endpointIn, isOrdered } from "./registry.ts";
 import { CONCURRENCY } from "./schema.ts";
@@ -48,7 +49,7 @@ interface Content {
 
 /** The messages that are delivered. */
 interface StoredMessages {
-  find(ref: number): { readonly has_payload: number } | null;
+  find(ref: number): { readonly has_payload: number; readonly order_key: string | null } | null;
   content(ref: number): StoredMessage | null;
 }
 
@@ -80,6 +81,7 @@ export class EndpointDispatch implements EndpointDestination {
       readonly source: RegisteredSource;
       readonly inFlight: InFlight;
       readonly queue: EndpointQueue;
+      readonly order: EndpointOrder;
     },
   ) {
     deps.scheduler.register(END, {
@@ -131,7 +133,9 @@ export class EndpointDispatch implements EndpointDestination {
 
   /** The outcome of a due delivery that must wait; null when it can be sent. */
   private deferred(endpoint: Endpoint, { ref, item }: RelayRequest, job: DeliveryJob): JobOutcome | null {
-    const { queue, clock } = this.deps;
+    const { queue, clock, order } = this.deps;
+    if (job.begun !== undefined && item.attempts === 0 && order.isLater(ref))
+      return { record: (tx) => order.takePlace(tx, ref) };
     const { state, breaker, retrying_ref } = endpoint.health;
     const isBehind = retrying_ref !== null && retrying_ref !== ref;
     if (state === PAUSED || isBehind || (breaker !== CLOSED && job.probe === undefined))
@@ -238,10 +242,20 @@ export class EndpointDispatch implements EndpointDestination {
 
   record(tx: Tx, relay: RelayRequest, job: DeliveryJob, row: AttemptRow, step: AttemptStep): void {
     this.recordHealth(tx, relay, job, row, step);
+    this.recordOrder(tx, relay, row, step);
     const event = eventOf(relay);
     const isRetried = step.kind === "repeat" || step.kind === "requeue";
     if (event !== null)
       this.deps.source.current.changed(tx, event, { attempt: row, retryAt: isRetried ? step.at : null });
+  }
+
+  private recordOrder(tx: Tx, relay: RelayRequest, row: AttemptRow, step: AttemptStep): void {
+    const { registry, order } = this.deps;
+    if (step.kind === "delivered" || step.kind === "failed") order.finished(tx, relay.ref);
+    else if (row.attempt - relay.attempts_before === 1) {
+      const endpoint = registry.get(relay.endpointRef ?? 0);
+      if (endpoint !== null) order.retried(tx, endpoint, relay.ref, row.started_at);
+    }
   }
 
   /** Records the outcome of an attempt in the endpoint's health. */
@@ -295,11 +309,12 @@ export class EndpointDispatch implements EndpointDestination {
 
   /** Removes a cancelled delivery from the parked ones. */
   cancelled(tx: Tx, relay: RelayRequest): void {
-    const { endpoints, registry, queue } = this.deps;
+    const { endpoints, registry, queue, order } = this.deps;
     const endpointRef = relay.endpointRef ?? 0;
     endpoints.unparkOne(tx, endpointRef, relay.ref);
     const endpoint = registry.get(endpointRef);
     if (endpoint !== null) queue.unblock(tx, endpoint, relay.ref);
+    order.finished(tx, relay.ref);
     this.eventChanged(tx, relay);
   }
 
@@ -308,14 +323,23 @@ export class EndpointDispatch implements EndpointDestination {
   }
 
   restart(tx: Tx, ref: number): boolean {
-    const { store, queue } = this.deps;
+    const { store, order } = this.deps;
     const row = store.request(ref);
     const endpoint = row === null || row.item.finished_at === null ? null : this.endpointFor(row);
     if (row === null || endpoint === null) return false;
     store.restart(tx, tx.now, ref);
-    queue.enqueue(tx, endpoint, ref, tx.now);
+    order.accept(tx, endpoint, { ref, dueAt: tx.now, key: this.orderKeyOf(endpoint, row) });
     this.eventChanged(tx, row);
     return true;
+  }
+
+  private orderKeyOf(endpoint: Endpoint, row: RelayRequest): string | null {
+    const { messages, source } = this.deps;
+    const event = eventOf(row);
+    if (event !== null) return orderKeyOf(endpoint, { given: null, text: () => source.textOf(event) });
+    const messageRef = row.messageRef ?? 0;
+    const given = messages.find(messageRef)?.order_key ?? null;
+    return orderKeyOf(endpoint, { given, text: () => messages.content(messageRef)?.payload ?? null });
   }
 
   /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */
@@ -383,6 +407,7 @@ export class EndpointDispatch implements EndpointDestination {
       error,
     });
     if (endpoint !== null) this.deps.queue.unblock(tx, endpoint, ref);
+    this.deps.order.finished(tx, ref);
     changes.inProject(tx, projectRef, "relay", relay_id);
     this.eventChanged(tx, row);
     tx.afterCommit(() => counts.finished[kind][status].add());

@@ -1,3 +1,4 @@
+import { contentText } from "../../../kernel/data/content.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { InboundEvent } from "../deliveries/store.ts";
@@ -47,6 +48,14 @@ export class RegisteredSource {
   /** Registers the source, before the first delivery of an event. */
   register(source: EventSource): void {
     this.registered = source;
+  }
+
+  /** The body of an event as text; null when it is deleted, or is not text. */
+  textOf(event: InboundEvent): string | null {
+    const content = this.current.content(event);
+    if (content === null) return null;
+    const { "content-encoding": encoding = null, "content-type": type = null } = content.headers;
+    return contentText(content.body, { encoding, type });
   }
 
   /** @throws Error before it is registered */

@@ -8,7 +8,7 @@ import type {
   RelayStore,
 } from "../deliveries/store.ts";
 import type { EventSource, RegisteredSource } from "./event-source.ts";
-import type { EndpointQueue } from "./queue.ts";
+import { type EndpointOrder, orderKeyOf } from "./order.ts";
 import { type Endpoint, type EndpointRegistry, isEnabled, NOTICE_PREFIX } from "./registry.ts";
 import { LIVE } from "./store.ts";
 
@@ -28,7 +28,7 @@ export class EventDeliveries {
     private readonly deps: {
       readonly store: RelayStore;
       readonly registry: EndpointRegistry;
-      readonly queue: EndpointQueue;
+      readonly order: EndpointOrder;
       readonly relayIds: DeliveryIds;
       readonly source: RegisteredSource;
     },
@@ -82,7 +82,8 @@ export class EventDeliveries {
     { type, ...event }: InboundEvent & { readonly type: string | null },
     endpointRefs: readonly number[],
   ): { relay_id: string; endpoint_id: string }[] {
-    const { store, registry, queue, relayIds } = this.deps;
+    const { store, registry, order, relayIds, source } = this.deps;
+    const text = (): string | null => source.textOf(event);
     // Deleted since they were matched.
     const endpoints = endpointRefs.flatMap((ref) => registry.get(ref) ?? []);
     const { first, uuid } = relayIds.reserve(endpoints.length);
@@ -100,7 +101,8 @@ export class EventDeliveries {
         scheduled_for: tx.now,
         endpointRef: endpoint.row.ref,
       });
-      queue.enqueueFor(tx, isEnabled(endpoint) ? endpoint : null, ref, tx.now);
+      const key = orderKeyOf(endpoint, { given: null, text });
+      order.accept(tx, isEnabled(endpoint) ? endpoint : null, { ref, dueAt: tx.now, key });
       return { relay_id, endpoint_id: endpoint.row.endpoint_id };
     });
   }

@@ -1,6 +1,7 @@
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
+import type { OrderStore } from "./order-store.ts";
 import type { EndpointQueue } from "./queue.ts";
 import type { EndpointRegistry } from "./registry.ts";
 import type { EndpointStore } from "./store.ts";
@@ -10,6 +11,7 @@ export class EndpointRemoval {
   constructor(
     private readonly deps: {
       readonly endpoints: EndpointStore;
+      readonly orders: OrderStore;
       readonly registry: EndpointRegistry;
       readonly secrets: WebhookSecrets;
       readonly queue: EndpointQueue;
@@ -33,10 +35,11 @@ export class EndpointRemoval {
 
   /** Removes at most `rowsMax` rows of a deleted project. @returns the number of rows. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-    const { endpoints, registry } = this.deps;
+    const { endpoints, orders, registry } = this.deps;
     let removed = 0;
     for (const { ref } of endpoints.someOfProject(projectRef, rowsMax)) {
       removed += endpoints.removeParked(tx, ref, rowsMax - removed);
+      removed += orders.removeOfEndpoint(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) break;
       this.remove(tx, ref);
       removed += 1;

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { jsonPointer } from "../../../kernel/data/json-pointer.ts";
 import {
   duration,
   flag,
@@ -19,6 +20,7 @@ import {
 } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../../kernel/resources/managed.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import {
   CustomHeaders,
   GRACE_HOURS,
@@ -39,6 +41,11 @@ export const DESCRIPTION_LENGTH_MAX = 500;
 export const PER_SECOND_TO_ENDPOINT_MAX = 1_000;
 export const CONCURRENCY_MAX = 64;
 export const CONCURRENCY = 16;
+/** Longest `order_key`. */
+export const ORDER_KEY_LENGTH_MAX = 128;
+/** Limit and default of `order_wait_ms`. */
+export const ORDER_WAIT_MS_MAX = DAY_MS;
+const ORDER_WAIT_MS = HOUR_MS;
 /** Limit and default of `disable_after_hours`. */
 export const DISABLE_HOURS_MAX = 720;
 const DISABLE_HOURS = 120;
@@ -152,6 +159,26 @@ const SETTINGS = {
       examples: [CONCURRENCY],
     }),
     CONCURRENCY,
+  ),
+  order_by: plain(
+    orNull(
+      jsonPointer(
+        "JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins.",
+        "/customer/id",
+      ),
+      { examples: [null] },
+    ),
+    null,
+  ),
+  order_wait_ms: plain(
+    duration({
+      unit: "ms",
+      min: 0,
+      max: ORDER_WAIT_MS_MAX,
+      description: `Time after its first attempt for which an unfinished delivery holds the others of its order key, in milliseconds. Default: ${ORDER_WAIT_MS}.`,
+      examples: [ORDER_WAIT_MS],
+    }),
+    ORDER_WAIT_MS,
   ),
   disable_after_hours: plain(
     duration({

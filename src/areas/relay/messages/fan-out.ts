@@ -6,7 +6,7 @@ import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { DeliveryIds, ReservedIds } from "../deliveries/ids.ts";
 import type { DeliveryOwner, RelayStore } from "../deliveries/store.ts";
-import type { EndpointQueue } from "../endpoints/queue.ts";
+import { type EndpointOrder, orderKeyOf } from "../endpoints/order.ts";
 import type { EndpointRegistry } from "../endpoints/registry.ts";
 import type { EndpointTerms } from "../endpoints/schema.ts";
 import type { EndpointStore } from "../endpoints/store.ts";
@@ -28,7 +28,7 @@ const RETRY_MS = 1_000;
 /** The properties of a message that its deliveries need. */
 export type FanOutMessage = Pick<
   MessageRow,
-  "ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
+  "ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id" | "order_key"
 > &
   DeliveryOwner;
 
@@ -47,7 +47,7 @@ export class FanOut {
       readonly messages: MessageStore;
       readonly endpoints: EndpointStore;
       readonly registry: EndpointRegistry;
-      readonly queue: EndpointQueue;
+      readonly order: EndpointOrder;
       readonly stopped: StoppedProjects;
       readonly relayIds: DeliveryIds;
     },
@@ -65,7 +65,8 @@ export class FanOut {
     { first, uuid }: ReservedIds,
     endpointRefs: readonly number[],
   ): void {
-    const { store, registry, endpoints, queue, relayIds } = this.deps;
+    const { store, registry, endpoints, order, relayIds, messages } = this.deps;
+    const text = (): string | null => messages.content(message.ref)?.payload ?? null;
     endpointRefs.forEach((endpointRef, at) => {
       const ref = first + at;
       const endpoint = registry.get(endpointRef);
@@ -83,7 +84,8 @@ export class FanOut {
         endpointRef,
         messageRef: message.ref,
       });
-      queue.enqueueFor(tx, endpoint, ref, Math.max(message.scheduled_for, tx.now));
+      const key = endpoint === null ? null : orderKeyOf(endpoint, { given: message.order_key, text });
+      order.accept(tx, endpoint, { ref, dueAt: Math.max(message.scheduled_for, tx.now), key });
     });
   }
 
@@ -160,7 +162,7 @@ export class FanOut {
     const fanOut = messages.findFanOut(messageRef);
     if (fanOut === null) return false;
     const { uuid, stored, first_ref, account_ref: accountRef, project_ref: projectRef } = fanOut;
-    const { event_type, scheduled_for, created_at, schedule_id } = fanOut;
+    const { event_type, scheduled_for, created_at, schedule_id, order_key } = fanOut;
     tx.affects = accountRef;
     const all = JSON.parse(fanOut.endpoints) as number[];
     const unit = stopped.has(projectRef) ? [] : all.slice(stored, stored + FAN_OUT_UNIT);
@@ -170,6 +172,7 @@ export class FanOut {
       scheduled_for,
       created_at,
       schedule_id,
+      order_key,
       accountRef,
       projectRef,
     };

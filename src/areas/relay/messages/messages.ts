@@ -43,6 +43,7 @@ export interface NewMessage {
   readonly ownerId?: string | null;
   readonly messageId?: string | null;
   readonly deduplicationId?: string | null;
+  readonly orderKey?: string | null;
   /** Epoch milliseconds; default: now. */
   readonly dueAt?: number;
   /** The schedule that sends it. */
@@ -96,6 +97,7 @@ export class Messages {
       scheduled_for: due,
       created_at: tx.now,
       schedule_id: content.scheduleId ?? null,
+      order_key: content.orderKey ?? null,
     };
     messages.insert(tx, {
       ...message,
@@ -303,11 +305,13 @@ export function deliveryIds({ relay_id, endpoint_id }: MessageDelivery) {
   return { relay_id: bytesToUuid(relay_id), endpoint_id };
 }
 
-function itemView({ message_id, event_type, owner_id, channels, scheduled_for, created_at }: MessageItem) {
+function itemView(item: MessageItem) {
+  const { message_id, event_type, owner_id, channels, order_key, scheduled_for, created_at } = item;
   return {
     message_id,
     event_type,
     owner_id,
+    order_key,
     scheduled_for,
     created_at,
     channels: channels === null ? [] : (JSON.parse(channels) as string[]),

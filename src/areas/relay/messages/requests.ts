@@ -240,7 +240,16 @@ function filteredValue(text: string, parsed: unknown): () => unknown {
 }
 
 function prepared(body: RelayMessageBody, payload: string): Prepared {
-  const { event_type: type, owner_id, channels = [], message_id, deduplication_id, delay, at } = body;
+  const {
+    event_type: type,
+    owner_id,
+    channels = [],
+    message_id,
+    deduplication_id,
+    order_key,
+    delay,
+    at,
+  } = body;
   assertNotReservedType(type);
   return {
     message: {
@@ -250,6 +259,7 @@ function prepared(body: RelayMessageBody, payload: string): Prepared {
       ownerId: owner_id ?? null,
       messageId: message_id ?? null,
       deduplicationId: deduplication_id ?? null,
+      orderKey: order_key ?? null,
     },
     to: [],
     dueAt:

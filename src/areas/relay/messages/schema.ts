@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { idParams, listOf, NextCursor, named, OwnerId, orNull } from "../../../kernel/data/schema.ts";
+import { idParams, listOf, NextCursor, named, OwnerId, orNull, text } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { FILTERS, LIST_LIMIT, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
-import { Channels, MessageType } from "../endpoints/schema.ts";
+import { Channels, MessageType, ORDER_KEY_LENGTH_MAX } from "../endpoints/schema.ts";
 
 /** Messages in one request. */
 export const BATCH_MAX = 100;
@@ -38,6 +38,15 @@ export const RelayMessageBody = named("RelayMessageBody", {
       description:
         "ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing.",
       examples: ["invoice-1042-paid"],
+    }),
+  ),
+  order_key: Type.Optional(
+    text({
+      min: 1,
+      max: ORDER_KEY_LENGTH_MAX,
+      description:
+        "Key of the order: an endpoint receives messages with the same key one after another, as they were accepted.",
+      examples: ["customer-17"],
     }),
   ),
   delay: RelayBody.properties.delay,
@@ -101,6 +110,10 @@ const MESSAGE = {
   event_type: MessageType,
   owner_id: orNull(OwnerId, { description: "Customer to whose endpoints the message goes; null for none." }),
   channels: Channels,
+  order_key: orNull(Type.String(), {
+    description: "Key of the order that the message was sent with; null for none.",
+    examples: [null],
+  }),
   scheduled_for: Type.Integer({ description: "Time of the first attempts, in epoch milliseconds." }),
   created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
 };

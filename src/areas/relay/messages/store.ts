@@ -14,6 +14,8 @@ export type MessageItem = {
   readonly created_at: number;
   /** The schedule that sent it, at its time `scheduled_for`. */
   readonly schedule_id: string | null;
+  /** The key that its deliveries are ordered by. */
+  readonly order_key: string | null;
 };
 
 /** A message without its payload, which may be long. */
@@ -61,10 +63,11 @@ export type FanOutRow = {
 };
 type FanOutWithMessage = FanOutRow & { readonly project_ref: number } & Pick<
     MessageRow,
-    "first_ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
+    "first_ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id" | "order_key"
   >;
 
-const ITEM = "ref, message_id, event_type, owner_id, channels, scheduled_for, created_at, schedule_id";
+const ORDER_KEY = "(SELECT order_key FROM relay_message_order AS o WHERE o.message_ref = ref) AS order_key";
+const ITEM = `ref, message_id, event_type, owner_id, channels, scheduled_for, created_at, schedule_id, ${ORDER_KEY}`;
 const COLUMNS = `${ITEM}, payload IS NOT NULL AS has_payload, first_ref, deliveries`;
 
 const DELIVERY = `ref, relay_id, endpoint_ref AS endpointRef, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id,
@@ -75,6 +78,15 @@ export type MessageStore = ReturnType<typeof messageStore>;
 
 /** All SQL of messages. */
 export function messageStore(db: Database) {
+  const insert = db.change<[row: Omit<NewMessage, "order_key">]>(
+    `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, owner_id, channels, payload, deduplication_id, first_ref, deliveries,
+       scheduled_for, created_at, schedule_id, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $owner_id, $channels, $payload, $deduplication_id,
+       $first_ref, $deliveries, $scheduled_for, $created_at, $schedule_id, $purge_at)`,
+  );
+  const insertOrder = db.change<[ref: number, key: string]>(
+    "INSERT INTO relay_message_order (message_ref, order_key) VALUES (?, ?)",
+  );
+  const removeOrder = db.change<[ref: number]>("DELETE FROM relay_message_order WHERE message_ref = ?");
   const remove = db.change<[ref: number]>("DELETE FROM relay_messages WHERE ref = ?");
   const removeLater = db.change<[messageRef: number]>(
     "DELETE FROM relay_later_deliveries WHERE message_ref = ?",
@@ -84,11 +96,10 @@ export function messageStore(db: Database) {
     ...fanOuts,
     removeFanOut,
     highestRef: db.number("SELECT max(ref) AS n FROM relay_messages"),
-    insert: db.change<[row: NewMessage]>(
-      `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, owner_id, channels, payload, deduplication_id, first_ref, deliveries,
-       scheduled_for, created_at, schedule_id, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $owner_id, $channels, $payload, $deduplication_id,
-       $first_ref, $deliveries, $scheduled_for, $created_at, $schedule_id, $purge_at)`,
-    ),
+    insert(tx: Tx, { order_key, ...row }: NewMessage): void {
+      insert(tx, row);
+      if (order_key !== null) insertOrder(tx, row.ref, order_key);
+    },
     find: db.one<MessageRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_messages WHERE ref = ?`),
     content: db.one<MessageContent, [ref: number]>(
       `SELECT ${COLUMNS}, payload FROM relay_messages WHERE ref = ?`,
@@ -162,6 +173,7 @@ export function messageStore(db: Database) {
     remove(tx: Tx, ref: number): number {
       removeFanOut(tx, ref);
       removeLater(tx, ref);
+      removeOrder(tx, ref);
       return remove(tx, ref);
     },
     someOfProject: db.all<{ readonly ref: number }, [projectRef: number, limit: number]>(
@@ -179,7 +191,7 @@ function fanOutStore(db: Database) {
     ),
     findFanOut: db.one<FanOutWithMessage, [messageRef: number]>(
       `SELECT message_ref, account_ref, uuid, endpoints, stored, last_ref, project_ref, first_ref, event_type, scheduled_for, created_at,
-       schedule_id FROM relay_fan_outs JOIN relay_messages ON ref = message_ref WHERE message_ref = ?`,
+       schedule_id, ${ORDER_KEY} FROM relay_fan_outs JOIN relay_messages ON ref = message_ref WHERE message_ref = ?`,
     ),
     setStored: db.change<[stored: number, messageRef: number]>(
       "UPDATE relay_fan_outs SET stored = ? WHERE message_ref = ?",

@@ -43,6 +43,7 @@ export const ENDPOINT_SETTINGS = ["url", "description", "event_types", "state"] 
 export const ENDPOINT_SHOWN = [
   "endpoint_id",
   ...ENDPOINT_SETTINGS,
+  "order_by",
   "health",
   "created_at",
   "updated_at",

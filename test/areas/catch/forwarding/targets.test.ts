@@ -319,6 +319,26 @@ describe("the request to an endpoint", () => {
 });
 
 describe("order", () => {
+  test("by order_by of the endpoint: an event waits for an earlier one with the same value alone", async () => {
+    const id = await endpoint("a", { order_by: "/customer", retry_schedule: ["10s"] });
+    await bucket([id]);
+    stage.receiver.respond = ({ body }) => (body.toString("utf8").includes('"n":1') ? 500 : 200);
+    const json = { "content-type": "application/json" };
+    const events = [await send('{"n":1,"customer":"x"}', json), await send('{"n":2,"customer":"x"}', json)];
+    await send('{"n":3,"customer":"y"}', json);
+    await send("not json");
+    await advance(0);
+    await advance(0);
+    const sent = ['{"n":1,"customer":"x"}', '{"n":3,"customer":"y"}', "not json"];
+    expect(at("a").toSorted()).toEqual(sent.toSorted());
+    const [first, second] = await Promise.all(events.map(async (one) => (await event(one)).deliveries[0]));
+    expect(await read(second?.relay_id)).toMatchObject({ attempts: 0, waiting_for: first?.relay_id });
+    stage.receiver.respond = () => 200;
+    await advance(11_000);
+    await advance(0);
+    expect(at("a").slice(3)).toEqual(['{"n":1,"customer":"x"}', '{"n":2,"customer":"x"}']);
+  });
+
   test("a backlog is delivered in order, before newer events, once", async () => {
     const one = await endpoint("a", { max_concurrency: 1 });
     await bucket([one]);

@@ -146,6 +146,22 @@ function fieldsOf(isNew: boolean): readonly RowOf<"relay.endpoints.create" | "re
             hint: "0: never.",
           },
         ],
+        [
+          {
+            name: "order_by",
+            label: "Order by",
+            mono: true,
+            placeholder: "/customer/id",
+            hint: "JSON pointer into the payload: messages with the same value are sent one after another.",
+          },
+          {
+            name: "order_wait_ms",
+            label: "A failing one holds the others for",
+            kind: MILLISECONDS,
+            required: false,
+            hint: "",
+          },
+        ],
         { name: "notify_email", label: "Send e-mail when it is disabled" },
         { name: "keep_responses", label: "Store responses" },
         { name: "description", placeholder: "", hint: "" },
