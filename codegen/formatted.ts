@@ -5,6 +5,7 @@ import { bodies } from "./bodies.ts";
 import type { Document } from "./document.ts";
 import { GENERATED_FILES, generate } from "./generate.ts";
 import { generateMethods } from "./method-text.ts";
+import { operationList } from "./operation-list.ts";
 import { pythonFiles } from "./python/files.ts";
 
 /** The formatted generated files by their paths. @throws Error if the formatter rejects one */
@@ -34,7 +35,11 @@ export function generatedFiles(root: string): Record<string, string> {
     const { success, stderr } = Bun.spawnSync(command, { cwd: folder, stdout: "ignore" });
     if (!success) throw new Error(stderr.toString());
     const formatted = Object.keys(texts).map((path) => [path, readFileSync(staged(path), "utf8")]);
-    return { ...Object.fromEntries(formatted), ...pythonFiles(document) };
+    return {
+      ...Object.fromEntries(formatted),
+      ...pythonFiles(document),
+      [GENERATED_FILES.operations]: operationList(document),
+    };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

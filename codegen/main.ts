@@ -7,6 +7,7 @@ import { generatedFiles } from "./formatted.ts";
 import { withErrors } from "./guide-errors.ts";
 import { withFields } from "./guide-fields.ts";
 import { withMethods } from "./guide-methods.ts";
+import { staleDiagrams, stamped } from "./stale-diagrams.ts";
 
 const root = join(import.meta.dir, "..");
 for (const [path, text] of Object.entries(generatedFiles(root))) {
@@ -21,4 +22,10 @@ for (const page of new Bun.Glob("docs/**/*.md").scanSync(root)) {
   if (fresh === text) continue;
   writeFileSync(path, fresh);
   console.log(`wrote ${page}`);
+}
+// The renderer is only loaded if a diagram has changed.
+for (const { path, source } of staleDiagrams(root)) {
+  const { drawing } = await import("./diagrams.ts");
+  writeFileSync(join(root, path), stamped(drawing(source), source));
+  console.log(`wrote ${path}`);
 }

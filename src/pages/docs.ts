@@ -1,8 +1,8 @@
 import license from "swagger-ui-dist/LICENSE" with { type: "file" };
 import notice from "swagger-ui-dist/NOTICE" with { type: "file" };
 import { version as uiVersion } from "swagger-ui-dist/package.json" with { type: "json" };
-import uiStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import uiScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import uiStyle from "../../build/guides/swagger-ui.css.bin" with { type: "file" };
+import uiScript from "../../build/guides/swagger-ui-bundle.js.bin" with { type: "file" };
 import type { Http, PageHandler } from "../kernel/http/http.ts";
 import { asset } from "../kernel/http/responses/asset.ts";
 import pageStyle from "./docs/page.css" with { type: "file" };
@@ -27,19 +27,36 @@ export function docsPages(http: Http): void {
   );
   http.page("/docs/page.css", own(pageStyle, STYLE));
   http.page("/docs/page.js", own(pageScript, SCRIPT));
-  http.page(`/docs/swagger-ui-${uiVersion}.css`, ofVersion(uiStyle, STYLE));
-  http.page(`/docs/swagger-ui-${uiVersion}.js`, ofVersion(uiScript, SCRIPT));
-  http.page(`/docs/swagger-ui-${uiVersion}-license.txt`, ofVersion(license, TEXT));
-  http.page(`/docs/swagger-ui-${uiVersion}-notice.txt`, ofVersion(notice, TEXT));
+  http.page(
+    `/docs/swagger-ui-${uiVersion}.css`,
+    ofUi(STYLE, () => readCompressed(uiStyle)),
+  );
+  http.page(
+    `/docs/swagger-ui-${uiVersion}.js`,
+    ofUi(SCRIPT, () => readCompressed(uiScript)),
+  );
+  http.page(
+    `/docs/swagger-ui-${uiVersion}-license.txt`,
+    ofUi(TEXT, () => Bun.file(license).bytes()),
+  );
+  http.page(
+    `/docs/swagger-ui-${uiVersion}-notice.txt`,
+    ofUi(TEXT, () => Bun.file(notice).bytes()),
+  );
 }
 
-function own(path: string, contentType: string, immutable = false): PageHandler {
-  return asset({ contentType, immutable, read: () => Bun.file(path).bytes() });
+function own(path: string, contentType: string): PageHandler {
+  return asset({ contentType, immutable: false, read: () => Bun.file(path).bytes() });
 }
 
 /** Files of Swagger UI, with its version in the path. */
-function ofVersion(path: string, contentType: string): PageHandler {
-  return own(path, contentType, true);
+function ofUi(contentType: string, read: () => Promise<Uint8Array<ArrayBuffer>>): PageHandler {
+  return asset({ contentType, immutable: true, read });
+}
+
+/** A file that `scripts/guides.ts` compressed. */
+async function readCompressed(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await Bun.zstdDecompress(await Bun.file(path).bytes()));
 }
 
 async function readPage(): Promise<Uint8Array<ArrayBuffer>> {

@@ -19,8 +19,12 @@ declare module "*/guides.css" {
   const path: string;
   export default path;
 }
-/** Output of `scripts/guides.ts`. */
-declare module "*/build/guides/guides.txt" {
+declare module "*/guides.js" {
+  const path: string;
+  export default path;
+}
+/** Output of `scripts/guides.ts` and `scripts/template.ts`. */
+declare module "*.bin" {
   const path: string;
   export default path;
 }
@@ -36,11 +40,6 @@ declare module "*/build/dashboard/files.js" {
 /** The same of the portal. */
 declare module "*/build/portal/files.js" {
   export const FILES: readonly { readonly name: string; readonly path: string }[];
-}
-/** Output of `scripts/template.ts`. */
-declare module "*/build/template/ninefold.bin" {
-  const path: string;
-  export default path;
 }
 /** Files imported with `type: "text"` resolve to their text. */
 declare module "*/status.css" {

@@ -1,18 +1,21 @@
-import guides from "../../build/guides/guides.txt" with { type: "file" };
+import guides from "../../build/guides/guides.bin" with { type: "file" };
 import { ApiError, knownErrors } from "../kernel/errors.ts";
 import type { Http, PageHandler } from "../kernel/http/http.ts";
 import { pathOf } from "../kernel/http/requests/request-target.ts";
 import { asset } from "../kernel/http/responses/asset.ts";
 import guidesStyle from "./docs/guides.css" with { type: "file" };
+import guidesScript from "./docs/guides.js" with { type: "file" };
 import { pageHeaders } from "./headers.ts";
 
 const ROOT = "/docs/guides/";
 const ERRORS = "/docs/errors/";
 
-/** Every guide as HTML, by its path below {@link ROOT}; rendered by `scripts/guides.ts`. */
-type Guides = Readonly<Record<string, string>>;
+/** The start and end of each file after the first line of the pack that `scripts/guides.ts` makes, by its path below {@link ROOT}. */
+type Places = Readonly<Record<string, readonly [start: number, end: number]>>;
 
-/** The guides, at `/docs/guides/`, and their style. */
+const LINE_END = "\n".charCodeAt(0);
+
+/** The guides and their indexes, at `/docs/guides/`, and their style and script. */
 export function guidePages(http: Http): void {
   let pages: Promise<ReadonlyMap<string, PageHandler>> | null = null;
   const serve: PageHandler = async (call) => {
@@ -32,14 +35,14 @@ export function guidePages(http: Http): void {
   };
   http.page(`${ERRORS}:code`, explain);
   for (const path of ["/docs/guides", ROOT, `${ROOT}:page`, `${ROOT}:page/:below`]) http.page(path, serve);
-  http.page(
-    "/docs/guides.css",
-    asset({
-      contentType: "text/css; charset=utf-8",
-      immutable: false,
-      read: () => Bun.file(guidesStyle).bytes(),
-    }),
-  );
+  const own = [
+    ["guides.css", guidesStyle, "text/css"],
+    ["guides.js", guidesScript, "text/javascript"],
+  ] as const;
+  for (const [name, path, type] of own) {
+    const contentType = `${type}; charset=utf-8`;
+    http.page(`/docs/${name}`, asset({ contentType, immutable: false, read: () => Bun.file(path).bytes() }));
+  }
 }
 
 /** The place of a code in the guide to errors; empty for an unknown code. */
@@ -48,21 +51,29 @@ function anchorOf(code: string): string {
   return known.includes(code) ? `#${code.replaceAll(".", "")}` : "";
 }
 
-/** A handler for each guide. The texts are read again when one is compressed: most are never requested. */
+/** A handler for each file. The pack is read again when a file is compressed: most are never requested. */
 async function readPages(): Promise<ReadonlyMap<string, PageHandler>> {
-  const names = Object.keys(await readGuides());
-  return new Map(names.map((name) => [name, guidePage(name)]));
+  const { places } = await readGuides();
+  return new Map(Object.keys(places).map((name) => [name, guidePage(name)]));
 }
 
 function guidePage(name: string): PageHandler {
+  const contentType = name.endsWith(".json") ? "application/json" : "text/html; charset=utf-8";
   return asset({
-    contentType: "text/html; charset=utf-8",
+    contentType,
     immutable: false,
     headers: pageHeaders("form-action 'none'"),
-    read: async () => new TextEncoder().encode((await readGuides())[name]),
+    read: async () => {
+      const { places, texts } = await readGuides();
+      const [start, end] = places[name] ?? [0, 0];
+      return texts.slice(start, end);
+    },
   });
 }
 
-function readGuides(): Promise<Guides> {
-  return Bun.file(guides).json();
+async function readGuides(): Promise<{ places: Places; texts: Uint8Array<ArrayBuffer> }> {
+  const bytes = new Uint8Array(await Bun.zstdDecompress(await Bun.file(guides).bytes()));
+  const line = bytes.indexOf(LINE_END);
+  const places: Places = JSON.parse(new TextDecoder().decode(bytes.subarray(0, line)));
+  return { places, texts: bytes.subarray(line + 1) };
 }

@@ -34,7 +34,9 @@ test(
     for (const [path, text] of [
       ["/docs/guides/", "<title>"],
       ["/docs/guides/api/monitors", "<title>Monitors"],
-      ["/docs/guides.css", "grid-template-columns"],
+      ["/docs/guides.css", "grid-template"],
+      ["/docs/guides.js", "addSearch"],
+      ["/docs/guides/search.json", '"sections"'],
     ] as const) {
       const response = await fetch(url + path);
       expect([path, response.status]).toEqual([path, 200]);

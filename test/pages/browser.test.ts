@@ -1,15 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
-import { IS_LONG, repeated } from "../support/long-form.ts";
+import { IS_LONG } from "../support/long-form.ts";
 import { openContext, TIMEOUT_MS } from "./browser.ts";
 import { useConsole } from "./console.ts";
-
-/**
- * Swagger UI takes seconds to draw all operations and to scroll through them, and a second for each that is unfolded: every run
- * looks at one of each area, and unfolds two. What the document says of each operation has tests without a browser.
- */
-const AREAS_FOR_ONE_UNFOLDED = repeated(10, 1);
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
@@ -34,56 +28,24 @@ const SCROLLED = `new Promise((resolve) => {
 
 const server = useConsole();
 
-type Schemas = Readonly<Record<string, unknown>>;
-
-/** The schemas that a part of a document names, and those that they name. */
-function schemasIn(part: unknown, all: Schemas, found: Record<string, unknown> = {}): Schemas {
-  for (const [, name = ""] of JSON.stringify(part).matchAll(/#\/components\/schemas\/(\w+)/g)) {
-    if (name in found) continue;
-    found[name] = all[name];
-    schemasIn(all[name], all, found);
-  }
-  return found;
-}
-
-interface Operation {
-  readonly summary: string;
-  readonly tags: readonly string[];
-}
-
-/**
- * The server's document with these operations alone, and what they name: Swagger UI reads the whole document anew for
- * each operation that is unfolded.
- */
-async function documentOf(isKept: (operation: Operation) => boolean): Promise<Record<string, unknown>> {
-  const { body } = await server.client(null).get("/openapi.json");
-  const paths = body["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  const own = Object.entries(paths).map(([path, methods]) => {
-    return [path, Object.fromEntries(Object.entries(methods).filter(([, one]) => isKept(one)))] as const;
-  });
-  const shown = Object.fromEntries(own.filter(([, kept]) => Object.keys(kept).length > 0));
-  const { schemas, ...components } = body["components"] as Readonly<Record<string, Schemas>>;
-  const named = schemasIn([shown, components], schemas as Schemas);
-  const used = new Set(
-    Object.values(shown).flatMap((methods) => Object.values(methods).flatMap((one) => one.tags)),
-  );
-  const tags = (body["tags"] as { readonly name: string }[]).filter(({ name }) => used.has(name));
-  return { ...body, tags, paths: shown, components: { ...components, schemas: named } };
-}
-
-/** Keeps the first operation of each area. */
-function firstOfEach(): (operation: Operation) => boolean {
-  const seen = new Set<string>();
-  return ({ tags }) => {
-    const isFirst = tags.some((tag) => !seen.has(tag));
-    for (const tag of tags) seen.add(tag);
-    return isFirst;
-  };
-}
-
-/** The operation that is tried out: of many, Swagger UI would draw each again at every step. */
+/** The operation that is tried out, and its area. */
 const TRIED = "Refill a tenant meter";
-const isTried = ({ summary }: Operation): boolean => summary === TRIED;
+const TRIED_AREA = "#/Meter";
+
+/** The areas of the API with the summaries of their operations. */
+async function areasOf(): Promise<Map<string, string[]>> {
+  const { tags, paths } = (await server.client(null).get("/openapi.json")).body as {
+    tags: { name: string }[];
+    paths: Record<string, Record<string, { summary: string; tags: string[] }>>;
+  };
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  return new Map(
+    tags.map(({ name }) => [
+      name,
+      operations.filter((one) => one.tags[0] === name).map(({ summary }) => summary),
+    ]),
+  );
+}
 
 /** A page and everything about it that must not be. */
 class Visit {
@@ -106,23 +68,12 @@ class Visit {
     });
   }
 
-  /**
-   * Opens the page and waits until the API is drawn: all of it, or some. Swagger UI takes seconds for each step in
-   * all of it.
-   */
-  static async begin(
-    options: BrowserContextOptions = {},
-    isKept?: (operation: Operation) => boolean,
-  ): Promise<Visit> {
+  /** Opens the page at a place, and waits until its areas are listed. */
+  static async begin(options: BrowserContextOptions = {}, place = ""): Promise<Visit> {
     const context = await openContext(options);
-    const page = await context.newPage();
-    if (isKept !== undefined) {
-      const document = await documentOf(isKept);
-      await page.route("**/openapi.json", (route) => route.fulfill({ json: document }));
-    }
-    const visit = new Visit(context, page);
-    await page.goto(`${server.url}/docs`);
-    await page.locator("#areas li").first().waitFor();
+    const visit = new Visit(context, await context.newPage());
+    await visit.page.goto(`${server.url}/docs${place}`);
+    await visit.page.locator("#areas li").first().waitFor();
     return visit;
   }
 
@@ -166,71 +117,63 @@ class Visit {
   }
 }
 
-/** An operation unfolds with what it takes, and what it costs. */
-async function expectUnfolding(box: Locator): Promise<void> {
-  await box.locator(".opblock-summary-control").click();
-  await eventually(async () =>
-    expect(await box.locator(".code-sample code").innerText()).toStartWith("curl "),
-  );
-  await eventually(async () =>
-    expect(await box.locator(".opblock-description-wrapper").first().innerText()).toContain("Cost "),
-  );
-}
-
-/** All that is drawn from top to bottom: of a long description, Swagger UI draws what is in sight. */
-async function drawnOn(page: Page): Promise<{ areas: Set<string>; summaries: Set<string> }> {
-  const drawn = { areas: new Set<string>(), summaries: new Set<string>() };
+/** The summaries of all operations that are drawn from top to bottom: Swagger UI draws what is in sight. */
+async function drawnOn(page: Page): Promise<string[]> {
+  const drawn = new Set<string>();
   for (let isEnd = false; !isEnd; ) {
-    for (const text of await page.locator(".opblock-tag a.nostyle").allInnerTexts())
-      drawn.areas.add(text.trim());
-    for (const text of await page.locator(".opblock-summary-description").allInnerTexts())
-      drawn.summaries.add(text);
+    for (const text of await page.locator(".opblock-summary-description").allInnerTexts()) drawn.add(text);
     isEnd = (await page.evaluate(SCROLLED)) as boolean;
   }
-  return drawn;
+  return [...drawn];
 }
 
 describe("the page in a browser", () => {
   if (IS_LONG)
     test(
-      "renders every area and every operation without an error",
+      "renders every area with its operations, and no other, without an error",
       async () => {
         const visit = await Visit.begin();
-        const { page } = visit;
-        const { tags, paths } = (await server.client(null).get("/openapi.json")).body as {
-          tags: { name: string }[];
-          paths: Record<string, Record<string, { summary: string }>>;
-        };
-        const names = tags.map(({ name }) => name);
-        const drawn = await drawnOn(page);
-        expect([...drawn.areas]).toEqual(names);
-        const summaries = Object.values(paths).flatMap((methods) =>
-          Object.values(methods).map((one) => one.summary),
-        );
-        expect([...drawn.summaries].sort()).toEqual(summaries.sort());
-        expect(drawn.summaries.size).toBeGreaterThan(60);
-        // The list of areas leads to each, drawn or not.
-        await page.locator("#areas a", { hasText: "Operator" }).click();
-        await page.locator("#operations-tag-Operator").waitFor();
+        for (const [name, summaries] of await areasOf()) {
+          await visit.page.locator("#areas a").getByText(name, { exact: true }).click();
+          await visit.page.locator(`[id="operations-tag-${name.replaceAll(" ", "_")}"]`).waitFor();
+          expect([name, (await drawnOn(visit.page)).sort()]).toEqual([name, summaries.sort()]);
+        }
         await visit.expectClean();
       },
       TIMEOUT_MS,
     );
 
   test(
-    "lists every area; an operation unfolds with an example request",
+    "begins with the introduction and the areas; the address of an operation unfolds it with an example request and its guides",
     async () => {
-      const visit = await Visit.begin({}, firstOfEach());
-      await eventually(() => expect(visit.page.url()).toBe(`${server.url}/docs`));
-      const { tags } = (await server.client(null).get("/openapi.json")).body as { tags: { name: string }[] };
-      const names = tags.map(({ name }) => name);
+      const visit = await Visit.begin();
+      const names = [...(await areasOf()).keys()];
+      expect(await visit.page.locator("#areas a").allInnerTexts()).toEqual(names);
+      expect(await visit.page.locator("#overview dt").allInnerTexts()).toEqual(names);
+      await visit.page.getByText("Every error has the same body").waitFor();
+      expect(await visit.page.locator(".opblock").count()).toBe(0);
+      await visit.page.goto(`${server.url}/docs#/Monitors/monitors.create`);
+      const box = visit.page.locator(".opblock.is-open");
       await eventually(async () =>
-        expect(await visit.page.locator("#areas a").allInnerTexts()).toEqual(names),
+        expect(await box.locator(".code-sample code").innerText()).toStartWith("curl "),
       );
-      const boxes = await visit.page.locator(".opblock").all();
-      expect(boxes.length).toBe(names.length);
-      for (const box of boxes.filter((_, at) => at % AREAS_FOR_ONE_UNFOLDED === 0))
-        await expectUnfolding(box);
+      expect(await box.locator(".opblock-description-wrapper").first().innerText()).toContain("Cost ");
+      expect(await visit.page.title()).toBe("Monitors · Ninefold API");
+      await box.locator(".guides a", { hasText: "Cron jobs" }).click();
+      await visit.page.getByRole("heading", { name: "Cron jobs", level: 1 }).waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "finds operations of all areas, and leads to them",
+    async () => {
+      const visit = await Visit.begin();
+      await visit.page.getByLabel("Find an operation").fill("post refill tenant");
+      await visit.page.locator("#found a", { hasText: TRIED }).click();
+      await visit.page.locator(".opblock.is-open", { hasText: TRIED }).waitFor();
+      expect(await visit.page.locator("[aria-current]").allTextContents()).toEqual(["Meter"]);
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -240,7 +183,7 @@ describe("the page in a browser", () => {
     "sends a request with the user's key, shows the response, and does not store the key",
     async () => {
       const account = await server.account({ balance: 50 });
-      const visit = await Visit.begin({ colorScheme: "dark" }, isTried);
+      const visit = await Visit.begin({ colorScheme: "dark" }, TRIED_AREA);
       await eventually(async () =>
         expect(await visit.page.locator("html").getAttribute("class")).toBe("dark-mode"),
       );
@@ -252,9 +195,12 @@ describe("the page in a browser", () => {
       });
       expect(visit.requests.at(-1)).toBe(`POST ${server.url}/v1/meter/customer-42/refill`);
       expect((await account.get("/v1/meter/customer-42/balance")).body["balance"]).toBe(1000);
-      await visit.page.goto(`${server.url}/docs`);
+      await visit.page.reload();
       await visit.page.locator("#areas li").first().waitFor();
-      const after = await visit.tryOut(await visit.operation(TRIED));
+      // The address names the operation, so it is unfolded again.
+      const again = visit.page.locator(".opblock.is-open", { hasText: TRIED });
+      await again.locator(".opblock-body").waitFor();
+      const after = await visit.tryOut(again);
       expect(after.status).toBe("401");
       // The browser itself notes in its console that a request was answered with an error.
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
@@ -266,7 +212,7 @@ describe("the page in a browser", () => {
   test(
     "shows a response within the width of a phone, without a button over it",
     async () => {
-      const visit = await Visit.begin(PHONE, isTried);
+      const visit = await Visit.begin(PHONE, TRIED_AREA);
       const box = await visit.operation(TRIED);
       expect((await visit.tryOut(box)).status).toBe("401");
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
