@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { CHANNEL_EVENTS } from "../../src/areas/alerts/schema.ts";
+import { ALERT_EVENTS } from "../../src/kernel/data/incident-words.ts";
 import type { Client } from "./client.ts";
 import { WebhookSink } from "./webhook-sink.ts";
 
@@ -9,7 +9,7 @@ export class AllEvents {
 
   /** Begins to listen to a project. */
   async open(client: Client): Promise<void> {
-    const terms = { name: "All", kind: "webhook", default: true, events: CHANNEL_EVENTS };
+    const terms = { name: "All", kind: "webhook", default: true, events: ALERT_EVENTS };
     const answer = await client.post("/v1/pulse/channels", { ...terms, config: { url: this.sink.url() } });
     expect(answer.status, answer.text).toBe(201);
   }

@@ -1,6 +1,7 @@
 import { SECRET } from "../../kernel/audit/redaction.ts";
+import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
-import { type ChannelConfig, type ChannelEvent, type ChannelKind, SECRET_URL_KINDS } from "./schema.ts";
+import { type ChannelConfig, type ChannelKind, SECRET_URL_KINDS } from "./schema.ts";
 
 /**
  * Maximum length of a text, in UTF-16 units. With its heading, in UTF-8, it is within the limits of all providers; the
@@ -11,7 +12,7 @@ export const TEXT_MAX = 1_000;
 const TELEGRAM = "https://api.telegram.org";
 
 /** An event, a test of a channel, or the alert of a meter, which goes to its own webhook only. */
-export type ChannelMessageEvent = ChannelEvent | "channel.test" | "meter.low";
+export type ChannelMessageEvent = AlertEvent | "channel.test" | "meter.low";
 
 /** A message to a channel. */
 export interface ChannelMessage {

@@ -1,3 +1,4 @@
+import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { LruMap } from "../../kernel/limits/lru-map.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
@@ -20,7 +21,7 @@ import {
 } from "./channel-kinds.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
 import type { AlertDeps, AlertedMonitor } from "./ports.ts";
-import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent } from "./schema.ts";
+import { CHANNELS_MAX, type ChannelConfig } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
 
 /** The configuration of a channel, with its secrets. */
@@ -31,7 +32,7 @@ export interface ChannelNotification {
   readonly projectRef: number;
   /** The monitor that it is about; null: the project. Then the default channels are notified. */
   readonly monitor: AlertedMonitor | null;
-  readonly event: ChannelEvent;
+  readonly event: AlertEvent;
   /** Subject, on one line; the name of the monitor by default. */
   readonly title?: string;
   /** The event, on one line. */

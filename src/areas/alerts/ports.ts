@@ -1,9 +1,9 @@
+import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { Notifier } from "../../kernel/outbound/notification.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { ChannelEvent } from "./schema.ts";
 
 /** A monitor that a notification is about. */
 export interface AlertedMonitor {
@@ -33,7 +33,7 @@ interface AlertLog {
   addAlert(
     tx: Tx,
     incidentRef: number,
-    alert: { readonly at: number; readonly event: ChannelEvent; readonly channels: readonly string[] },
+    alert: { readonly at: number; readonly event: AlertEvent; readonly channels: readonly string[] },
   ): void;
 }
 

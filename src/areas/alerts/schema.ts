@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { ALERT_EVENTS, type AlertEvent } from "../../kernel/data/incident-words.ts";
 import { dateTime, flag, name, named, oneOf, orNull, patchOf, secretOf } from "../../kernel/data/schema.ts";
 
 /** Channels of a project: each alert reads all of them. */
@@ -11,26 +12,8 @@ const KINDS = ["webhook", "slack", "discord", "telegram", "ntfy", "gotify", "app
 /** A kind of channel. */
 export type ChannelKind = (typeof KINDS)[number];
 
-/** Events that channels can subscribe to. */
-export const CHANNEL_EVENTS = [
-  "monitor.down",
-  "monitor.up",
-  "monitor.degraded",
-  "monitor.recovered",
-  "monitor.certificate",
-  "monitor.flapping",
-  "monitor.acknowledged",
-  "monitor.overdue",
-  "observer.offline",
-  "maintenance.started",
-  "maintenance.ended",
-  "catch.failed",
-] as const;
-/** One of {@link CHANNEL_EVENTS}. */
-export type ChannelEvent = (typeof CHANNEL_EVENTS)[number];
-
 /** Events of a channel by default. */
-export const DEFAULT_EVENTS: readonly ChannelEvent[] = [
+export const DEFAULT_EVENTS: readonly AlertEvent[] = [
   "monitor.down",
   "monitor.up",
   "monitor.certificate",
@@ -91,11 +74,11 @@ const GivenConfig = Type.Object(
   { description: Config.description ?? "" },
 );
 
-const Events = Type.Array(oneOf(CHANNEL_EVENTS), {
+const Events = Type.Array(oneOf(ALERT_EVENTS), {
   minItems: 1,
-  maxItems: CHANNEL_EVENTS.length,
+  maxItems: ALERT_EVENTS.length,
   uniqueItems: true,
-  errorMessage: `must be some of ${CHANNEL_EVENTS.join(", ")}`,
+  errorMessage: `must be some of ${ALERT_EVENTS.join(", ")}`,
   description: "Events that the channel is notified of.",
   examples: [DEFAULT_EVENTS],
 });
@@ -131,7 +114,7 @@ export const Channel = named("Channel", {
   kind: Kind,
   config: Config,
   default: IsDefault,
-  events: Type.Array(oneOf(CHANNEL_EVENTS)),
+  events: Type.Array(oneOf(ALERT_EVENTS)),
   remind: Reminders,
   last_sent_at: orNull(dateTime(), {
     description: "Time at which the last message was delivered. Null before the first.",

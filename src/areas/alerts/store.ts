@@ -1,3 +1,4 @@
+import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import {
   column,
   elsewhere,
@@ -9,7 +10,7 @@ import {
 } from "../../kernel/resources/table.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { ChannelEvent, ChannelKind, Remind } from "./schema.ts";
+import type { ChannelKind, Remind } from "./schema.ts";
 
 const CHANNELS = {
   name: "channels",
@@ -21,7 +22,7 @@ const CHANNELS = {
     /** Sealed. */
     config: column<Uint8Array>(),
     isDefault: flag(),
-    events: json<readonly ChannelEvent[]>(),
+    events: json<readonly AlertEvent[]>(),
     remind: column<Remind>(),
     /** When the last message was delivered, epoch milliseconds; null before the first. */
     lastSentAt: elsewhere(column<number | null>()),

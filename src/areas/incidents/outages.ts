@@ -1,9 +1,10 @@
+import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { secondsOf } from "../../kernel/time/units.ts";
 import { downText, printable, upText } from "./domain.ts";
 import type { Incidents } from "./lifecycle.ts";
 import type { IncidentAlerts, IncidentMonitor } from "./ports.ts";
-import type { AlertEvent, IncidentRow } from "./store.ts";
+import type { IncidentRow } from "./store.ts";
 
 /** An alert about the status of a monitor. */
 type StatusEvent = Extract<AlertEvent, "monitor.down" | "monitor.up">;

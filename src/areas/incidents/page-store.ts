@@ -1,3 +1,4 @@
+import type { Impact } from "../../kernel/data/incident-words.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 
 /** Fields of a stored incident that pages show. */
@@ -6,7 +7,7 @@ export interface StoredIncident {
   readonly id: string;
   readonly title: string;
   readonly titleGiven: number;
-  readonly impact: "degraded" | "outage";
+  readonly impact: Impact;
   readonly status: string;
   readonly isAuto: number;
   readonly isPublic: number;

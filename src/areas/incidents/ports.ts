@@ -1,6 +1,7 @@
+import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Incident } from "./schema.ts";
-import type { AlertEvent, IncidentRow } from "./store.ts";
+import type { IncidentRow } from "./store.ts";
 
 /** A monitor that incidents are about. */
 export interface IncidentMonitor {

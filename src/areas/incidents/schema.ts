@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { ALERT_EVENTS, IMPACTS, INCIDENT_STATUSES, SHOWN_STATES } from "../../kernel/data/incident-words.ts";
 import { dateTime, flag, named, oneOf, orNull, patchOf, text, uuid } from "../../kernel/data/schema.ts";
 
 /** Default number of incidents on a page of the list. */
@@ -8,28 +9,6 @@ const MONITORS_MAX = 100;
 /** Characters of a title. An automatic title is the monitor's name, which is shorter, and two words. */
 const TITLE_MAX = 200;
 const MESSAGE_MAX = 5_000;
-
-const IMPACTS = ["degraded", "outage"] as const;
-/** Events of alerts. */
-export const ALERT_EVENTS = [
-  "monitor.down",
-  "monitor.up",
-  "monitor.degraded",
-  "monitor.recovered",
-  "monitor.certificate",
-  "monitor.flapping",
-  "monitor.acknowledged",
-  "monitor.overdue",
-  "observer.offline",
-  "maintenance.started",
-  "maintenance.ended",
-  "catch.failed",
-] as const;
-/** States of a monitor on status pages. */
-const STATES = ["up", "degraded", "down", "maintenance", "overdue", "paused", "unknown"] as const;
-/** Progress of work on an incident. */
-const STATUSES = ["investigating", "identified", "monitoring", "resolved"] as const;
-export type IncidentStatus = (typeof STATUSES)[number];
 
 const Title = text({
   min: 1,
@@ -48,7 +27,7 @@ const Public = flag({
   examples: [false],
 });
 const Impact = oneOf(IMPACTS, { description: "Severity of the incident." });
-const Status = oneOf(STATUSES, { description: "Progress of work on the incident." });
+const Status = oneOf(INCIDENT_STATUSES, { description: "Progress of work on the incident." });
 
 export const IncidentCreateBody = named("IncidentCreateBody", {
   title: Title,
@@ -150,7 +129,7 @@ const Check = Type.Object({
 const AffectedMonitor = Type.Object({
   id: uuid({ description: "Id of the monitor." }),
   name: Type.String({ description: "Name of the monitor, else the host of its target.", examples: ["Shop"] }),
-  state: oneOf(STATES, { description: "State that status pages show for the monitor." }),
+  state: oneOf(SHOWN_STATES, { description: "State that status pages show for the monitor." }),
 });
 
 const IncidentPage = Type.Object({

@@ -1,8 +1,9 @@
+import type { AlertEvent, IncidentStatus } from "../../kernel/data/incident-words.ts";
 import { linksOf } from "../../kernel/data/markup.ts";
 import { column, flag, json, once, type RowOf, resourceTable } from "../../kernel/resources/table.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { ALERT_EVENTS, Incident, IncidentStatus } from "./schema.ts";
+import type { Incident } from "./schema.ts";
 
 const INCIDENTS = {
   name: "incidents",
@@ -47,9 +48,6 @@ export type StoredUpdate = IncidentUpdate & {
 
 /** Alerts of an incident that are stored: the first ones, and the latest in place of the last. */
 export const INCIDENT_ALERTS_MAX = 100;
-
-/** Event of an alert. */
-export type AlertEvent = (typeof ALERT_EVENTS)[number];
 
 /** An alert that was sent about an incident. */
 export type IncidentAlert = {

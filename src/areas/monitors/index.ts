@@ -126,11 +126,12 @@ export function createMonitors(
   const checks = new Checks(deps, deps.alerting, suppression, connectivity);
   new CheckSchedule(deps, queue, checks, suppression);
   const heartbeatChecks = new HeartbeatChecks(deps, heartbeats, checks, suppression);
-  const views = new MonitorViews(deps, { suppression, behaviors });
-  const service = new MonitorService(deps, {
+  const views = new MonitorViews({ ...deps, suppression, behaviors });
+  const service = new MonitorService({
+    ...deps,
     behaviors,
-    checks,
-    heartbeats,
+    checker: checks,
+    heartbeatService: heartbeats,
     queue,
     suppression,
     views,

@@ -54,20 +54,16 @@ type Owner = {
 /** Settings of a new monitor. */
 type NewMonitor = GivenMonitor & { readonly managed_by?: "apply" };
 
-interface StoredDeps extends AreaDeps {
+interface ServiceDeps extends AreaDeps {
   readonly alerting: Alerting;
   readonly days: Days;
   readonly dayCounts: DayStore;
   readonly heartbeats: HeartbeatStore;
-}
-
-/** The parts of the area that act on monitors. */
-interface ServiceDeps {
   readonly windows: MaintenanceWindows;
   readonly suppression: Suppression;
-  readonly checks: Checks;
+  readonly checker: Checks;
   readonly queue: CheckQueue;
-  readonly heartbeats: Heartbeats;
+  readonly heartbeatService: Heartbeats;
   readonly behaviors: TypeBehaviors;
   readonly views: MonitorViews;
 }
@@ -77,10 +73,7 @@ export class MonitorService {
   private readonly bound: TierLimit;
   private nextRef: number;
 
-  constructor(
-    private readonly deps: StoredDeps,
-    private readonly of: ServiceDeps,
-  ) {
+  constructor(private readonly deps: ServiceDeps) {
     this.bound = new TierLimit(deps.db, deps.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = deps.monitors.highestRef() + 1;
   }
@@ -105,8 +98,8 @@ export class MonitorService {
    */
   create(tx: Tx, viewer: Viewer, body: NewMonitor): Monitor {
     const { monitor, ...warning } = this.insert(tx, viewer.caller, body);
-    tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.of.views.audited(monitor) });
-    return { ...this.of.views.whole(monitor, viewer), ...warning };
+    tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.deps.views.audited(monitor) });
+    return { ...this.deps.views.whole(monitor, viewer), ...warning };
   }
 
   /** Creates a monitor without an audit entry: see {@link create}. */
@@ -117,7 +110,7 @@ export class MonitorService {
     const monitorId = ids.uuidV7();
     const { type = "http", timing, addresses, common } = splitGiven(body);
     const terms = mergedSettings(this.deps, { ...common, type }, monitorId, account.tier, null);
-    const behavior = this.of.behaviors(type);
+    const behavior = this.deps.behaviors(type);
     const settings = { ...terms.settings, ...behavior.fixedSettings(monitorId, terms.settings) };
     const ref = this.nextRef++;
     monitors.insert(tx, {
@@ -131,7 +124,7 @@ export class MonitorService {
     });
     monitors.insertState(tx, ref, project.ref);
     const monitor = this.find(project.ref, monitorId);
-    if (body.depends_on) this.of.suppression.setParent(tx, monitor, body.depends_on);
+    if (body.depends_on) this.deps.suppression.setParent(tx, monitor, body.depends_on);
     if (body.channels !== undefined) alerting.chooseChannels(tx, monitor, body.channels);
     behavior.start(tx, monitor, timing, addresses);
     const hasWarning = terms.warning !== undefined && checksTarget(type);
@@ -159,35 +152,35 @@ export class MonitorService {
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
     assertOfType(old.type, body);
-    if (body.headers === undefined && hasSecrets(this.of.views.headersOf(before) ?? {})) {
+    if (body.headers === undefined && hasSecrets(this.deps.views.headersOf(before) ?? {})) {
       const moved = { field: "url", before: old.url, after: body.url ?? old.url };
       assertSecretStays(viewer.caller, { ...moved, secretField: "headers" });
     }
     this.assertNameFree(project.ref, body.name, ref);
     const { timing, common } = splitGiven(body);
-    const behavior = this.of.behaviors(old.type);
+    const behavior = this.deps.behaviors(old.type);
     const { settings: merged, ...warning } = mergedSettings(this.deps, common, id, account.tier, old);
     const settings = { ...merged, ...behavior.fixedSettings(id, merged) };
-    const was = this.of.views.audited(before);
-    if (body.depends_on !== undefined) this.of.suppression.setParent(tx, before, body.depends_on);
+    const was = this.deps.views.audited(before);
+    if (body.depends_on !== undefined) this.deps.suppression.setParent(tx, before, body.depends_on);
     if (Object.keys(body).length > 0) {
       if (body.channels !== undefined) alerting.chooseChannels(tx, before, body.channels);
-      const isObserved = settings.active && this.of.windows.endFor(ref, tx.now) === null;
+      const isObserved = settings.active && this.deps.windows.endFor(ref, tx.now) === null;
       settle(this.deps, tx, ref, isObserved);
       this.deps.monitors.update(tx, { ...settings, ref, now: tx.now });
       behavior.update(tx, before, settings, timing);
     }
     const is = this.find(project.ref, monitorId);
-    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.of.views.audited(is) }));
+    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.deps.views.audited(is) }));
     const isReadable = body.headers !== undefined || viewer.caller.scopes.has("*");
-    const shown = isReadable ? this.of.views.whole(is, viewer) : this.of.views.covered(is, viewer);
+    const shown = isReadable ? this.deps.views.whole(is, viewer) : this.deps.views.covered(is, viewer);
     return { ...shown, ...warning };
   }
 
   /** Deletes a monitor and its history. @throws ApiError `not_found` */
   delete(tx: Tx, projectRef: number, monitorId: string): MonitorDeleted {
     const monitor = this.find(projectRef, monitorId);
-    tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.of.views.audited(monitor), after: null });
+    tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.deps.views.audited(monitor), after: null });
     this.remove(tx, monitor, Number.MAX_SAFE_INTEGER);
     return { deleted: true };
   }
@@ -201,7 +194,7 @@ export class MonitorService {
       removed += this.remove(tx, { ref, projectRef }, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
-    removed += this.of.windows.removeRows(tx, projectRef, rowsMax - removed);
+    removed += this.deps.windows.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     this.deps.heartbeats.removeKey(tx, projectRef);
     this.deps.stopped.forget(tx, projectRef);
@@ -210,7 +203,7 @@ export class MonitorService {
 
   /** @throws ApiError `not_found` */
   status(viewer: Viewer, monitorId: string): MonitorStatus {
-    return this.of.views.status(this.find(viewer.caller.project.ref, monitorId), viewer);
+    return this.deps.views.status(this.find(viewer.caller.project.ref, monitorId), viewer);
   }
 
   /** Lists a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -223,7 +216,7 @@ export class MonitorService {
     const dayOf = (row: MonitorRow) =>
       query.details === true ? lastDayOf(this.deps.checks, row, now) : undefined;
     return {
-      monitors: items.map((row) => ({ ...this.of.views.status(row, viewer), ...dayOf(row) })),
+      monitors: items.map((row) => ({ ...this.deps.views.status(row, viewer), ...dayOf(row) })),
       ...more,
     };
   }
@@ -268,14 +261,14 @@ export class MonitorService {
     call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.findCheckable(call.caller.project.ref, monitorId),
-      outside: (monitor) => this.of.checks.run(monitor, true),
+      outside: (monitor) => this.deps.checker.run(monitor, true),
       settle: (tx, monitor, check) => {
         if (check === null) {
           throw new ApiError("service_unavailable", "The server is too busy to measure. Retry in a second.", {
             retryAfterSeconds: 1,
           });
         }
-        this.of.checks.record(tx, monitor, [check]);
+        this.deps.checker.record(tx, monitor, [check]);
         return this.status(call, monitorId);
       },
     });
@@ -313,10 +306,10 @@ export class MonitorService {
     const hours = checks.removeHours(tx, ref, rowsMax);
     const counts = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
     if (counts === rowsMax) return counts;
-    this.of.queue.end(tx, ref);
-    this.of.suppression.forget(tx, ref);
+    this.deps.queue.end(tx, ref);
+    this.deps.suppression.forget(tx, ref);
     alerting.monitorRemoved(tx, monitor);
-    const pings = this.of.heartbeats.remove(tx, ref);
+    const pings = this.deps.heartbeatService.remove(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
     return counts + pings + 1;

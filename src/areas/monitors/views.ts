@@ -19,8 +19,6 @@ export class MonitorViews {
   constructor(
     private readonly deps: Pick<AreaDeps, "clock" | "vault" | "digests"> & {
       readonly alerting: Pick<Alerting, "channelIdsOf" | "openIncidentOf">;
-    },
-    private readonly of: {
       readonly suppression: Suppression;
       readonly behaviors: TypeBehaviors;
     },
@@ -31,10 +29,10 @@ export class MonitorViews {
     return {
       id: monitor.monitorId,
       ...this.configuredOf(monitor),
-      ...this.of.behaviors(monitor.settings.type).view(monitor, viewer),
+      ...this.deps.behaviors(monitor.settings.type).view(monitor, viewer),
       headers: this.headersOf(monitor),
       ...this.lastCheckOf(monitor),
-      ...this.of.suppression.viewOf(monitor),
+      ...this.deps.suppression.viewOf(monitor),
       ...this.managedOf(monitor, viewer, this.headersOf(monitor)),
     };
   }
@@ -51,10 +49,10 @@ export class MonitorViews {
     return {
       monitor_id: monitor.monitorId,
       ...this.configuredOf(monitor),
-      ...this.of.behaviors(monitor.settings.type).view(monitor, viewer),
+      ...this.deps.behaviors(monitor.settings.type).view(monitor, viewer),
       header_names: Object.keys(headers ?? {}),
       ...this.lastCheckOf(monitor),
-      ...this.of.suppression.viewOf(monitor),
+      ...this.deps.suppression.viewOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
       ...this.managedOf(monitor, viewer, headers),
     };
@@ -71,8 +69,8 @@ export class MonitorViews {
   /** The settings for the audit log, without results of checks. */
   audited(monitor: MonitorRow): Fields {
     const { created_at, updated_at, has_name, ...settings } = this.configuredOf(monitor);
-    const timing = this.of.behaviors(settings.type).settingsOf(monitor);
-    const depends_on = this.of.suppression.parentOf(monitor.ref)?.monitorId ?? null;
+    const timing = this.deps.behaviors(settings.type).settingsOf(monitor);
+    const depends_on = this.deps.suppression.parentOf(monitor.ref)?.monitorId ?? null;
     return { ...settings, ...timing, depends_on, headers: this.headersOf(monitor) };
   }
 

@@ -1,4 +1,5 @@
 import { mapInSlices } from "../../kernel/background/time-slices.ts";
+import type { Impact } from "../../kernel/data/incident-words.ts";
 import type { PageIncidents, PageWindows, StoredIncident, StoredWindow } from "./ports.ts";
 
 /** An update of an incident. */
@@ -18,7 +19,7 @@ export interface PageIncident {
   readonly title: string;
   /** Whether the title was written by a person. An automatic title is never shown, since it can contain a host. */
   readonly titleGiven: boolean;
-  readonly impact: "degraded" | "outage";
+  readonly impact: Impact;
   readonly status: string;
   readonly public: boolean;
   readonly monitorIds: readonly string[];

@@ -1,3 +1,4 @@
+import type { ShownState } from "../../kernel/data/incident-words.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { EventReader } from "./event-reader.ts";
@@ -6,7 +7,7 @@ import type { AnnouncedIncident, PageMonitor, PageWindows } from "./ports.ts";
 import type { PageStore } from "./store.ts";
 import { announce } from "./subscriptions/announcements.ts";
 import type { SubscriberStore } from "./subscriptions/store.ts";
-import { type ShownState, stateOf } from "./view.ts";
+import { stateOf } from "./view.ts";
 
 /** Maximum number of status pages of an incident: their settings are read for each request. */
 export const PAGES_MAX = 5;

@@ -1,3 +1,4 @@
+import type { Impact, IncidentStatus } from "../../kernel/data/incident-words.ts";
 import type { UptimeCounts } from "../../kernel/data/uptime.ts";
 import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
@@ -55,7 +56,7 @@ export interface StoredIncident {
   readonly id: string;
   readonly title: string;
   readonly titleGiven: number;
-  readonly impact: "degraded" | "outage";
+  readonly impact: Impact;
   readonly status: string;
   readonly isAuto: number;
   readonly isPublic: number;
@@ -121,7 +122,7 @@ export interface PageWindows {
 export interface AnnouncedIncident {
   readonly projectRef: number;
   readonly id: string;
-  readonly status: "investigating" | "identified" | "monitoring" | "resolved";
+  readonly status: IncidentStatus;
   /** Whether it is, or was, public. */
   readonly announced: boolean;
 }

@@ -1,13 +1,9 @@
 import { Type } from "@sinclair/typebox";
+import { IMPACTS, INCIDENT_STATUSES, SHOWN_STATES } from "../../kernel/data/incident-words.ts";
 import { dateTime, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { OUTAGE_DAYS, OUTAGES_MAX } from "./events.ts";
-import { STATES } from "./schema.ts";
 
-/** Severity of an incident, and progress of work on it. */
-const IMPACTS = ["degraded", "outage"] as const;
-const STATUSES = ["investigating", "identified", "monitoring", "resolved"] as const;
-
-const State = oneOf(STATES, {
+const State = oneOf(SHOWN_STATES, {
   description: "Current status.",
   examples: ["up"],
 });
@@ -49,7 +45,7 @@ export const PublicIncident = named("PublicIncident", {
   }),
   title: Type.String({ examples: ["Checkout is slow"] }),
   impact: oneOf(IMPACTS),
-  status: oneOf(STATUSES),
+  status: oneOf(INCIDENT_STATUSES),
   started_at: dateTime({ description: "Time at which the incident was opened." }),
   resolved_at: orNull(dateTime(), {
     description: "Time of the resolution; null while the incident is open.",
@@ -60,7 +56,7 @@ export const PublicIncident = named("PublicIncident", {
   updates: Type.Array(
     Type.Object({
       at: dateTime({ description: "Time of the update." }),
-      status: oneOf(STATUSES),
+      status: oneOf(INCIDENT_STATUSES),
       message: Type.String({ examples: ["We are looking into it."] }),
     }),
     { description: "Newest updates, at most 3 on a status page, oldest first." },

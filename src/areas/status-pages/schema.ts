@@ -12,8 +12,6 @@ const LOGO_LENGTH_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4 + "data:image/svg+xml;
 
 /** Default number of pages in a list. */
 export const PAGE_LIST_LIMIT = 50;
-/** States of a monitor on a page. */
-export const STATES = ["up", "degraded", "down", "maintenance", "overdue", "paused", "unknown"] as const;
 /** Maximum number of groups of a page. */
 export const GROUPS_MAX = 50;
 /** Maximum number of monitors of a group. */

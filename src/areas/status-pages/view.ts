@@ -1,4 +1,5 @@
 import { mapInSlices } from "../../kernel/background/time-slices.ts";
+import type { ShownState } from "../../kernel/data/incident-words.ts";
 import { DAY_MS, dayOf, HOUR_MS } from "../../kernel/time/units.ts";
 import { uptimeOf } from "./domain.ts";
 import {
@@ -12,7 +13,6 @@ import {
   type PageEvents,
 } from "./events.ts";
 import type { MonitorWithHistory, PageDay, PageMonitor } from "./ports.ts";
-import type { STATES } from "./schema.ts";
 import type { PageRow } from "./store.ts";
 import { bytesOf, TextBudget } from "./text-budget.ts";
 
@@ -22,9 +22,6 @@ export const DAYS_SHOWN = 90;
 export const HOURS_SHOWN = 24;
 /** Maximum number of monitors with bars, which make a page of 1.6 MB. Further monitors show their uptime as a number only. */
 export const BARS_MAX = 250;
-
-/** Status of a monitor or of a whole page. */
-export type ShownState = (typeof STATES)[number];
 
 /** A monitor as a page shows it. */
 export interface ShownMonitor {

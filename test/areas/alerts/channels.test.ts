@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CHANNEL_EVENTS } from "../../../src/areas/alerts/schema.ts";
+import { ALERT_EVENTS } from "../../../src/kernel/data/incident-words.ts";
 import type { Client } from "../../support/client.ts";
 import { MailServer } from "../../support/mail-server.ts";
 import { consoleOf, startTestServer, type TestServer } from "../../support/server.ts";
@@ -246,7 +246,7 @@ describe("recipients", () => {
   });
 
   test("get the channel's events, also after a restart, not again after the cooldown, and not for manual checks", async () => {
-    await made({ kind: "slack", config: { url: sink.url("/all") }, events: CHANNEL_EVENTS });
+    await made({ kind: "slack", config: { url: sink.url("/all") }, events: ALERT_EVENTS });
     await made({ kind: "slack", config: { url: sink.url("/up") }, events: ["monitor.up"] });
     const id = await monitored({ interval: 30_000, cooldown_ms: 60_000 });
     site.answers(500);

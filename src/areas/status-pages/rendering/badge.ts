@@ -1,6 +1,7 @@
+import type { ShownState } from "../../../kernel/data/incident-words.ts";
 import { html } from "../../../kernel/data/markup.ts";
 import type { BADGE_STYLES, METRICS } from "../schema.ts";
-import type { ShownMonitor, ShownState } from "../view.ts";
+import type { ShownMonitor } from "../view.ts";
 import { uptimeRating } from "./bars.ts";
 import { STATE_LABELS } from "./labels.ts";
 

@@ -1,4 +1,5 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import type { ShownState } from "../../../kernel/data/incident-words.ts";
 import { html, Markup, paragraphs } from "../../../kernel/data/markup.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import { DAY_MS, dayOf } from "../../../kernel/time/units.ts";
@@ -13,14 +14,7 @@ import {
   type ShownUpdate,
 } from "../events.ts";
 import type { PageRow } from "../store.ts";
-import {
-  DAYS_SHOWN,
-  HOURS_SHOWN,
-  type ShownGroup,
-  type ShownMonitor,
-  type ShownState,
-  type StatusView,
-} from "../view.ts";
+import { DAYS_SHOWN, HOURS_SHOWN, type ShownGroup, type ShownMonitor, type StatusView } from "../view.ts";
 import { barsOf, datesFrom, hourBarsOf, hoursFrom } from "./bars.ts";
 import { clockText, durationText, timeText, weekdayText } from "./dates.ts";
 import { documentOf, headerOf } from "./document.ts";
