@@ -40,6 +40,7 @@ function fill(tx: Tx, from: number, end: number, accountRef: number): void {
       allowed_ips: null,
       allowance_ref: null,
       managed_by: null,
+      created_by: null,
     });
   }
 }

@@ -65,6 +65,7 @@ import relayNextAttempt from "./0064_relay_next_attempt.sql" with { type: "text"
 import overdueHeartbeats from "./0065_overdue_heartbeats.sql" with { type: "text" };
 import sharedLocks from "./0066_shared_locks.sql" with { type: "text" };
 import relayOrder from "./0067_relay_order.sql" with { type: "text" };
+import people from "./0068_people.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -134,4 +135,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0065_overdue_heartbeats", sql: overdueHeartbeats },
   { name: "0066_shared_locks", sql: sharedLocks },
   { name: "0067_relay_order", sql: relayOrder },
+  { name: "0068_people", sql: people },
 ];

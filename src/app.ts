@@ -15,10 +15,11 @@ import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors, openMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createOverview } from "./areas/overview/index.ts";
+import { createPeople, openPeople } from "./areas/people/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import { backupsCard, createServerArea, mailCard, type ServerArea } from "./areas/server/index.ts";
-import { createSessions } from "./areas/session/index.ts";
+import { createSessions, type SessionPeople } from "./areas/session/index.ts";
 import { createStatusPages } from "./areas/status-pages/index.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
@@ -269,7 +270,12 @@ function createAreas(
   });
   const locks = createLocks(kernel);
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;
-  const portal = { keys: authenticator, findProject: directory.find };
+  const limits = limitClock(kernel.clock, config.testClock);
+  const portal = {
+    keys: authenticator,
+    findProject: directory.find,
+    accountKey: (ref: number) => accounts.signingKey(ref),
+  };
   const relay = createRelay(kernel, outbound, {
     accounts,
     charger,
@@ -326,13 +332,28 @@ function createAreas(
     checkpointDelayMs: config.checkpointDelayMs,
     peer: config.peerWitness,
   });
+  const peopleDirectory = openPeople(kernel);
   const sessions = createSessions(kernel, {
     keys: authenticator,
+    accounts,
+    people: peopleOfSessions(peopleDirectory),
     findProject: directory.find,
+    isDeleted: directory.isDeleted,
+    idOf: directory.idOf,
     trail,
     keyOf: keys.auditedKey,
-    emailOf,
-    limitClock: limitClock(kernel.clock, config.testClock),
+    limitClock: limits,
+  });
+  const people = createPeople(kernel, peopleDirectory, {
+    accounts,
+    projects: directory,
+    keys: keys.ofPeople,
+    sessions: sessions.ofPeople,
+    sessionSchema: sessions.schema,
+    outbox,
+    trail,
+    tiers,
+    limitClock: limits,
   });
   // In the order of the API document. What a project contains is removed in this order, too: channels go after the
   // monitors, whose reminders they name.
@@ -358,7 +379,7 @@ function createAreas(
     tiers,
     trail,
     resources: services.flatMap(({ resources }) => resources ?? []),
-    contents: services.flatMap(({ resources, contents }) => resources ?? contents ?? []),
+    contents: [people, ...services].flatMap(({ resources, contents }: Area) => resources ?? contents ?? []),
   });
   const changes = createChanges(kernel);
   // Projects count what the services have in them, and come second in the document.
@@ -370,6 +391,7 @@ function createAreas(
   });
   const list: readonly Area[] = [
     ...shown,
+    people, //   /v1/people, /v1/session/passkey, /v1/session/invitation
     sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
     changes, //  /v1/changes
     overview, // /v1/overview
@@ -385,6 +407,7 @@ function createAreas(
     projects,
     keys,
     meter,
+    people,
     sessions,
     authenticator,
     flags,
@@ -398,6 +421,26 @@ function createAreas(
     outbox,
     answers,
     claims,
+  };
+}
+
+/** The people of sessions. */
+function peopleOfSessions(people: ReturnType<typeof openPeople>): SessionPeople {
+  return {
+    person: (ref) => people.person(ref),
+    scopesOf: (role) => people.scopesOf(role),
+    consumeLoginLink: (tx, token) => people.consumeLink(tx, "login", token),
+    createLoginLink: (tx, personRef, expiresAt) =>
+      people.createLink(tx, { personRef, kind: "login", expiresAt }),
+    provenBy: (proof) =>
+      proof.type === "oidc"
+        ? people.activeWithIdentity(proof.issuer, proof.subject)
+        : people.activeWithAddress(proof.email),
+    recordSeen: (tx, personRef) => people.recordSeen(tx, personRef),
+    offeredMethods: () => [
+      ...(people.store.anyPasskey() === 1 ? [{ type: "passkey" as const }] : []),
+      { type: "key" as const },
+    ],
   };
 }
 
@@ -533,7 +576,7 @@ function serverOf(kernel: Kernel, { load, live, outbox, archive, cluster }: Area
 /** The HTTP side, with every endpoint declared. */
 function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { db, writer, clock, ids, log, vault, metrics } = kernel;
-  const { accounts, keys, directory } = areas;
+  const { accounts, directory } = areas;
   const { answers, claims } = areas;
   answers.registerPurge(kernel.housekeeping);
   const { authenticator, sessions, relay } = areas;
@@ -598,9 +641,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
       }),
     );
   else http.paths.addAbsent("/v1/mcp", "The MCP server is off: start the server with --mcp.");
-  const operations = http.routes.map(({ operation }) => operation);
-  accounts.countCredits(operations.filter(({ cost }) => cost > 0));
-  keys.setRequiredScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
+  noteOperations(http, areas);
   endWaiting(http, areas);
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs
@@ -609,6 +650,14 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   portalPages(http, config.portalOrigins); // /portal/
   if (config.dashboard) dashboardPages(http);
   return { http, readiness, performing, server };
+}
+
+/** Tells the areas that need to know them which operations there are. */
+function noteOperations({ routes }: Http, { accounts, keys, people }: Areas): void {
+  const operations = routes.map(({ operation }) => operation);
+  accounts.countCredits(operations.filter(({ cost }) => cost > 0));
+  keys.setRequiredScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
+  people.setOperations(routes);
 }
 
 /** Waiting requests and streams end when the server stops. */

@@ -2055,6 +2055,81 @@ class Storage(Methods):
         return cast("models.ReceiptStorage", response)
 
 
+class PeopleIdentities(Methods):
+    """Identities of people at OpenID Connect providers."""
+
+    def delete(
+        self,
+        person_id: str,
+        identity_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.Person:
+        """Remove an identity of a person.
+
+        The next login with the person's address at that provider links another identity.
+        """
+        response = self._api.call(
+            "DELETE /v1/people/{person_id}/identities/{identity_id}",
+            {"person_id": person_id, "identity_id": identity_id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Person", response)
+
+
+class PeopleInvitation(Methods):
+    """Invitations of people."""
+
+    def create(
+        self,
+        person_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.Invitation:
+        """Create a new invitation.
+
+        Replaces the previous one. For a person who has lost their passkey, too: its use removes their other passkeys
+        and ends their sessions. The link of an active person is returned to owners only; others can have it sent by
+        e-mail.
+        """
+        response = self._api.call(
+            "POST /v1/people/{person_id}/invitation",
+            {"person_id": person_id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Invitation", response)
+
+
+class PeopleSessions(Methods):
+    """Browser sessions of people."""
+
+    def end(
+        self,
+        person_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.PersonSessionsEnded:
+        """End all sessions of a person."""
+        response = self._api.call(
+            "DELETE /v1/people/{person_id}/sessions",
+            {"person_id": person_id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.PersonSessionsEnded", response)
+
+
 class AdminAccounts(Methods):
     """All accounts, for the operator."""
 
@@ -4352,6 +4427,152 @@ class NotaryMethods(Methods):
         return cast("models.ReceiptVerdict", response)
 
 
+class People(Methods):
+    """People of the account and their roles."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api)
+        #: Identities of people at OpenID Connect providers.
+        self.identities = PeopleIdentities(api)
+        #: Invitations of people.
+        self.invitation = PeopleInvitation(api)
+        #: Browser sessions of people.
+        self.sessions = PeopleSessions(api)
+
+    @overload
+    def create(
+        self,
+        body: models.PersonCreateBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.PersonInvited: ...
+    @overload
+    def create(
+        self,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.PersonCreateBody]
+    ) -> models.PersonInvited: ...
+    def create(
+        self,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Any
+    ) -> models.PersonInvited:
+        """Invite a person.
+
+        The invitation is sent by e-mail, or returned as ``invitation_url`` if the server sends none. At most 20
+        invitations a day for an account, and 3 for an address.
+        """
+        response = self._api.call(
+            "POST /v1/people",
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.PersonInvited", response)
+
+    def delete(
+        self,
+        person_id: str,
+        query: Optional[models.PeopleDeleteQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.PeopleDeleteQuery]
+    ) -> models.PersonDeleted:
+        """Delete a person.
+
+        Ends their sessions. Keys that they created continue to work, unless ``revoke_keys`` is true.
+        """
+        response = self._api.call(
+            "DELETE /v1/people/{person_id}",
+            {"person_id": person_id},
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.PersonDeleted", response)
+
+    def get(self, person_id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Person:
+        """Get a person."""
+        response = self._api.call(
+            "GET /v1/people/{person_id}",
+            {"person_id": person_id},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.Person", response)
+
+    def list(
+        self,
+        query: Optional[models.PeopleListQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.PeopleListQuery]
+    ) -> Pages[models.Person, models.PeoplePage]:
+        """List people, newest first."""
+        response = self._api.pages(
+            "GET /v1/people",
+            "people",
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("Pages[models.Person, models.PeoplePage]", response)
+
+    def roles(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Roles:
+        """List roles and what each may do. The least role of each operation, in the order of their names."""
+        response = self._api.call(
+            "GET /v1/people/roles",
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.Roles", response)
+
+    def update(
+        self,
+        person_id: str,
+        body: Optional[models.PersonPatchBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.PersonPatchBody]
+    ) -> models.Person:
+        """Change a person.
+
+        A change takes effect with the next request of the person and ends their open streams. Nobody changes a person
+        above them, or their own role. The last active owner stays one.
+        """
+        response = self._api.call(
+            "PATCH /v1/people/{person_id}",
+            {"person_id": person_id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Person", response)
+
+
 class Audit(Methods):
     """The audit log of the account, or of the project of the key."""
 
@@ -4468,7 +4689,7 @@ class Admin(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.LoginLinkBody]
     ) -> models.LoginLink:
-        """Create a login link. The link opens one session of the calling key, once."""
+        """Create a login link. The link opens one session of the calling key or person, once."""
         response = self._api.call(
             "POST /v1/admin/login-links",
             body=fields_of(body, fields),
@@ -4530,6 +4751,8 @@ class NinefoldMethods(Methods):
         self.projects = Projects(api)
         #: Signed webhooks: scheduled deliveries, and messages to subscribed endpoints.
         self.relay = Relay(api)
+        #: People of the account and their roles.
+        self.people = People(api)
         #: The audit log of the account, or of the project of the key.
         self.audit = Audit(api)
         #: The operator's API and the test clock.

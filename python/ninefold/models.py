@@ -93,14 +93,25 @@ class AmountBody(TypedDict):
     """Credits; 1 or more."""
 
 
-class AuditActor(TypedDict):
-    type: Literal["key", "session", "cli", "system", "public", "portal"]
+class _AuditActorRequired(TypedDict):
+    type: Literal["key", "session", "cli", "system", "public", "portal", "person"]
     key_id: Optional[str]
     """Id of the managed key. Null for a platform key."""
     key_name: Optional[str]
     user_id: Optional[str]
     owner_id: Optional[str]
     """Id of your customer, for a change through a portal link. Null for others."""
+
+
+class AuditActor(_AuditActorRequired, total=False):
+    person_id: str
+    """Id of the person. Only for `person`."""
+    email: str
+    """E-mail address of the person at that time."""
+    name: Optional[str]
+    """Name of the person at that time."""
+    session_id: int
+    """Number of the person's session."""
 
 
 class _AuditEntryRequired(TypedDict):
@@ -911,6 +922,7 @@ class ConsistencyProof(_ConsistencyProofNamed, TypedDict):
 
 class CurrentSession(TypedDict):
     session: Optional[Session]
+    login: LoginMethods
 
 
 class _ErrorErrorRequired(TypedDict):
@@ -927,7 +939,7 @@ class ErrorError(_ErrorErrorRequired, total=False):
 
 class _ErrorRequired(TypedDict):
     error: ErrorError
-    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "ping_id_taken", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
+    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
     request_id: str
     """As in `X-Request-Id`."""
 
@@ -963,6 +975,8 @@ class Error(_ErrorRequired, total=False):
     """With `conflict` for a reset: credits in open holds."""
     key: str
     """OFREP: key of the requested flag."""
+    methods: List[str]
+    """With `login_required`: how the person can log in again: `passkey`, `oidc`."""
     monitor_id: str
     """With `monitor_name_taken` and `monitor_slug_taken`: the id of the monitor that uses the name or slug."""
     msg: str
@@ -1585,6 +1599,43 @@ class Ingested(_IngestedRequired, total=False):
     """ID of the event, if it was accepted."""
 
 
+class Invitation(TypedDict):
+    person_id: str
+    invitation_url: Optional[str]
+    """Link of the invitation, if it was not sent by e-mail. It is valid for 7 days, once."""
+    expires_at: str
+
+
+class _InvitationAcceptBodyRequired(TypedDict):
+    token: str
+    """Token of the invitation, which follows `#/invitation/`."""
+    credential: RegistrationCredential
+
+
+class InvitationAcceptBody(_InvitationAcceptBodyRequired, total=False):
+    name: str
+    """Name of the person."""
+
+
+class InvitationBody(TypedDict):
+    token: str
+    """Token of the invitation, which follows `#/invitation/`."""
+
+
+class InvitationView(TypedDict):
+    email: str
+    name: Optional[str]
+    account: str
+    """E-mail address of the account."""
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Role for the account. Null if `projects` is a list."""
+    expires_at: str
+    options: Optional[Dict[str, Any]]
+    """Options of the passkey. Null at an address where passkeys do not work: see `passkeys_unavailable`."""
+    passkeys_unavailable: Optional[str]
+    """Why passkeys do not work at this address. Null if they do."""
+
+
 class _KeyRequired(TypedDict):
     id: str
     masked_secret: str
@@ -1607,6 +1658,8 @@ class _KeyRequired(TypedDict):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    created_by: Optional[str]
+    """Id of the person who created the key. Null for a key."""
     revoked_at: Optional[str]
     last_used_at: Optional[str]
 
@@ -1714,6 +1767,8 @@ class _KeyCreatedRequired(TypedDict):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    created_by: Optional[str]
+    """Id of the person who created the key. Null for a key."""
 
 
 class KeyCreated(_KeyCreatedRequired, total=False):
@@ -1745,6 +1800,8 @@ class _KeyItemRequired(TypedDict):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    created_by: Optional[str]
+    """Id of the person who created the key. Null for a key."""
     revoked_at: Optional[str]
     last_used_at: Optional[str]
 
@@ -2072,6 +2129,9 @@ class LogBody(TypedDict, total=False):
     """
 
 
+LoginCredential = Dict[str, Any]
+
+
 class LoginLink(TypedDict):
     url: str
     """URL that opens one session of the calling key, once."""
@@ -2081,6 +2141,22 @@ class LoginLink(TypedDict):
 class LoginLinkBody(TypedDict, total=False):
     minutes: Union[int, str]
     """Minutes for which the link is valid. Default 30."""
+
+
+class _LoginMethodsMethodsItemRequired(TypedDict):
+    type: Literal["passkey", "oidc", "header", "email", "key"]
+
+
+class LoginMethodsMethodsItem(_LoginMethodsMethodsItemRequired, total=False):
+    name: str
+    """Text of the button."""
+    url: str
+    """Where the button leads, from the server's origin."""
+
+
+class LoginMethods(TypedDict):
+    methods: List[LoginMethodsMethodsItem]
+    """Ways to log in, in the order in which the login page offers them."""
 
 
 class MailTest(TypedDict):
@@ -2175,6 +2251,40 @@ class MaintenanceUpdateBody(TypedDict, total=False):
     """Time zone of `schedule`; `UTC` by default."""
     duration_ms: Union[int, str]
     """Duration of each window of `schedule`, in milliseconds."""
+
+
+class Me(TypedDict):
+    person_id: str
+    email: str
+    name: Optional[str]
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Role for the account. Null if `projects` is a list."""
+    projects: Union[Literal["all"], List[PersonProject]]
+    """`all`, or the projects in which the person has a role."""
+    status: Literal["invited", "active", "disabled"]
+    """`invited` until the first login."""
+    login_methods: List[Literal["key", "link", "invitation", "passkey", "oidc", "header", "email"]]
+    """Ways in which the person can log in: `passkey`, `oidc`."""
+    identities: List[PersonIdentity]
+    """Identities at OpenID Connect providers. At most one per issuer."""
+    from_file: bool
+    """Whether role and projects are those of the configuration file."""
+    invited_by: Optional[str]
+    """Who invited the person. Null for a key."""
+    invitation_expires_at: Optional[str]
+    """Time at which the open invitation expires. Null without one."""
+    created_at: str
+    last_seen_at: Optional[str]
+    """Time of the last request, within five minutes."""
+    session_id: int
+    """Number of the current session."""
+    authenticated_at: str
+    """Time of the login, or of the last step-up."""
+
+
+class MePatchBody(TypedDict, total=False):
+    name: Optional[str]
+    """Your name; null removes it."""
 
 
 class MeterAlert(TypedDict):
@@ -3021,11 +3131,181 @@ class OwnBalance(TypedDict):
     user_id: str
 
 
+class Passkey(TypedDict):
+    passkey_id: str
+    name: str
+    relying_party: str
+    """Host for which it was made."""
+    usable: bool
+    """Whether it works at the server's present host. False after a change of `public_url`."""
+    created_at: str
+    last_used_at: Optional[str]
+
+
+class _PasskeyCreateBodyRequired(TypedDict):
+    credential: RegistrationCredential
+
+
+class PasskeyCreateBody(_PasskeyCreateBodyRequired, total=False):
+    name: str
+    """Name of the passkey."""
+
+
+class PasskeyDeleted(TypedDict):
+    deleted_at: str
+
+
+class PasskeyList(TypedDict):
+    passkeys: List[Passkey]
+
+
+class PasskeyLoginBody(TypedDict):
+    credential: LoginCredential
+
+
+class PasskeyOptions(TypedDict):
+    options: Dict[str, Any]
+    """Options for the browser, in the JSON form of WebAuthn: for `PublicKeyCredential.parseCreationOptionsFromJSON`
+    or `parseRequestOptionsFromJSON`.
+    """
+
+
+class PasskeyPatchBody(TypedDict):
+    name: str
+    """Name of the passkey."""
+
+
 class PeerIdentity(TypedDict):
     name: str
     """Name of this server as a witness."""
     vkey: str
     """Verifier key of the witness: `<name>+<key id>+<key>`."""
+
+
+class _PeoplePageRequired(TypedDict):
+    people: List[Person]
+
+
+class PeoplePage(_PeoplePageRequired, total=False):
+    cursor: str
+    """Pass it as `cursor` to get the next page. Absent on the last one."""
+
+
+class Person(TypedDict):
+    person_id: str
+    email: str
+    name: Optional[str]
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Role for the account. Null if `projects` is a list."""
+    projects: Union[Literal["all"], List[PersonProject]]
+    """`all`, or the projects in which the person has a role."""
+    status: Literal["invited", "active", "disabled"]
+    """`invited` until the first login."""
+    login_methods: List[Literal["key", "link", "invitation", "passkey", "oidc", "header", "email"]]
+    """Ways in which the person can log in: `passkey`, `oidc`."""
+    identities: List[PersonIdentity]
+    """Identities at OpenID Connect providers. At most one per issuer."""
+    from_file: bool
+    """Whether role and projects are those of the configuration file."""
+    invited_by: Optional[str]
+    """Who invited the person. Null for a key."""
+    invitation_expires_at: Optional[str]
+    """Time at which the open invitation expires. Null without one."""
+    created_at: str
+    last_seen_at: Optional[str]
+    """Time of the last request, within five minutes."""
+
+
+class _PersonCreateBodyRequired(TypedDict):
+    email: str
+    """Unique in the account, regardless of case."""
+
+
+class PersonCreateBody(_PersonCreateBodyRequired, total=False):
+    name: str
+    """Name of the person."""
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Role for the account. Null if `projects` is a list. Nobody grants a role above their own."""
+    projects: Union[Literal["all"], List[PersonProject]]
+    """`all`, the default, or the only projects in which the person has a role."""
+
+
+class PersonDeleted(TypedDict):
+    deleted_at: str
+    keys: List[str]
+    """Ids of up to 1,000 keys that the person created and that are not revoked before this request."""
+
+
+class PersonIdentity(TypedDict):
+    identity_id: str
+    issuer: str
+    created_at: str
+    last_used_at: Optional[str]
+
+
+class PersonInvited(TypedDict):
+    person_id: str
+    email: str
+    name: Optional[str]
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Role for the account. Null if `projects` is a list."""
+    projects: Union[Literal["all"], List[PersonProject]]
+    """`all`, or the projects in which the person has a role."""
+    status: Literal["invited", "active", "disabled"]
+    """`invited` until the first login."""
+    login_methods: List[Literal["key", "link", "invitation", "passkey", "oidc", "header", "email"]]
+    """Ways in which the person can log in: `passkey`, `oidc`."""
+    identities: List[PersonIdentity]
+    """Identities at OpenID Connect providers. At most one per issuer."""
+    from_file: bool
+    """Whether role and projects are those of the configuration file."""
+    invited_by: Optional[str]
+    """Who invited the person. Null for a key."""
+    invitation_expires_at: Optional[str]
+    """Time at which the open invitation expires. Null without one."""
+    created_at: str
+    last_seen_at: Optional[str]
+    """Time of the last request, within five minutes."""
+    invitation_url: Optional[str]
+    """Link of the invitation, if it was not sent by e-mail. It is valid for 7 days, once."""
+
+
+class PersonPatchBody(TypedDict, total=False):
+    name: Optional[str]
+    """Name of the person; null removes it."""
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Role for the account. Null if `projects` is a list. Nobody grants a role above their own."""
+    projects: Union[Literal["all"], List[PersonProject]]
+    """`all`, the default, or the only projects in which the person has a role."""
+    disabled: bool
+    """Whether the person cannot log in. Disabling ends their sessions immediately."""
+
+
+class PersonProject(TypedDict):
+    project_id: str
+    role: Literal["viewer", "responder", "editor", "admin"]
+
+
+class PersonSessionItem(TypedDict):
+    session_id: int
+    current: bool
+    """Whether it is the session of this request."""
+    method: Literal["key", "link", "invitation", "passkey", "oidc", "header", "email"]
+    created_at: str
+    last_used_at: str
+    expires_at: str
+    ip: Optional[str]
+    user_agent: Optional[str]
+
+
+class PersonSessions(TypedDict):
+    sessions: List[PersonSessionItem]
+    """At most 20, newest first."""
+
+
+class PersonSessionsEnded(TypedDict):
+    ended: int
+    """Number of sessions that were ended."""
 
 
 class PingKey(TypedDict):
@@ -3733,6 +4013,9 @@ class ReceiptVerifyBody(_ReceiptVerifyBodyRequired, total=False):
 class RedactBody(TypedDict):
     reason: str
     """Why the text is deleted. It is logged in the chain, so do not name a person."""
+
+
+RegistrationCredential = Dict[str, Any]
 
 
 class Relay(TypedDict):
@@ -4647,6 +4930,29 @@ class ResetPlatformKey(TypedDict):
     """Time at which all older platform keys were revoked."""
 
 
+class RoleFacts(TypedDict):
+    role: Literal["viewer", "responder", "editor", "admin", "owner"]
+    description: str
+
+
+class RoleOperation(TypedDict):
+    operation: str
+    method: str
+    path: str
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Least role that may call it. Null: only keys may."""
+    step_up: bool
+    """Whether it requires a login within the last 15 minutes."""
+    account: bool
+    """Whether people with roles in single projects are rejected."""
+
+
+class Roles(TypedDict):
+    roles: List[RoleFacts]
+    """The roles, each with everything that the ones before it may do."""
+    operations: List[RoleOperation]
+
+
 class RotatedPlatformKey(TypedDict):
     key: str
     """The new key. Only this response contains it."""
@@ -5091,7 +5397,12 @@ class ServerStep(TypedDict):
     """Smallest number of free bytes on the disk of the data folder. Null if the system does not report it."""
 
 
-class Session(TypedDict):
+class SessionAccountsItem(TypedDict):
+    user_id: str
+    email: str
+
+
+class _SessionRequired(TypedDict):
     user_id: str
     email: str
     tier: Literal["free", "starter", "pro", "scale", "unlimited"]
@@ -5109,11 +5420,43 @@ class Session(TypedDict):
     """Version of the server."""
 
 
+class Session(_SessionRequired, total=False):
+    session_id: int
+    """Number of the session. Only for a person."""
+    method: Literal["key", "link", "invitation", "passkey", "oidc", "header", "email"]
+    """How the person logged in."""
+    authenticated_at: str
+    """Time at which the person logged in, or confirmed it by another login."""
+    person: SessionPerson
+    accounts: List[SessionAccountsItem]
+    """Other accounts that this login opens: see `POST /v1/session/account`."""
+
+
+class SessionAccountBody(TypedDict):
+    user_id: str
+    """Account of `session.accounts`."""
+
+
 class SessionBody(TypedDict, total=False):
     key: str
     """A key of this API."""
     link: str
     """The token of a login link, which follows `#/setup/`. Alternative to `key`."""
+
+
+class SessionPersonProjectsItem(TypedDict):
+    project_id: str
+    role: Literal["viewer", "responder", "editor", "admin", "owner"]
+
+
+class SessionPerson(TypedDict):
+    person_id: str
+    email: str
+    name: Optional[str]
+    role: Optional[Literal["viewer", "responder", "editor", "admin", "owner"]]
+    """Role for the account. Null if `projects` is a list."""
+    projects: Union[Literal["all"], List[SessionPersonProjectsItem]]
+    """`all`, or the projects in which the person has a role."""
 
 
 class SessionsEnded(TypedDict):
@@ -5446,7 +5789,9 @@ class AdminAuditListQuery(TypedDict, total=False):
     action: str
     """Operation, such as `gate.save`, or all operations of an area: `gate.*`."""
     actor: str
-    """Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`."""
+    """Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`,
+    `public`, `portal`.
+    """
     target_type: str
     """Type of the changed object, such as `flag`."""
     target_id: str
@@ -5487,7 +5832,9 @@ class AuditListQuery(TypedDict, total=False):
     action: str
     """Operation, such as `gate.save`, or all operations of an area: `gate.*`."""
     actor: str
-    """Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`."""
+    """Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`,
+    `public`, `portal`.
+    """
     target_type: str
     """Type of the changed object, such as `flag`."""
     target_id: str
@@ -5596,6 +5943,8 @@ class KeysListQuery(TypedDict, total=False):
     """`cursor` from the previous response."""
     owner_id: str
     environment: str
+    created_by: str
+    """Only keys that this person created."""
 
 
 class KeysUsageQuery(TypedDict, total=False):
@@ -5728,6 +6077,22 @@ class OverviewReadQuery(TypedDict, total=False):
     """Whether to add what needs attention: open incidents, the monitors with the lowest uptime, and where deliveries
     and events fail.
     """
+
+
+class PeopleDeleteQuery(TypedDict, total=False):
+    revoke_keys: Literal["true", "false"]
+    """Whether keys that the person created are revoked. By default they continue to work."""
+
+
+class PeopleListQuery(TypedDict, total=False):
+    status: Literal["invited", "active", "disabled"]
+    """Only people with this status."""
+    role: Literal["viewer", "responder", "editor", "admin", "owner"]
+    """Only people with this role for the account."""
+    limit: int
+    """How many items to return at most."""
+    cursor: str
+    """`cursor` from the previous response."""
 
 
 class ProjectsListQuery(TypedDict, total=False):

@@ -35,6 +35,11 @@ const COMMON_CODES = {
     "The key may not do this; the message says why.",
     "Use a key with the scope or the project that the message names, or add the scope to this key.",
   ],
+  login_required: [
+    403,
+    "The person must log in again: this requires a login within the last 15 minutes. `methods` lists how.",
+    "Log in again in the browser by one of the `methods`, then repeat the request. The console does both ([step-up](api/people.md#step-up)).",
+  ],
   not_found: [
     404,
     "The resource does not exist, or it is not yours.",
@@ -142,7 +147,7 @@ export type FieldMessages = Readonly<Record<string, readonly string[]>>;
 /** What an error adds to its body and headers beyond code and message. */
 export interface ErrorDetails {
   /** Top-level members next to `error` and `code`, such as `balance`. */
-  readonly extras?: Readonly<Record<string, string | number | boolean | null>>;
+  readonly extras?: Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
   /** With `validation_error`, and with an area's own codes that reject fields. */
   readonly fields?: FieldMessages;
   /** Whole seconds; sent as the `Retry-After` header. */

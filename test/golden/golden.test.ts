@@ -9,7 +9,7 @@ beforeAll(async () => {
   rendered = await renderGoldens();
 });
 
-test.each(["routes.txt", "openapi.json", "mistakes.txt", "channel-messages.txt"] as const)("%s is up to date", (name) => {
+test.each(["routes.txt", "roles.txt", "openapi.json", "mistakes.txt", "channel-messages.txt"] as const)("%s is up to date", (name) => {
   const path = join(import.meta.dir, name);
   const hint = `test/golden/${name} differs; if the change is meant, run: ${UPDATE_COMMAND}`;
   expect(rendered[name], hint).toBe(readFileSync(path, "utf8"));

@@ -1,3 +1,4 @@
+import { isAtLeast, ROLES } from "../../src/kernel/callers/role.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { describeBy } from "../support/document.ts";
 import { startTestServer } from "../support/server.ts";
@@ -11,6 +12,8 @@ export const UPDATE_COMMAND = "bun test/golden/update.ts";
 export interface Goldens {
   /** Every route: method, path, operation, scope, cost, and special properties. */
   readonly "routes.txt": string;
+  /** Which role may call which operation, and which require a recent login. */
+  readonly "roles.txt": string;
   /** The OpenAPI document. */
   readonly "openapi.json": string;
   /** Typical mistakes with their errors. */
@@ -29,6 +32,7 @@ export async function renderGoldens(): Promise<Goldens> {
     describeBy(body);
     return {
       "routes.txt": renderRoutes(server.server.app.http.routes),
+      "roles.txt": renderRoles(server.server.app.http.routes),
       "openapi.json": `${printed(body)}\n`,
       "mistakes.txt": await renderMistakes(server),
       "channel-messages.txt": await renderChannelMessages(),
@@ -51,6 +55,22 @@ function printed(value: unknown, indent = ""): string {
     ? value.map((part) => inner + printed(part, inner))
     : Object.entries(value).map(([name, part]) => `${inner}${JSON.stringify(name)}: ${printed(part, inner)}`);
   return `${isList ? "[" : "{"}\n${parts.join(",\n")}\n${indent}${isList ? "]" : "}"}`;
+}
+
+/** Each operation that needs a caller, by role: `yes`, or `no`; `-` for what only keys may. */
+function renderRoles(routes: readonly DeclaredRoute[]): string {
+  const rows = routes
+    .filter(({ operation }) => operation.access !== "public" && !operation.byPortal)
+    .map(({ operation: { name, access, role, stepUp, ofAccount } }) => {
+      const cells = ROLES.map((one) => (role === null ? "-" : isAtLeast(one, role) ? "yes" : "no"));
+      const notes = [ofAccount ? "account" : "", stepUp ? "recent login" : ""].filter((note) => note !== "");
+      return [name, access, ...cells, notes.join(", ")];
+    })
+    .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+  const table = [["operation", "scope", ...ROLES, "notes"], ...rows];
+  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => (row[column] ?? "").length))) ?? [];
+  const lines = table.map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd());
+  return `${lines.join("\n")}\n`;
 }
 
 function renderRoutes(routes: readonly DeclaredRoute[]): string {

@@ -1,4 +1,5 @@
 import { usageStore } from "../../src/areas/meter/store.ts";
+import { peopleStore } from "../../src/areas/people/store.ts";
 import { Browser } from "../areas/session/support.ts";
 import { witnessOf } from "./checkpoints.ts";
 import type { Client } from "./client.ts";
@@ -43,7 +44,7 @@ export interface FullAccount {
 }
 
 /** The operator's accounts are not of this account; projects and locks are made below. */
-const MADE_ELSEWHERE = ["admin", "projects", "latch"];
+const MADE_ELSEWHERE = ["admin", "projects", "latch", "people"];
 
 /** Makes an account with rows in every table that can have some for longer, in two projects. The server has a manual clock. */
 export async function makeFullAccount(server: TestServer, email: string): Promise<FullAccount> {
@@ -54,6 +55,7 @@ export async function makeFullAccount(server: TestServer, email: string): Promis
   let managed = server.client(String((await done(account.post("/v1/keys", ALL))).secret));
   await done(managed.get("/v1/gate"));
   await fillKeysAndProjects(server, account);
+  await fillPeople(server, account);
   await fillMonitors(server, account);
   await fillDeliveries(account, server.clock.now());
   const variants = { on: true, off: false };
@@ -110,6 +112,34 @@ async function fillUsage({ server: { kernel } }: TestServer): Promise<void> {
   await kernel.writer.submit((tx) =>
     usageStore(kernel.db).add(tx, { ...sums, project_ref: project, meter_ref: ref }),
   );
+}
+
+/** A person of one project, with an open invitation, and with a passkey and an identity as logins store them. */
+async function fillPeople({ server: { kernel } }: TestServer, account: AccountClient): Promise<void> {
+  const { projects } = await done(account.get("/v1/projects"));
+  const [{ id: project_id }] = projects as [{ id: string }];
+  const roles = [{ project_id, role: "editor" }];
+  const { person_id } = await done(
+    account.post("/v1/people", { email: `person-of-${account.email}`, projects: roles }),
+  );
+  const store = peopleStore(kernel.db);
+  const person_ref = store.withId(String(person_id))?.ref ?? 0;
+  const common = { person_ref, created_at: 0 };
+  await kernel.writer.submit((tx) => {
+    store.insertPasskey(tx, {
+      ...common,
+      id: `pky_${account.userId}`,
+      credential_id: account.userId,
+      public_key: new Uint8Array(1),
+      counter: 0,
+      transports: "[]",
+      relying_party: "localhost",
+      name: "Phone",
+    });
+    const identity = { issuer: "https://login.example.com", subject: account.userId };
+    const used = { sent_auth_time: 0, used_at: null };
+    store.insertIdentity(tx, { ...common, ...identity, ...used, id: `idn_${account.userId}` });
+  });
 }
 
 async function fillKeysAndProjects(server: TestServer, account: AccountClient): Promise<void> {

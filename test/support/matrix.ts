@@ -111,6 +111,11 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const terms = { prefix: "acme", name: "k", scopes: ["x"] };
     return { id: await made(owner, "/v1/keys", terms, "key_id") };
   },
+  people: async (owner) => {
+    const person = { email: `${crypto.randomUUID()}@example.com`, role: "viewer" };
+    const person_id = await made(owner, "/v1/people", person, "person_id");
+    return { person_id, identity_id: "none", session_id: "1", passkey_id: "none" };
+  },
   gate: async (owner) => {
     const flagKey = await made(owner, "/v1/gate", { flag_key: "tenant", enabled: true }, "flag_key");
     return { flagKey };

@@ -46,6 +46,8 @@ export function accountRoutes(
       api.endpoint(
         {
           name: "keys.platform.rotate",
+          role: "owner",
+          stepUp: true,
           audit: "yes",
           access: "keys:write",
           cost: 1,
@@ -104,6 +106,7 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
       api.endpoint(
         {
           name: "meter.own.balance",
+          ofAccount: true,
           access: "meter:read",
           summary: "Get the account's credit balance",
           response: AccountBalance,
@@ -116,6 +119,7 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
       api.endpoint(
         {
           name: "meter.own.history",
+          ofAccount: true,
           access: "meter:read",
           summary: "List the ledger entries of the account balance, newest first",
           description: "Charges for requests are summed into one entry per operation and hour.",
@@ -131,6 +135,7 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
       api.endpoint(
         {
           name: "meter.own.deduct",
+          role: "admin",
           audit: "yes",
           access: "meter:write",
           accountOnly: true,
@@ -149,6 +154,7 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
       api.endpoint(
         {
           name: "meter.own.refill",
+          role: "admin",
           audit: "yes",
           access: "meter:write",
           accountOnly: true,
@@ -176,6 +182,7 @@ function adminRoutes(api: Api, service: AccountService) {
       api.endpoint(
         {
           name: "admin.accounts.create",
+          stepUp: true,
           ...OPERATOR,
           grantsEverything: true,
           changesKeys: true,
@@ -212,6 +219,7 @@ function adminRoutes(api: Api, service: AccountService) {
       api.endpoint(
         {
           name: "admin.accounts.update",
+          stepUp: true,
           ...OPERATOR,
           summary: "Update the e-mail address, tier, balance or suspension of an account",
           description: "Omitted fields keep their value. The update applies from the next request.",
@@ -230,6 +238,7 @@ function adminRoutes(api: Api, service: AccountService) {
       api.endpoint(
         {
           name: "admin.accounts.export",
+          stepUp: true,
           ...OPERATOR,
           responseTypes: [EXPORT_TYPE],
           summary: "Export everything of an account",
@@ -252,6 +261,7 @@ function adminRoutes(api: Api, service: AccountService) {
       api.endpoint(
         {
           name: "admin.accounts.delete",
+          stepUp: true,
           ...OPERATOR,
           changesKeys: true,
           summary: "Delete an account with everything in it",
@@ -270,6 +280,7 @@ function adminRoutes(api: Api, service: AccountService) {
       api.endpoint(
         {
           name: "keys.platform.reset",
+          stepUp: true,
           ...OPERATOR,
           grantsEverything: true,
           changesKeys: true,

@@ -28,6 +28,9 @@ const COLUMNS = [
   "user_agent",
   "request_id",
   "owner_id",
+  "person_id",
+  "person_email",
+  "person_name",
 ];
 
 /** The format of an export. */
@@ -80,6 +83,9 @@ export function exportLine(format: ExportFormat, entry: AuditEntry): string {
     entry.user_agent,
     entry.request_id,
     actor.owner_id,
+    actor.person_id ?? null,
+    actor.email ?? null,
+    actor.name ?? null,
   ]);
 }
 

@@ -31,7 +31,7 @@ const UserFilter = {
 export const EntryQuery = Type.Object({
   action: filter("Operation, such as `gate.save`, or all operations of an area: `gate.*`."),
   actor: filter(
-    "Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`.",
+    "Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`.",
   ),
   target_type: filter("Type of the changed object, such as `flag`."),
   target_id: filter("Id of the changed object, such as `new-checkout`."),
@@ -79,6 +79,19 @@ const Actor = named("AuditActor", {
     description: "Id of your customer, for a change through a portal link. Null for others.",
     examples: [null],
   }),
+  person_id: Type.Optional(
+    Type.String({
+      description: "Id of the person. Only for `person`.",
+      examples: ["psn_3vQ8Zk2mX7cB4nL9pS1t"],
+    }),
+  ),
+  email: Type.Optional(
+    Type.String({ description: "E-mail address of the person at that time.", examples: ["ann@example.com"] }),
+  ),
+  name: Type.Optional(
+    orNull(Type.String({ examples: ["Ann"] }), { description: "Name of the person at that time." }),
+  ),
+  session_id: Type.Optional(Type.Integer({ description: "Number of the person's session.", examples: [7] })),
 });
 
 export const AuditEntry = named("AuditEntry", {

@@ -191,6 +191,7 @@ function entryView(entry: StoredEntry): AuditEntry {
       key_name: entry.keyName,
       user_id: entry.userId,
       owner_id: entry.ownerId,
+      ...personView(entry),
     },
     project_id: entry.projectId,
     target: { type: entry.targetType, id: entry.targetId },
@@ -201,6 +202,12 @@ function entryView(entry: StoredEntry): AuditEntry {
     user_agent: entry.userAgent,
     request_id: entry.requestId,
   };
+}
+
+/** Fields of the actor that only people have. */
+function personView({ personId, personEmail, personName, sessionId }: StoredEntry) {
+  if (personId === null || sessionId === null) return {};
+  return { person_id: personId, email: personEmail ?? "", name: personName, session_id: sessionId };
 }
 
 /** One side of a change, with all digits of its numbers. */

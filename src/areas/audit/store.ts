@@ -17,7 +17,7 @@ export type Filters = {
   readonly action: string | null;
   /** The start of the action. */
   readonly actionPrefix: string | null;
-  /** A key's id, a user's id, or a kind of actor. */
+  /** A key's id, a person's id, a user's id, or a kind of actor. */
   readonly actor: string | null;
   readonly actorKey: Uint8Array | null;
   readonly targetType: string | null;
@@ -30,14 +30,14 @@ export type Filters = {
 };
 
 const COLUMNS = `sequence, at, action, summary, project_id AS projectId, actor_type AS actorType, key_id AS keyId,
-  key_name AS keyName, user_id AS userId, owner_id AS ownerId, target_type AS targetType, target_id AS targetId, was AS before, became AS after,
+  key_name AS keyName, user_id AS userId, owner_id AS ownerId, person_id AS personId, person_email AS personEmail, person_name AS personName, session_id AS sessionId, target_type AS targetType, target_id AS targetId, was AS before, became AS after,
   truncated, ip, user_agent AS userAgent, request_id AS requestId`;
 
 const SIZE = "sequence, coalesce(octet_length(was), 0) + coalesce(octet_length(became), 0) AS bytes";
 
 const MATCHES = `($action IS NULL OR action = $action)
   AND ($actionPrefix IS NULL OR substr(action, 1, length($actionPrefix)) = $actionPrefix)
-  AND ($actor IS NULL OR user_id = $actor OR actor_type = $actor OR key_id = $actorKey)
+  AND ($actor IS NULL OR user_id = $actor OR actor_type = $actor OR key_id = $actorKey OR person_id = $actor)
   AND ($targetType IS NULL OR target_type = $targetType) AND ($targetId IS NULL OR target_id = $targetId)
   AND ($projectId IS NULL OR project_id = $projectId)
   AND ($from IS NULL OR at >= $from) AND ($to IS NULL OR at < $to)`;
@@ -94,8 +94,8 @@ export type AuditStore = ReturnType<typeof auditStore>;
 /** The SQL statements of the audit log. */
 export function auditStore(db: Database) {
   const insert = db.change<[Named]>(
-    `INSERT INTO audit_log (at, account_ref, subject_ref, project_id, action, summary, actor_type, key_id, key_name, user_id, owner_id, target_type, target_id, was, became, truncated, ip, user_agent, request_id)
-     VALUES ($at, $accountRef, $subjectRef, $projectId, $action, $summary, $actorType, $keyId, $keyName, $userId, $ownerId, $targetType, $targetId, $before, $after, $truncated, $ip, $userAgent, $requestId)`,
+    `INSERT INTO audit_log (at, account_ref, subject_ref, project_id, action, summary, actor_type, key_id, key_name, user_id, owner_id, person_id, person_email, person_name, session_id, target_type, target_id, was, became, truncated, ip, user_agent, request_id)
+     VALUES ($at, $accountRef, $subjectRef, $projectId, $action, $summary, $actorType, $keyId, $keyName, $userId, $ownerId, $personId, $personEmail, $personName, $sessionId, $targetType, $targetId, $before, $after, $truncated, $ip, $userAgent, $requestId)`,
   );
   const withSequence = db.one<Row & { accountRef: number | null }, [sequence: number]>(
     `SELECT ${COLUMNS}, account_ref AS accountRef FROM audit_log WHERE sequence = ?`,

@@ -371,6 +371,7 @@ function eventChangeRoutes(api: Api, events: EventService) {
       api.endpoint(
         {
           name: "catch.events.replay",
+          role: "responder",
           audit: "yes",
           access: "catch:write",
           cost: 1,

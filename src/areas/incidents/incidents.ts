@@ -128,6 +128,7 @@ export function incidentResource(
     },
     change: {
       verb: "change",
+      role: "responder",
       summary: "Update an incident",
       description:
         "Changes its title, its impact, its visibility, and the monitors that a manual incident affects. Post the progress as an update.",

@@ -21,6 +21,7 @@ function progressRoutes(api: Api, incidents: Incidents) {
       api.endpoint(
         {
           name: "monitors.incidents.acknowledge",
+          role: "responder",
           ...CHANGE,
           summary: "Acknowledge an incident",
           description:
@@ -38,6 +39,7 @@ function progressRoutes(api: Api, incidents: Incidents) {
       api.endpoint(
         {
           name: "monitors.incidents.update",
+          role: "responder",
           ...CHANGE,
           summary: "Post an incident update",
           description:

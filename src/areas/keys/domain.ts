@@ -158,9 +158,13 @@ export function assertScopesKnown(
   );
 }
 
+/** Start of the scopes about people, of whom keys can read only. */
+const PEOPLE = "people:";
+
 /** The scopes that a key can have if operations require these: each of them, `*` of its area, and `*`. */
 export function grantableScopes(required: Iterable<string>): ReadonlySet<string> {
-  return new Set([...required].flatMap((scope) => [scope, `${scope.split(":")[0]}:*`, "*"]));
+  const scopes = [...required].flatMap((scope) => [scope, `${scope.split(":")[0]}:*`, "*"]);
+  return new Set(scopes.filter((scope) => !scope.startsWith(PEOPLE) || scope === `${PEOPLE}read`));
 }
 
 /** A key that another key creates, changes, rotates or revokes. */
@@ -178,6 +182,8 @@ interface GrantedKey {
 /** The key that creates, changes, rotates or revokes another. */
 export interface Granter {
   readonly has: (scope: string) => boolean;
+  /** Whether it can have keys of projects other than its own. */
+  readonly isOfAllProjects: boolean;
   /** Epoch milliseconds; null when it does not expire. */
   readonly expiresAt: number | null;
   /** The project in which it works. */
@@ -203,7 +209,7 @@ export function assertMayGrant(key: GrantedKey, granter: Granter): void {
       `Your key expires at ${isoTime(expiresAt)}, so it cannot grant a later expiry, or none. Set expires_at to that time or earlier, or use a key that lasts as long.`,
     );
   }
-  if (key.project_ref !== null && key.project_ref !== granter.projectRef && !granter.has("*")) {
+  if (key.project_ref !== null && key.project_ref !== granter.projectRef && !granter.isOfAllProjects) {
     throw new ApiError(
       "forbidden",
       "Your key does not have the scope *, which keys of another project require. Use a key that has it.",

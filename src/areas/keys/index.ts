@@ -1,4 +1,5 @@
 import type { AuditedKey } from "../../kernel/audit/trail.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import type { Authenticator } from "../../kernel/http/access/guard.ts";
 import type { Api } from "../../kernel/http/api.ts";
@@ -95,6 +96,12 @@ export function createKeys(kernel: Kernel, deps: Pick<KeyDeps, "accounts" | "pro
     /** The key behind a credential, for the audit log; null if it is not a managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
     keyNames: keyNames(store),
+    /** Keys that people have created. */
+    ofPeople: {
+      createdBy: (accountRef: number, personId: string) => service.createdBy(accountRef, personId),
+      revokeCreatedBy: (tx: Tx, caller: Caller, personId: string) =>
+        service.revokeCreatedBy(tx, caller, personId),
+    },
     /** Sets the scopes that operations require, which limits the scopes that keys can have. */
     setRequiredScopes: (required: Iterable<string>) => {
       service.knownScopes = grantableScopes(required);

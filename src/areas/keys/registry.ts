@@ -1,5 +1,5 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Caller, CallerAccount, CallerProject } from "../../kernel/callers/caller.ts";
+import { type Caller, type CallerAccount, type CallerProject, MANAGED } from "../../kernel/callers/caller.ts";
 import { AddressRanges } from "../../kernel/data/address-ranges.ts";
 import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import type { Authenticator } from "../../kernel/http/access/guard.ts";
@@ -122,9 +122,6 @@ function updatableFields(row: VerifiedKeyRow, lists: KeyLists) {
     verdict: null as KeyVerdict | null,
   };
 }
-
-/** Prefix of the credentials of managed keys. */
-const MANAGED = "managed:";
 
 /** The reference of a credential's managed key; null for other credentials. */
 export function managedRef(credential: string): number | null {

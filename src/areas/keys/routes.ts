@@ -70,6 +70,7 @@ function createRoutes(api: Api, keys: KeyService) {
         {
           ...CREATE,
           name: "keys.create",
+          stepUp: true,
           audit: "yes",
           summary: "Create a managed key",
           description: `${CREATE_DESCRIPTION} A key of one project creates keys of that project.`,
@@ -86,6 +87,7 @@ function createRoutes(api: Api, keys: KeyService) {
         {
           ...CREATE,
           name: "projects.keys.create",
+          stepUp: true,
           audit: "yes",
           summary: "Create a managed key for one project",
           // What is in the past is left to the server.
@@ -165,6 +167,7 @@ function updateRoutes(api: Api, keys: KeyService) {
         {
           ...CHANGE,
           name: "keys.rotate",
+          stepUp: true,
           audit: "yes",
           secret: true,
           summary: "Rotate a managed key",
@@ -186,6 +189,7 @@ function updateRoutes(api: Api, keys: KeyService) {
         {
           ...CHANGE,
           name: "keys.patch",
+          stepUp: true,
           audit: "yes",
           summary: "Update a managed key",
           description:

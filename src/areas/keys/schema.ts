@@ -260,6 +260,10 @@ const TERMS = {
   allowed_ips: Type.Array(Type.String({ examples: ["203.0.113.0/24"] }), {
     description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
   }),
+  created_by: orNull(Type.String({ examples: ["psn_3vQ8Zk2mX7cB4nL9pS1t"] }), {
+    description: "Id of the person who created the key. Null for a key.",
+    examples: [null],
+  }),
   ...MANAGED,
 };
 
@@ -370,8 +374,20 @@ export const KeyUsage = named("KeyUsage", {
 });
 export type KeyUsage = Static<typeof KeyUsage>;
 
+/** Longest id of a person that is looked up: ours are shorter. */
+const PERSON_ID_LENGTH_MAX = 64;
+
 export const KeysQuery = Type.Object({
   ...pageQuery(KEYS_LIMIT).properties,
   owner_id: Type.Optional(OwnerId),
   environment: Type.Optional(text({ min: 1, max: ENVIRONMENT_LENGTH_MAX })),
+  created_by: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: PERSON_ID_LENGTH_MAX,
+      errorMessage: "must be the id of a person",
+      description: "Only keys that this person created.",
+      examples: ["psn_3vQ8Zk2mX7cB4nL9pS1t"],
+    }),
+  ),
 });

@@ -1,5 +1,5 @@
 import { changed } from "../../kernel/audit/change.ts";
-import { type Caller, type CallerAccount, hasScope } from "../../kernel/callers/caller.ts";
+import { type Caller, type CallerAccount, type CallerPerson, hasScope } from "../../kernel/callers/caller.ts";
 import { AddressRanges } from "../../kernel/data/address-ranges.ts";
 import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -63,11 +63,13 @@ interface KeysOfOwner {
   readonly more: boolean;
 }
 
-type NewKey = KeyTerms & Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id" | "allowance_ref">;
+type NewKey = KeyTerms &
+  Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id" | "allowance_ref" | "created_by">;
 
 export interface KeyFilter {
   readonly owner_id?: string;
   readonly environment?: string;
+  readonly created_by?: string;
 }
 
 /** The use cases of managed keys. */
@@ -112,7 +114,8 @@ export class KeyService {
     )
       throw new ApiError("not_found", "There is no project with this id.");
     const projectFields = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
-    const key = { ...columns, ...projectFields, account_ref: account.ref, allowance_ref: null };
+    const created_by = caller.person?.id ?? null;
+    const key = { ...columns, ...projectFields, account_ref: account.ref, allowance_ref: null, created_by };
     assertMayGrant(key, granterOf(caller));
     this.assertCapacity(tx, account);
     const created = this.insert(tx, caller, key, uses ?? null);
@@ -128,7 +131,7 @@ export class KeyService {
    */
   list(caller: Caller, now: number, limit: number, before: number, filter: KeyFilter = {}): KeyPage {
     const { environment = null } = filter;
-    const walk = this.walkOf(caller, filter.owner_id);
+    const walk = this.walkOf(caller, filter);
     const scanEnd = walk.endOfScan({ before, rows: KEYS_SCANNED_MAX });
     const keys: KeyItem[] = [];
     let position = before;
@@ -142,7 +145,7 @@ export class KeyService {
         if (newest !== undefined && (keys.length === limit || bytes >= PAGE_BYTES_MAX))
           return { keys, has_more: true, next_cursor: newest.created_at };
         const row = this.deps.store.rowOf(listed.ref);
-        if (row === null) continue;
+        if (row === null || !hasCreator(row, filter)) continue;
         bytes += row.scopes.length + (row.metadata?.length ?? 0) + (row.ratelimits?.length ?? 0);
         keys.push(this.itemView(row, now));
       }
@@ -257,6 +260,22 @@ export class KeyService {
     return usageOf(span, now, (from, to) => this.deps.uses.hoursOf(ref, from, to));
   }
 
+  /** Ids of keys that a person created and that are not revoked, up to {@link REVOKED_PER_REQUEST_MAX}. */
+  createdBy(accountRef: number, personId: string): string[] {
+    const { store } = this.deps;
+    return store
+      .revocableOfCreator(accountRef, personId, REVOKED_PER_REQUEST_MAX)
+      .map(({ id }) => bytesToUuid(id));
+  }
+
+  /** Revokes keys that a person created, up to {@link REVOKED_PER_REQUEST_MAX}. @throws ApiError `forbidden` */
+  revokeCreatedBy(tx: Tx, caller: Caller, personId: string): void {
+    const { store } = this.deps;
+    const keys = store.revocableOfCreator(caller.account.ref, personId, REVOKED_PER_REQUEST_MAX);
+    for (const key of keys) assertMayRevoke(key, granterOf(caller));
+    for (const key of keys) this.revokeRow(tx, caller, key);
+  }
+
   private keysOfOwner(tx: Tx, caller: Caller, ownerId: string): KeysOfOwner {
     const { store } = this.deps;
     const { account, project, projectBound } = caller;
@@ -361,11 +380,12 @@ export class KeyService {
     return row.project_ref === null || !this.deps.projects.isDeleted(row.project_ref);
   }
 
-  private walkOf(caller: Caller, ownerId?: string): KeyWalk<Record<never, never>> {
+  private walkOf(caller: Caller, { owner_id, created_by }: KeyFilter): KeyWalk<Record<never, never>> {
     const { store } = this.deps;
     const { account, project, projectBound } = caller;
     const accountRef = account.ref;
-    if (ownerId !== undefined) return withScope(store.ofOwner, { accountRef, ownerId });
+    if (owner_id !== undefined) return withScope(store.ofOwner, { accountRef, ownerId: owner_id });
+    if (created_by !== undefined) return withScope(store.ofCreator, { accountRef, createdBy: created_by });
     return projectBound
       ? withScope(store.ofProject, { accountRef, projectRef: project.ref })
       : withScope(store.ofAccount, { accountRef });
@@ -379,6 +399,17 @@ function withScope<Scope extends object>(walk: KeyWalk<Scope>, scope: Scope): Ke
   };
 }
 
+/** Whether a person can give a key a scope: only owners give `*`, and only people of the account read people. */
+function mayGrantAsPerson({ role, isOfAccount }: CallerPerson, scope: string): boolean {
+  if (role === "owner") return true;
+  return scope !== "*" && (isOfAccount || !scope.startsWith("people:"));
+}
+
+/** Whether a key is one that the person of a filter created. */
+function hasCreator({ created_by }: KeyRow, filter: KeyFilter): boolean {
+  return filter.created_by === undefined || created_by === filter.created_by;
+}
+
 /** Common fields of the audit entries of a key. */
 function aboutKey(id: string, { name, project_id }: Pick<KeyRow, "name" | "project_id">, what: string) {
   return { summary: `Key ${name} ${what}`, target: { type: "key", id }, projectId: project_id };
@@ -389,10 +420,13 @@ function expiryOf({ expires_at }: KeyRow) {
 }
 
 function granterOf(caller: Caller): Granter {
-  const { endsAt, project, allowedIps = null } = caller;
+  const { endsAt, project, allowedIps = null, person } = caller;
+  const isOfAllProjects = person === undefined ? hasScope(caller, "*") : person.isOfAccount;
   const addresses = allowedIps && {
     texts: allowedIps.texts,
     covers: (packed: Uint8Array | null) => packed !== null && allowedIps.covers(AddressRanges.of(packed)),
   };
-  return { has: (scope) => hasScope(caller, scope), expiresAt: endsAt, projectRef: project.ref, addresses };
+  const has = (scope: string) =>
+    person === undefined ? hasScope(caller, scope) : mayGrantAsPerson(person, scope);
+  return { has, isOfAllProjects, expiresAt: endsAt, projectRef: project.ref, addresses };
 }

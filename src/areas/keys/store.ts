@@ -29,6 +29,8 @@ export type NewKeyRow = {
   /** The key that owns the allowance; null for this key itself. */
   readonly allowance_ref: number | null;
   readonly managed_by: ManagedBy;
+  /** Id of the person who created it; null for a key. */
+  readonly created_by: string | null;
 };
 
 /** A row of `keys`. */
@@ -40,7 +42,10 @@ export type KeyRow = NewKeyRow & {
 };
 
 /** The columns that a verification, or a request with the key, needs. */
-export type VerifiedKeyRow = Omit<KeyRow, "digest" | "last4" | "created_at" | "rotated_at" | "managed_by">;
+export type VerifiedKeyRow = Omit<
+  KeyRow,
+  "digest" | "last4" | "created_at" | "rotated_at" | "managed_by" | "created_by"
+>;
 
 /** The last use of a key, as a row of `key_uses`. */
 export interface KeyUseRow {
@@ -94,7 +99,7 @@ export interface HourRow {
 }
 
 const SELECT =
-  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at, managed_by FROM keys";
+  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at, managed_by, created_by FROM keys";
 const REVOCABLE =
   "SELECT ref, account_ref, project_ref, purge_at, digest, prefix, CASE WHEN prefix = 'sm' THEN scopes ELSE '[]' END AS scopes FROM keys";
 const NOT_REVOKED = "revoked_at IS NULL AND deleted = 0";
@@ -115,7 +120,7 @@ export function keyStore(db: Database) {
       "SELECT max(n) AS n FROM (SELECT max(ref) AS n FROM keys UNION ALL SELECT max(key_ref) FROM key_hours)",
     ),
     insert: db.change<[row: NewKeyRow]>(
-      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted, managed_by) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0, $managed_by)",
+      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted, managed_by, created_by) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0, $managed_by, $created_by)",
     ),
     /** Includes keys of deleted projects. */
     withDigest: db.lookUp<VerifiedKeyRow, [digest: Uint8Array]>(
@@ -134,6 +139,18 @@ export function keyStore(db: Database) {
       db,
       "keys_by_owner",
       "owner_id = $ownerId AND account_ref = $accountRef",
+    ),
+    ofCreator: walk<{ accountRef: number; createdBy: string }>(
+      db,
+      "keys_by_creator",
+      "created_by = $createdBy AND created_by IS NOT NULL AND account_ref = $accountRef",
+    ),
+    /** Keys of a creator that are not revoked. */
+    revocableOfCreator: db.all<
+      RevocableKey & Pick<KeyRow, "id">,
+      [accountRef: number, createdBy: string, limit: number]
+    >(
+      `${REVOCABLE.replace("SELECT ref,", "SELECT ref, id,")} WHERE account_ref = ? AND created_by = ? AND ${NOT_REVOKED} LIMIT ?`,
     ),
     /** Keys that are not revoked. */
     revocableOfOwner: db.all<RevocableKey, [accountRef: number, ownerId: string, limit: number]>(
@@ -198,7 +215,7 @@ function lifecycleStatements(db: Database) {
     ),
     /** Clears a key except for what verify needs until it is purged. */
     empty: db.change<[purgeAt: number, ref: number]>(
-      "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL, owner_id = NULL, meter_id = NULL, ratelimits = NULL, allowed_ips = NULL WHERE ref = ?",
+      "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL, owner_id = NULL, meter_id = NULL, ratelimits = NULL, allowed_ips = NULL, created_by = NULL WHERE ref = ?",
     ),
     /** Keys of an account, revoked ones included; then those of deleted projects. */
     batchOfAccount: db.all<RemovableKey, [accountRef: number, limit: number]>(

@@ -155,7 +155,7 @@ export function assertConsistent(
 
 /** The fields that every response about a key contains. */
 export function termsView(
-  row: KeyTerms & Pick<NewKeyRow, "project_id" | "created_at">,
+  row: KeyTerms & Pick<NewKeyRow, "project_id" | "created_at" | "created_by">,
   allowance: AllowanceRow | null,
   now: number,
 ) {
@@ -175,6 +175,7 @@ export function termsView(
     ratelimits: [...parseLimits(row.ratelimits)],
     uses: allowance && usesView(allowance, now),
     allowed_ips: allowed_ips === null ? [] : AddressRanges.of(allowed_ips).texts,
+    created_by: row.created_by,
     ...managedView(row.managed_by),
   };
 }

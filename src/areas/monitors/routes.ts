@@ -140,6 +140,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       api.endpoint(
         {
           name: "monitors.check",
+          role: "responder",
           ...WRITE,
           summary: "Check a monitor immediately",
           description: "The check counts like a scheduled one, but causes no alerts. Not for heartbeats.",

@@ -186,6 +186,7 @@ function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
     api.endpoint(
       {
         name: "witness.accept_fork",
+        role: "owner",
         audit: "yes",
         access: "*",
         summary: "Continue a chain although others have seen a longer history",
@@ -333,6 +334,8 @@ function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
       api.endpoint(
         {
           name: "witness.receipts.redact",
+          role: "admin",
+          stepUp: true,
           audit: "yes",
           access: "witness:write",
           cost: 1,

@@ -28,6 +28,7 @@ function createAndReadRoutes(api: Api, projects: ProjectService, kinds: readonly
       api.endpoint(
         {
           name: "projects.create",
+          role: "admin",
           audit: "yes",
           access: "projects:write",
           accountOnly: true,
@@ -48,6 +49,7 @@ function createAndReadRoutes(api: Api, projects: ProjectService, kinds: readonly
       api.endpoint(
         {
           name: "projects.list",
+          anyProject: true,
           access: "projects:read",
           summary: "List projects, newest first",
           description: "A key of one project lists only that project.",
@@ -115,6 +117,8 @@ function updateAndDeleteRoutes(api: Api, projects: ProjectService) {
       api.endpoint(
         {
           name: "projects.delete",
+          role: "admin",
+          stepUp: true,
           audit: "yes",
           access: "projects:write",
           changesProject: false,

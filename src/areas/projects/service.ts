@@ -244,6 +244,12 @@ export class ProjectService {
   delete(tx: Tx, caller: Caller, id: string): ProjectDeleted {
     const row = this.visible(caller, id);
     const { directory, accounts, contents } = this.deps;
+    if (row.is_default !== 0 && caller.person?.isOfAccount === false) {
+      throw new ApiError(
+        "forbidden",
+        "This is the default project. Deleting it moves all keys of the account to another project, which requires a role for the account.",
+      );
+    }
     if (row.is_default !== 0 && !caller.projectBound && !caller.scopes.has("*")) {
       throw new ApiError(
         "forbidden",
@@ -282,12 +288,18 @@ export class ProjectService {
   /** The project with an id, if the caller can see it: a key of one project can see only that one. */
   private visible(caller: Caller, id: string): ProjectRow {
     const row = this.deps.directory.store.find(caller.account.ref, id);
-    if (row !== null && (!caller.projectBound || row.ref === caller.project.ref)) return row;
+    const isVisible = !caller.projectBound || row?.ref === caller.project.ref;
+    if (row !== null && isVisible) return row;
     throw new ApiError("not_found", "There is no project with this id.");
   }
 
   private rowsBefore(caller: Caller, before: number, limit: number): readonly ProjectRow[] {
     const { store } = this.deps.directory;
+    const roles = caller.person?.projects ?? null;
+    if (roles !== null) {
+      const refs = [...roles.keys()].filter((ref) => ref < before).sort((a, b) => b - a);
+      return refs.flatMap((ref) => store.livingWithRef(ref) ?? []).slice(0, limit);
+    }
     if (!caller.projectBound) return store.listBefore(caller.account.ref, before, limit);
     const project = store.find(caller.account.ref, caller.project.id);
     return project !== null && project.ref < before ? [project] : [];

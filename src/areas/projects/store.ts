@@ -36,6 +36,9 @@ export function projectStore(db: Database) {
     ),
     /** Includes a project that is deleted and not yet removed. */
     withRef: db.one<ProjectRow, [ref: number]>(`SELECT ${COLUMNS} FROM projects WHERE ref = ?`),
+    livingWithRef: db.one<ProjectRow, [ref: number]>(
+      `SELECT ${COLUMNS} FROM projects WHERE ref = ? AND deleted_at IS NULL`,
+    ),
     /** Newest first. */
     listBefore: db.all<ProjectRow, [accountRef: number, ref: number, limit: number]>(
       `SELECT ${COLUMNS} FROM projects WHERE account_ref = ? AND ref < ? AND deleted_at IS NULL ORDER BY ref DESC LIMIT ?`,

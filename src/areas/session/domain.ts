@@ -7,8 +7,12 @@ export const SESSION_MS = 7 * 24 * HOUR_MS;
 export const IDLE_MS = 24 * HOUR_MS;
 /** Minimum time between two writes of a session's last use. */
 export const LAST_USE_WRITE_MS = 5 * MINUTE_MS;
-/** Sessions of one account: a new one above this number ends the oldest. */
+/** Sessions of keys of one account: a new one above this number ends the oldest. */
 export const SESSIONS_PER_ACCOUNT_MAX = 20;
+/** Sessions of one person: a new one above this number ends the oldest. */
+export const SESSIONS_PER_PERSON_MAX = 20;
+/** Logins of people from one network within {@link LOGINS_WINDOW_MS}: an office shares an address. */
+export const PEOPLE_LOGINS_PER_NETWORK_MAX = 60;
 /** Sessions in memory, some hundred bytes each. */
 export const SESSIONS_IN_MEMORY_MAX = 20_000;
 /** Rejected logins from one network within {@link REJECTED_LOGINS_WINDOW_MS}; further logins are rejected unchecked. */
@@ -22,7 +26,7 @@ export const REJECTED_LOGINS_ENTRY_MS = MINUTE_MS;
  * many networks, and an entry is stored for a year: this limits the entries to about 15 MB a day.
  */
 export const REJECTED_NETWORKS_MAX = 20;
-/** Logins from one network, and of one account, within {@link LOGINS_WINDOW_MS}: a person logs in a few times a day. */
+/** Logins by key from one network, by key of one account, and of one person, within {@link LOGINS_WINDOW_MS}: a person logs in a few times a day. */
 export const LOGINS_MAX = 10;
 /** The window of {@link LOGINS_MAX}. */
 export const LOGINS_WINDOW_MS = MINUTE_MS;

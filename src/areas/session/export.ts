@@ -8,7 +8,7 @@ export const sessionExport: AreaExport = {
       table: "sessions",
       of: { account_ref: "ref" },
       key: ["id"],
-      show: { token_hash: null, key_digest: null },
+      show: { token_hash: null, key_digest: null, proof: null },
     },
   ],
 };

@@ -7,9 +7,12 @@ import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { LINK_MINUTES } from "./domain.ts";
 import { sessionExport } from "./export.ts";
 import { sessionRoutes } from "./routes.ts";
+import { Session } from "./schema.ts";
 import { type SessionAreaDeps, SessionService } from "./service.ts";
 import { Sessions } from "./sessions.ts";
 import { sessionStore } from "./store.ts";
+
+export type { SessionPeople } from "./ports.ts";
 
 /** What sessions provide to the server. */
 export interface SessionArea extends ApiArea {
@@ -17,6 +20,14 @@ export interface SessionArea extends ApiArea {
   /** Creates a login link for a key. Returns what follows the server's URL in it. */
   readonly createSetupLink: (key: string) => Promise<string>;
   readonly exported: AreaExport;
+  /** The schema of a session. */
+  readonly schema: typeof Session;
+  /** Opens, lists and ends sessions of people. */
+  readonly ofPeople: Pick<
+    SessionService,
+    "openPerson" | "assertPersonMayAttempt" | "recordRejected" | "ofPerson" | "endOfPerson"
+  > &
+    Pick<Sessions, "assertSameOrigin">;
   /** Removes the sessions of a deleted account; its keys open none of them any more. */
   readonly removeRows: RemoveAccountRows;
   /** Writes what is only in memory. Call before the process exits. */
@@ -43,6 +54,15 @@ export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionAr
     authenticator: sessions,
     createSetupLink: async (key) =>
       (await kernel.writer.submit((tx) => service.createLink(tx, keyDigest(key), LINK_MINUTES, ""))).url,
+    ofPeople: {
+      openPerson: (login, prove) => service.openPerson(login, prove),
+      recordRejected: (login) => service.recordRejected(login),
+      assertPersonMayAttempt: (address) => service.assertPersonMayAttempt(address),
+      ofPerson: (personRef) => service.ofPerson(personRef),
+      endOfPerson: (tx, personRef, which) => service.endOfPerson(tx, personRef, which),
+      assertSameOrigin: (from) => sessions.assertSameOrigin(from),
+    },
+    schema: Session,
     removeRows: store.removeOfAccount,
     exported: sessionExport,
     finish: () => service.rejectedLogins.finish(),

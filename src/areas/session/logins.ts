@@ -4,21 +4,36 @@ import { ApiError } from "../../kernel/errors.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { LOGINS_MAX, LOGINS_WINDOW_MS } from "./domain.ts";
+import { LOGINS_MAX, LOGINS_WINDOW_MS, PEOPLE_LOGINS_PER_NETWORK_MAX } from "./domain.ts";
 
-/** Limits successful logins, per network and per account: each stores a session and an entry of the audit log. */
+/** Limits successful logins, per network, account and person: each stores a session and an entry of the audit log. */
 export class Logins {
   private readonly networks: AttemptLimiter;
   private readonly accounts: AttemptLimiter;
+  private readonly people: AttemptLimiter;
+  private readonly networksOfPeople: AttemptLimiter;
 
   constructor(clock: Pick<Clock, "monotonic">) {
     this.networks = new AttemptLimiter(clock, LOGINS_MAX, LOGINS_WINDOW_MS);
     this.accounts = new AttemptLimiter(clock, LOGINS_MAX, LOGINS_WINDOW_MS);
+    this.people = new AttemptLimiter(clock, LOGINS_MAX, LOGINS_WINDOW_MS);
+    this.networksOfPeople = new AttemptLimiter(clock, PEOPLE_LOGINS_PER_NETWORK_MAX, LOGINS_WINDOW_MS);
   }
 
   /** Rejects an attempt from a network at its limit, before its key is checked. @throws ApiError `rate_limit_exceeded` */
   assertMayAttempt(clientAddress: string): void {
     assertWithinLimit(this.networks.wait(networkOf(clientAddress)), "from this address");
+  }
+
+  /** The same for a login of a person. @throws ApiError `rate_limit_exceeded` */
+  assertPersonMayAttempt(clientAddress: string): void {
+    assertWithinLimit(this.networksOfPeople.wait(networkOf(clientAddress)), "from this address");
+  }
+
+  /** Counts a login of a person in the unit of work that opens its session. @throws ApiError `rate_limit_exceeded` */
+  countPerson(tx: Tx, clientAddress: string, personId: string): void {
+    take(tx, this.networksOfPeople, networkOf(clientAddress), "from this address");
+    take(tx, this.people, personId, "of this person");
   }
 
   /** Counts a login in the unit of work that opens its session. @throws ApiError `rate_limit_exceeded` */

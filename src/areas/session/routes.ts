@@ -4,7 +4,15 @@ import type { Api } from "../../kernel/http/api.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { LINK_MINUTES } from "./domain.ts";
-import { CurrentSession, LoginLink, LoginLinkBody, Session, SessionBody, SessionsEnded } from "./schema.ts";
+import {
+  CurrentSession,
+  LoginLink,
+  LoginLinkBody,
+  Session,
+  SessionAccountBody,
+  SessionBody,
+  SessionsEnded,
+} from "./schema.ts";
 import type { SessionService } from "./service.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -48,6 +56,32 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
         },
       ),
     )
+    .post(
+      "/v1/session/account",
+      api.open(
+        {
+          name: "session.switch",
+          audit: "failure",
+          secret: true,
+          fromOwnPage: true,
+          summary: "Switch to another account",
+          description:
+            "Opens a session in another account of `session.accounts`: the one in which the identity or address that this login has proven is that of an active person. Any other account is not found.",
+          errors: ["unauthorized", "forbidden", "not_found", "rate_limit_exceeded", "service_unavailable"],
+          example: { user_id: "usr_3vQ8Zk2mX7cB4nL9pS1t" },
+          admit: (clientAddress: string) => service.assertPersonMayAttempt(clientAddress),
+          body: SessionAccountBody,
+          response: { 201: Session },
+        },
+        async ({ call, body }) => {
+          const { request, origin, requestId, requestOrigin, clientAddress } = call;
+          sessions.assertSameOrigin(call);
+          const login = { request, origin, requestId, requestOrigin, clientAddress };
+          const opened = await service.switchAccount(body.user_id, login);
+          return reply(201, opened.session, { "set-cookie": opened.cookie });
+        },
+      ),
+    )
     .get(
       "/v1/session",
       api.open(
@@ -55,11 +89,12 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           name: "session.read",
           fromOwnPage: true,
           summary: "Get the browser's session",
-          description: "`session` is null if the browser has none. Only for pages of this server.",
+          description:
+            "`session` is null if the browser has none. `login` lists how a browser can log in. Only for pages of this server.",
           errors: ["forbidden", "not_found"],
           response: CurrentSession,
         },
-        ({ call }) => ({ session: service.current(call) }),
+        ({ call }) => ({ session: service.current(call), login: { methods: [...service.offeredMethods()] } }),
       ),
     );
 }
@@ -73,6 +108,7 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
           name: "session.end",
           fromOwnPage: true,
           access: "any",
+          anyProject: true,
           audit: "yes",
           idempotent: false,
           summary: "Log a browser out",
@@ -111,17 +147,19 @@ function linkRoute(api: Api, service: SessionService) {
       {
         name: "admin.login_links.create",
         access: "operator",
+        stepUp: true,
         audit: "yes",
         secret: true,
         summary: "Create a login link",
-        description: "The link opens one session of the calling key, once.",
+        description: "The link opens one session of the calling key or person, once.",
         example: { minutes: 10 },
         body: LoginLinkBody,
         response: { 201: LoginLink },
       },
       ({ call, body: { minutes = LINK_MINUTES } }) => {
-        const digest = Buffer.from(call.keyDigest, "hex");
-        return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, call.baseUrl)));
+        const { keyDigest, caller } = call;
+        const owner = keyDigest === null ? (caller.person?.ref ?? 0) : Buffer.from(keyDigest, "hex");
+        return call.perform((tx) => reply(201, service.createLink(tx, owner, minutes, call.baseUrl)));
       },
     ),
   );

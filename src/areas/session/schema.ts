@@ -1,8 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { LOGIN_METHODS } from "../../kernel/callers/caller.ts";
+import { ROLES } from "../../kernel/callers/role.ts";
 import { dateTime, duration, named, oneOf, orNull, uuid } from "../../kernel/data/schema.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
 import { LINK_MINUTES, LINK_MINUTES_MAX } from "./domain.ts";
+import { OFFERED_METHODS } from "./ports.ts";
 
 /** Longest key or link that is checked: both are far shorter. */
 const SECRET_LENGTH_MAX = 255;
@@ -35,10 +38,65 @@ export const Session = named("Session", {
     description: "Time at which the session expires. It also expires after 24 hours without a request.",
   }),
   version: Type.String({ description: "Version of the server.", examples: ["1.0.0"] }),
+  session_id: Type.Optional(
+    Type.Integer({ description: "Number of the session. Only for a person.", examples: [7] }),
+  ),
+  method: Type.Optional(
+    oneOf(LOGIN_METHODS, { description: "How the person logged in.", examples: ["passkey"] }),
+  ),
+  authenticated_at: Type.Optional(
+    dateTime({ description: "Time at which the person logged in, or confirmed it by another login." }),
+  ),
+  person: Type.Optional(
+    named("SessionPerson", {
+      person_id: Type.String({ examples: ["psn_3vQ8Zk2mX7cB4nL9pS1t"] }),
+      email: Type.String({ examples: ["ann@example.com"] }),
+      name: orNull(Type.String({ examples: ["Ann"] })),
+      role: orNull(oneOf(ROLES), {
+        description: "Role for the account. Null if `projects` is a list.",
+        examples: ["editor"],
+      }),
+      projects: Type.Union(
+        [Type.Literal("all"), Type.Array(Type.Object({ project_id: Type.String(), role: oneOf(ROLES) }))],
+        { description: "`all`, or the projects in which the person has a role.", examples: ["all"] },
+      ),
+    }),
+  ),
+  accounts: Type.Optional(
+    Type.Array(Type.Object({ user_id: Type.String(), email: Type.String() }), {
+      description: "Other accounts that this login opens: see `POST /v1/session/account`.",
+      examples: [[]],
+    }),
+  ),
 });
 export type Session = Static<typeof Session>;
 
-export const CurrentSession = named("CurrentSession", { session: orNull(Session) });
+const LoginMethods = named("LoginMethods", {
+  methods: Type.Array(
+    Type.Object({
+      type: oneOf(OFFERED_METHODS, { examples: ["passkey"] }),
+      name: Type.Optional(Type.String({ description: "Text of the button.", examples: ["Google"] })),
+      url: Type.Optional(
+        Type.String({
+          description: "Where the button leads, from the server's origin.",
+          examples: ["/login/oidc/google"],
+        }),
+      ),
+    }),
+    { description: "Ways to log in, in the order in which the login page offers them." },
+  ),
+});
+
+export const CurrentSession = named("CurrentSession", { session: orNull(Session), login: LoginMethods });
+
+export const SessionAccountBody = named("SessionAccountBody", {
+  user_id: Type.String({
+    maxLength: 64,
+    errorMessage: "must be the user_id of an account",
+    description: "Account of `session.accounts`.",
+    examples: ["usr_3vQ8Zk2mX7cB4nL9pS1t"],
+  }),
+});
 export type CurrentSession = Static<typeof CurrentSession>;
 
 export const SessionsEnded = named("SessionsEnded", {

@@ -7,7 +7,15 @@ import {
   type RequestOrigin,
   USER_AGENT_LENGTH_MAX,
 } from "../../kernel/audit/trail.ts";
-import { assertAllowedFrom, assertStillValid, type Caller, isOperator } from "../../kernel/callers/caller.ts";
+import {
+  assertAllowedFrom,
+  assertStillValid,
+  type Caller,
+  type CallerPerson,
+  isOperator,
+  type LoginMethod,
+  loginRejected,
+} from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -16,19 +24,26 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { MINUTE_MS } from "../../kernel/time/units.ts";
-import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./domain.ts";
+import {
+  SESSION_MS,
+  SESSIONS_PER_ACCOUNT_MAX,
+  SESSIONS_PER_PERSON_MAX,
+  setCookie,
+  TOKEN_BYTES,
+} from "./domain.ts";
 import { Logins } from "./logins.ts";
+import { PersonCaller } from "./person-caller.ts";
+import type { LoginProof, OfferedMethod, SessionPerson } from "./ports.ts";
 import { RejectedLogins, type RejectedRequest } from "./rejected-logins.ts";
 import type { LoginLink, Session, SessionBody } from "./schema.ts";
-import { type SessionDeps, type Sessions, tokenHash } from "./sessions.ts";
-import type { SessionStore } from "./store.ts";
+import { type ActiveSession, type SessionDeps, type Sessions, tokenHash } from "./sessions.ts";
+import type { ListedSession, SessionStore } from "./store.ts";
 
 /** What the area needs of other areas. */
 export interface SessionAreaDeps extends SessionDeps {
   readonly trail: AuditTrail;
   /** The clock of the login limits. */
   readonly limitClock: Pick<Clock, "monotonic">;
-  readonly emailOf: (accountRef: number) => string;
   readonly keyOf: (credential: string) => AuditedKey | null;
 }
 
@@ -43,6 +58,14 @@ export type LoginRequest = RejectedRequest & PageRequest & { readonly requestOri
 export interface OpenedSession {
   readonly session: Session;
   readonly cookie: string;
+}
+
+/** A login of a person, as whoever has verified it says. */
+export interface PersonLogin {
+  readonly person: SessionPerson;
+  readonly method: LoginMethod;
+  /** What it proves beyond the person; null or omitted for nothing. */
+  readonly proof?: LoginProof | null;
 }
 
 /** The use cases of browser sessions. */
@@ -73,14 +96,93 @@ export class SessionService {
       });
     }
     const token = this.newToken();
+    return this.opening(login, token, async () => (tx) => {
+      const person = link === undefined ? null : this.deps.people.consumeLoginLink(tx, link);
+      if (person !== null) return this.openForPerson(tx, { person, method: "link" }, token, login);
+      const digest = link === undefined ? digestOfKey(key ?? "") : this.consumeLink(tx, link);
+      this.deps.sessions.endPrevious(tx, login);
+      const found = this.callerOf(digest, login);
+      this.logins.count(tx, login.clientAddress, found.account);
+      return this.insert(tx, found, digest, token, login);
+    });
+  }
+
+  /**
+   * Opens a session for a person. `prove` verifies the login; what it returns runs in the unit of work that opens the session,
+   * and says who logs in. Another login of the person whose session the browser has is a step-up: it keeps that session, with
+   * a new cookie.
+   * @throws ApiError what `prove` throws; `rate_limit_exceeded`
+   */
+  openPerson(login: LoginRequest, prove: () => Promise<(tx: Tx) => PersonLogin>): Promise<OpenedSession> {
+    const token = this.newToken();
+    return this.opening(login, token, async () => {
+      const verified = await prove();
+      return (tx) => this.openForPerson(tx, verified(tx), token, login);
+    });
+  }
+
+  /** Counts a rejected login that opened no session. */
+  recordRejected(login: LoginRequest): void {
+    this.rejectedLogins.record(login);
+  }
+
+  /** @throws ApiError `rate_limit_exceeded` for an address with too many logins of people, or too many rejected ones. */
+  assertPersonMayAttempt(clientAddress: string): void {
+    this.rejectedLogins.assertMayAttempt(clientAddress);
+    this.logins.assertPersonMayAttempt(clientAddress);
+  }
+
+  /** The sessions of a person, newest first. */
+  ofPerson(personRef: number): readonly ListedSession[] {
+    const now = this.deps.clock.now();
+    return this.deps.store.ofPerson(personRef).filter(({ expires_at }) => expires_at > now);
+  }
+
+  /** Ends sessions of a person: one, or all but one. Returns their numbers. */
+  endOfPerson(
+    tx: Tx,
+    personRef: number,
+    which: { readonly only?: number; readonly except?: number },
+  ): number[] {
+    const { only, except } = which;
+    const ended = this.deps.store
+      .ofPerson(personRef)
+      .filter(({ id }) => id !== except && (only === undefined || id === only));
+    for (const { id, token_hash } of ended) this.deps.sessions.end(tx, id, token_hash);
+    return ended.map(({ id }) => id);
+  }
+
+  /**
+   * Opens a session in another account that the login of the current session has proven too.
+   * @throws ApiError `not_found` for any other account.
+   */
+  switchAccount(userId: string, login: LoginRequest): Promise<OpenedSession> {
+    const { sessions, people } = this.deps;
+    const current = sessions.authenticateSession(login);
+    const proof = current?.person === undefined ? null : sessions.proofOf(login);
+    return this.openPerson(login, async () => (): PersonLogin => {
+      const person =
+        proof && people.provenBy(proof).find(({ accountRef }) => this.userIdOf(accountRef) === userId);
+      const method = current?.person?.method;
+      if (!person || method === undefined)
+        throw new ApiError("not_found", "This login opens no account with this user_id.");
+      return { person, method, proof };
+    });
+  }
+
+  /** Ways to log in, in the order in which the login page offers them. */
+  offeredMethods(): readonly OfferedMethod[] {
+    return this.deps.people.offeredMethods();
+  }
+
+  private async opening(
+    login: LoginRequest,
+    token: string,
+    prove: () => Promise<(tx: Tx) => Caller>,
+  ): Promise<OpenedSession> {
     try {
-      const caller = await this.deps.writer.submit((tx) => {
-        const digest = link === undefined ? digestOfKey(key ?? "") : this.consumeLink(tx, link);
-        this.deps.sessions.endPrevious(tx, login);
-        const found = this.callerOf(digest, login);
-        this.logins.count(tx, login.clientAddress, found.account);
-        return this.insert(tx, found, digest, token, login);
-      });
+      const open = await prove();
+      const caller = await this.deps.writer.submit(open);
       const name = this.deps.sessions.cookieName(login);
       const cookie = setCookie(name, token, SESSION_MS / 1000);
       return { session: this.viewOf(caller, this.deps.clock.now() + SESSION_MS), cookie };
@@ -89,6 +191,49 @@ export class SessionService {
         this.rejectedLogins.record(login);
       throw error;
     }
+  }
+
+  private openForPerson(
+    tx: Tx,
+    { person, method, proof = null }: PersonLogin,
+    token: string,
+    login: LoginRequest,
+  ): Caller {
+    const { store, sessions, people, accounts } = this.deps;
+    const { suspended, deleted } = accounts.account(person.accountRef);
+    if (suspended || deleted || !person.isActive) throw loginRejected();
+    this.logins.countPerson(tx, login.clientAddress, person.id);
+    people.recordSeen(tx, person.ref);
+    const token_hash = tokenHash(token);
+    const endsAt = tx.now + SESSION_MS;
+    const current = sessions.ofBrowser(login);
+    if (current !== null && current.personRef === person.ref) {
+      const renewed = { method, proof, authenticatedAt: tx.now, endsAt };
+      sessions.renew(tx, current, { from: login, hashOfToken: token_hash, ...renewed });
+      const caller = this.personCaller(current, person, login);
+      this.recordLogin(tx, "session.step_up", caller, endsAt, login);
+      return caller;
+    }
+    sessions.endPrevious(tx, login);
+    const row = { key_digest: null, person_ref: person.ref, method, proof: proof && JSON.stringify(proof) };
+    const opened = this.insertRow(tx, token_hash, { account_ref: person.accountRef, ...row }, login);
+    for (const old of store.exceptNewestOfPerson(person.ref, SESSIONS_PER_PERSON_MAX))
+      sessions.end(tx, old.id, old.token_hash);
+    const caller = this.personCaller(
+      { id: opened, method, authenticatedAt: tx.now, endsAt, isEnded: false },
+      person,
+      login,
+    );
+    this.recordLogin(tx, "session.create", caller, endsAt, login);
+    return caller;
+  }
+
+  private personCaller(
+    session: Pick<ActiveSession, "id" | "method" | "authenticatedAt" | "endsAt" | "isEnded">,
+    person: SessionPerson,
+    { request }: LoginRequest,
+  ): PersonCaller {
+    return new PersonCaller(session, person, request, this.deps);
   }
 
   /** The session of a browser; null if it has no valid one. @throws ApiError `forbidden`, `not_found` */
@@ -124,12 +269,13 @@ export class SessionService {
     return removed.length;
   }
 
-  /** Creates a link that opens one session of a key. */
-  createLink(tx: Tx, digest: Uint8Array, minutes: number, baseUrl: string): LoginLink {
-    const token = this.newToken();
+  /** Creates a link that opens one session of a key, or of a person by its reference. */
+  createLink(tx: Tx, owner: Uint8Array | number, minutes: number, baseUrl: string): LoginLink {
     const expiresAt = tx.now + minutes * MINUTE_MS;
+    const isPerson = typeof owner === "number";
+    const token = isPerson ? this.deps.people.createLoginLink(tx, owner, expiresAt) : this.newToken();
     const hashed = tokenHash(token);
-    this.deps.store.insertLink(tx, hashed, digest, expiresAt);
+    if (!isPerson) this.deps.store.insertLink(tx, hashed, owner, expiresAt);
     tx.audit({
       summary: `Login link created, valid for ${minutes} minutes`,
       target: { type: "login_link", id: shortName(hashed) },
@@ -163,54 +309,113 @@ export class SessionService {
     return caller;
   }
 
-  private insert(
-    tx: Tx,
-    caller: Caller,
-    key_digest: Uint8Array,
-    token: string,
-    { requestOrigin, requestId }: LoginRequest,
-  ): Caller {
-    const { store, sessions, trail } = this.deps;
-    const { ref: account_ref, userId } = caller.account;
-    const token_hash = tokenHash(token);
-    const { ip } = requestOrigin;
-    const user_agent = cutText(requestOrigin.userAgent, USER_AGENT_LENGTH_MAX);
-    const expires_at = tx.now + SESSION_MS;
-    store.insert(tx, { token_hash, account_ref, key_digest, now: tx.now, expires_at, ip, user_agent });
-    for (const old of store.exceptNewest(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
+  private insert(tx: Tx, caller: Caller, key_digest: Uint8Array, token: string, login: LoginRequest): Caller {
+    const { store, sessions } = this.deps;
+    const { ref: account_ref } = caller.account;
+    const row = { account_ref, key_digest, person_ref: null, method: "key", proof: null } as const;
+    const id = this.insertRow(tx, tokenHash(token), row, login);
+    for (const old of store.exceptNewestOfKeys(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
       sessions.end(tx, old.id, old.token_hash);
     }
-    const id = store.withToken(token_hash)?.id ?? 0;
-    const after = { expires_at: isoTime(expires_at) };
-    trail.recordLogin(
-      tx,
-      "session.create",
-      { caller, requestId, requestOrigin },
-      {
-        ...aboutSession(id, `of ${userId} opened`),
-        before: null,
-        after,
-      },
-    );
+    this.recordLogin(tx, "session.create", caller, tx.now + SESSION_MS, login, id);
     return caller;
   }
 
+  /** Stores a session. Returns its number. */
+  private insertRow(
+    tx: Tx,
+    token_hash: Uint8Array,
+    row: Pick<
+      Parameters<SessionStore["insert"]>[1],
+      "account_ref" | "key_digest" | "person_ref" | "method" | "proof"
+    >,
+    { requestOrigin }: LoginRequest,
+  ): number {
+    const { store } = this.deps;
+    const { ip } = requestOrigin;
+    const user_agent = cutText(requestOrigin.userAgent, USER_AGENT_LENGTH_MAX);
+    const expires_at = tx.now + SESSION_MS;
+    store.insert(tx, { token_hash, now: tx.now, expires_at, ip, user_agent, ...row });
+    return store.withToken(token_hash)?.id ?? 0;
+  }
+
+  private recordLogin(
+    tx: Tx,
+    action: "session.create" | "session.step_up",
+    caller: Caller,
+    endsAt: number,
+    { requestOrigin, requestId }: LoginRequest,
+    id = caller.session?.id ?? 0,
+  ): void {
+    const whose = caller.person?.email ?? caller.account.userId;
+    const done = action === "session.create" ? "opened" : "confirmed by another login";
+    const method = caller.person === undefined ? {} : { method: caller.person.method };
+    const after = { expires_at: isoTime(endsAt), ...method };
+    const about = aboutSession(id, `of ${whose} ${done}`);
+    this.deps.trail.recordLogin(
+      tx,
+      action,
+      { caller, requestId, requestOrigin },
+      { ...about, before: null, after },
+    );
+  }
+
+  private userIdOf(accountRef: number): string {
+    return this.deps.accounts.account(accountRef).userId;
+  }
+
   private viewOf(caller: Caller, endsAt: number): Session {
-    const { account, scopes, project, projectBound } = caller;
-    const { emailOf, keyOf } = this.deps;
+    const { account, scopes, project, projectBound, person } = caller;
+    const { accounts, keyOf } = this.deps;
     const key = keyOf(caller.session?.credential ?? caller.credential);
     return {
       user_id: account.userId,
-      email: emailOf(account.ref),
+      email: accounts.account(account.ref).email,
       tier: account.tier,
       operator: isOperator(caller),
       key_id: key?.id ?? null,
       key_name: key?.name ?? null,
       scopes: [...scopes],
-      project_id: projectBound ? project.id : null,
+      project_id: projectBound && person === undefined ? project.id : null,
       expires_at: isoTime(Math.min(endsAt, caller.endsAt ?? endsAt)),
       version,
+      ...(person === undefined ? {} : this.personView(caller, person)),
     };
+  }
+
+  /** The fields of a session that only people have. */
+  private personView({ session, account }: Caller, person: CallerPerson) {
+    const { idOf } = this.deps;
+    const { id, email, name, method, authenticatedAt, projects } = person;
+    const roles = [...(projects ?? [])].flatMap(([ref, role]) => {
+      const project_id = this.deps.isDeleted(ref) ? null : idOf(ref);
+      return project_id === null ? [] : [{ project_id, role }];
+    });
+    return {
+      session_id: session?.id ?? 0,
+      method,
+      authenticated_at: isoTime(authenticatedAt),
+      person: {
+        person_id: id,
+        email,
+        name,
+        role: projects === null ? person.role : null,
+        projects: projects === null ? ("all" as const) : roles,
+      },
+      accounts: this.accountsOf(session?.id ?? 0, account.userId),
+    };
+  }
+
+  /** The other accounts that the login of a session opens, for which it has proven the identity or address. */
+  private accountsOf(sessionId: number, own: string): { user_id: string; email: string }[] {
+    const { store, people, accounts } = this.deps;
+    const proof = store.withId(sessionId)?.proof ?? null;
+    const proven = proof === null ? [] : people.provenBy(JSON.parse(proof) as LoginProof);
+    const others = proven
+      .map(({ accountRef }) => accounts.account(accountRef))
+      .filter(({ userId, suspended, deleted }) => userId !== own && !suspended && !deleted)
+      .map(({ userId, email }) => ({ user_id: userId, email }));
+    return others;
   }
 }
 

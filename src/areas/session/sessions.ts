@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Caller, CallerProject, CallerSession } from "../../kernel/callers/caller.ts";
+import type { Caller, CallerProject, CallerSession, LoginMethod } from "../../kernel/callers/caller.ts";
 import { CallerOfKey } from "../../kernel/callers/caller-of-key.ts";
 import { errorText } from "../../kernel/errors.ts";
 import type { Authenticator, SessionAuthenticator } from "../../kernel/http/access/guard.ts";
@@ -17,14 +17,14 @@ import {
   SESSIONS_IN_MEMORY_MAX,
   TOKEN_LENGTH,
 } from "./domain.ts";
+import { PersonCaller, type PersonCallerDeps } from "./person-caller.ts";
+import type { LoginProof } from "./ports.ts";
 import type { SessionRow, SessionStore } from "./store.ts";
 
 /** What sessions need of other areas. */
-export interface SessionDeps {
+export interface SessionDeps extends PersonCallerDeps {
   /** Finds the caller of a key by its digest. */
   readonly keys: Authenticator;
-  /** The account's project with this id; null when there is none. */
-  readonly findProject: (accountRef: number, id: string) => CallerProject | null;
 }
 
 /** SHA-256 of a cookie's or link's token. */
@@ -32,7 +32,13 @@ export function tokenHash(token: string): Uint8Array {
   return hash("sha256", token, "buffer");
 }
 
-interface ActiveSession extends Actor, Omit<CallerSession, "credential"> {
+/** A session in memory. A step-up changes how and when its person logged in. */
+export interface ActiveSession extends Actor, Omit<CallerSession, "credential"> {
+  readonly personRef: number | null;
+  method: LoginMethod;
+  proof: LoginProof | null;
+  authenticatedAt: number;
+  endsAt: number;
   usedAt: number;
   lastUseWrittenAt: number;
   isEnded: boolean;
@@ -75,6 +81,11 @@ class SessionCaller extends CallerOfKey implements Caller {
 /** Authenticates browser sessions. Recently used ones are in memory. */
 export class Sessions implements SessionAuthenticator {
   private readonly active = new ActorRegistry<string, ActiveSession>(SESSIONS_IN_MEMORY_MAX);
+  /**
+   * The sessions of requests that last for long: after a step-up the cookie that a stream was opened with is another one,
+   * but the session is the same.
+   */
+  private readonly ofRequests = new WeakMap<Request, number>();
   private readonly names: { readonly plain: string; readonly secure: string };
 
   constructor(
@@ -95,8 +106,9 @@ export class Sessions implements SessionAuthenticator {
     const token = this.tokenOf(from);
     if (token === null) return null;
     this.assertSameOrigin(from);
-    const session = token.length === TOKEN_LENGTH ? this.find(token) : undefined;
+    const session = this.find(token) ?? this.renewed(request);
     if (session === undefined) return null;
+    if (session.digest === null) return this.personOf(session, request);
     const key = this.deps.keys.authenticate(session.digest);
     if (key === null) return null;
     this.recordUse(session);
@@ -107,6 +119,59 @@ export class Sessions implements SessionAuthenticator {
   /** @throws ApiError `forbidden` for a request that does not come from a page of this server. */
   assertSameOrigin({ request, origin }: PageRequest): void {
     assertSameOrigin(request.headers, origin);
+  }
+
+  private personOf(session: ActiveSession, request: Request): Caller | null {
+    const person = session.personRef === null ? null : this.deps.people.person(session.personRef);
+    if (person === null || !person.isActive) return null;
+    const caller = new PersonCaller(session, person, request, this.deps);
+    if (caller.account.deleted) return null;
+    this.ofRequests.set(request, session.id);
+    this.recordUse(session);
+    return caller;
+  }
+
+  /** The session of a request that was authenticated before, after a step-up has given it another cookie. */
+  private renewed(request: Request): ActiveSession | undefined {
+    const id = this.ofRequests.get(request);
+    const row = id === undefined ? null : this.store.withId(id);
+    return row === null ? undefined : this.unlessOver(activeSession(row));
+  }
+
+  /** The person's session of a browser, which a login of the same person continues; null without one. */
+  ofBrowser(from: PageRequest): ActiveSession | null {
+    const token = this.tokenOf(from);
+    return (token === null ? undefined : this.find(token)) ?? null;
+  }
+
+  /** What the login of a request's session has proven; null for nothing beyond its person or key. */
+  proofOf(from: PageRequest): LoginProof | null {
+    return this.ofBrowser(from)?.proof ?? null;
+  }
+
+  /** Gives a session of a person another cookie, in the unit of work of another login of the same person. */
+  renew(
+    tx: Tx,
+    session: ActiveSession,
+    fields: { readonly from: PageRequest; readonly hashOfToken: Uint8Array } & RenewedSession,
+  ): void {
+    const { from, hashOfToken, ...renewed } = fields;
+    const token = this.tokenOf(from);
+    const { id } = session;
+    const { method, proof, endsAt } = renewed;
+    this.store.renew(tx, {
+      id,
+      method,
+      token_hash: hashOfToken,
+      proof: proof && JSON.stringify(proof),
+      now: renewed.authenticatedAt,
+      expires_at: endsAt,
+    });
+    const before = { method: session.method, proof: session.proof, endsAt: session.endsAt };
+    const { authenticatedAt } = session;
+    Object.assign(session, renewed);
+    tx.onRollback(() => Object.assign(session, before, { authenticatedAt }));
+    if (token !== null) tx.afterCommit(() => this.active.drop(nameOf(token)));
   }
 
   /** Ends a session in the unit of work that removes its row. */
@@ -139,14 +204,18 @@ export class Sessions implements SessionAuthenticator {
   }
 
   private find(token: string): ActiveSession | undefined {
-    const hashed = tokenHash(token);
-    const session = this.active.get(Buffer.from(hashed).toString("hex"), () => {
-      const row = this.store.withToken(hashed);
+    if (token.length !== TOKEN_LENGTH) return undefined;
+    const session = this.active.get(nameOf(token), () => {
+      const row = this.store.withToken(tokenHash(token));
       return row === null ? undefined : activeSession(row);
     });
+    return session && this.unlessOver(session);
+  }
+
+  private unlessOver(session: ActiveSession): ActiveSession | undefined {
     const now = this.kernel.clock.now();
-    const isEnded = session === undefined || session.isEnded;
-    return isEnded || now >= session.endsAt || now >= session.usedAt + IDLE_MS ? undefined : session;
+    const isOver = session.isEnded || now >= session.endsAt || now >= session.usedAt + IDLE_MS;
+    return isOver ? undefined : session;
   }
 
   private projectOf(request: Request, key: Caller): CallerProject | null {
@@ -162,6 +231,7 @@ export class Sessions implements SessionAuthenticator {
     const written = writer.submit((tx) => {
       tx.affects = NOBODY;
       this.store.setLastUse(tx, now, session.id);
+      if (session.personRef !== null) this.deps.people.recordSeen(tx, session.personRef);
     });
     // Not awaited: if the write fails, the session can expire earlier after a restart.
     written.catch((error) =>
@@ -170,12 +240,30 @@ export class Sessions implements SessionAuthenticator {
   }
 }
 
-function activeSession({ id, key_digest, seen_at, expires_at }: SessionRow): ActiveSession {
+/** What another login changes in a session. */
+export interface RenewedSession {
+  readonly method: LoginMethod;
+  readonly proof: LoginProof | null;
+  readonly authenticatedAt: number;
+  readonly endsAt: number;
+}
+
+/** The name of a session in memory. */
+function nameOf(token: string): string {
+  return Buffer.from(tokenHash(token)).toString("hex");
+}
+
+function activeSession(row: SessionRow): ActiveSession {
+  const { id, key_digest, person_ref, method, proof, authenticated_at, seen_at, expires_at } = row;
   return {
     recent: false,
     idle: true,
     id,
-    digest: Buffer.from(key_digest).toString("hex"),
+    digest: key_digest && Buffer.from(key_digest).toString("hex"),
+    personRef: person_ref,
+    method,
+    proof: proof === null ? null : (JSON.parse(proof) as LoginProof),
+    authenticatedAt: authenticated_at,
     endsAt: expires_at,
     usedAt: seen_at,
     lastUseWrittenAt: seen_at,

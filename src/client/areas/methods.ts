@@ -37,6 +37,8 @@ import type {
   MaintenanceUpdateBody,
   MonitorCreateBody,
   MonitorUpdateBody,
+  PersonCreateBody,
+  PersonPatchBody,
   PlanBody,
   PortalEndpointBody,
   PortalEndpointPatch,
@@ -84,6 +86,9 @@ export class NinefoldMethods extends Methods {
 
   /** Signed webhooks: scheduled deliveries, and messages to subscribed endpoints. */
   readonly relay = new Relay(this.api);
+
+  /** People of the account and their roles. */
+  readonly people = new People(this.api);
 
   /** The audit log of the account, or of the project of the key. */
   readonly audit = new Audit(this.api);
@@ -1551,6 +1556,96 @@ export class Storage extends Methods {
   }
 }
 
+/** People of the account and their roles. */
+export class People extends Methods {
+  /** Identities of people at OpenID Connect providers. */
+  readonly identities = new PeopleIdentities(this.api);
+
+  /** Invitations of people. */
+  readonly invitation = new PeopleInvitation(this.api);
+
+  /** Browser sessions of people. */
+  readonly sessions = new PeopleSessions(this.api);
+
+  /**
+   * Invite a person. The invitation is sent by e-mail, or returned as `invitation_url` if the server sends
+   * none. At most 20 invitations a day for an account, and 3 for an address.
+   */
+  create(body: PersonCreateBody, options?: ChangeOptions): Answers<"people.create"> {
+    return this.api.call("people.create", { body }, options);
+  }
+
+  /**
+   * Delete a person. Ends their sessions. Keys that they created continue to work, unless `revoke_keys` is
+   * true.
+   */
+  delete(
+    personId: string,
+    query: QueryOf<"people.delete"> = {},
+    options?: ChangeOptions,
+  ): Answers<"people.delete"> {
+    return this.api.call("people.delete", { params: { person_id: personId }, query }, options);
+  }
+
+  /** Get a person. */
+  get(personId: string, options?: RequestOptions): Answers<"people.read"> {
+    return this.api.call("people.read", { params: { person_id: personId } }, options);
+  }
+
+  /** List people, newest first. */
+  list(query: QueryOf<"people.list"> = {}, options: RequestOptions = {}): ListOf<"people.list", "people"> {
+    return this.api.list("people.list", "people", { query }, options);
+  }
+
+  /** List roles and what each may do. The least role of each operation, in the order of their names. */
+  roles(options?: RequestOptions): Answers<"people.roles"> {
+    return this.api.call("people.roles", {}, options);
+  }
+
+  /**
+   * Change a person. A change takes effect with the next request of the person and ends their open streams.
+   * Nobody changes a person above them, or their own role. The last active owner stays one.
+   */
+  update(personId: string, body: PersonPatchBody, options?: ChangeOptions): Answers<"people.update"> {
+    return this.api.call("people.update", { params: { person_id: personId }, body }, options);
+  }
+}
+
+/** Identities of people at OpenID Connect providers. */
+export class PeopleIdentities extends Methods {
+  /**
+   * Remove an identity of a person. The next login with the person's address at that provider links another
+   * identity.
+   */
+  delete(personId: string, identityId: string, options?: ChangeOptions): Answers<"people.identities.delete"> {
+    return this.api.call(
+      "people.identities.delete",
+      { params: { person_id: personId, identity_id: identityId } },
+      options,
+    );
+  }
+}
+
+/** Invitations of people. */
+export class PeopleInvitation extends Methods {
+  /**
+   * Create a new invitation. Replaces the previous one. For a person who has lost their passkey, too: its
+   * use removes their other passkeys and ends their sessions. The link of an active person is returned to
+   * owners only; others can have it sent by e-mail.
+   */
+  create(personId: string, options?: ChangeOptions): Answers<"people.invitation.create"> {
+    return this.api.call("people.invitation.create", { params: { person_id: personId } }, options);
+  }
+}
+
+/** Browser sessions of people. */
+export class PeopleSessions extends Methods {
+  /** End all sessions of a person. */
+  end(personId: string, options?: ChangeOptions): Answers<"people.sessions.end"> {
+    return this.api.call("people.sessions.end", { params: { person_id: personId } }, options);
+  }
+}
+
 /** The audit log of the account, or of the project of the key. */
 export class Audit extends Methods {
   /** Download the audit log, oldest first. At most 1,000,000 entries; one export at a time per account. */
@@ -1600,7 +1695,7 @@ export class Admin extends Methods {
     return this.api.call("admin.clock.read", {}, options);
   }
 
-  /** Create a login link. The link opens one session of the calling key, once. */
+  /** Create a login link. The link opens one session of the calling key or person, once. */
   createLoginLink(body: LoginLinkBody = {}, options?: ChangeOptions): Answers<"admin.login_links.create"> {
     return this.api.call("admin.login_links.create", { body }, options);
   }

@@ -83,13 +83,21 @@ export interface AuditEntry {
 
 /** The response of `GET /v1/admin/audit`, `entries`, `[]`, `actor`. */
 export interface AuditActor {
-  type: "key" | "session" | "cli" | "system" | "public" | "portal";
+  type: "key" | "session" | "cli" | "system" | "public" | "portal" | "person";
   /** Id of the managed key. Null for a platform key. */
   key_id: string | null;
   key_name: string | null;
   user_id: string | null;
   /** Id of your customer, for a change through a portal link. Null for others. */
   owner_id: string | null;
+  /** Id of the person. Only for `person`. */
+  person_id?: string;
+  /** E-mail address of the person at that time. */
+  email?: string;
+  /** Name of the person at that time. */
+  name?: string | null;
+  /** Number of the person's session. */
+  session_id?: number;
 }
 
 /** The response of `GET /v1/admin/audit`, `entries`, `[]`, `target`. */
@@ -1277,6 +1285,8 @@ export interface KeyCreated {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
+  /** Id of the person who created the key. Null for a key. */
+  created_by: string | null;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply";
 }
@@ -1351,6 +1361,8 @@ export interface KeyItem {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
+  /** Id of the person who created the key. Null for a key. */
+  created_by: string | null;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply";
   revoked_at: string | null;
@@ -3028,6 +3040,210 @@ export interface Overview {
   recent: AuditEntry[];
 }
 
+/** The body of `POST /v1/people`. */
+export interface PersonCreateBody {
+  /** Unique in the account, regardless of case. */
+  email: string;
+  /** Name of the person. */
+  name?: string | undefined;
+  /** Role for the account. Null if `projects` is a list. Nobody grants a role above their own. */
+  role?: "viewer" | "responder" | "editor" | "admin" | "owner" | null | undefined;
+  /** `all`, the default, or the only projects in which the person has a role. */
+  projects?: "all" | readonly PersonProject[] | undefined;
+}
+
+/** The body of `POST /v1/people`, `projects`, `one of`, `[]`. */
+export type PersonProject = { project_id: string; role: "viewer" | "responder" | "editor" | "admin" };
+
+/** The response of `POST /v1/people`. */
+export interface PersonInvited extends Person {
+  /** Link of the invitation, if it was not sent by e-mail. It is valid for 7 days, once. */
+  invitation_url: string | null;
+}
+
+/** The response of `POST /v1/people`, `identities`, `[]`. */
+export interface PersonIdentity {
+  identity_id: string;
+  issuer: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** The response of `DELETE /v1/people/{person_id}`. */
+export interface PersonDeleted {
+  deleted_at: string;
+  /** Ids of up to 1,000 keys that the person created and that are not revoked before this request. */
+  keys: string[];
+}
+
+/** The response of `DELETE /v1/people/{person_id}/identities/{identity_id}`. */
+export interface Person {
+  person_id: string;
+  email: string;
+  name: string | null;
+  /** Role for the account. Null if `projects` is a list. */
+  role: "viewer" | "responder" | "editor" | "admin" | "owner" | null;
+  /** `all`, or the projects in which the person has a role. */
+  projects: "all" | PersonProject[];
+  /** `invited` until the first login. */
+  status: "invited" | "active" | "disabled";
+  /** Ways in which the person can log in: `passkey`, `oidc`. */
+  login_methods: ("key" | "link" | "invitation" | "passkey" | "oidc" | "header" | "email")[];
+  /** Identities at OpenID Connect providers. At most one per issuer. */
+  identities: PersonIdentity[];
+  /** Whether role and projects are those of the configuration file. */
+  from_file: boolean;
+  /** Who invited the person. Null for a key. */
+  invited_by: string | null;
+  /** Time at which the open invitation expires. Null without one. */
+  invitation_expires_at: string | null;
+  created_at: string;
+  /** Time of the last request, within five minutes. */
+  last_seen_at: string | null;
+}
+
+/** The response of `POST /v1/people/{person_id}/invitation`. */
+export interface Invitation {
+  person_id: string;
+  /** Link of the invitation, if it was not sent by e-mail. It is valid for 7 days, once. */
+  invitation_url: string | null;
+  expires_at: string;
+}
+
+/** The response of `GET /v1/people`. */
+export interface PeoplePage {
+  people: Person[];
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `POST /v1/people/me/passkeys`. */
+export interface PasskeyCreateBody {
+  credential: RegistrationCredential;
+  /** Name of the passkey. */
+  name?: string | undefined;
+}
+
+/** The credential, as `toJSON()` of the browser returns it. */
+export interface RegistrationCredential {
+  id: string;
+  rawId: string;
+  type: "public-key";
+  clientExtensionResults?: object | undefined;
+  authenticatorAttachment?: string | undefined;
+  response: {
+    clientDataJSON: string;
+    attestationObject: string;
+    transports?: readonly string[] | undefined;
+    [name: string]: unknown;
+  };
+  [name: string]: unknown;
+}
+
+/** The response of `POST /v1/people/me/passkeys`. */
+export interface Passkey {
+  passkey_id: string;
+  name: string;
+  /** Host for which it was made. */
+  relying_party: string;
+  /** Whether it works at the server's present host. False after a change of `public_url`. */
+  usable: boolean;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** The response of `DELETE /v1/people/me/passkeys/{passkey_id}`. */
+export type PasskeyDeleted = { deleted_at: string };
+
+/** The response of `GET /v1/people/me/passkeys`. */
+export type PasskeyList = { passkeys: Passkey[] };
+
+/** The response of `POST /v1/people/me/passkeys/options`. */
+export interface PasskeyOptions {
+  /** Options for the browser, in the JSON form of WebAuthn: for `PublicKeyCredential.parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`. */
+  options: Record<string, unknown>;
+}
+
+/** The body of `PATCH /v1/people/me/passkeys/{passkey_id}`. */
+export interface PasskeyPatchBody {
+  /** Name of the passkey. */
+  name: string;
+}
+
+/** The response of `GET /v1/people/me`. */
+export interface Me extends Person {
+  /** Number of the current session. */
+  session_id: number;
+  /** Time of the login, or of the last step-up. */
+  authenticated_at: string;
+}
+
+/** The response of `DELETE /v1/people/me/sessions/{session_id}`. */
+export interface PersonSessionsEnded {
+  /** Number of sessions that were ended. */
+  ended: number;
+}
+
+/** The response of `GET /v1/people/me/sessions`. */
+export interface PersonSessions {
+  /** At most 20, newest first. */
+  sessions: PersonSessionItem[];
+}
+
+/** The response of `GET /v1/people/me/sessions`, `sessions`, `[]`. */
+export interface PersonSessionItem {
+  session_id: number;
+  /** Whether it is the session of this request. */
+  current: boolean;
+  method: "key" | "link" | "invitation" | "passkey" | "oidc" | "header" | "email";
+  created_at: string;
+  last_used_at: string;
+  expires_at: string;
+  ip: string | null;
+  user_agent: string | null;
+}
+
+/** The body of `PATCH /v1/people/me`. */
+export interface MePatchBody {
+  /** Your name; null removes it. */
+  name?: string | null | undefined;
+}
+
+/** The response of `GET /v1/people/roles`. */
+export interface Roles {
+  /** The roles, each with everything that the ones before it may do. */
+  roles: RoleFacts[];
+  operations: RoleOperation[];
+}
+
+/** The response of `GET /v1/people/roles`, `roles`, `[]`. */
+export type RoleFacts = { role: "viewer" | "responder" | "editor" | "admin" | "owner"; description: string };
+
+/** The response of `GET /v1/people/roles`, `operations`, `[]`. */
+export interface RoleOperation {
+  operation: string;
+  method: string;
+  path: string;
+  /** Least role that may call it. Null: only keys may. */
+  role: "viewer" | "responder" | "editor" | "admin" | "owner" | null;
+  /** Whether it requires a login within the last 15 minutes. */
+  step_up: boolean;
+  /** Whether people with roles in single projects are rejected. */
+  account: boolean;
+}
+
+/** The body of `PATCH /v1/people/{person_id}`. */
+export interface PersonPatchBody {
+  /** Name of the person; null removes it. */
+  name?: string | null | undefined;
+  /** Role for the account. Null if `projects` is a list. Nobody grants a role above their own. */
+  role?: "viewer" | "responder" | "editor" | "admin" | "owner" | null | undefined;
+  /** `all`, the default, or the only projects in which the person has a role. */
+  projects?: "all" | readonly PersonProject[] | undefined;
+  /** Whether the person cannot log in. Disabling ends their sessions immediately. */
+  disabled?: boolean | undefined;
+}
+
 /** The response of `GET /v1/ping`. */
 export type Pong = { pong: true };
 
@@ -3979,10 +4195,98 @@ export interface Session {
   expires_at: string;
   /** Version of the server. */
   version: string;
+  /** Number of the session. Only for a person. */
+  session_id?: number;
+  /** How the person logged in. */
+  method?: "key" | "link" | "invitation" | "passkey" | "oidc" | "header" | "email";
+  /** Time at which the person logged in, or confirmed it by another login. */
+  authenticated_at?: string;
+  person?: SessionPerson;
+  /** Other accounts that this login opens: see `POST /v1/session/account`. */
+  accounts?: { user_id: string; email: string }[];
+}
+
+/** The response of `POST /v1/session`, `person`. */
+export interface SessionPerson {
+  person_id: string;
+  email: string;
+  name: string | null;
+  /** Role for the account. Null if `projects` is a list. */
+  role: "viewer" | "responder" | "editor" | "admin" | "owner" | null;
+  /** `all`, or the projects in which the person has a role. */
+  projects: "all" | { project_id: string; role: "viewer" | "responder" | "editor" | "admin" | "owner" }[];
+}
+
+/** The body of `POST /v1/session/invitation/accept`. */
+export interface InvitationAcceptBody {
+  /** Token of the invitation, which follows `#/invitation/`. */
+  token: string;
+  credential: RegistrationCredential;
+  /** Name of the person. */
+  name?: string | undefined;
+}
+
+/** The body of `POST /v1/session/invitation`. */
+export interface InvitationBody {
+  /** Token of the invitation, which follows `#/invitation/`. */
+  token: string;
+}
+
+/** The response of `POST /v1/session/invitation`. */
+export interface InvitationView {
+  email: string;
+  name: string | null;
+  /** E-mail address of the account. */
+  account: string;
+  /** Role for the account. Null if `projects` is a list. */
+  role: "viewer" | "responder" | "editor" | "admin" | "owner" | null;
+  expires_at: string;
+  /** Options of the passkey. Null at an address where passkeys do not work: see `passkeys_unavailable`. */
+  options: Record<string, unknown> | null;
+  /** Why passkeys do not work at this address. Null if they do. */
+  passkeys_unavailable: string | null;
+}
+
+/** The body of `POST /v1/session/passkey`. */
+export type PasskeyLoginBody = { credential: LoginCredential };
+
+/** The credential, as `toJSON()` of the browser returns it. */
+export interface LoginCredential {
+  id: string;
+  rawId: string;
+  type: "public-key";
+  clientExtensionResults?: object | undefined;
+  authenticatorAttachment?: string | undefined;
+  response: {
+    clientDataJSON: string;
+    authenticatorData: string;
+    signature: string;
+    userHandle?: string | null | undefined;
+    [name: string]: unknown;
+  };
+  [name: string]: unknown;
 }
 
 /** The response of `GET /v1/session`. */
-export type CurrentSession = { session: Session | null };
+export type CurrentSession = { session: Session | null; login: LoginMethods };
+
+/** The response of `GET /v1/session`, `login`. */
+export interface LoginMethods {
+  /** Ways to log in, in the order in which the login page offers them. */
+  methods: {
+    type: "passkey" | "oidc" | "header" | "email" | "key";
+    /** Text of the button. */
+    name?: string;
+    /** Where the button leads, from the server's origin. */
+    url?: string;
+  }[];
+}
+
+/** The body of `POST /v1/session/account`. */
+export interface SessionAccountBody {
+  /** Account of `session.accounts`. */
+  user_id: string;
+}
 
 /** The response of `DELETE /v1/sessions`. */
 export interface SessionsEnded {
@@ -4298,6 +4602,7 @@ export type ErrorCode =
   | "invalid_request"
   | "ip_not_allowed"
   | "key_limit_exceeded"
+  | "login_required"
   | "maintenance_limit_exceeded"
   | "method_not_allowed"
   | "monitor_limit_exceeded"
@@ -4310,6 +4615,7 @@ export type ErrorCode =
   | "notary.inconsistent"
   | "page_limit_exceeded"
   | "page_slug_taken"
+  | "people_limit_exceeded"
   | "ping_id_taken"
   | "project_limit_exceeded"
   | "rate_limit_exceeded"
@@ -4354,6 +4660,8 @@ export interface KnownExtras {
   held?: number;
   /** OFREP: key of the requested flag. */
   key?: string;
+  /** With `login_required`: how the person can log in again: `passkey`, `oidc`. */
+  methods?: string[];
   /** With `monitor_name_taken` and `monitor_slug_taken`: the id of the monitor that uses the name or slug. */
   monitor_id?: string;
   /** Pushes: reason, as Uptime Kuma responds. */
@@ -4428,7 +4736,7 @@ export const OPERATIONS = {
       user_id?: string | undefined;
       /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`. */
+      /** Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`. */
       actor?: string | undefined;
       /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
@@ -4480,7 +4788,7 @@ export const OPERATIONS = {
     {
       /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`. */
+      /** Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`. */
       actor?: string | undefined;
       /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
@@ -4650,7 +4958,12 @@ export const OPERATIONS = {
   "keys.list": "GET /v1/keys" as List<
     KeyPage,
     never,
-    { owner_id?: string | undefined; environment?: string | undefined }
+    {
+      owner_id?: string | undefined;
+      environment?: string | undefined;
+      /** Only keys that this person created. */
+      created_by?: string | undefined;
+    }
   >,
   "keys.patch": "PATCH /v1/keys/{id}" as Route<Key, "id", KeyPatchBody>,
   "keys.platform.reset": "POST /v1/admin/accounts/{user_id}/reset-key" as Route<ResetPlatformKey, "user_id">,
@@ -4869,6 +5182,55 @@ export const OPERATIONS = {
       details?: boolean | undefined;
     }
   >,
+  "people.create": "POST /v1/people" as Route<PersonInvited, never, PersonCreateBody>,
+  "people.delete": "DELETE /v1/people/{person_id}" as Route<
+    PersonDeleted,
+    "person_id",
+    undefined,
+    {
+      /** Whether keys that the person created are revoked. By default they continue to work. */
+      revoke_keys?: "true" | "false" | undefined;
+    }
+  >,
+  "people.identities.delete": "DELETE /v1/people/{person_id}/identities/{identity_id}" as Route<
+    Person,
+    "person_id" | "identity_id"
+  >,
+  "people.invitation.create": "POST /v1/people/{person_id}/invitation" as Route<Invitation, "person_id">,
+  "people.list": "GET /v1/people" as List<
+    PeoplePage,
+    never,
+    {
+      /** Only people with this status. */
+      status?: "invited" | "active" | "disabled" | undefined;
+      /** Only people with this role for the account. */
+      role?: "viewer" | "responder" | "editor" | "admin" | "owner" | undefined;
+    }
+  >,
+  "people.me.passkeys.create": "POST /v1/people/me/passkeys" as Route<Passkey, never, PasskeyCreateBody>,
+  "people.me.passkeys.delete": "DELETE /v1/people/me/passkeys/{passkey_id}" as Route<
+    PasskeyDeleted,
+    "passkey_id"
+  >,
+  "people.me.passkeys.list": "GET /v1/people/me/passkeys" as Route<PasskeyList>,
+  "people.me.passkeys.options": "POST /v1/people/me/passkeys/options" as Route<PasskeyOptions>,
+  "people.me.passkeys.update": "PATCH /v1/people/me/passkeys/{passkey_id}" as Route<
+    Passkey,
+    "passkey_id",
+    PasskeyPatchBody
+  >,
+  "people.me.read": "GET /v1/people/me" as Route<Me>,
+  "people.me.sessions.end": "DELETE /v1/people/me/sessions/{session_id}" as Route<
+    PersonSessionsEnded,
+    "session_id"
+  >,
+  "people.me.sessions.end_others": "DELETE /v1/people/me/sessions" as Route<PersonSessionsEnded>,
+  "people.me.sessions.list": "GET /v1/people/me/sessions" as Route<PersonSessions>,
+  "people.me.update": "PATCH /v1/people/me" as Route<Person, never, MePatchBody>,
+  "people.read": "GET /v1/people/{person_id}" as Route<Person, "person_id">,
+  "people.roles": "GET /v1/people/roles" as Route<Roles>,
+  "people.sessions.end": "DELETE /v1/people/{person_id}/sessions" as Route<PersonSessionsEnded, "person_id">,
+  "people.update": "PATCH /v1/people/{person_id}" as Route<Person, "person_id", PersonPatchBody>,
   ping: "GET /v1/ping" as Route<Pong>,
   "projects.create": "POST /v1/projects" as Route<Project, never, ProjectCreateBody>,
   "projects.delete": "DELETE /v1/projects/{id}" as Route<ProjectDeleted, "id">,
@@ -5110,7 +5472,16 @@ export const OPERATIONS = {
   >,
   "session.create": "POST /v1/session" as Route<Session, never, SessionBody>,
   "session.end": "DELETE /v1/session" as Route<undefined>,
+  "session.invitation.accept": "POST /v1/session/invitation/accept" as Route<
+    Session,
+    never,
+    InvitationAcceptBody
+  >,
+  "session.invitation.read": "POST /v1/session/invitation" as Route<InvitationView, never, InvitationBody>,
+  "session.passkey.create": "POST /v1/session/passkey" as Route<Session, never, PasskeyLoginBody>,
+  "session.passkey.options": "POST /v1/session/passkey/options" as Route<PasskeyOptions>,
   "session.read": "GET /v1/session" as Route<CurrentSession>,
+  "session.switch": "POST /v1/session/account" as Route<Session, never, SessionAccountBody>,
   "sessions.end": "DELETE /v1/sessions" as Route<SessionsEnded>,
   signup: "POST /v1/signup" as Route<SignedUp, never, SignupBody>,
   "status.badge": "GET /status/{page}/badge/{badge}" as Route<
@@ -5261,7 +5632,12 @@ export const PUBLIC: readonly string[] = [
   "openapi.read",
   "ping",
   "session.create",
+  "session.invitation.accept",
+  "session.invitation.read",
+  "session.passkey.create",
+  "session.passkey.options",
   "session.read",
+  "session.switch",
   "signup",
   "status.badge",
   "status.calendar",
@@ -5286,6 +5662,8 @@ export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = [
   "latch.acquire",
   "ofrep.bulk",
   "ofrep.evaluate",
+  "people.me.passkeys.create",
+  "people.me.passkeys.options",
   "relay.portal.deliveries.resend",
   "relay.portal.endpoints.change",
   "relay.portal.endpoints.create",

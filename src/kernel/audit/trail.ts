@@ -6,9 +6,9 @@ import { DEFINITION_SIDE, REDUCED_SIDE, SIDE, storedSide } from "./redaction.ts"
 
 /**
  * Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known; `portal`: a
- * customer of the account, by a portal link.
+ * customer of the account, by a portal link; `person`: a person of the account.
  */
-export const ACTOR_TYPES = ["key", "session", "cli", "system", "public", "portal"] as const;
+export const ACTOR_TYPES = ["key", "session", "cli", "system", "public", "portal", "person"] as const;
 /** One of {@link ACTOR_TYPES}. */
 export type ActorType = (typeof ACTOR_TYPES)[number];
 
@@ -50,6 +50,12 @@ export interface AuditRow {
   readonly userId: string | null;
   /** The customer who acted by a portal link. */
   readonly ownerId: string | null;
+  /** The person who acted. */
+  readonly personId: string | null;
+  readonly personEmail: string | null;
+  readonly personName: string | null;
+  /** The person's browser session. */
+  readonly sessionId: number | null;
   readonly targetType: string;
   readonly targetId: string;
   /** JSON. */
@@ -102,10 +108,22 @@ export interface AuditedRequest {
 /** An actor and where it acted from. */
 type Acting = Pick<
   AuditRow,
-  "accountRef" | "actorType" | "keyId" | "keyName" | "userId" | "ownerId" | "ip" | "userAgent" | "requestId"
+  | (
+      | "accountRef"
+      | "actorType"
+      | "keyId"
+      | "keyName"
+      | "userId"
+      | "ownerId"
+      | "ip"
+      | "userAgent"
+      | "requestId"
+    )
+  | ("personId" | "personEmail" | "personName" | "sessionId")
 >;
 
-const NOBODY = { keyId: null, keyName: null, userId: null, ownerId: null } as const;
+const NO_PERSON = { personId: null, personEmail: null, personName: null, sessionId: null } as const;
+const NOBODY = { keyId: null, keyName: null, userId: null, ownerId: null, ...NO_PERSON } as const;
 const NOWHERE = { ip: null, userAgent: null, requestId: null } as const;
 
 /** Writes who changed what, each entry in the transaction of its change. */
@@ -132,7 +150,8 @@ export class AuditTrail {
 
   /** The log-in of a browser. */
   recordLogin(tx: Tx, action: string, request: Omit<AuditedRequest, "operation">, change: AuditChange): void {
-    this.recordAs(tx, action, "session", request, change);
+    const actorType = request.caller.person === undefined ? "session" : "person";
+    this.recordAs(tx, action, actorType, request, change);
   }
 
   private recordAs(
@@ -151,6 +170,7 @@ export class AuditTrail {
       keyName: key?.name ?? null,
       userId: caller.account.userId,
       ownerId: caller.portal?.ownerId ?? null,
+      ...auditedPerson(caller),
       ...this.from(requestOrigin, requestId),
     });
   }
@@ -210,8 +230,16 @@ export class AuditTrail {
   }
 }
 
-function actorTypeOf({ portal, session }: Caller): ActorType {
+/** The person of a caller, as of now: entries keep their address and name. */
+function auditedPerson({ person, session }: Caller) {
+  if (person === undefined) return NO_PERSON;
+  const { id, email, name } = person;
+  return { personId: id, personEmail: email, personName: name, sessionId: session?.id ?? null };
+}
+
+function actorTypeOf({ portal, session, person }: Caller): ActorType {
   if (portal !== undefined) return "portal";
+  if (person !== undefined) return "person";
   return session === undefined ? "key" : "session";
 }
 
@@ -221,8 +249,9 @@ export function cutText(text: string | null, lengthMax: number): string | null {
 }
 
 /** What an entry takes in the file, approximately. */
-function bytesOf({ before, after, summary, userAgent, keyName, ownerId, targetId }: AuditRow): number {
-  const texts = [before, after, summary, userAgent, keyName, ownerId, targetId];
+function bytesOf(row: AuditRow): number {
+  const { before, after, summary, userAgent, keyName, ownerId, targetId, personEmail, personName } = row;
+  const texts = [before, after, summary, userAgent, keyName, ownerId, targetId, personEmail, personName];
   return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text ?? ""), ENTRY_BYTES);
 }
 

@@ -2,6 +2,7 @@ import type { AddressRanges } from "../data/address-ranges.ts";
 import { ApiError, echoed } from "../errors.ts";
 import { isUnlimited, type TierName } from "../limits/tiers.ts";
 import type { Tx } from "../storage/tx.ts";
+import type { Role } from "./role.ts";
 
 /** A scope that an operation can require: the area's word, and whether it is changed. */
 export type Scope = `${string}:${"read" | "write"}`;
@@ -53,6 +54,36 @@ export interface Caller {
   readonly session?: CallerSession;
   /** The portal link that stands for the key, if one does: the caller is a customer of the account. */
   readonly portal?: CallerPortal;
+  /** The person who logged in, if the session is a person's: then there is no key. */
+  readonly person?: CallerPerson;
+}
+
+/** Ways in which a browser can log in. */
+export const LOGIN_METHODS = ["key", "link", "invitation", "passkey", "oidc", "header", "email"] as const;
+/** One of {@link LOGIN_METHODS}. */
+export type LoginMethod = (typeof LOGIN_METHODS)[number];
+
+/** A person of the account, as the request has them. Live: a changed role counts immediately. */
+export interface CallerPerson {
+  /** The row's number; never shown. */
+  readonly ref: number;
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | null;
+  /** The role that counts for this request: that of the account, or that of the project. */
+  readonly role: Role;
+  /** Whether the role is that of the account. Other people see nothing of the account itself. */
+  readonly isOfAccount: boolean;
+  /** Projects in which the person has a role; null: all of the account. */
+  readonly projects: ReadonlyMap<number, Role> | null;
+  /** Whether the project of the request is one that neither the request nor a role selects. */
+  readonly lacksProject: boolean;
+  /** Time of the login, or of the last step-up, in epoch milliseconds. */
+  readonly authenticatedAt: number;
+  /** How the browser logged in. */
+  readonly method: LoginMethod;
+  /** How the person can log in again for a step-up. */
+  readonly stepUpMethods: () => readonly LoginMethod[];
 }
 
 /** A portal link, which gives a customer of the account access to what it owns in one project. */
@@ -63,16 +94,24 @@ export interface CallerPortal {
   readonly credential: string;
 }
 
-/** A browser session, which stands for the key that it was opened with. */
+/** A browser session, which stands for a person, or for the key that it was opened with. */
 export interface CallerSession {
   /** Not a secret. */
   readonly id: number;
-  /** The key's, as {@link Caller.credential} has it. */
+  /** The key's, as {@link Caller.credential} has it; `person:3` for a person. */
   readonly credential: string;
-  /** SHA-256 of the key, hex. */
-  readonly digest: string;
+  /** SHA-256 of the key, hex; null for the session of a person. */
+  readonly digest: string | null;
   /** Epoch milliseconds; the key may expire earlier. */
   readonly endsAt: number;
+}
+
+/** The error of a login that is rejected: the same whatever was wrong, so that nobody learns who is known. */
+export function loginRejected(): ApiError {
+  return new ApiError(
+    "unauthorized",
+    "This login was rejected. Log in another way, or request a new invitation from an admin of the account.",
+  );
 }
 
 /** Charges credits. Implemented by the area that stores accounts. */
@@ -95,6 +134,7 @@ export interface Charger {
 export function assertStillValid(caller: Caller): void {
   if (caller.portal !== undefined) assertLinkStillValid(caller);
   if (caller.account.deleted) throw new ApiError("unauthorized", "This account has been deleted.");
+  if (caller.revoked && caller.person !== undefined) throw new ApiError("unauthorized", SESSION_OVER);
   if (caller.revoked) throw new ApiError("unauthorized", "This key was revoked or disabled just now.");
   if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
   if (caller.projectDeleted) {
@@ -124,9 +164,28 @@ export function assertAllowedFrom({ allowedIps }: Caller, address: string): void
   );
 }
 
-/** Whether the caller is the operator: by its platform key, or by a key of the whole account with every scope. */
-export function isOperator({ account, projectBound, scopes }: Caller): boolean {
-  return isUnlimited(account.tier) && !projectBound && scopes.has("*");
+/** The error of a person's session that has ended, or whose person has another role since the request began. */
+const SESSION_OVER = "This session has ended, or the role of its person has changed just now. Log in again.";
+
+/**
+ * Whether the caller is the operator: by its platform key, by a key of the whole account with every scope, or as an owner of
+ * its account.
+ */
+export function isOperator({ account, projectBound, scopes, person }: Caller): boolean {
+  return (
+    isUnlimited(account.tier) &&
+    !projectBound &&
+    scopes.has("*") &&
+    (person === undefined || person.role === "owner")
+  );
+}
+
+/** Start of the credentials of managed keys. */
+export const MANAGED = "managed:";
+
+/** Whether the caller acts with a managed key, or with a session of one. */
+export function hasManagedKey({ session, credential }: Caller): boolean {
+  return (session?.credential ?? credential).startsWith(MANAGED);
 }
 
 /** Whether the caller's key carries a scope: itself, the area's `*`, or `*`. */

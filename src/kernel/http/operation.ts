@@ -1,7 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
 import { JSON_LEVELS_MAX } from "../../json-text.ts";
 import type { Caller, Scope } from "../callers/caller.ts";
+import type { Role } from "../callers/role.ts";
 import { ApiError, type ErrorCode } from "../errors.ts";
+import { MINUTE_MS } from "../time/units.ts";
 import type { FileFacts, ResourceFacts } from "./resource-facts.ts";
 
 /** Largest request body. Catch has its own rule for the same size. */
@@ -39,6 +41,17 @@ export interface OperationSpec {
   /** More, where one line is not enough. Markdown. */
   readonly description?: string;
   readonly access: Access;
+  /**
+   * The least role of people who may call it, which {@link leastRole} derives from the access; null: none, it is for keys
+   * only.
+   */
+  readonly role?: Role | null;
+  /** Whether people must have logged in within the last {@link STEP_UP_MS}. */
+  readonly stepUp?: boolean;
+  /** Whether it shows or changes the account itself, so that people with roles in single projects are rejected. */
+  readonly ofAccount?: boolean;
+  /** Whether it works without a selected project, for people with roles in single projects. */
+  readonly anyProject?: boolean;
   /** Credits, charged in the same transaction as the work; 0 when omitted. */
   readonly cost?: number;
   /** Whether what it starts is charged later: portal links count it like a request that costs credits. */
@@ -167,12 +180,37 @@ export type Operation = OperationSpec &
     readonly area: string | null;
   };
 
+/** How long after a login people may do what requires a step-up. */
+export const STEP_UP_MS = 15 * MINUTE_MS;
+
+/** The least role by the required scope, where an area is not like the others. */
+const ROLES_BY_ACCESS: Readonly<Partial<Record<Access, Role>>> = {
+  any: "viewer",
+  "*": "admin",
+  operator: "owner",
+  "keys:read": "admin",
+  "keys:write": "admin",
+  "people:read": "admin",
+  "people:write": "admin",
+};
+
+/** The least role of people for an access: reads are for viewers, changes for editors, keys and people for admins. */
+function leastRole({ access, forProxies, byPortal, takesApiKeyHeader }: OperationSpec): Role | null {
+  // What other programs call by a protocol of their own is for keys.
+  if (access === "public" || forProxies || byPortal || takesApiKeyHeader) return null;
+  return ROLES_BY_ACCESS[access] ?? (access.endsWith(":read") ? "viewer" : "editor");
+}
+
 /** Fills in the defaults that follow from `access`. */
 export function operationOf(spec: OperationSpec): Operation {
   const { access } = spec;
   const colon = access.indexOf(":");
   return {
     area: colon < 0 ? null : access.slice(0, colon),
+    role: leastRole(spec),
+    stepUp: false,
+    ofAccount: spec.accountOnly === true,
+    anyProject: false,
     cost: 0,
     chargesLater: false,
     limit: access === "public" ? "none" : "general",

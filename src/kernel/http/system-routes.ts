@@ -165,6 +165,8 @@ const FORWARDING_PREFIX = "x-forwarded-";
 const OPERATOR_ONLY = operationOf({
   name: "monitoring",
   access: "operator",
+  // Prometheus has a key, and people the console.
+  role: null,
   summary: "Read what others may not",
 });
 

@@ -28,6 +28,7 @@ const LIMITS = {
   projects: [5, 20, 100, 1_000],
   keys: [50, 500, 10_000, 1_000_000],
   monitors: [10, 50, 500, 20_000],
+  people: [3, 10, 100, 1_000],
   /** Status pages. */
   pages: [1, 3, 10, 50],
   /** In one project. */

@@ -43,7 +43,10 @@ interface PageStart {
 }
 
 /** The part of a verb's operation that no other property of the resource implies. */
-export type VerbSpec = Pick<OperationSpec, "summary" | "description" | "example" | "errors" | "bodyLimits">;
+export type VerbSpec = Pick<
+  OperationSpec,
+  "summary" | "description" | "example" | "errors" | "bodyLimits" | "role"
+>;
 
 /** The field that names a row. */
 type NameOf<Row> =

@@ -254,7 +254,7 @@ function contextOf(tx: Tx, call: Call): ResourceContext {
 function operationSpec(
   facts: ResourceFacts,
   verb: string,
-  { summary, description, example, errors = [], bodyLimits }: VerbSpec,
+  { summary, description, example, errors = [], bodyLimits, role }: VerbSpec,
   implied: readonly (ErrorCode | null | undefined)[],
 ): OperationSpec {
   const { area, ...charged } = facts.access;
@@ -265,6 +265,7 @@ function operationSpec(
     ...(description === undefined ? {} : { description }),
     ...(example === undefined ? {} : { example }),
     ...(bodyLimits === undefined ? {} : { bodyLimits }),
+    ...(role === undefined ? {} : { role }),
     access: `${area}:${isRead ? "read" : "write"}`,
     ...charged,
     audit: isRead ? "no" : "yes",

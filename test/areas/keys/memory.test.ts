@@ -55,6 +55,7 @@ function keyRow(ref: number): NewKeyRow {
     allowed_ips: null,
     allowance_ref: null,
     managed_by: null,
+    created_by: null,
   };
 }
 

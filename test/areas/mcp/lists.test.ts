@@ -9,7 +9,7 @@ import { useTestServer } from "../../support/server.ts";
 const EXCLUDED: Readonly<Record<string, readonly RegExp[]>> = {
   "keys and secrets": [/^keys\./, /^projects\.keys\./, /^relay\.portal\./, /\.(secret|ping_key)\b/],
   "the operator's": [/^admin\./],
-  sessions: [/^sessions?\./],
+  "sessions and people": [/^sessions?\./, /^people\./],
   "settings, and what only their owner asks for": [
     /^monitors\.(pages|channels)\./,
     /^witness\.(config|index|witnesses)\.read$/,

@@ -232,7 +232,10 @@ describe("POST /v1/session", () => {
 
 describe("GET /v1/session", () => {
   test("null without a session", async () => {
-    expect((await browser().get("/v1/session")).body).toEqual({ session: null });
+    expect((await browser().get("/v1/session")).body).toEqual({
+      session: null,
+      login: { methods: [{ type: "key" }] },
+    });
   });
 
   test("null once the key is revoked; 403 for another page, 404 for a project of another account", async () => {
@@ -252,7 +255,10 @@ describe("GET /v1/session", () => {
     expectError(await mine.get("/v1/session"), "forbidden");
     Object.assign(mine.headers, OWN_PAGE);
     await account.delete(`/v1/keys/${made.body.key_id}`);
-    expect((await mine.get("/v1/session")).body).toEqual({ session: null });
+    expect((await mine.get("/v1/session")).body).toEqual({
+      session: null,
+      login: { methods: [{ type: "key" }] },
+    });
     expectError(await mine.get("/v1/gate"), "unauthorized");
   });
 });

@@ -13,6 +13,7 @@ export function replayRoutes(api: Api, replays: Replays) {
       api.endpoint(
         {
           name: "catch.replays.start",
+          role: "responder",
           audit: "yes",
           access: "catch:write",
           summary: "Replay many events to the target",
@@ -56,6 +57,7 @@ export function replayRoutes(api: Api, replays: Replays) {
       api.endpoint(
         {
           name: "catch.replays.stop",
+          role: "responder",
           audit: "yes",
           access: "catch:write",
           summary: "Stop a bulk replay",

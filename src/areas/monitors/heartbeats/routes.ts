@@ -49,6 +49,8 @@ export function heartbeatRoutes(api: Api, { heartbeats, pings, findMonitor }: He
         api.endpoint(
           {
             name: "monitors.ping_key",
+            role: "admin",
+            stepUp: true,
             access: "pulse:write",
             cost: 1,
             limit: "monitor",

@@ -93,6 +93,7 @@ export function maintenanceResource(
     },
     read: { summary: "Get a maintenance entry" },
     create: {
+      role: "responder",
       summary: "Create a maintenance window",
       description:
         "A single window from `starts_at` to `ends_at`, or recurring windows by `schedule` and `duration_ms`. Failures during a window cause no alerts.",
@@ -120,6 +121,7 @@ export function maintenanceResource(
     },
     change: {
       verb: "update",
+      role: "responder",
       summary: "Update a maintenance window",
       description: "Omitted fields stay unchanged. A single window cannot become recurring, or the reverse.",
       example: { message: "It takes an hour longer." },
@@ -141,6 +143,7 @@ export function maintenanceResource(
       },
     },
     delete: {
+      role: "responder",
       summary: "Delete a maintenance window",
       description: "An open window ends immediately.",
       schema: MonitorDeleted,

@@ -146,6 +146,8 @@ export function secretRoutes(api: Api, secrets: ProjectSecrets) {
       api.endpoint(
         {
           name: "relay.secret.reveal",
+          role: "admin",
+          stepUp: true,
           audit: "yes",
           access: "relay:write",
           secret: true,
@@ -162,6 +164,8 @@ export function secretRoutes(api: Api, secrets: ProjectSecrets) {
       api.endpoint(
         {
           name: "relay.secret.rotate",
+          role: "admin",
+          stepUp: true,
           audit: "yes",
           access: "relay:write",
           cost: 1,

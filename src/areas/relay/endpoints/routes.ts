@@ -89,6 +89,8 @@ export const ENDPOINT_OPERATIONS = {
   },
   rotate: {
     name: "relay.endpoints.secret.rotate",
+    role: "admin",
+    stepUp: true,
     ...CHANGE,
     cost: 1,
     secret: true,

@@ -116,6 +116,7 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
       api.endpoint(
         {
           name: "relay.messages.resend",
+          role: "responder",
           access: "relay:write",
           audit: "yes",
           cost: 1,

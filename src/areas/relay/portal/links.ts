@@ -42,13 +42,15 @@ export interface LinkDeps {
   readonly keys: Authenticator;
   /** The account's project with this id; null when there is none. */
   readonly findProject: (accountRef: number, id: string) => CallerProject | null;
+  /** The account's newest platform key; null if its text is lost. */
+  readonly accountKey: (accountRef: number) => string | null;
 }
 
 /** The key that creates a link, and the address of the page. */
 export interface LinkOrigin {
   readonly caller: Caller;
-  /** SHA-256 of the key, hex. */
-  readonly keyDigest: string;
+  /** SHA-256 of the key, hex; null for a person, whose links act for the account's platform key. */
+  readonly keyDigest: string | null;
   readonly baseUrl: string;
 }
 
@@ -99,7 +101,10 @@ export class PortalLinks implements PortalAuthenticator {
     private readonly deps: Pick<Kernel, "clock" | "ids"> & LinkDeps & { readonly links: PortalStore },
   ) {}
 
-  /** Creates a link. @throws ApiError `validation_error`; `forbidden` for a key without the scopes of a link */
+  /**
+   * Creates a link. @throws ApiError `validation_error`; `forbidden` for a key without the scopes of a link; `conflict` for a
+   * person whose account has lost the text of its platform key
+   */
   create(
     tx: Tx,
     { caller, keyDigest: digest, baseUrl }: LinkOrigin,
@@ -114,7 +119,7 @@ export class PortalLinks implements PortalAuthenticator {
     const expires_at = Math.min(until, caller.endsAt ?? until);
     links.insert(tx, {
       token_hash: keyDigest(token),
-      key_digest: Buffer.from(digest, "hex"),
+      key_digest: digest === null ? this.accountKeyDigest(caller) : Buffer.from(digest, "hex"),
       project_ref: caller.project.ref,
       project_id: caller.project.id,
       owner_id,
@@ -130,6 +135,15 @@ export class PortalLinks implements PortalAuthenticator {
       after: { expires_at: isoTime(expires_at) },
     });
     return { url: `${baseUrl}/portal/#token=${token}`, expires_at };
+  }
+
+  private accountKeyDigest({ account }: Caller): Uint8Array {
+    const key = this.deps.accountKey(account.ref);
+    if (key !== null) return keyDigest(key);
+    throw new ApiError(
+      "conflict",
+      "A restore has removed the text of the account's platform key. Rotate the key first.",
+    );
   }
 
   /** Revokes all links of a customer. */

@@ -48,6 +48,8 @@ export function portalLinkRoutes(api: Api, links: PortalLinks) {
       api.endpoint(
         {
           name: "relay.portal.create",
+          role: "admin",
+          stepUp: true,
           access: "relay:write",
           audit: "yes",
           cost: 1,

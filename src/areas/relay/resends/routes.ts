@@ -20,6 +20,7 @@ import type { Recoveries } from "./recoveries.ts";
 export const RESEND_OPERATIONS = {
   resend: {
     name: "relay.resend",
+    role: "responder",
     audit: "yes",
     access: "relay:write",
     cost: 1,
@@ -40,6 +41,7 @@ export const RESEND_OPERATIONS = {
   },
   stop: {
     name: "relay.resends.stop",
+    role: "responder",
     audit: "yes",
     access: "relay:write",
     summary: "Stop a bulk resend",
@@ -49,6 +51,7 @@ export const RESEND_OPERATIONS = {
   },
   recover: {
     name: "relay.endpoints.recover",
+    role: "responder",
     audit: "yes",
     access: "relay:write",
     summary: "Send an endpoint the messages that it missed",
@@ -76,6 +79,7 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
       api.endpoint(
         {
           name: "relay.resends.start",
+          role: "responder",
           audit: "yes",
           access: "relay:write",
           summary: "Resend many failed deliveries",

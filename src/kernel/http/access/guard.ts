@@ -2,19 +2,22 @@ import {
   assertAllowedFrom,
   assertStillValid,
   type Caller,
+  type CallerPerson,
   type CallerPortal,
+  hasManagedKey,
   hasScope,
   isOperator,
   PORTAL_LINK_FORBIDS,
   PORTAL_LINK_OVER,
 } from "../../callers/caller.ts";
+import { isAtLeast } from "../../callers/role.ts";
 import { ApiError } from "../../errors.ts";
 import { LruMap } from "../../limits/lru-map.ts";
 import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
 import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../../secrets/key-format.ts";
 import type { Tx } from "../../storage/tx.ts";
 import { type Clock, monotonicMs } from "../../time/clock.ts";
-import type { Operation } from "../operation.ts";
+import { type Operation, STEP_UP_MS } from "../operation.ts";
 import type { Arrival, PageRequest } from "./peers.ts";
 import { CallerInProject, chosenProject, type ProjectFinder } from "./project-choice.ts";
 import { TokenBuckets, takeTokens, tokensIn, waitForTokens } from "./token-buckets.ts";
@@ -189,6 +192,12 @@ const HEADER_REMEMBERED_LENGTH_MAX = 64;
  * many requests together. The monitor limit and the account's ceiling count sessions as they count keys.
  */
 export const SESSION_REQUESTS_PER_MINUTE = 600;
+/** Requests per minute of a person in all of their browsers. */
+const PERSON_REQUESTS_PER_MINUTE = 600;
+/** Requests per minute of all people of an account together. */
+const PEOPLE_REQUESTS_PER_MINUTE = 10 * PERSON_REQUESTS_PER_MINUTE;
+/** The bucket that all people of an account share. */
+const PEOPLE_BUCKET = "people";
 /** The bucket that all browser sessions of an account share. */
 const SESSIONS_BUCKET = "sessions";
 
@@ -218,7 +227,7 @@ export class Guard {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly tiers: Tiers,
-    clock: Clock,
+    private readonly clock: Clock,
     /** For a clock that stands still until it is advanced: buckets also fill in real time. */
     fillsInRealTime: boolean,
     private readonly sessions: SessionAuthenticator | null = null,
@@ -288,10 +297,20 @@ export class Guard {
     return caller;
   }
 
-  /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */
+  /**
+   * @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope, a role below the operation's
+   *   least one; `login_required` for a person who logged in too long ago for it.
+   */
   authorize(caller: Caller, operation: Operation): void {
     assertStillValid(caller);
+    if (caller.person !== undefined) {
+      this.authorizePerson(caller, caller.person, operation);
+      return;
+    }
     const { access } = operation;
+    if (access === "people:write" && hasManagedKey(caller)) {
+      throw new ApiError("forbidden", "Managed keys cannot change people. Use the platform key, or log in.");
+    }
     if (access === "operator") {
       if (!isOperator(caller)) throw new ApiError("forbidden", "Only the operator's key may call this.");
     } else if (access !== "any" && !hasScope(caller, access)) {
@@ -312,6 +331,35 @@ export class Guard {
     }
   }
 
+  /** A role is a set of operations: it stands for the scopes of a key. */
+  private authorizePerson(caller: Caller, person: CallerPerson, operation: Operation): void {
+    const { access, role, ofAccount, anyProject, stepUp } = operation;
+    if (role === null) throw new ApiError("forbidden", "People cannot call this. Use a key.");
+    if (person.lacksProject && !anyProject && !ofAccount) {
+      throw new ApiError(
+        "forbidden",
+        "You have roles in single projects. Select one with the header X-Ninefold-Project.",
+      );
+    }
+    if (ofAccount && !person.isOfAccount) {
+      throw new ApiError("forbidden", "This is of the account, and you have roles in single projects only.");
+    }
+    if (!isAtLeast(person.role, role)) {
+      throw new ApiError(
+        "forbidden",
+        `Your role is ${person.role}; this requires ${role}. An admin or owner of the account can change it.`,
+      );
+    }
+    if (access === "operator" && !isOperator(caller))
+      throw new ApiError("forbidden", "Only owners of the operator's account may call this.");
+    if (!stepUp || Math.abs(this.clock.now() - person.authenticatedAt) < STEP_UP_MS) return;
+    throw new ApiError(
+      "login_required",
+      "This requires a login within the last 15 minutes. Log in again, then repeat the request.",
+      { extras: { methods: person.stepUpMethods() } },
+    );
+  }
+
   /**
    * Takes a token from the buckets of the key and of the account; null for accounts without limits. A rejection by one
    * of them takes no token from either.
@@ -319,6 +367,7 @@ export class Guard {
   takeToken(caller: Caller, operation: Operation): RateVerdict | null {
     if (caller.portal !== undefined) return this.takePortalTokens(caller, caller.portal, operation);
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
+    if (caller.person !== undefined) return this.takePersonTokens(caller, caller.person, operation);
     const { ref, tier, tierSince } = caller.account;
     const figures = this.tiers[tier];
     const isSession = caller.session !== undefined;
@@ -335,6 +384,25 @@ export class Guard {
     if (shared.allowed) return ofKey;
     this.keys.release(key, ref);
     return { ...shared, overAllKeys: true };
+  }
+
+  /** People have limits of their own: they cannot block the account's keys, nor one of them all others. */
+  private takePersonTokens(
+    { account: { ref, tier, tierSince } }: Caller,
+    person: CallerPerson,
+    operation: Operation,
+  ): RateVerdict {
+    const { monitorBurst, monitorRequestsPerMinute } = this.tiers[tier];
+    const isMonitor = operation.limit === "monitor";
+    const own = `${isMonitor ? "monitor/" : ""}person/${person.ref}`;
+    const verdict = isMonitor
+      ? this.keys.take(own, monitorBurst, monitorRequestsPerMinute, tierSince, ref)
+      : this.keys.take(own, PERSON_REQUESTS_PER_MINUTE, PERSON_REQUESTS_PER_MINUTE, 0, ref);
+    if (!verdict.allowed) return verdict;
+    const all = this.keys.take(PEOPLE_BUCKET, PEOPLE_REQUESTS_PER_MINUTE, PEOPLE_REQUESTS_PER_MINUTE, 0, ref);
+    if (all.allowed) return verdict;
+    this.keys.release(own, ref);
+    return { ...all, overAllKeys: true };
   }
 
   /** Returns the token that a request of a key has just taken: what it contains takes one as a request of its own. */

@@ -184,6 +184,8 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     security: isPublic ? [] : securityOf(operation),
     "x-scope": isPublic || operation.byPortal ? null : operation.access,
     "x-cost": operation.cost,
+    "x-role": operation.role,
+    ...(operation.stepUp ? { "x-step-up": true } : {}),
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
     parameters: all.length === 0 ? undefined : all,
     requestBody: requestBodyOf(route, named),
@@ -228,7 +230,8 @@ function takesKey({ operation, method }: DeclaredRoute): boolean {
 }
 
 /** What an operation requires of its caller, in one paragraph. */
-function termsOf({ access, cost, limit, accountOnly, grantsEverything, byPortal }: Operation): string {
+function termsOf(operation: Operation): string {
+  const { access, cost, limit, accountOnly, grantsEverything, byPortal, role, stepUp } = operation;
   const price = cost === 0 ? "free" : `${cost} credit${cost === 1 ? "" : "s"}`;
   const terms = [`**Cost** ${price}`];
   if (access === "public") terms.push("**Public**");
@@ -236,6 +239,8 @@ function termsOf({ access, cost, limit, accountOnly, grantsEverything, byPortal 
   else if (access === "operator") terms.push("**Key** of the operator's account");
   else if (access === "any") terms.push("**Key** any");
   else terms.push(`**Scope** \`${grantsEverything ? "*" : access}\``);
+  if (role !== null) terms.push(`**Role** ${role}`);
+  if (stepUp) terms.push("**Login** within the last 15 minutes");
   if (limit === "monitor") terms.push("**Rate limit** of monitors");
   if (accountOnly) terms.push("**Not** for keys of one project");
   return terms.join(" · ");
@@ -404,6 +409,7 @@ function errorCodes(route: DeclaredRoute): ErrorCode[] {
   if (operation.byPortal) codes.push("unauthorized", "forbidden", "rate_limit_exceeded");
   else if (operation.access !== "public")
     codes.push("unauthorized", "forbidden", "not_found", "rate_limit_exceeded");
+  if (operation.stepUp) codes.push("login_required");
   // What a public endpoint costs is paid by somebody else: its caller never reads of it.
   if (operation.cost > 0 && operation.access !== "public" && !operation.byPortal)
     codes.push("insufficient_balance");

@@ -1,6 +1,6 @@
 import type { RequestOrigin } from "../../audit/trail.ts";
 import { slices } from "../../background/time-slices.ts";
-import type { Caller } from "../../callers/caller.ts";
+import { assertStillValid, type Caller } from "../../callers/caller.ts";
 import { networkOf } from "../../data/addresses.ts";
 import { ApiError, errorText, rejectionBy } from "../../errors.ts";
 import { type Affected, ANYONE, NOBODY, type Tx } from "../../storage/tx.ts";
@@ -419,9 +419,10 @@ export class Call extends OpenCall implements Performer {
     return this.authenticated?.credential;
   }
 
-  /** SHA-256 (hex) of the caller's key, or of its session's key. */
-  get keyDigest(): string {
-    return this.caller.session?.digest ?? keyDigestOf(this.request);
+  /** SHA-256 (hex) of the caller's key, or of its session's key; null for a person. */
+  get keyDigest(): string | null {
+    const { session } = this.caller;
+    return session === undefined ? keyDigestOf(this.request) : session.digest;
   }
 
   /** Charges the operation and runs the synchronous work in one unit of work: see `Performing.perform`. */
@@ -501,6 +502,8 @@ export class Call extends OpenCall implements Performer {
     const { request, operation } = this;
     const caller = this.identify();
     const forbidden = rejectionBy(() => guard.authorize(caller, operation));
+    // After the login the same request, with the same key, is carried out.
+    if (forbidden?.code === "login_required") throw forbidden;
     // Storing a rejection takes a commit, so it takes a token as well; without one the rejection is not stored.
     if (forbidden === null) this.takeToken();
     else if (guard.takeToken(caller, operation)?.allowed === false) throw forbidden;
@@ -565,7 +568,10 @@ export class Call extends OpenCall implements Performer {
    */
   reauthorize(since: number | null = null): void {
     const { clock, guard } = this.deps;
-    if (clock.now() !== since) guard.authorize(this.authenticate(), this.operation);
+    if (clock.now() === since) return;
+    guard.authorize(this.authenticate(), this.operation);
+    // A person's role may be another one than at the start of the request.
+    if (this.caller.person !== undefined) assertStillValid(this.caller);
   }
 
   /**

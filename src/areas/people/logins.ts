@@ -1,0 +1,149 @@
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+import type { AuditTrail } from "../../kernel/audit/trail.ts";
+import { loginRejected } from "../../kernel/callers/caller.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
+import type { PeopleDirectory, Person } from "./directory.ts";
+import type { Passkeys, VerifiedPasskey } from "./passkeys.ts";
+import type { LoginRequest, Opened, PeopleAccounts, PeopleSessions, VerifiedPerson } from "./ports.ts";
+import type { LoginCredential, RegistrationCredential } from "./schema.ts";
+import { aboutPerson, type PeopleService } from "./service.ts";
+
+/** What the logins of people are built on. */
+export interface PersonLoginDeps extends Pick<Kernel, "clock" | "ids"> {
+  readonly directory: PeopleDirectory;
+  readonly service: PeopleService;
+  readonly passkeys: Passkeys;
+  readonly accounts: PeopleAccounts;
+  readonly trail: AuditTrail;
+  readonly sessions: PeopleSessions;
+}
+
+/** Logins of people by passkey and by invitation. */
+export class PersonLogins {
+  constructor(private readonly deps: PersonLoginDeps) {}
+
+  /** Logs a person in by a passkey. @throws ApiError `unauthorized`, with the same message for every reason. */
+  byPasskey(credential: LoginCredential, login: LoginRequest): Promise<Opened> {
+    const { passkeys, sessions } = this.deps;
+    return sessions.openPerson(login, async () => {
+      const verified = await passkeys.verifyLogin(credential as AuthenticationResponseJSON, login.origin);
+      return (tx) => ({ person: passkeys.use(tx, verified), method: "passkey" });
+    });
+  }
+
+  /**
+   * What an invitation is for, and the options of the passkey that accepts it. It is not used up.
+   * @throws ApiError `unauthorized` for every token that is not valid.
+   */
+  invitation(token: string, login: LoginRequest) {
+    const { directory, clock, accounts, sessions } = this.deps;
+    const found = directory.link("invitation", token, clock.now());
+    const account = found && accounts.account(found.person.accountRef);
+    if (found === null || account === null || account.suspended || account.deleted) {
+      sessions.recordRejected(login);
+      throw loginRejected();
+    }
+    const { person, row } = found;
+    const { email, name, role } = person;
+    return {
+      email,
+      name,
+      account: account.email,
+      role,
+      expires_at: isoTime(row.expires_at),
+      ...this.optionsFor(person, login.origin),
+    };
+  }
+
+  /**
+   * Accepts an invitation with a new passkey, and logs the person in. An active person loses all other passkeys and sessions.
+   * @throws ApiError `unauthorized`, `validation_error`, `conflict`
+   */
+  accept(
+    token: string,
+    credential: RegistrationCredential,
+    name: string | undefined,
+    login: LoginRequest,
+  ): Promise<Opened> {
+    const { directory, passkeys, clock, sessions } = this.deps;
+    return sessions.openPerson(login, async () => {
+      const found = directory.link("invitation", token, clock.now());
+      if (found === null) throw loginRejected();
+      const response = credential as RegistrationResponseJSON;
+      const verified = await passkeys.verifyRegistration(found.person, response, login.origin);
+      return (tx) => this.accepted(tx, token, verified, name, login);
+    });
+  }
+
+  /** Makes an invited person active, in the unit of work of a login that proves their address. */
+  activate(tx: Tx, person: Person, name: string | null): Person {
+    const { directory, service } = this.deps;
+    const { ref, role, projects } = person;
+    const row = service.row(ref);
+    directory.store.removePersonLinks(tx, ref, "invitation");
+    service.apply(tx, row, {
+      role,
+      projects,
+      name: row.name ?? name,
+      disabled: row.disabled,
+      acceptedAt: row.accepted_at ?? tx.now,
+    });
+    return this.personOf(ref);
+  }
+
+  private accepted(
+    tx: Tx,
+    token: string,
+    verified: VerifiedPasskey,
+    name: string | undefined,
+    { requestId, requestOrigin }: LoginRequest,
+  ): VerifiedPerson {
+    const { directory, passkeys, sessions, trail, accounts } = this.deps;
+    const invited = directory.consumeLink(tx, "invitation", token);
+    if (invited === null) throw loginRejected();
+    const { ref, isActive } = invited;
+    if (isActive) {
+      directory.store.removePasskeysOf(tx, ref);
+      directory.store.removePersonLinksOf(tx, ref);
+      sessions.endOfPerson(tx, ref, {});
+    }
+    this.activate(tx, invited, null);
+    if (name !== undefined) {
+      const row = this.deps.service.row(ref);
+      const { role, projects } = this.personOf(ref);
+      this.deps.service.apply(tx, row, { role, projects, name, disabled: row.disabled });
+    }
+    passkeys.add(tx, invited, verified);
+    const { userId } = accounts.account(invited.accountRef);
+    const change = {
+      ...aboutPerson(invited, isActive ? "replaced all passkeys by a new one" : "accepted the invitation"),
+      before: null,
+      after: { passkeys: 1 },
+    };
+    const account = { ref: invited.accountRef, userId };
+    trail.recordPublic(tx, "people.invitation.accept", { requestId, requestOrigin }, account, change);
+    return { person: this.personOf(ref), method: "invitation" };
+  }
+
+  private personOf(ref: number): Person {
+    const person = this.deps.directory.person(ref);
+    if (person === null) throw loginRejected();
+    return person;
+  }
+
+  /** The options of a passkey, or why the address of this page permits none. */
+  private optionsFor(person: Person, origin: string) {
+    try {
+      return {
+        options: { ...this.deps.passkeys.registrationOptions(person, origin) },
+        passkeys_unavailable: null,
+      };
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      return { options: null, passkeys_unavailable: error.message };
+    }
+  }
+}

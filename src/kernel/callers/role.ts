@@ -1,0 +1,17 @@
+/** The roles of people, each with everything that the ones before it may do. */
+export const ROLES = ["viewer", "responder", "editor", "admin", "owner"] as const;
+
+/** One of {@link ROLES}. */
+export type Role = (typeof ROLES)[number];
+
+/** Whether a role may do what another one may. */
+export function isAtLeast(role: Role, least: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(least);
+}
+
+/** The highest of some roles; null for none. */
+export function highestRole(roles: Iterable<Role>): Role | null {
+  let highest: Role | null = null;
+  for (const role of roles) if (highest === null || isAtLeast(role, highest)) highest = role;
+  return highest;
+}
