@@ -319,8 +319,9 @@ describe("config init", () => {
       );
     writeFileSync(path, set.join("\n"));
     expect(readConfigFile(path).values.size).toBeGreaterThan(20);
-    const { settings: _, ...plain } = loadConfig([], {});
-    const { settings: __, ...loaded } = loadConfig(["--config", path], {});
+    // Without what names the file, and where each value is from.
+    const { settings: _, values: __, ...plain } = loadConfig([], {});
+    const { settings: ___, values: ____, ...loaded } = loadConfig(["--config", path], {});
     expect({ ...loaded, optionsSet: plain.optionsSet }).toEqual(plain);
   });
 });

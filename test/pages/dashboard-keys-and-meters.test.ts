@@ -83,7 +83,7 @@ describe("keys", () => {
       expect(await verify()).toMatchObject({ error: "rate_limited", owner_id: "acme-7" });
       const row = page.locator("tr", { hasText: "Customer" });
       await row.getByText("acme-7").waitFor();
-      await page.getByRole("link", { name: "Customer" }).click();
+      await row.getByRole("link").first().click();
       await page.getByRole("img", { name: "3 uses in 24 hours, 1 rejected" }).waitFor();
       await page.getByRole("button", { name: "14 days" }).click();
       await page.getByRole("img", { name: "3 uses in 14 days, 1 rejected" }).waitFor();
@@ -134,7 +134,7 @@ describe("keys", () => {
       await eventually(async () => expect(await names(`project=${project["id"]}`)).toEqual(["Inside one"]));
       await eventually(async () => expect(await names("use=unused")).toEqual(["Inside one", "Unused one"]));
       await eventually(async () => expect(await names("use=used")).toEqual(["Used one"]));
-      await page.getByText(`…${used.secret.slice(-4)}`).waitFor();
+      await page.getByText(`…${used.secret.slice(-4)}`).last().waitFor();
       await page.getByRole("button", { name: "revoked" }).click();
       await page.getByText("No keys here").waitFor();
       await visit.expectClean();
@@ -179,7 +179,7 @@ describe("testing a check", () => {
       await answer.getByText("3 of meter tried").waitFor();
       await eventually(async () => expect(await answer.innerText()).toContain("nowhere: FLAG_NOT_FOUND"));
       await submit.click();
-      await answer.getByText("denied", { exact: true }).waitFor();
+      await answer.getByText("rejected", { exact: true }).waitFor();
       await eventually(async () => expect(await answer.innerText()).toContain("insufficient_balance"));
       await page.getByLabel("Charge").selectOption("hold");
       await page.getByLabel("Credits", { exact: true }).fill("3");

@@ -125,6 +125,7 @@ export function serverRoutes(api: Api, { service, minutes, settings }: ServerPar
             "Stores settings in the database, secrets sealed with the master key; null removes a setting. Settings whose `effect` is `now` are effective immediately, others after a restart. All of the request is stored, or nothing.",
           body: ServerSettingsBody,
           errors: ["conflict"],
+          example: { brand_color: "#1f6feb" },
           response: ServerSettings,
         },
         ({ call, body }) => {

@@ -24,6 +24,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
   ...[
     "monitors.check",
     "monitors.channels.test",
+    "admin.settings.test_mail",
     "monitors.ping",
     "keys.verify",
     "witness.verify",

@@ -15,7 +15,7 @@ export interface PageFacts {
 /** All pages, in the order of the sidebar. */
 export const SITEMAP = [
   { path: "overview", title: "Overview", letter: "o", group: "", needs: null },
-  { path: "start", title: "Get started", letter: "g", group: "", needs: null },
+  { path: "start", title: "Get started", letter: "g", group: "", needs: "pulse:write" },
   { path: "projects", title: "Projects", letter: "p", group: "", needs: "projects:read" },
   { path: "keys", title: "Keys", letter: "k", group: "Services", needs: "keys:read" },
   { path: "customers", title: "Customers", letter: "e", group: "Services", needs: "keys:read" },
