@@ -28,6 +28,7 @@ test(
     expect(changed.code).toBe(2);
     expect(JSON.parse(changed.out)).toEqual({
       changes: [{ action: "create", kind: "flags", name: "second", fields: [] }],
+      warnings: [expect.stringContaining("To rename it, add renamed_from: first")],
     });
     expect((await runToEnd(["apply", path, "--yes"], own)).code).toBe(0);
     expect((await runToEnd(["export"], own)).out).toContain("second:\n    enabled: true\n");

@@ -93,13 +93,13 @@ describe("a list", () => {
       await visit.go(`catch/${id}`);
       const rows = page.locator("main tbody tr");
       await rows.nth(119).waitFor();
-      const top = await rows.first().locator("code").innerText();
+      const top = await rows.first().locator("code").first().innerText();
       await page.evaluate("scrollTo(0, 2000)");
       const sent = await send(id);
       const held = page.getByRole("button", { name: "1 new" });
       await held.waitFor({ state: "attached" });
       await eventually(async () => expect(await rows.count()).toBe(120));
-      await eventually(async () => expect(await rows.first().locator("code").innerText()).toBe(top));
+      await eventually(async () => expect(await rows.first().locator("code").first().innerText()).toBe(top));
       await eventually(async () => expect(await page.evaluate<number>("scrollY")).toBeGreaterThan(1_900));
       await held.click();
       await page.getByRole("link", { name: sent }).waitFor();

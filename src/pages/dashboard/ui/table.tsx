@@ -2,6 +2,9 @@ import type { ComponentChildren } from "preact";
 
 /** Width below which `wide` columns are hidden. */
 const NARROW = "(max-width: 46rem)";
+/** The same in a table of at least {@link CROWDED_COLUMNS} with fixed widths, which would leave nothing for the first one. */
+const NARROW_WHEN_CROWDED = "(max-width: 62rem)";
+const CROWDED_COLUMNS = 6;
 
 /** A column of a table. */
 export interface Column<T> {
@@ -46,7 +49,7 @@ export function Table<T>(props: TableProps<T>) {
   const { sections = [{ key: "", head: null, rows }] } = props;
   return (
     <div class="table">
-      <table class={fixed ? "fixed" : ""}>
+      <table class={`${fixed ? "fixed" : ""} ${isCrowded(columns, fixed) ? "crowded" : ""}`}>
         <caption class="unseen">{label}</caption>
         <thead>
           <tr>
@@ -66,7 +69,7 @@ export function Table<T>(props: TableProps<T>) {
           <tbody key={section.key}>
             {section.head === null ? null : (
               <tr class="section">
-                <th scope="rowgroup" colSpan={shownColumns(columns)}>
+                <th scope="rowgroup" colSpan={shownColumns(columns, fixed)}>
                   {section.head}
                 </th>
               </tr>
@@ -97,9 +100,13 @@ export function Table<T>(props: TableProps<T>) {
   );
 }
 
+function isCrowded<T>(columns: readonly Column<T>[], fixed: boolean): boolean {
+  return fixed && columns.length >= CROWDED_COLUMNS;
+}
+
 /** A heading must not span hidden columns: it would make them again. */
-function shownColumns<T>(columns: readonly Column<T>[]): number {
-  if (!matchMedia(NARROW).matches) return columns.length;
+function shownColumns<T>(columns: readonly Column<T>[], fixed: boolean): number {
+  if (!matchMedia(isCrowded(columns, fixed) ? NARROW_WHEN_CROWDED : NARROW).matches) return columns.length;
   return columns.filter(({ layout = "" }) => !layout.includes("wide")).length;
 }
 

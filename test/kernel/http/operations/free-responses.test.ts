@@ -136,7 +136,7 @@ describe("the length of a rejection", () => {
     throw new ApiError("validation_error", "x".repeat(length));
   };
   const around = JSON.stringify({
-    error: { code: "validation_error", message: "" },
+    error: { code: "validation_error", message: "", docs: "/docs/errors/validation_error" },
     code: "validation_error",
     request_id: "request-1",
   }).length;
