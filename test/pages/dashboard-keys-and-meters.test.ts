@@ -134,7 +134,10 @@ describe("keys", () => {
       await eventually(async () => expect(await names(`project=${project["id"]}`)).toEqual(["Inside one"]));
       await eventually(async () => expect(await names("use=unused")).toEqual(["Inside one", "Unused one"]));
       await eventually(async () => expect(await names("use=used")).toEqual(["Used one"]));
-      await page.getByText(`…${used.secret.slice(-4)}`).last().waitFor();
+      await page
+        .getByText(`…${used.secret.slice(-4)}`)
+        .last()
+        .waitFor();
       await page.getByRole("button", { name: "revoked" }).click();
       await page.getByText("No keys here").waitFor();
       await visit.expectClean();

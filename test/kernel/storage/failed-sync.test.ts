@@ -187,7 +187,8 @@ function framesIn(): Buffer {
 /** The balance of the meter that a process would read from the files as they are now: a change whose frames are not all there does not count. */
 function balanceInFiles(): number | null {
   const copy = mkdtempSync(join(folder, "copy-"));
-  for (const name of ["ninefold.db", "ninefold.db-wal"]) copyFileSync(join(disk.data, name), join(copy, name));
+  for (const name of ["ninefold.db", "ninefold.db-wal"])
+    copyFileSync(join(disk.data, name), join(copy, name));
   using database = new Database(join(copy, "ninefold.db"));
   const newest = "SELECT balance_after FROM meter_entries ORDER BY sequence DESC LIMIT 1";
   return database.query<{ readonly balance_after: number }, []>(newest).get()?.balance_after ?? null;
