@@ -313,7 +313,6 @@ describe("one delivery", () => {
       kind: "scheduled",
       event: null,
       monitor_id: null,
-      next_attempt_at: body["scheduled_for"],
       schedule_id: null,
       endpoint_id: null,
       message_id: null,
