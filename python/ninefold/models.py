@@ -217,10 +217,16 @@ _BucketChallengeObjectNamed = TypedDict(
 )
 
 
-class BucketChallengeObject(_BucketChallengeObjectNamed, TypedDict):
+class _BucketChallengeObjectRequired(_BucketChallengeObjectNamed, TypedDict):
     has_token: bool
     query: Optional[str]
     field: Optional[str]
+
+
+class BucketChallengeObject(_BucketChallengeObjectRequired, total=False):
+    pointer: str
+    when: Dict[str, Any]
+    origins: List[str]
 
 
 class BucketEvents(TypedDict):
@@ -237,7 +243,7 @@ class _BucketRequired(TypedDict):
     ingest_url: str
     """Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method."""
     target_url: Optional[str]
-    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox"]]
+    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid"]]
     has_signing_secret: bool
     verification_mode: Literal["mark", "reject"]
     response: Optional[BucketResponse]
@@ -295,6 +301,16 @@ class BucketChallenge(_BucketChallengeNamedOptional, TypedDict, total=False):
     """Verify token of `meta`, `strava` and `websub`, as you entered it there. It is not returned."""
     query: str
     """For other senders: query parameter of a GET request that the bucket returns the value of."""
+    pointer: str
+    """For other senders: JSON pointer to the value in the body of a POST request that the bucket returns. Without
+    `when`, the body must have no other member.
+    """
+    when: Dict[str, Any]
+    """With `pointer`: condition on the body that challenges fulfill and events do not, like the `filter` of a
+    target.
+    """
+    origins: List[str]
+    """For senders of CloudEvents: values of `WebHook-Request-Origin` that may send to the bucket; `*` for any."""
     field: str
     """Name of the member that contains the value, with `as: json`."""
 
@@ -577,7 +593,7 @@ class _CaughtEventRequired(TypedDict):
     id: str
     """ID of the event. IDs sort by time of receipt."""
     bucket_id: str
-    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox"]]
+    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid"]]
     event_type: Optional[str]
     """Type of the event, as the sender names it; null if unknown."""
     status: Literal["pending", "delivered", "failed"]
@@ -1064,7 +1080,7 @@ class _EventItemRequired(TypedDict):
     id: str
     """ID of the event. IDs sort by time of receipt."""
     bucket_id: str
-    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox"]]
+    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid"]]
     event_type: Optional[str]
     """Type of the event, as the sender names it; null if unknown."""
     status: Literal["pending", "delivered", "failed"]

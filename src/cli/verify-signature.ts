@@ -3,6 +3,7 @@ import { PROVIDERS, type Provider } from "../areas/catch/domain.ts";
 import type { Received } from "../areas/catch/providers/extracted-fields.ts";
 import {
   canBeVerified,
+  canVerifySignatures,
   detectProvider,
   PRESETS,
   type Preset,
@@ -82,13 +83,19 @@ function isValid({ preset, secret, received }: Signed): boolean {
 }
 
 /** The headers that a request lacks for any of a sender's schemes: those of the scheme that lacks the fewest. */
-function missingHeaders({ schemes }: Preset, headers: Headers): readonly string[] {
+function missingHeaders({ schemes, bodySignature }: Preset, headers: Headers): readonly string[] {
+  if (bodySignature !== null) return [];
   const missing = schemes.map((scheme) => scheme.headers.filter((header) => !headers.has(header)));
   return missing.sort((a, b) => a.length - b.length)[0] ?? [];
 }
 
 function withoutTolerance(preset: Preset): Preset {
-  return { ...preset, schemes: preset.schemes.map((scheme) => ({ ...scheme, tolerance_seconds: 0 })) };
+  const { schemes, bodySignature } = preset;
+  return {
+    ...preset,
+    schemes: schemes.map((scheme) => ({ ...scheme, tolerance_seconds: 0 })),
+    bodySignature: bodySignature === null ? null : { ...bodySignature, toleranceSeconds: 0 },
+  };
 }
 
 /** Ways in which bodies are changed between a sender and the code that verifies them. */
@@ -120,7 +127,7 @@ function pythonJson(value: unknown): string {
 function providerOf(name: string | null, headers: Headers): Provider {
   if (name === null) return detectProvider(headers) ?? "standard";
   const provider = PROVIDERS.find((one) => one === name);
-  const known = PROVIDERS.filter((one) => PRESETS[one].schemes.length > 0);
+  const known = PROVIDERS.filter((one) => canVerifySignatures(PRESETS[one]));
   if (provider === undefined || !known.includes(provider))
     throw new UsageError(`--provider must be one of ${known.join(", ")}.`);
   return provider;

@@ -75,6 +75,8 @@ const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
       provider: "custom",
       signature: { header: "X-Sig", algorithm: "hmac-sha256", template: "{body}" },
     },
+    { delivery: "pull", challenge: { pointer: "/challenge", when: { type: "verify" }, as: "json" } },
+    { delivery: "pull", provider: "event-grid", challenge: { origins: ["eventgrid.azure.net"] } },
     { delivery: "pull", provider: "meta", challenge: { token: "123456:AbCdEf" } },
     {
       delivery: "pull",

@@ -8,6 +8,16 @@ export function digestOfId(providerEventId: string): Uint8Array {
   return Bun.CryptoHasher.hash("sha256", providerEventId).subarray(0, DIGEST_BYTES);
 }
 
+/** The digest of a token that a sender uses for one body only. No id of an event has this form. */
+export function tokenDigest(token: string): Uint8Array {
+  return digestOfId(`\0token:${token}`);
+}
+
+/** The digest of such a token with the body that it was used for. */
+export function bodyOfTokenDigest(token: string, body: Uint8Array): Uint8Array {
+  return digestOfId(`\0token:${token}:${Bun.CryptoHasher.hash("sha256", body, "hex")}`);
+}
+
 /** The sender's id of an event, by its digest. */
 interface DeduplicationRow {
   readonly bucket_ref: number;

@@ -87,6 +87,9 @@ export const PROVIDERS = [
   "microsoft-graph",
   "x",
   "dropbox",
+  "adyen",
+  "mailgun",
+  "event-grid",
 ] as const;
 export type Provider = (typeof PROVIDERS)[number];
 /** Aliases of `standard`: senders that sign by Standard Webhooks. */

@@ -19,6 +19,10 @@ import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "./pr
 const TEMPLATE_LENGTH_MAX = 500;
 /** Longest name of a header or of a pair, and longest prefix or separator: several times any sender's. */
 const NAME_LENGTH_MAX = 100;
+/** Longest name of a host (RFC 1035). */
+const ORIGIN_LENGTH_MAX = 253;
+/** Origins that may send to one bucket: senders have one or two. */
+const ORIGINS_MAX = 20;
 /** Longest JSON pointer. */
 const POINTER_LENGTH_MAX = 200;
 /** Largest tolerance of a dated signature: a day. */
@@ -140,6 +144,47 @@ export const Challenge = named("BucketChallenge", {
       description:
         "For other senders: query parameter of a GET request that the bucket returns the value of.",
     }),
+  ),
+  pointer: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: POINTER_LENGTH_MAX,
+      examples: ["/challenge"],
+      errorMessage: `must be a JSON pointer such as /challenge, of at most ${POINTER_LENGTH_MAX} characters`,
+      description:
+        "For other senders: JSON pointer to the value in the body of a POST request that the bucket returns. Without `when`, the body must have no other member.",
+    }),
+  ),
+  when: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        errorMessage: "must be an object",
+        description:
+          "With `pointer`: condition on the body that challenges fulfill and events do not, like the `filter` of a target.",
+        examples: [{ type: "challenge" }],
+      },
+    ),
+  ),
+  origins: Type.Optional(
+    Type.Array(
+      Type.String({
+        minLength: 1,
+        maxLength: ORIGIN_LENGTH_MAX,
+        pattern: "^(\\*|[A-Za-z0-9._-]*)$",
+        errorMessage: "must be the name of a host such as eventgrid.azure.net, or *",
+      }),
+      {
+        minItems: 1,
+        maxItems: ORIGINS_MAX,
+        uniqueItems: true,
+        errorMessage: `must be a list of 1 to ${ORIGINS_MAX} different names of hosts`,
+        examples: [["eventgrid.azure.net"]],
+        description:
+          "For senders of CloudEvents: values of `WebHook-Request-Origin` that may send to the bucket; `*` for any.",
+      },
+    ),
   ),
   as: Type.Optional(oneOf(["text", "json"])),
   field: Type.Optional(
@@ -295,6 +340,9 @@ export const SettingsView = {
       query: orNull(Type.String()),
       as: oneOf(["text", "json"]),
       field: orNull(Type.String()),
+      pointer: Type.Optional(Type.String()),
+      when: Type.Optional(Type.Object({}, { additionalProperties: true })),
+      origins: Type.Optional(Type.Array(Type.String())),
     }),
     { examples: [null] },
   ),

@@ -491,6 +491,12 @@ export interface BucketChallenge {
   token?: string | undefined;
   /** For other senders: query parameter of a GET request that the bucket returns the value of. */
   query?: string | undefined;
+  /** For other senders: JSON pointer to the value in the body of a POST request that the bucket returns. Without `when`, the body must have no other member. */
+  pointer?: string | undefined;
+  /** With `pointer`: condition on the body that challenges fulfill and events do not, like the `filter` of a target. */
+  when?: object | undefined;
+  /** For senders of CloudEvents: values of `WebHook-Request-Origin` that may send to the bucket; `*` for any. */
+  origins?: readonly string[] | undefined;
   as?: "text" | "json" | undefined;
   /** Name of the member that contains the value, with `as: json`. */
   field?: string | undefined;
@@ -533,6 +539,9 @@ export interface Bucket {
     | "microsoft-graph"
     | "x"
     | "dropbox"
+    | "adyen"
+    | "mailgun"
+    | "event-grid"
     | null;
   has_signing_secret: boolean;
   verification_mode: "mark" | "reject";
@@ -548,7 +557,15 @@ export interface Bucket {
   retention_hours: number | null;
   methods: ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[];
   signature: BucketSignature | null;
-  challenge: { has_token: boolean; query: string | null; as: "text" | "json"; field: string | null } | null;
+  challenge: {
+    has_token: boolean;
+    query: string | null;
+    as: "text" | "json";
+    field: string | null;
+    pointer?: string;
+    when?: Record<string, unknown>;
+    origins?: string[];
+  } | null;
   /** Endpoints that receive the events; empty when `target_url` does. */
   targets: BucketTarget[];
   /** Delay before each retry of a forward; null for the default: `1s`, `5s`, `25s`. */
@@ -692,6 +709,9 @@ export interface EventItem {
     | "microsoft-graph"
     | "x"
     | "dropbox"
+    | "adyen"
+    | "mailgun"
+    | "event-grid"
     | null;
   /** Type of the event, as the sender names it; null if unknown. */
   event_type: string | null;
@@ -750,6 +770,9 @@ export interface CaughtEvent {
     | "microsoft-graph"
     | "x"
     | "dropbox"
+    | "adyen"
+    | "mailgun"
+    | "event-grid"
     | null;
   /** Type of the event, as the sender names it; null if unknown. */
   event_type: string | null;

@@ -420,6 +420,25 @@ export const BODIES = {
       minLength: 1,
       maxLength: 100,
     },
+    "challenge.pointer": {
+      type: "string",
+      description:
+        "For other senders: JSON pointer to the value in the body of a POST request that the bucket returns. Without `when`, the body must have no other member.",
+      example: "/challenge",
+      minLength: 1,
+      maxLength: 200,
+    },
+    "challenge.when": {
+      type: "object",
+      description:
+        "With `pointer`: condition on the body that challenges fulfill and events do not, like the `filter` of a target.",
+    },
+    "challenge.origins": {
+      type: "array",
+      description:
+        "For senders of CloudEvents: values of `WebHook-Request-Origin` that may send to the bucket; `*` for any.",
+      items: /^(\*|[A-Za-z0-9._-]*)$/,
+    },
     "challenge.as": { type: "string", enum: ["text", "json"] },
     "challenge.field": {
       type: "string",
@@ -666,6 +685,25 @@ export const BODIES = {
       pattern: /^[A-Za-z0-9._~-]*$/,
       minLength: 1,
       maxLength: 100,
+    },
+    "challenge.pointer": {
+      type: "string",
+      description:
+        "For other senders: JSON pointer to the value in the body of a POST request that the bucket returns. Without `when`, the body must have no other member.",
+      example: "/challenge",
+      minLength: 1,
+      maxLength: 200,
+    },
+    "challenge.when": {
+      type: "object",
+      description:
+        "With `pointer`: condition on the body that challenges fulfill and events do not, like the `filter` of a target.",
+    },
+    "challenge.origins": {
+      type: "array",
+      description:
+        "For senders of CloudEvents: values of `WebHook-Request-Origin` that may send to the bucket; `*` for any.",
+      items: /^(\*|[A-Za-z0-9._-]*)$/,
     },
     "challenge.as": { type: "string", enum: ["text", "json"] },
     "challenge.field": {

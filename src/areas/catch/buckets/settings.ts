@@ -5,8 +5,14 @@ import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
 import { knownProvider, type Provider } from "../domain.ts";
-import { isSource } from "../providers/extracted-fields.ts";
-import { canBeVerified, PRESETS, type Preset, withRecipe } from "../providers/presets.ts";
+import { isPointer, isSource } from "../providers/extracted-fields.ts";
+import {
+  canBeVerified,
+  canVerifySignatures,
+  PRESETS,
+  type Preset,
+  withRecipe,
+} from "../providers/presets.ts";
 import type { BucketCreateBody } from "../schema.ts";
 import {
   type BucketResponse,
@@ -53,6 +59,8 @@ export interface Settings {
   readonly preset: Preset | null;
   /** Delays before the retries of a forward, in milliseconds; null for the default. */
   readonly waits: readonly number[] | null;
+  /** Whether a body is a challenge; null when its value must be the only member, or without such challenges. */
+  readonly isChallenge: Filter | null;
   /** Replaced with every update of the settings. */
   readonly targets: readonly Target[];
 }
@@ -70,9 +78,10 @@ export interface SettingsTerms {
 /** Resolves stored settings. */
 export function openSettings(provider: Provider | null, stored: StoredSettings): Settings {
   const preset = provider === null ? null : PRESETS[provider];
-  const { signature, retry_schedule, targets } = stored;
+  const { signature, retry_schedule, targets, challenge } = stored;
   return {
     stored,
+    isChallenge: challenge?.when ? compileFilter("challenge.when", challenge.when) : null,
     preset: preset !== null && signature ? withRecipe(preset, signature) : preset,
     waits: retry_schedule ? readWaits(retry_schedule) : null,
     targets: (targets ?? []).map(({ endpoint_id, filter = null }, at) => ({
@@ -236,7 +245,7 @@ function assertSignature(provider: Provider | null, signature: Signature | null)
     if (provider === "custom") throw invalidField("signature", 'is required with the provider "custom"');
     return;
   }
-  if (provider === null || PRESETS[provider].schemes.length > 0)
+  if (provider === null || canVerifySignatures(PRESETS[provider]))
     throw invalidField("signature", 'requires the provider "custom", or one that only has a challenge');
   for (const name of ["event_id", "event_type"] as const) {
     const source = signature[name];
@@ -274,20 +283,33 @@ function assertChallenge(provider: Provider | null, challenge: Challenge | null)
       `is required with the provider "${provider}": set {"token": …} to the verify token that you entered there`,
     );
   if (challenge === null) return;
-  const { token: verifyToken, query, as, field } = challenge;
+  const { token: verifyToken, as, field, query, pointer, when, origins } = challenge;
+  const ways = [query, pointer, origins].filter((way) => way !== undefined).length;
   if (token !== undefined) {
     // Views, and so files that are exported, have the default of `as`.
-    if ((query ?? field) !== undefined || (as ?? "text") !== "text")
+    if (ways > 0 || (field ?? when) !== undefined || (as ?? "text") !== "text")
       throw invalidField("challenge", `of the provider "${provider}" allows only the field token`);
     return;
   }
-  if (provider !== null && PRESETS[provider].challenge !== null)
+  const isBuiltIn = provider !== null && PRESETS[provider].challenge !== null;
+  if (isBuiltIn && (origins === undefined || ways > 1))
     throw invalidField("challenge", `of the provider "${provider}" is built in: omit this field`);
   if (verifyToken !== undefined)
     throw invalidField("challenge.token", "requires the provider meta, strava or websub");
-  if (query === undefined)
-    throw invalidField("challenge.query", "is required: the query parameter with the value to return");
-  if (field !== undefined && as !== "json") throw invalidField("challenge.field", 'requires as: "json"');
+  if (ways === 0)
+    throw invalidField(
+      "challenge.query",
+      "is required: the query parameter with the value to return, unless pointer or origins is set",
+    );
+  if (ways > 1)
+    throw invalidField("challenge", "must have only one of query, pointer and origins: omit the others");
+  if (field !== undefined && (as !== "json" || origins !== undefined))
+    throw invalidField("challenge.field", 'requires as: "json", and query or pointer');
+  if (pointer !== undefined && !isPointer(pointer))
+    throw invalidField("challenge.pointer", "must be a JSON pointer such as /challenge, of at most 8 levels");
+  if (when === undefined) return;
+  if (pointer === undefined) throw invalidField("challenge.when", "requires pointer");
+  assertFilter("challenge.when", when);
 }
 
 /** Status of responses to invalid signatures. Discord tests it. */
@@ -328,6 +350,9 @@ export function settingsView(provider: Provider | null, { stored }: Settings): S
           query: challenge.query ?? null,
           as: challenge.as ?? "text",
           field: challenge.field ?? null,
+          ...(challenge.pointer !== undefined && { pointer: challenge.pointer }),
+          ...(challenge.when !== undefined && { when: challenge.when }),
+          ...(challenge.origins !== undefined && { origins: [...challenge.origins] }),
         }
       : null,
     targets: [...(stored.targets ?? [])],

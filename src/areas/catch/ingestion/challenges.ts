@@ -2,7 +2,7 @@ import { ApiError } from "../../../kernel/errors.ts";
 import { type AdditionalReply, additionalReply } from "../../../kernel/http/responses/response.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
-import { memberOf, type Received } from "../providers/extracted-fields.ts";
+import { memberOf, pointerMembers, type Received } from "../providers/extracted-fields.ts";
 
 /** Values that may be echoed: other characters could form a page on this origin. */
 const ECHOED = /^[A-Za-z0-9_.~-]{1,512}$/;
@@ -35,7 +35,8 @@ export function respondToQuery(bucket: BucketActor, method: string, query: strin
     case "dropbox":
       return echo(parameters.get("challenge"));
     case null: {
-      const { query: name = "", as = "text", field = name } = stored.challenge ?? {};
+      const { query: name, as = "text", field = name } = stored.challenge ?? {};
+      if (name === undefined) return null;
       const value = parameters.get(name);
       return as === "text" ? echo(value) : echo(value, field);
     }
@@ -72,6 +73,69 @@ function signedToken(token: string | null, secret: string | null): AdditionalRep
   if (token === null || secret === null || !SIGNED.test(token)) return null;
   const signature = new Bun.CryptoHasher("sha256", secret).update(token).digest("base64");
   return additionalReply(200, { response_token: `sha256=${signature}` });
+}
+
+/** A name of a host or an origin, as a sender of CloudEvents states it. */
+const ORIGIN = /^[A-Za-z0-9.:/_-]{1,253}$/;
+
+/**
+ * The response to the handshake of CloudEvents, in which a sender requests permission to send; null for other requests, and for
+ * origins that the bucket does not list. `perMinute`: requests that the bucket accepts within a minute; null for no limit.
+ */
+export function respondToOrigin(
+  { settings }: BucketActor,
+  headers: Headers,
+  perMinute: number | null,
+): AdditionalReply | null {
+  const origins = settings.stored.challenge?.origins ?? [];
+  const origin = headers.get("webhook-request-origin") ?? "";
+  if (!ORIGIN.test(origin)) return null;
+  const isAllowed = origins.some((one) => one === "*" || one.toLowerCase() === origin.toLowerCase());
+  if (!isAllowed) return null;
+  return additionalReply(200, "", {
+    allow: "POST",
+    "webhook-allowed-origin": origin,
+    "webhook-allowed-rate": perMinute === null ? "*" : String(perMinute),
+  });
+}
+
+/** Largest body that is searched for a challenge without a signature: those of senders have some hundred bytes. */
+export const CHALLENGE_BYTES_MAX = 64 * 1024;
+
+/** The response to a sender's challenge in the body of a POST, whose signature does not matter; null for other requests. */
+export function respondUnverified(bucket: BucketActor, received: Received): AdditionalReply | null {
+  const { preset, stored, isChallenge } = bucket.settings;
+  const isEventGrid = preset?.challenge === "event-grid";
+  const { pointer, as = "text", field } = stored.challenge ?? {};
+  if ((pointer === undefined && !isEventGrid) || received.body.length > CHALLENGE_BYTES_MAX) return null;
+  if (isEventGrid) return eventGridResponse(received);
+  if (pointer === undefined) return null;
+  const value = memberOf(received, pointer);
+  const isMatch = isChallenge === null ? isAlone(received, pointer) : isChallenge(memberOf(received, ""));
+  if (typeof value !== "string" || !isMatch) return null;
+  return as === "text" ? echo(value) : echo(value, field ?? pointerMembers(pointer).at(-1) ?? "");
+}
+
+/** Whether a body has no other members than those along a pointer. */
+function isAlone(received: Received, pointer: string): boolean {
+  const names = pointer.split("/").slice(1);
+  return names.every((_, level) => {
+    const parent = memberOf(
+      received,
+      names.slice(0, level).reduce((path, name) => `${path}/${name}`, ""),
+    );
+    return typeof parent === "object" && parent !== null && Object.keys(parent).length === 1;
+  });
+}
+
+const EVENT_GRID_VALIDATION = "Microsoft.EventGrid.SubscriptionValidationEvent";
+
+/** Event Grid's own schema: the handshake is an event, alone in its list. */
+function eventGridResponse(received: Received): AdditionalReply | null {
+  const event = Array.isArray(memberOf(received, "")) ? "/0" : "";
+  if (memberOf(received, `${event}/eventType`) !== EVENT_GRID_VALIDATION) return null;
+  const code = memberOf(received, `${event}/data/validationCode`);
+  return typeof code === "string" ? echo(code, "validationResponse") : null;
 }
 
 /** The response to a sender's challenge in a body with a valid signature; null for other requests. */

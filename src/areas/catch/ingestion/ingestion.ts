@@ -12,9 +12,9 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { type BucketActor, type Buckets, hasTargets, type SharedDeps } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
-import { invalidStatus, type StoredSettings, secretsOf } from "../buckets/settings.ts";
-import { digestOfId } from "../deduplication-store.ts";
-import { type Admission, admit, INGEST_STATUSES, type Provider } from "../domain.ts";
+import { invalidStatus, secretsOf } from "../buckets/settings.ts";
+import { bodyOfTokenDigest, digestOfId, tokenDigest } from "../deduplication-store.ts";
+import { type Admission, admit, INGEST_STATUSES } from "../domain.ts";
 import { storedHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
 import type { Forwarder, MatchedTargets } from "../forwarding/forwarder.ts";
@@ -24,7 +24,7 @@ import { detectProvider, PRESETS, verify } from "../providers/presets.ts";
 import type { Ingested } from "../schema.ts";
 import { DEFAULT_METHODS } from "../settings-schema.ts";
 import type { NewEvent, WayRow } from "../store.ts";
-import { respondToBody, respondToQuery } from "./challenges.ts";
+import { respondToBody, respondToOrigin, respondToQuery, respondUnverified } from "./challenges.ts";
 
 /** Longest path below that of a bucket, in characters. */
 export const PATH_LENGTH_MAX = 1_024;
@@ -48,6 +48,8 @@ type InboundRequest = Pick<
 type Arrival = NewEvent & {
   /** Digest of the sender's id, if repeats are detected. */
   readonly digest: Uint8Array | null;
+  /** Digests of a token that its sender uses for one body only; null for other signatures. */
+  readonly token: { readonly own: Uint8Array; readonly withBody: Uint8Array } | null;
   /** The endpoints that accept it; null when the bucket has no targets. */
   readonly matched: MatchedTargets | null;
 };
@@ -59,6 +61,8 @@ interface Way extends WayRow {
 
 /** Error of an event that is not forwarded. */
 const INVALID_SIGNATURE = "the signature is not valid";
+/** Time for which a token is known: three times as long as its sender repeats a webhook. */
+export const TOKEN_HOURS = 24;
 
 /** Receives and stores requests to buckets. */
 export class Ingestion {
@@ -111,7 +115,7 @@ export class Ingestion {
       // The rest of the body is not read.
       inbound.headers = { connection: "close" };
     }
-    return responseOf(bucket.provider, bucket.settings.stored, result);
+    return responseOf(bucket, result);
   }
 
   /** Leaves a trace of a request that could not be stored: its sender may not tell anyone. */
@@ -142,7 +146,7 @@ export class Ingestion {
     if (this.deps.accounts.account(bucket.account_ref).suspended) return notStored("ignored");
     if (hopsOf(headers.get(HOPS_HEADER)) >= HOPS_MAX) return notStored("loop_detected");
     const method = way.method ?? "POST";
-    const challenge = respondToQuery(bucket, method, way.query ?? "");
+    const challenge = this.challengeBeforeBody(bucket, method, way, headers);
     if (challenge !== null) return challenge;
     const methods: readonly string[] = bucket.settings.stored.methods ?? DEFAULT_METHODS;
     if (!methods.includes(method)) return notStored("ignored");
@@ -151,6 +155,19 @@ export class Ingestion {
     return isLonger(way.path, PATH_LENGTH_MAX) || isLonger(way.query, QUERY_LENGTH_MAX)
       ? notStored("too_large")
       : null;
+  }
+
+  /** The response to a challenge in the query or the headers; null for other requests. @throws ApiError as {@link respondToQuery} */
+  private challengeBeforeBody(
+    bucket: BucketActor,
+    method: string,
+    { query }: Way,
+    headers: Headers,
+  ): AdditionalReply | null {
+    if (method !== "OPTIONS") return respondToQuery(bucket, method, query ?? "");
+    const { tier } = this.deps.accounts.account(bucket.account_ref);
+    const perMinute = isUnlimited(tier) ? null : this.deps.tiers[tier].catchPerMinute;
+    return respondToOrigin(bucket, headers, perMinute);
   }
 
   /** Leaves the event loop to others after decoding a body, which may take as long as everything else. */
@@ -182,6 +199,8 @@ export class Ingestion {
       target: way.target,
       publicUrl: this.deps.publicUrl(),
     };
+    const unsigned = received.method === "POST" ? respondUnverified(bucket, received) : null;
+    if (unsigned !== null) return unsigned;
     const arrival = this.arrivalOf(bucket, way, received);
     const { verification } = arrival;
     if (verification === "invalid" && stored.verification_mode === "reject")
@@ -221,7 +240,7 @@ export class Ingestion {
     const notices = provider_event_id !== null && (stored.deduplicate_hours ?? 0) > 0;
     const secrets = preset === null ? [] : secretsOf(bucket.signing_secret, stored, receivedAt);
     const verification = verify(preset, secrets, received);
-    const { signedTarget } = received;
+    const { signedTarget, token } = received;
     return {
       provider,
       verification,
@@ -236,15 +255,40 @@ export class Ingestion {
           : { ...way, ...partsOf(signedTarget) },
       matched: null,
       digest: notices ? digestOfId(provider_event_id) : null,
+      token:
+        token === undefined || verification !== "valid"
+          ? null
+          : { own: tokenDigest(token), withBody: bodyOfTokenDigest(token, body) },
     };
   }
 
-  private store(tx: Tx, bucketId: string, arrival: Arrival): Ingested {
+  /** Invalidates the signature of a request whose token was used for another body, and remembers a new token. */
+  private withTokenChecked(tx: Tx, { ref: bucket_ref }: BucketActor, arrival: Arrival): Arrival {
+    const { token } = arrival;
+    if (token === null) return arrival;
+    const { events } = this.deps;
+    const isKnown = (digest: Uint8Array) => events.findReceived(bucket_ref, digest, tx.now) !== null;
+    if (isKnown(token.withBody)) return arrival;
+    if (isKnown(token.own)) return { ...arrival, verification: "invalid", matched: null };
+    for (const digest of [token.own, token.withBody])
+      events.addReceivedId(tx, {
+        bucket_ref,
+        digest,
+        sequence: 0,
+        expires_at: tx.now + TOKEN_HOURS * HOUR_MS,
+      });
+    return arrival;
+  }
+
+  private store(tx: Tx, bucketId: string, received: Arrival): Ingested {
     const { accounts, charger, events, sequence, activity } = this.deps;
     // The bucket may have been deleted since the request arrived.
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return notStored("ignored");
     tx.affects = bucket.account_ref;
+    const arrival = this.withTokenChecked(tx, bucket, received);
+    if (arrival.verification === "invalid" && bucket.settings.stored.verification_mode === "reject")
+      return { status: "rejected", verification: "invalid" };
     // Ids of forged requests must not count as received.
     const digest = arrival.verification === "invalid" ? null : arrival.digest;
     const first = digest === null ? null : events.findReceived(bucket.ref, digest, tx.now);
@@ -323,11 +367,8 @@ function isLonger(text: string | null, most: number): boolean {
 const OVERLOADS: ReadonlySet<string> = new Set(["rate_limited", "panic_mode", "insufficient_balance"]);
 
 /** The response to the sender, according to the bucket's settings. */
-function responseOf(
-  provider: Provider | null,
-  stored: StoredSettings,
-  result: Ingested,
-): Ingested | AdditionalReply {
+function responseOf({ provider, settings }: BucketActor, result: Ingested): Ingested | AdditionalReply {
+  const { stored, preset } = settings;
   const { status, verification } = result;
   const { response = null, overload_status = 200 } = stored;
   // Nothing of these is stored, whatever the bucket responds with.
@@ -337,7 +378,11 @@ function responseOf(
   if (code !== 200) return additionalReply(code, result);
   if (OVERLOADS.has(status) && overload_status !== 200)
     return additionalReply(overload_status, result, OVERLOADED);
-  if (response === null || (status !== "accepted" && status !== "duplicate")) return result;
+  if (status !== "accepted" && status !== "duplicate") return result;
+  const acknowledgement = preset?.acknowledgement ?? null;
+  if (response === null && acknowledgement !== null)
+    return additionalReply(200, acknowledgement, { ...SANDBOX_HEADERS, "content-type": "text/plain" });
+  if (response === null) return result;
   const { content_type = "text/plain", body = null } = response;
   const headers = { ...SANDBOX_HEADERS, "content-type": content_type };
   return additionalReply(response.status ?? 200, body ?? "", headers);

@@ -25,6 +25,8 @@ export interface Received {
   form?: { readonly text: string | null };
   /** The target that a valid signature covers: how the request was sent. */
   signedTarget?: string | undefined;
+  /** The token of a valid signature that covers nothing else: it may be used for one body only. */
+  token?: string;
 }
 
 /** The body as JSON; undefined when it is not JSON. */
@@ -70,9 +72,22 @@ export function joinOf(first: Source, second: Source): FieldReader {
   };
 }
 
+/** Reads the only element of a list in the body, or null when there are several: one id would stand for all of them. */
+export function ofSingle(pointer: Source, read: FieldReader): FieldReader {
+  return (received) => {
+    const list = memberOf(received, pointer);
+    return Array.isArray(list) && list.length !== 1 ? null : read(received);
+  };
+}
+
 /** Whether a caller's source is valid. */
 export function isSource(text: string): boolean {
   if (text.startsWith(HEADER)) return HEADER_NAME.test(text.slice(HEADER.length));
+  return isPointer(text);
+}
+
+/** Whether a text is a JSON pointer into a body. */
+export function isPointer(text: string): boolean {
   return POINTER.test(text) && text.split("/").length - 1 <= POINTER_LEVELS_MAX;
 }
 
@@ -93,14 +108,20 @@ function readerOf(source: Source): FieldReader {
   return (received) => scalarText(valueAt(jsonOf(received), members));
 }
 
-/** The value at a JSON pointer of the body; undefined when there is none. */
+/** The value at a JSON pointer of the body, `""` for the whole body; undefined when there is none. */
 export function memberOf(received: Received, pointer: Source): unknown {
   return valueAt(jsonOf(received), pointerMembers(pointer));
 }
 
-function pointerMembers(pointer: Source): readonly string[] {
+/** The names of the members along a JSON pointer. */
+export function pointerMembers(pointer: Source): readonly string[] {
   const members = pointer.split("/").slice(1);
   return members.map((member) => member.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** The text of the scalar at a JSON pointer of the body; empty when there is none. */
+export function textAt(received: Received, pointer: Source): string {
+  return scalarText(memberOf(received, pointer)) ?? "";
 }
 
 function valueAt(value: unknown, members: readonly string[]): unknown {

@@ -1,21 +1,36 @@
 import { DETECTED_PROVIDERS, type Provider, type Verification } from "../domain.ts";
+import { ADYEN_ITEMS, type BodySignature, MAILGUN } from "./body-signatures.ts";
 import {
   type FieldReader,
   firstOf,
   headerOf,
   joinOf,
+  ofSingle,
   type Received,
   type Source,
 } from "./extracted-fields.ts";
 import { canVerify, isSigned, type Recipe, type Scheme, schemeOf } from "./signatures.ts";
 
 /** Kind of a sender's challenge: see `challenges.ts`. */
-type ChallengeKind = "hub" | "hub-json" | "slack" | "graph" | "zoom" | "discord" | "crc" | "dropbox";
+type ChallengeKind =
+  | "hub"
+  | "hub-json"
+  | "slack"
+  | "graph"
+  | "zoom"
+  | "discord"
+  | "crc"
+  | "dropbox"
+  | "event-grid";
 
 /** A sender's signature schemes, headers, ids and types. */
 export interface Preset {
   /** Signature schemes, one of which must be valid; empty if the sender does not sign, or the bucket has a recipe. */
   readonly schemes: readonly Scheme[];
+  /** The sender's signature that stands in the body, an alternative to its schemes; null for none. */
+  readonly bodySignature: BodySignature | null;
+  /** Text of the response to accepted requests that the sender expects; null for the default JSON. */
+  readonly acknowledgement: string | null;
   /**
    * Prefixes of its headers, which are forwarded with the event: some receivers verify them again, and some senders
    * send the type only in a header.
@@ -34,9 +49,15 @@ interface PresetData {
   readonly prefixes?: readonly string[];
   readonly id?: readonly Source[];
   readonly type?: readonly Source[];
+  /** Two sources that together form the id. */
+  readonly ids?: readonly [Source, Source];
   /** Two sources that together form the type. */
   readonly types?: readonly [Source, Source];
+  /** List in the body, with several elements of which the event has no id. */
+  readonly list?: Source;
   readonly challenge?: ChallengeKind;
+  readonly bodySignature?: BodySignature;
+  readonly acknowledgement?: string;
   readonly canBeSecret?: (text: string) => boolean;
 }
 
@@ -307,26 +328,60 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   "microsoft-graph": { challenge: "graph" },
   x: { prefixes: ["x-twitter-"], challenge: "crc" },
   dropbox: { prefixes: ["x-dropbox-"], challenge: "dropbox" },
+  adyen: {
+    // Platform webhooks sign their bytes; those of payments have a signature in each item.
+    recipes: [{ ...SHA256_BASE64, header: "hmacsignature", secret_encoding: "hex", template: OF_BODY }],
+    bodySignature: ADYEN_ITEMS,
+    prefixes: ["hmacsignature", "protocol"],
+    list: "/notificationItems",
+    ids: [
+      "/notificationItems/0/NotificationRequestItem/pspReference",
+      "/notificationItems/0/NotificationRequestItem/eventCode",
+    ],
+    type: ["/notificationItems/0/NotificationRequestItem/eventCode", "/type"],
+    acknowledgement: "[accepted]",
+  },
+  mailgun: {
+    bodySignature: MAILGUN,
+    prefixes: ["x-mailgun-"],
+    id: ["/event-data/id"],
+    type: ["/event-data/event"],
+    canBeSecret: hasNoBlanks,
+  },
+  "event-grid": {
+    prefixes: ["aeg-", "ce-"],
+    list: "",
+    id: ["/0/id", "/id", "header:ce-id"],
+    type: ["/0/eventType", "/0/type", "/eventType", "/type", "header:ce-type"],
+    challenge: "event-grid",
+  },
 };
 
 function presetOf({
   recipes = [],
   prefixes = [],
   id = [],
+  ids,
+  list,
   type = [],
   types,
   challenge,
+  bodySignature,
+  acknowledgement,
   canBeSecret = () => true,
 }: PresetData): Preset {
   let schemes: readonly Scheme[] | null = null;
+  const eventId = ids === undefined ? firstOf(id) : joinOf(...ids);
   return {
     // Compiled on use: few servers receive from more than a few of the providers.
     get schemes() {
       schemes ??= recipes.map(schemeOf);
       return schemes;
     },
+    bodySignature: bodySignature ?? null,
+    acknowledgement: acknowledgement ?? null,
     prefixes,
-    eventId: firstOf(id),
+    eventId: list === undefined ? eventId : ofSingle(list, eventId),
     eventType: types === undefined ? firstOf(type) : joinOf(...types),
     challenge: challenge ?? null,
     canBeSecret,
@@ -348,6 +403,7 @@ export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: 
   return {
     ...preset,
     schemes: [scheme],
+    bodySignature: null,
     prefixes: [...preset.prefixes, ...scheme.headers, ...sources.flatMap((source) => headerOf(source) ?? [])],
     eventId: firstOf(event_id === undefined ? [] : [event_id]),
     eventType: firstOf(event_type === undefined ? [] : [event_type]),
@@ -374,13 +430,21 @@ export function isProviderHeader({ prefixes }: Preset, header: string): boolean 
   return prefixes.some((prefix) => header.startsWith(prefix));
 }
 
+/** Whether the signatures of a sender can be verified, with a secret. */
+export function canVerifySignatures({ schemes, bodySignature }: Preset): boolean {
+  return schemes.length > 0 || bodySignature !== null;
+}
+
 /**
  * Verifies a request's signature. Without a scheme or a secret the result is `none`; with both, a missing
  * signature is invalid. With several secrets, as during a rotation, one must match.
  */
 export function verify(preset: Preset | null, secrets: readonly string[], received: Received): Verification {
-  if (preset === null || preset.schemes.length === 0 || secrets.length === 0) return "none";
-  const holds = preset.schemes.some((scheme) => secrets.some((secret) => isSigned(scheme, secret, received)));
+  if (preset === null || !canVerifySignatures(preset) || secrets.length === 0) return "none";
+  const { schemes, bodySignature } = preset;
+  const holds =
+    schemes.some((scheme) => secrets.some((secret) => isSigned(scheme, secret, received))) ||
+    secrets.some((secret) => bodySignature?.isSigned(secret, received) === true);
   return holds ? "valid" : "invalid";
 }
 
@@ -392,8 +456,9 @@ const POLAR_SECRET = "polar_whs_";
  * Polar, whose secrets may be any text.
  */
 export function canBeVerified(preset: Preset | null, secret: string, isPolar = false): boolean {
-  if (preset === null || preset.schemes.length === 0) return true;
+  if (preset === null || !canVerifySignatures(preset)) return true;
   if (!preset.canBeSecret(secret)) return false;
+  if (preset.schemes.length === 0) return true;
   const schemes = preset.schemes.filter(
     (scheme) => !isTextKey(scheme) || isPolar || secret.startsWith(POLAR_SECRET),
   );

@@ -248,7 +248,8 @@ function timestampOf(scheme: Scheme, received: Received, list: readonly string[]
 const UNIX_SECONDS = /^\d{1,12}$/;
 const UNIX_MS = /^\d{1,15}$/;
 
-function secondsOf(text: string, format: (typeof TIMESTAMP_FORMATS)[number]): number | null {
+/** Epoch seconds of a timestamp of a sender; null for another text. */
+export function secondsOf(text: string, format: (typeof TIMESTAMP_FORMATS)[number]): number | null {
   if (format === "unix") return UNIX_SECONDS.test(text) ? Number(text) : null;
   const ms = format === "rfc3339" ? parseDateTime(text) : UNIX_MS.test(text) ? Number(text) : null;
   return ms === null ? null : Math.floor(ms / 1000);

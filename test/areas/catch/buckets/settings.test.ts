@@ -106,6 +106,44 @@ describe("settings", () => {
     ["a token that no challenge uses", () => ({ ...CUSTOM, challenge: { token: "t" } }), "challenge.token"],
     ["a challenge of slack's", () => ({ provider: "slack", challenge: { query: "c" } }), "challenge"],
     ["a challenge without its name", () => ({ ...CUSTOM, challenge: { as: "text" } }), "challenge.query"],
+    ["two kinds of challenges", () => ({ ...CUSTOM, challenge: { query: "c", pointer: "/c" } }), "challenge"],
+    [
+      "a pointer that is none",
+      () => ({ ...CUSTOM, challenge: { pointer: "challenge" } }),
+      "challenge.pointer",
+    ],
+    [
+      "a pointer of nine levels",
+      () => ({ ...CUSTOM, challenge: { pointer: "/a".repeat(9) } }),
+      "challenge.pointer",
+    ],
+    [
+      "a condition without a pointer",
+      () => ({ ...CUSTOM, challenge: { query: "c", when: {} } }),
+      "challenge.when",
+    ],
+    [
+      "an unknown operator in a condition",
+      () => ({ ...CUSTOM, challenge: { pointer: "/c", when: { a: { $no: 1 } } } }),
+      "challenge.when.a.$no",
+    ],
+    ["no origins", () => ({ ...CUSTOM, challenge: { origins: [] } }), "challenge.origins"],
+    [
+      "an origin with a path",
+      () => ({ ...CUSTOM, challenge: { origins: ["a.example/x"] } }),
+      "challenge.origins.0",
+    ],
+    [
+      "a field of origins",
+      () => ({ ...CUSTOM, challenge: { origins: ["*"], as: "json", field: "f" } }),
+      "challenge.field",
+    ],
+    [
+      "a pointer of a provider with a challenge",
+      () => ({ provider: "event-grid", challenge: { pointer: "/c" } }),
+      "challenge",
+    ],
+    ["a recipe of mailgun's", () => ({ provider: "mailgun", signature: CUSTOM.signature }), "signature"],
     ["a field of a text", () => ({ ...CUSTOM, challenge: { query: "c", field: "f" } }), "challenge.field"],
   ];
 

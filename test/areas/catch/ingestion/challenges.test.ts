@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { CHALLENGE_BYTES_MAX } from "../../../../src/areas/catch/ingestion/challenges.ts";
 import { PATH_LENGTH_MAX, QUERY_LENGTH_MAX } from "../../../../src/areas/catch/ingestion/ingestion.ts";
 import { DEFAULT_TIERS } from "../../../../src/kernel/limits/tiers.ts";
 import { expectError } from "../../../support/errors.ts";
@@ -115,6 +116,119 @@ describe("challenges of senders", () => {
     expect(await sentence("x".repeat(1_024))).toBe(true);
     for (const value of ["x".repeat(1_025), "<b>", "a&b", "'", '"', "a\tb", "é"])
       expect(await sentence(value)).toBe(false);
+  });
+
+  test("a pointer: the value as text or JSON, only where nothing else stands beside it", async () => {
+    const id = await bucket({ challenge: { pointer: "/challenge" } });
+    const post = (body: string, to = id) => at(to, "", "POST", body);
+    expect([(await post('{"challenge":"abc.-_~9"}')).text, await eventsOf(account, id)]).toEqual([
+      "abc.-_~9",
+      [],
+    ]);
+    expect((await post(`{"challenge":"${"x".repeat(512)}"}`)).text).toBe("x".repeat(512));
+    for (const body of [
+      `{"challenge":"${"x".repeat(513)}"}`,
+      '{"challenge":""}',
+      '{"challenge":"<b>"}',
+      '{"challenge":7}',
+      '{"challenge":"a","id":1}',
+      "[]",
+      "no JSON",
+      `{"challenge":"a"}${" ".repeat(CHALLENGE_BYTES_MAX)}`,
+    ])
+      expect((await post(body)).body["status"]).toBe("accepted");
+    expect((await at(id, "", "PUT", '{"challenge":"a"}')).body["status"]).toBe("accepted");
+
+    const deep = await bucket({ challenge: { pointer: "/data/token", as: "json" } });
+    expect((await post('{"data":{"token":"t"}}', deep)).body).toEqual({ token: "t" });
+    expect((await post('{"data":{"token":"t","a":1}}', deep)).body["status"]).toBe("accepted");
+    expect((await post('{"data":{"token":"t"},"a":1}', deep)).body["status"]).toBe("accepted");
+  });
+
+  test("a pointer with a condition: other members do not matter, and the signature neither", async () => {
+    const id = await bucket({
+      provider: "github",
+      signing_secret: SECRET,
+      verification_mode: "reject",
+      challenge: { pointer: "/nonce", when: { type: "verify" }, as: "json", field: "echo" },
+    });
+    const before = await balanceOf(account);
+    expect((await at(id, "", "POST", '{"type":"verify","nonce":"n1","at":1}')).body).toEqual({ echo: "n1" });
+    expect(await balanceOf(account)).toBe(before);
+    expect((await at(id, "", "POST", '{"type":"event","nonce":"n1"}')).body["status"]).toBe("rejected");
+    expect((await bucketOf(account, id)).challenge).toEqual({
+      has_token: false,
+      query: null,
+      as: "json",
+      field: "echo",
+      pointer: "/nonce",
+      when: { type: "verify" },
+    });
+  });
+
+  test("CloudEvents: an origin that the bucket lists may send", async () => {
+    const id = await bucket({
+      challenge: { origins: ["eventgrid.azure.net"] },
+      methods: ["POST", "OPTIONS"],
+    });
+    const ask = (to: string, origin: string) =>
+      at(to, "/below", "OPTIONS", undefined, {
+        "webhook-request-origin": origin,
+        "webhook-request-callback": "http://127.0.0.1:1/never",
+        "webhook-request-rate": "120",
+      });
+    const allowed = await ask(id, "eventgrid.azure.net");
+    const names = ["webhook-allowed-origin", "webhook-allowed-rate", "allow"];
+    expect([allowed.status, allowed.text, ...names.map((name) => allowed.headers.get(name))]).toEqual([
+      200,
+      "",
+      "eventgrid.azure.net",
+      String(1e6),
+      "POST",
+    ]);
+    expect(await eventsOf(account, id)).toEqual([]);
+    const other = await ask(id, "evil.example");
+    expect([other.body["status"], other.headers.get("webhook-allowed-origin")]).toEqual(["accepted", null]);
+    expect((await at(id, "", "OPTIONS")).body["status"]).toBe("accepted");
+    const any = await bucket({ challenge: { origins: ["*"] } });
+    expect((await ask(any, "a.example")).headers.get("webhook-allowed-origin")).toBe("a.example");
+    expect((await ask(any, "<b>")).body["status"]).toBe("ignored");
+    const none = await bucket({});
+    expect((await ask(none, "a.example")).body["status"]).toBe("ignored");
+  });
+
+  test("event-grid: the validation code of its own schema, and the handshake of CloudEvents", async () => {
+    const id = await bucket({ provider: "event-grid", challenge: { origins: ["eventgrid.azure.net"] } });
+    const event = (eventType: string) => ({
+      id: "2d1781af-3a4c-4d7c-bd0c-e34b19da4e66",
+      topic: "/subscriptions/x",
+      subject: "",
+      data: { validationCode: "512d38b6-c7b8-40c8-89fe-f46f9e9622b6" },
+      eventType,
+      eventTime: "2018-01-25T22:12:19.4556811Z",
+      dataVersion: "1",
+    });
+    const validation = JSON.stringify([event("Microsoft.EventGrid.SubscriptionValidationEvent")]);
+    expect((await at(id, "", "POST", validation)).body).toEqual({
+      validationResponse: "512d38b6-c7b8-40c8-89fe-f46f9e9622b6",
+    });
+    expect(await eventsOf(account, id)).toEqual([]);
+    await at(id, "", "POST", JSON.stringify([event("a.created")]));
+    await at(id, "", "POST", JSON.stringify([event("a.created"), event("a.created")]));
+    const stored = await eventsOf(account, id);
+    expect(stored.map(({ event_type, verification }) => [event_type, verification])).toEqual([
+      ["a.created", "none"],
+      ["a.created", "none"],
+    ]);
+    const ids = await Promise.all(stored.map(({ id: one }) => eventOf(account, id, one)));
+    expect(ids.map(({ provider_event_id }) => provider_event_id)).toEqual([
+      "2d1781af-3a4c-4d7c-bd0c-e34b19da4e66",
+      null,
+    ]);
+    const handshake = await at(id, "", "OPTIONS", undefined, {
+      "webhook-request-origin": "eventgrid.azure.net",
+    });
+    expect(handshake.headers.get("webhook-allowed-origin")).toBe("eventgrid.azure.net");
   });
 
   test("microsoft-graph: the decoded token, by GET too, and no event", async () => {

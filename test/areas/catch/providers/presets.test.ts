@@ -220,6 +220,7 @@ describe("vectors", () => {
       "github",
       "shopify",
       "svix",
+      "adyen",
     ]);
   });
 

@@ -25,8 +25,8 @@ const PROVIDERS = [
       "sendgrid",
       "slack",
     ],
-    ...["square", "twilio", "typeform", "zendesk", "zoom"],
-    ...["dropbox", "meta", "microsoft-graph", "strava", "websub", "x"],
+    ...["square", "twilio", "typeform", "zendesk", "zoom", "adyen", "mailgun"],
+    ...["dropbox", "event-grid", "meta", "microsoft-graph", "strava", "websub", "x"],
   ].map((name) => [name, name] as const),
 ] as const;
 const DELIVERIES = [
