@@ -240,8 +240,10 @@ class BucketEvents(TypedDict):
 class _BucketRequired(TypedDict):
     id: str
     name: Optional[str]
-    ingest_url: str
-    """Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method."""
+    ingest_url: Optional[str]
+    """Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method. Null
+    for people with the role `viewer` or `responder`.
+    """
     target_url: Optional[str]
     provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid"]]
     has_signing_secret: bool

@@ -4,15 +4,20 @@ import { Browser } from "../areas/session/support.ts";
 import type { Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
 
-/** Whether a route is for keys: not for anyone, for proxies, which are rejected otherwise, or for the links of a portal. */
+/**
+ * Whether a route is for keys: not for anyone, for proxies, which are rejected otherwise, for the links of a portal, or for
+ * people alone.
+ */
 export function isForKeys({ operation }: Pick<DeclaredRoute, "operation">): boolean {
-  return operation.access !== "public" && !operation.forProxies && !operation.byPortal;
+  const isForPeople = operation.name.startsWith("people.me.");
+  return operation.access !== "public" && !operation.forProxies && !operation.byPortal && !isForPeople;
 }
 
-/** Routes that ask for a scope: every area's, also those yet to come. */
+/** Routes that ask for a scope: every area's, also those yet to come. People have tests of their own: no managed key changes them. */
 export function scopedRoutes(server: TestServer): DeclaredRoute[] {
   const { routes } = server.server.app.http;
-  return routes.filter((route) => route.operation.access.includes(":") && isForKeys(route));
+  const scoped = routes.filter((route) => route.operation.access.includes(":") && isForKeys(route));
+  return scoped.filter(({ operation }) => !operation.access.startsWith("people:"));
 }
 
 /** What a request can come with: a key, or a browser session of it. Both are the same to every gate. */

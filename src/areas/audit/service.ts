@@ -3,6 +3,7 @@ import type { Caller } from "../../kernel/callers/caller.ts";
 import { isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { encodeCursor, pageStart } from "../../kernel/http/requests/pagination.ts";
+import { withoutSecretUrls } from "../../kernel/http/responses/hidden-urls.ts";
 import type { TextSource } from "../../kernel/http/responses/text-stream.ts";
 import { isoTime, timestampOfQuery } from "../../kernel/time/date-time.ts";
 import {
@@ -85,7 +86,10 @@ export class AuditService {
       );
     }
     this.exporting.add(ref);
-    const texts = exported(walk, filters, query.format ?? "jsonl", this.store.highest());
+    const texts = exported(walk, filters, query.format ?? "jsonl", {
+      through: this.store.highest(),
+      reader: caller,
+    });
     return { next: () => texts.next().value ?? null, end: () => this.exporting.delete(ref) };
   }
 
@@ -112,7 +116,7 @@ function* exported(
   walk: AnyScopeWalk,
   filters: Filters,
   format: ExportFormat,
-  through: number,
+  { through, reader }: { readonly through: number; readonly reader: Caller },
 ): Generator<string> {
   yield exportHead(format);
   let remaining = EXPORT_ROWS_MAX;
@@ -125,7 +129,7 @@ function* exported(
     if (sizes.length === 0) yield "";
     for (const step of splitIntoSteps(sizes)) {
       const entries = entriesIn(walk, filters, step);
-      yield entries.map((entry) => exportLine(format, entryView(entry))).join("");
+      yield entries.map((entry) => exportLine(format, withoutSecretUrls(entryView(entry), reader))).join("");
     }
   }
 }

@@ -145,10 +145,9 @@ export const Bucket = Type.Object(
   {
     id: BucketId,
     name: orNull(Type.String({ examples: ["shop"] })),
-    ingest_url: Type.String({
+    ingest_url: orNull(Type.String({ examples: ["https://ninefold.example.com/v1/in/brave-otter-314159"] }), {
       description:
-        "Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method.",
-      examples: ["https://ninefold.example.com/v1/in/brave-otter-314159"],
+        "Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method. Null for people with the role `viewer` or `responder`.",
     }),
     target_url: orNull(Type.String({ examples: ["https://example.com/webhooks"] })),
     provider: ProviderOrNull,

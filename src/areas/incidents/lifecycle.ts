@@ -96,8 +96,9 @@ export class Incidents {
       tx.audit(null);
       return viewOf(this.deps.incidents, before);
     }
-    const { account, session, credential } = caller;
-    const acknowledgedBy = this.deps.keyName(session?.credential ?? credential) ?? account.userId;
+    const { account, session, credential, person } = caller;
+    const keyName = this.deps.keyName(session?.credential ?? credential);
+    const acknowledgedBy = person?.name ?? person?.email ?? keyName ?? account.userId;
     const row = this.write(tx, { ...before, acknowledgedAt: tx.now, acknowledgedBy });
     tx.audit({
       ...auditTarget(row, "acknowledged"),

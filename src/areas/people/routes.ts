@@ -109,7 +109,7 @@ function changeRoutes(api: Api, people: PeopleService) {
           description:
             "A change takes effect with the next request of the person and ends their open streams. Nobody changes a person above them, or their own role. The last active owner stays one.",
           errors: ["not_found", "conflict"],
-          example: { role: "viewer" },
+          example: { name: "Ann Smith", role: "editor" },
           params: PersonParams,
           body: PersonPatchBody,
           response: Person,

@@ -509,8 +509,8 @@ export type BucketTarget = { endpoint_id: string; filter?: object | null | undef
 export interface Bucket {
   id: string;
   name: string | null;
-  /** Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method. */
-  ingest_url: string;
+  /** Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method. Null for people with the role `viewer` or `responder`. */
+  ingest_url: string | null;
   target_url: string | null;
   provider:
     | "stripe"

@@ -2,7 +2,7 @@ import type { AddressRanges } from "../data/address-ranges.ts";
 import { ApiError, echoed } from "../errors.ts";
 import { isUnlimited, type TierName } from "../limits/tiers.ts";
 import type { Tx } from "../storage/tx.ts";
-import type { Role } from "./role.ts";
+import { isAtLeast, type Role } from "./role.ts";
 
 /** A scope that an operation can require: the area's word, and whether it is changed. */
 export type Scope = `${string}:${"read" | "write"}`;
@@ -186,6 +186,14 @@ export const MANAGED = "managed:";
 /** Whether the caller acts with a managed key, or with a session of one. */
 export function hasManagedKey({ session, credential }: Caller): boolean {
   return (session?.credential ?? credential).startsWith(MANAGED);
+}
+
+/**
+ * Whether the caller may read URLs that give access to whoever knows them, such as those of heartbeats: not people who only
+ * read, or only respond to incidents.
+ */
+export function seesSecretUrls({ person }: Caller): boolean {
+  return person === undefined || isAtLeast(person.role, "editor");
 }
 
 /** Whether the caller's key carries a scope: itself, the area's `*`, or `*`. */

@@ -12,6 +12,7 @@ import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../
 import type { AcrossNetwork, Performer } from "../operations/perform.ts";
 import { compressed } from "../responses/compression.ts";
 import { taggedResponse } from "../responses/etag.ts";
+import { withoutSecretUrls } from "../responses/hidden-urls.ts";
 import { heldBy, LARGE_RESPONSE_BYTES, type OutgoingBody } from "../responses/outgoing-bodies.ts";
 import {
   ClientRejection,
@@ -21,6 +22,7 @@ import {
   KEYED_HEADERS,
   type RenderedResponse,
   ReplayedResponse,
+  Reply,
   renderError,
   renderForwardedError,
   renderResult,
@@ -466,7 +468,8 @@ export class Call extends OpenCall implements Performer {
 
   override respond(result: unknown): Response | Promise<Response> {
     const { cursors } = this.endpoint;
-    const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
+    const shown = this.caller.person === undefined ? result : shownTo(this.caller, result);
+    const rendered = renderResult(cursors === null ? shown : cursors.seal(shown as object, this.caller));
     const response = this.operation.tagged === true ? taggedResponse(rendered, this.request) : rendered;
     if (this.idempotency === null || this.performing || !isStored(result)) return this.send(response);
     // An endpoint without a unit of work: its response is stored separately.
@@ -588,4 +591,11 @@ export class Call extends OpenCall implements Performer {
       return isReplay || found instanceof ApiError ? refusal : found;
     }
   }
+}
+
+/** What a person may see of a result. Streams and texts are made for their caller. */
+function shownTo(caller: Caller, result: unknown): unknown {
+  if (!(result instanceof Reply)) return withoutSecretUrls(result, caller);
+  const { code, response, headers, isStored: mayBeStored } = result;
+  return new Reply(code, withoutSecretUrls(response, caller), headers, mayBeStored);
 }

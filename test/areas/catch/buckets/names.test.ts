@@ -82,7 +82,7 @@ describe("a bucket's ingest_url", () => {
   test("has the host of the request, and accepts events", async () => {
     const { id, ingest_url } = await newBucket(account);
     expect(ingest_url).toBe(`${server.url}/v1/in/${id}`);
-    const answer = await fetch(ingest_url, { method: "POST", body: "{}" });
+    const answer = await fetch(String(ingest_url), { method: "POST", body: "{}" });
     expect(await answer.json()).toMatchObject({ status: "accepted" });
     const headers = { host: "hooks.example.com" };
     const { body } = await account.get(`${BUCKETS}/${id}`, { headers });

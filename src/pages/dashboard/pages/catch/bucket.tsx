@@ -87,10 +87,16 @@ function Actions({ of, onDone }: { of: Bucket; onDone: () => void }) {
 
 function Addresses({ of: { id, ingest_url, target_url, targets, delivery } }: { of: Bucket }) {
   // The path only: the console knows the server's address.
-  const url = BASE_URL + ingest_url.slice(ingest_url.indexOf("/v1/"));
+  const url = ingest_url && BASE_URL + ingest_url.slice(ingest_url.indexOf("/v1/"));
   return (
     <>
-      <code>{url}</code> <CopyButton text={url} what="Address" />{" "}
+      {url === null ? (
+        "Your role does not show the address; it "
+      ) : (
+        <>
+          <code>{url}</code> <CopyButton text={url} what="Address" />{" "}
+        </>
+      )}
       {delivery === "pull" ? (
         <>
           forwarded by <code>ninefold listen {id}</code>
