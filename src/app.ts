@@ -327,6 +327,7 @@ function createAreas(
       },
     },
     publicUrl,
+    certificateHosts: config.certificateHosts,
   });
   const notary = createNotary(kernel, outbound, directory, {
     checkpointDelayMs: config.checkpointDelayMs,

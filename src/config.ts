@@ -218,6 +218,7 @@ function assemble(values: Values, tiers: Tiers) {
       breakerFailures: values.breaker_failures,
       payloadRetentionMs: values.payload_retention_hours * HOUR_MS,
     },
+    certificateHosts: { paypal: values.paypal, sns: values.sns },
     backups: backupsOf(values),
     archive: archiveOf(values),
     cluster: clusterOf(values),

@@ -1657,6 +1657,29 @@ class EventsMethods(Methods):
         )
         return cast("models.EventItem", response)
 
+    def confirm(
+        self,
+        bucket_id: str,
+        event_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.EventConfirmed:
+        """Confirm the subscription to a topic of Amazon SNS.
+
+        Requests the ``SubscribeURL`` of an event of the type ``SubscriptionConfirmation`` whose signature is valid.
+        Free of charge unless it is confirmed. Costs 1 credit.
+        """
+        response = self._api.call(
+            "POST /v1/catch/{bucket_id}/events/{event_id}/confirm",
+            {"bucket_id": bucket_id, "event_id": event_id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.EventConfirmed", response)
+
     def get(
         self,
         bucket_id: str,

@@ -245,7 +245,7 @@ class _BucketRequired(TypedDict):
     for people with the role `viewer` or `responder`.
     """
     target_url: Optional[str]
-    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid"]]
+    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid", "paypal", "sns"]]
     has_signing_secret: bool
     verification_mode: Literal["mark", "reject"]
     response: Optional[BucketResponse]
@@ -261,6 +261,8 @@ class _BucketRequired(TypedDict):
     methods: List[Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]]
     signature: Optional[BucketSignature]
     challenge: Optional[BucketChallengeObject]
+    auto_confirm: bool
+    """Whether subscriptions to a topic of `sns` are confirmed automatically."""
     targets: List[BucketTarget]
     """Endpoints that receive the events; empty when `target_url` does."""
     retry_schedule: Optional[List[str]]
@@ -358,6 +360,10 @@ class BucketCreateBody(TypedDict, total=False):
     """Recipe for signatures of a sender without a preset."""
     challenge: Optional[BucketChallenge]
     """Challenge that the sender requires before it sends events."""
+    auto_confirm: bool
+    """With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives.
+    Default: false.
+    """
     targets: List[BucketTarget]
     """Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]`
     for none.
@@ -502,6 +508,10 @@ class BucketUpdateBody(TypedDict, total=False):
     """Recipe for signatures of a sender without a preset."""
     challenge: Optional[BucketChallenge]
     """Challenge that the sender requires before it sends events."""
+    auto_confirm: bool
+    """With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives.
+    Default: false.
+    """
     targets: List[BucketTarget]
     """Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]`
     for none.
@@ -595,7 +605,7 @@ class _CaughtEventRequired(TypedDict):
     id: str
     """ID of the event. IDs sort by time of receipt."""
     bucket_id: str
-    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid"]]
+    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid", "paypal", "sns"]]
     event_type: Optional[str]
     """Type of the event, as the sender names it; null if unknown."""
     status: Literal["pending", "delivered", "failed"]
@@ -957,7 +967,7 @@ class ErrorError(_ErrorErrorRequired, total=False):
 
 class _ErrorRequired(TypedDict):
     error: ErrorError
-    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
+    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
     request_id: str
     """As in `X-Request-Id`."""
 
@@ -1050,7 +1060,7 @@ class EventAckBody(_EventAckBodyRequired, total=False):
 class _EventAttemptRequired(TypedDict):
     at: str
     """Time as RFC 3339, in UTC."""
-    kind: Literal["forward", "replay", "pull"]
+    kind: Literal["forward", "replay", "pull", "confirm"]
     duration_ms: int
     response_status: Optional[int]
     error: Optional[str]
@@ -1061,6 +1071,10 @@ class _EventAttemptRequired(TypedDict):
 class EventAttempt(_EventAttemptRequired, total=False):
     endpoint_id: str
     """Endpoint that the attempt was made to, if the bucket has targets."""
+
+
+class EventConfirmed(TypedDict):
+    status: Literal["confirmed"]
 
 
 class EventDelivery(TypedDict):
@@ -1082,7 +1096,7 @@ class _EventItemRequired(TypedDict):
     id: str
     """ID of the event. IDs sort by time of receipt."""
     bucket_id: str
-    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid"]]
+    provider: Optional[Literal["stripe", "github", "shopify", "svix", "custom", "standard", "slack", "twilio", "linear", "lemonsqueezy", "bitbucket", "discord", "paddle", "sendgrid", "square", "zoom", "intercom", "gitlab", "zendesk", "typeform", "meta", "strava", "websub", "microsoft-graph", "x", "dropbox", "adyen", "mailgun", "event-grid", "paypal", "sns"]]
     event_type: Optional[str]
     """Type of the event, as the sender names it; null if unknown."""
     status: Literal["pending", "delivered", "failed"]

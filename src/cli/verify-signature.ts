@@ -83,18 +83,18 @@ function isValid({ preset, secret, received }: Signed): boolean {
 }
 
 /** The headers that a request lacks for any of a sender's schemes: those of the scheme that lacks the fewest. */
-function missingHeaders({ schemes, bodySignature }: Preset, headers: Headers): readonly string[] {
-  if (bodySignature !== null) return [];
+function missingHeaders({ schemes, ownSignature }: Preset, headers: Headers): readonly string[] {
+  if (ownSignature !== null) return [];
   const missing = schemes.map((scheme) => scheme.headers.filter((header) => !headers.has(header)));
   return missing.sort((a, b) => a.length - b.length)[0] ?? [];
 }
 
 function withoutTolerance(preset: Preset): Preset {
-  const { schemes, bodySignature } = preset;
+  const { schemes, ownSignature } = preset;
   return {
     ...preset,
     schemes: schemes.map((scheme) => ({ ...scheme, tolerance_seconds: 0 })),
-    bodySignature: bodySignature === null ? null : { ...bodySignature, toleranceSeconds: 0 },
+    ownSignature: ownSignature === null ? null : { ...ownSignature, toleranceSeconds: 0 },
   };
 }
 
@@ -127,7 +127,10 @@ function pythonJson(value: unknown): string {
 function providerOf(name: string | null, headers: Headers): Provider {
   if (name === null) return detectProvider(headers) ?? "standard";
   const provider = PROVIDERS.find((one) => one === name);
-  const known = PROVIDERS.filter((one) => canVerifySignatures(PRESETS[one]));
+  // Certificates are fetched by servers only.
+  const known = PROVIDERS.filter(
+    (one) => canVerifySignatures(PRESETS[one]) && PRESETS[one].ownSignature?.certificate === undefined,
+  );
   if (provider === undefined || !known.includes(provider))
     throw new UsageError(`--provider must be one of ${known.join(", ")}.`);
   return provider;

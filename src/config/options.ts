@@ -190,6 +190,16 @@ const DECLARED = {
     section: "relay",
     noFlag: true,
   },
+  paypal: {
+    ...list("HOST:PORT,…", "Hosts of the certificates that PayPal signs webhooks with, in place of its own"),
+    section: "catch.certificate_hosts",
+    noFlag: true,
+  },
+  sns: {
+    ...list("HOST:PORT,…", "Hosts of the certificates and subscriptions of Amazon SNS, in place of its own"),
+    section: "catch.certificate_hosts",
+    noFlag: true,
+  },
   checkpoint_seconds: {
     // A day: whoever wants fewer checkpoints requests them.
     ...integer(
@@ -275,7 +285,7 @@ export const OPTIONS: readonly Option[] = Object.entries(DECLARED).map(
       ...declared,
       name: name as OptionName,
       flag: declared.noFlag === true ? null : `--${name.replaceAll("_", "-")}`,
-      variable: `NINEFOLD_${fileName.replace(".", "_").toUpperCase()}`,
+      variable: `NINEFOLD_${fileName.replaceAll(".", "_").toUpperCase()}`,
       fileName,
       help: ["string", "number"].includes(typeof value)
         ? `${declared.description} (${shown})`

@@ -256,14 +256,15 @@ function gathered(
   return values;
 }
 
-/** Values by name; what stands in a section with that in front. */
-function flattened(table: Record<string, unknown>, path: string): Map<string, unknown> {
-  const entries = Object.entries(table).flatMap(([name, value]): [string, unknown][] => {
-    if (!OPTIONS.some(({ section }) => section === name)) return [[name, value]];
+/** Values by name; what stands in a section, or in one within it, with that in front. */
+function flattened(table: object, path: string, outer = ""): Map<string, unknown> {
+  const entries = Object.entries(table).flatMap(([inner, value]): [string, unknown][] => {
+    const name = outer + inner;
+    if (!OPTIONS.some(({ section = "" }) => `${section}.`.startsWith(`${name}.`))) return [[name, value]];
     if (typeof value !== "object" || value === null) {
       throw new StartupError(`${path}: ${name} must be a table, such as [${name}].`);
     }
-    return Object.entries(value).map(([inner, item]) => [`${name}.${inner}`, item]);
+    return [...flattened(value, path, `${name}.`)];
   });
   return new Map(entries);
 }

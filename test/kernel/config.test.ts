@@ -227,6 +227,16 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     shown: { relay: { breakerFailures: 3, payloadRetentionMs: 168 * HOUR_MS } },
   },
   checkpoint_seconds: { text: "60", toml: "60", shown: { checkpointDelayMs: 60_000 } },
+  paypal: {
+    text: "a.example,b.example:8443",
+    toml: '["a.example", "b.example:8443"]',
+    shown: { certificateHosts: { paypal: ["a.example", "b.example:8443"], sns: [] } },
+  },
+  sns: {
+    text: "a.example:8443",
+    toml: '["a.example:8443"]',
+    shown: { certificateHosts: { paypal: [], sns: ["a.example:8443"] } },
+  },
   witness_name: textSample("example.com/witness", { peerWitness: { name: "example.com/witness", logs: [] } }),
   witnessed: {
     text: LOG,
@@ -320,6 +330,7 @@ describe("defaults", () => {
       checkpointDelayMs: 1_000,
       peerWitness: null,
       relay: { breakerFailures: 10, payloadRetentionMs: 168 * HOUR_MS },
+      certificateHosts: { paypal: [], sns: [] },
       backups: null,
       cluster: null,
       archive: null,

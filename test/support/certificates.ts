@@ -25,10 +25,16 @@ export class CertificateAuthority {
    * Issues a certificate; `subjectAltName` such as `DNS:a.example` or `IP:127.0.0.1`; null: it has none. `by`: the name of the
    * intermediate certificate that issues it.
    */
-  issue(name: string, subjectAltName: string | null, days = 2, by = "ca"): Certificate {
+  issue(
+    name: string,
+    subjectAltName: string | null,
+    days = 2,
+    by = "ca",
+    algorithm: "ec" | "rsa" = "ec",
+  ): Certificate {
     const extension =
       subjectAltName === null ? "basicConstraints=CA:FALSE" : `subjectAltName=${subjectAltName}`;
-    return this.make(name, extension, days, by);
+    return this.make(name, extension, days, by, algorithm);
   }
 
   /** Issues an intermediate certificate. */
@@ -51,10 +57,17 @@ export class CertificateAuthority {
     return { cert: this.read("cross.pem"), key: "" };
   }
 
-  private make(name: string, extension: string, days: number, by: string): Certificate {
+  private make(
+    name: string,
+    extension: string,
+    days: number,
+    by: string,
+    algorithm: "ec" | "rsa" = "ec",
+  ): Certificate {
+    const curve = algorithm === "ec" ? ["-pkeyopt", "ec_paramgen_curve:prime256v1"] : [];
     writeFileSync(join(this.folder, `${name}.ext`), extension);
     this.openssl([
-      ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+      ...["req", "-newkey", algorithm, ...curve, "-nodes"],
       ...["-keyout", `${name}.key`, "-out", `${name}.csr`, "-subj", `/CN=${name}`],
     ]);
     this.openssl([

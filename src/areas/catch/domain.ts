@@ -39,6 +39,11 @@ const codes = registerErrors({
     "The target did not respond. Nothing was charged.",
     "Check that the target runs and is reachable, then replay the event again.",
   ],
+  "catch.confirmation_failed": [
+    500,
+    "The sender did not confirm the subscription. Nothing was charged.",
+    "Send the request again. If the confirmation is older than three days, request a new one from the sender.",
+  ],
   bucket_limit_exceeded: [
     403,
     "The account has reached its tier's limit of buckets.",
@@ -90,6 +95,8 @@ export const PROVIDERS = [
   "adyen",
   "mailgun",
   "event-grid",
+  "paypal",
+  "sns",
 ] as const;
 export type Provider = (typeof PROVIDERS)[number];
 /** Aliases of `standard`: senders that sign by Standard Webhooks. */
@@ -115,8 +122,8 @@ export const INGEST_STATUSES = [
   "loop_detected",
 ] as const;
 
-/** How an attempt was made: forwarded, replayed, or fetched and acknowledged by a client. */
-export const ATTEMPT_KINDS = ["forward", "replay", "pull"] as const;
+/** How an attempt was made: forwarded, replayed, fetched and acknowledged by a client, or a confirmation at the sender. */
+export const ATTEMPT_KINDS = ["forward", "replay", "pull", "confirm"] as const;
 
 /** Stored attempts of an event: five rounds of forwarding with all retries. */
 export const ATTEMPTS_STORED_MAX = 20;
@@ -256,9 +263,32 @@ export function assertSending({ live, target_url, settings }: Sending): void {
   );
 }
 
+/** Types of messages of Amazon SNS about a subscription: they are stored, and never forwarded. */
+const SUBSCRIPTION_TYPES: readonly (string | null)[] = [
+  "SubscriptionConfirmation",
+  "UnsubscribeConfirmation",
+];
+
+/** Whether an event of a bucket is about the subscription itself, and not one of its events. */
+export function isAboutSubscription(
+  provider: Provider | null,
+  { event_type }: { readonly event_type: string | null },
+): boolean {
+  return provider === "sns" && SUBSCRIPTION_TYPES.includes(event_type);
+}
+
 /** @throws ApiError `bucket_paused`, `conflict`, `catch.signature_invalid` */
-export function assertReplayable(bucket: Sending, verification: Verification): void {
+export function assertReplayable(
+  bucket: Sending & { readonly provider: Provider | null },
+  event: { readonly verification: Verification; readonly event_type: string | null },
+): void {
+  const { verification } = event;
   assertSending(bucket);
+  if (isAboutSubscription(bucket.provider, event))
+    throw new ApiError(
+      "conflict",
+      "This event is about the subscription and is never forwarded. Confirm it instead.",
+    );
   const message =
     "The signature of this event was invalid when it was received: it cannot be forwarded or replayed.";
   if (verification === "invalid") throw new ApiError("catch.signature_invalid", message);

@@ -16,6 +16,7 @@ import { FailureNotices } from "./forwarding/failure-notices.ts";
 import { Forwarder } from "./forwarding/forwarder.ts";
 import { ForwardJobs } from "./forwarding/jobs.ts";
 import { Targets } from "./forwarding/targets.ts";
+import { Confirmations } from "./ingestion/confirmations.ts";
 import { Ingestion } from "./ingestion/ingestion.ts";
 import { pullRoutes } from "./pull/routes.ts";
 import { EventStream } from "./pull/stream.ts";
@@ -81,11 +82,13 @@ export function createCatch(kernel: Kernel, deps: AreaDeps): CatchArea {
     rowsMax: 250,
     remove: (tx, rowsMax) => replays.removeOld(tx, tx.now - REPLAY_RETENTION_MS, rowsMax),
   });
+  const confirmations = new Confirmations(shared, buckets, service);
   const services = {
     buckets,
     removal,
     events: service,
-    ingestion: new Ingestion(shared, buckets, removal, forwarder, targets),
+    confirmations,
+    ingestion: new Ingestion(shared, buckets, removal, forwarder, targets, confirmations),
   };
   return {
     parts: [

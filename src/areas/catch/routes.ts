@@ -11,6 +11,7 @@ import { checkNew } from "./buckets/settings.ts";
 import type { EventService } from "./events/events.ts";
 import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./events/search.ts";
 import { assertNoLoop } from "./forwarding/exchange.ts";
+import type { Confirmations } from "./ingestion/confirmations.ts";
 import type { Ingestion } from "./ingestion/ingestion.ts";
 import {
   Bucket,
@@ -20,6 +21,7 @@ import {
   BucketQuery,
   BucketUpdateBody,
   CaughtEvent,
+  EventConfirmed,
   EventExportQuery,
   EventPage,
   EventParams,
@@ -38,6 +40,7 @@ interface CatchServices {
   readonly removal: Removal;
   readonly events: EventService;
   readonly ingestion: Ingestion;
+  readonly confirmations: Confirmations;
 }
 
 /** Routes of buckets, their public path, and their events. */
@@ -49,6 +52,7 @@ export function catchRoutes(api: Api, services: CatchServices) {
     eventReadRoutes(api, services.events),
     exportRoutes(api, services.events),
     eventChangeRoutes(api, services.events),
+    confirmRoutes(api, services.confirmations),
   ];
 }
 
@@ -67,6 +71,7 @@ const BUCKET_FILE: FileFacts = {
     overload_status: 200,
     deduplicate_hours: 0,
     methods: DEFAULT_METHODS,
+    auto_confirm: false,
     targets: [],
   },
 };
@@ -413,4 +418,32 @@ function eventChangeRoutes(api: Api, events: EventService) {
           call.performAcross(events.deleteBefore(call.caller.project.ref, params.bucket_id, query.before)),
       ),
     );
+}
+
+function confirmRoutes(api: Api, confirmations: Confirmations) {
+  return new Elysia({ tags: ["Catch"] }).post(
+    "/v1/catch/:bucket_id/events/:event_id/confirm",
+    api.endpoint(
+      {
+        name: "catch.events.confirm",
+        audit: "yes",
+        access: "catch:write",
+        cost: 1,
+        summary: "Confirm the subscription to a topic of Amazon SNS",
+        description:
+          "Requests the `SubscribeURL` of an event of the type `SubscriptionConfirmation` whose signature is valid. Free of charge unless it is confirmed.",
+        errors: [
+          "conflict",
+          "catch.bucket_not_found",
+          "catch.event_not_found",
+          "catch.signature_invalid",
+          "catch.confirmation_failed",
+        ],
+        params: EventParams,
+        response: EventConfirmed,
+      },
+      ({ call, params: { bucket_id, event_id } }) =>
+        call.performAcross(confirmations.confirm(call.caller.project.ref, bucket_id, event_id)),
+    ),
+  );
 }

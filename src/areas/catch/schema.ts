@@ -445,6 +445,12 @@ export const EventsDeleteQuery = Type.Object(
 export const EventsDeleted = Type.Object({ deleted_count: Type.Integer() }, { $id: "EventsDeleted" });
 export type EventsDeleted = Static<typeof EventsDeleted>;
 
+/** A confirmed subscription. */
+export const EventConfirmed = named("EventConfirmed", {
+  status: oneOf(["confirmed"]),
+});
+export type EventConfirmed = Static<typeof EventConfirmed>;
+
 /** Response to a replay to endpoints. */
 export const EventReplayQueued = Type.Object(
   {

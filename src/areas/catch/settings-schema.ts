@@ -297,6 +297,12 @@ export const SettingsInput = {
   challenge: Type.Optional(
     orNull(Challenge, { description: "Challenge that the sender requires before it sends events." }),
   ),
+  auto_confirm: Type.Optional(
+    Type.Boolean({
+      description:
+        "With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false.",
+    }),
+  ),
   targets: Type.Optional(
     listOf(BucketTarget, {
       max: TARGETS_MAX,
@@ -346,6 +352,10 @@ export const SettingsView = {
     }),
     { examples: [null] },
   ),
+  auto_confirm: Type.Boolean({
+    description: "Whether subscriptions to a topic of `sns` are confirmed automatically.",
+    examples: [false],
+  }),
   targets: Type.Array(BucketTarget, {
     description: "Endpoints that receive the events; empty when `target_url` does.",
     examples: [[]],

@@ -1320,6 +1320,19 @@ export class EventsMethods extends Methods {
     );
   }
 
+  /**
+   * Confirm the subscription to a topic of Amazon SNS. Requests the `SubscribeURL` of an event of the type
+   * `SubscriptionConfirmation` whose signature is valid. Free of charge unless it is confirmed. Costs 1
+   * credit.
+   */
+  confirm(bucketId: string, eventId: string, options?: ChangeOptions): Answers<"catch.events.confirm"> {
+    return this.api.call(
+      "catch.events.confirm",
+      { params: { bucket_id: bucketId, event_id: eventId } },
+      options,
+    );
+  }
+
   /** Get an event with its payload and headers. Costs 1 credit. */
   get(bucketId: string, eventId: string, options?: RequestOptions): Answers<"catch.events.get"> {
     return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);

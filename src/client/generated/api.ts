@@ -437,6 +437,8 @@ export interface BucketCreateBody {
   signature?: BucketSignatureBody | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
+  /** With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false. */
+  auto_confirm?: boolean | undefined;
   /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
   targets?: readonly BucketTarget[] | undefined;
   retry_schedule?: readonly (string | number)[] | null | undefined;
@@ -542,6 +544,8 @@ export interface Bucket {
     | "adyen"
     | "mailgun"
     | "event-grid"
+    | "paypal"
+    | "sns"
     | null;
   has_signing_secret: boolean;
   verification_mode: "mark" | "reject";
@@ -566,6 +570,8 @@ export interface Bucket {
     when?: Record<string, unknown>;
     origins?: string[];
   } | null;
+  /** Whether subscriptions to a topic of `sns` are confirmed automatically. */
+  auto_confirm: boolean;
   /** Endpoints that receive the events; empty when `target_url` does. */
   targets: BucketTarget[];
   /** Delay before each retry of a forward; null for the default: `1s`, `5s`, `25s`. */
@@ -662,6 +668,8 @@ export interface BucketUpdateBody {
   signature?: BucketSignatureBody | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
+  /** With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false. */
+  auto_confirm?: boolean | undefined;
   /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
   targets?: readonly BucketTarget[] | undefined;
   retry_schedule?: readonly (string | number)[] | null | undefined;
@@ -712,6 +720,8 @@ export interface EventItem {
     | "adyen"
     | "mailgun"
     | "event-grid"
+    | "paypal"
+    | "sns"
     | null;
   /** Type of the event, as the sender names it; null if unknown. */
   event_type: string | null;
@@ -734,6 +744,9 @@ export interface EventItem {
   /** Start of the body, up to 120 characters, with single spaces; null for a body that is not text, or above 64 KiB. Only in lists with `details`. */
   preview?: string | null;
 }
+
+/** The response of `POST /v1/catch/{bucket_id}/events/{event_id}/confirm`. */
+export type EventConfirmed = { status: "confirmed" };
 
 /** The response of `DELETE /v1/catch/{bucket_id}/events`. */
 export type EventsDeleted = { deleted_count: number };
@@ -773,6 +786,8 @@ export interface CaughtEvent {
     | "adyen"
     | "mailgun"
     | "event-grid"
+    | "paypal"
+    | "sns"
     | null;
   /** Type of the event, as the sender names it; null if unknown. */
   event_type: string | null;
@@ -837,7 +852,7 @@ export interface EventDelivery {
 export interface EventAttempt {
   /** Time as RFC 3339, in UTC. */
   at: string;
-  kind: "forward" | "replay" | "pull";
+  kind: "forward" | "replay" | "pull" | "confirm";
   /** Endpoint that the attempt was made to, if the bucket has targets. */
   endpoint_id?: string;
   duration_ms: number;
@@ -4598,6 +4613,7 @@ export type ErrorCode =
   | "bucket_name_taken"
   | "bucket_paused"
   | "catch.bucket_not_found"
+  | "catch.confirmation_failed"
   | "catch.event_not_found"
   | "catch.loop_detected"
   | "catch.provider_unsupported"
@@ -4847,6 +4863,10 @@ export const OPERATIONS = {
     EventItem,
     "bucket_id" | "event_id",
     EventAckBody
+  >,
+  "catch.events.confirm": "POST /v1/catch/{bucket_id}/events/{event_id}/confirm" as Route<
+    EventConfirmed,
+    "bucket_id" | "event_id"
   >,
   "catch.events.delete": "DELETE /v1/catch/{bucket_id}/events" as Route<
     EventsDeleted,

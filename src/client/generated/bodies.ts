@@ -446,6 +446,11 @@ export const BODIES = {
       minLength: 1,
       maxLength: 100,
     },
+    auto_confirm: {
+      type: "boolean",
+      description:
+        "With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false.",
+    },
     targets: {
       type: "array",
       description:
@@ -711,6 +716,11 @@ export const BODIES = {
       description: "Name of the member that contains the value, with `as: json`.",
       minLength: 1,
       maxLength: 100,
+    },
+    auto_confirm: {
+      type: "boolean",
+      description:
+        "With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false.",
     },
     targets: {
       type: "array",

@@ -32,6 +32,22 @@ export class TrustAnchors {
     return named.some((one) => isIssuedBy(certificate, one));
   }
 
+  /**
+   * Whether a chain of certificates, the end's first, leads to one of them, each valid at `at` (epoch milliseconds) and issued by
+   * an authority.
+   */
+  trusts([leaf, ...others]: readonly X509Certificate[], at: number): boolean {
+    let current = leaf;
+    for (let depth = 0; current !== undefined && depth <= others.length; depth += 1) {
+      if (!isValidAt(current, at)) return false;
+      if (this.haveIssued(current)) return true;
+      const { issuer } = current;
+      const issued: X509Certificate = current;
+      current = others.find((one) => one.ca && one.subject === issuer && isIssuedBy(issued, one));
+    }
+    return false;
+  }
+
   private read(): X509Certificate[] {
     const texts = [this.authorities ?? tls.rootCertificates].flat();
     return texts.map((text) => new X509Certificate(text));
@@ -89,6 +105,10 @@ function earlierOnPath(
     current = issuer;
   }
   return earliest;
+}
+
+function isValidAt({ validFrom, validTo }: X509Certificate, at: number): boolean {
+  return Date.parse(validFrom) <= at && at < Date.parse(validTo);
 }
 
 function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {

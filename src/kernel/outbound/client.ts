@@ -1,3 +1,4 @@
+import type { X509Certificate } from "node:crypto";
 import type { ClientHttp2Session } from "node:http2";
 import type { WorkGate } from "../scheduler/scheduler.ts";
 import { monotonicMs } from "../time/clock.ts";
@@ -155,6 +156,14 @@ export class OutboundClient {
     this.stalls =
       overrides.stalls ??
       watchEventLoop({ ...(onTick && { onTick }), isIdle: () => this.inFlight === 0 && isIdle() });
+  }
+
+  /**
+   * Whether the authorities that this client trusts have issued a certificate, by the chain that it begins, which must be valid at
+   * `at`, in epoch milliseconds.
+   */
+  trusts(chain: readonly X509Certificate[], at: number): boolean {
+    return this.connector.anchors.trusts(chain, at);
   }
 
   /** Sends a request. What targets do is in the outcome, and never thrown. */

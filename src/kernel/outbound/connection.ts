@@ -92,7 +92,7 @@ export interface Opening {
 /** Opens connections to checked addresses. */
 export class Connector {
   private readonly secureContext: SecureContext | null;
-  private readonly anchors: TrustAnchors;
+  readonly anchors: TrustAnchors;
 
   /**
    * `certificateAuthorities`: PEM of the only authorities to trust; without it the built-in ones.

@@ -24,6 +24,7 @@ import {
   type Traffic,
 } from "../domain.ts";
 import { type EventSequence, firstSequenceAt, receiptOf } from "../event-ids.ts";
+import type { CertificateHosts } from "../providers/certificates.ts";
 import type { Bucket, BucketCreateBody, BucketUpdateBody, EventDelivery } from "../schema.ts";
 import {
   type BucketRow,
@@ -143,6 +144,7 @@ export interface CatchDeps {
   readonly tiers: Tiers;
   /** Public URL of the server; null when it is not configured. */
   readonly publicUrl: () => string | null;
+  readonly certificateHosts: CertificateHosts;
 }
 
 /** What the services of the area share. */

@@ -41,6 +41,7 @@ export interface StoredSettings {
   readonly methods?: readonly (typeof METHODS)[number][];
   readonly signature?: Signature | null;
   readonly challenge?: Challenge | null;
+  readonly auto_confirm?: boolean;
   readonly retry_schedule?: readonly string[] | null;
   /** Set once the bucket has had targets. */
   readonly targets?: readonly BucketTarget[];
@@ -96,7 +97,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
   const { verification_mode, response, invalid_status, overload_status, deduplicate_hours } = body;
   const { previous_signing_secret, previous_expires_at, retention_hours, methods, signature, challenge } =
     body;
-  const { retry_schedule, targets } = body;
+  const { retry_schedule, targets, auto_confirm } = body;
   const named = {
     verification_mode,
     response,
@@ -109,6 +110,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
     methods,
     signature,
     challenge,
+    auto_confirm,
     retry_schedule,
     targets,
   };
@@ -133,6 +135,8 @@ export function changedSettings(
   assertTargets(changes.targets ?? [], terms);
   assertSignature(provider, stored.signature ?? null);
   assertChallenge(provider, stored.challenge ?? null);
+  if (stored.auto_confirm === true && provider !== "sns")
+    throw invalidField("auto_confirm", 'requires the provider "sns"');
   const { retentionHoursMax } = terms;
   if (changes.retention_hours && changes.retention_hours > retentionHoursMax)
     throw invalidField("retention_hours", `must be at most ${retentionHoursMax}, the retention of your tier`);
@@ -355,6 +359,7 @@ export function settingsView(provider: Provider | null, { stored }: Settings): S
           ...(challenge.origins !== undefined && { origins: [...challenge.origins] }),
         }
       : null,
+    auto_confirm: stored.auto_confirm ?? false,
     targets: [...(stored.targets ?? [])],
     retry_schedule: stored.retry_schedule ? [...stored.retry_schedule] : null,
   };

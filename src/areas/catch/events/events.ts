@@ -48,7 +48,7 @@ const PREVIEWED_BYTES_MAX = 65_536;
 const BYTES_OF_CHARACTER = 4;
 
 /** An event with its bucket and payload. */
-interface Found {
+export interface Found {
   readonly bucket: BucketActor;
   readonly row: EventRow;
   readonly payload: PayloadRow;
@@ -250,7 +250,7 @@ export class EventService {
     return {
       claim: () => {
         const found = this.find(projectRef, bucketId, eventId);
-        assertReplayable(found.bucket, found.row.verification);
+        assertReplayable(found.bucket, found.row);
         return found;
       },
       outside: async (replay) => {
@@ -442,7 +442,8 @@ export class EventService {
     if (row.status !== "delivered") this.buckets.count(tx, bucket, row.status, "delivered");
   }
 
-  private find(projectRef: number, bucketId: string, eventId: string): Found {
+  /** An event with its bucket and payload. @throws ApiError `catch.bucket_not_found`, `catch.event_not_found` */
+  find(projectRef: number, bucketId: string, eventId: string): Found {
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     const sequence = sequenceOf(eventId);
     const row = sequence === null ? null : this.deps.events.find(bucket.ref, sequence);

@@ -14,17 +14,20 @@ import { type BucketActor, type Buckets, hasTargets, type SharedDeps } from "../
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, secretsOf } from "../buckets/settings.ts";
 import { bodyOfTokenDigest, digestOfId, tokenDigest } from "../deduplication-store.ts";
-import { type Admission, admit, INGEST_STATUSES } from "../domain.ts";
+import { type Admission, admit, INGEST_STATUSES, isAboutSubscription } from "../domain.ts";
 import { storedHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
 import type { Forwarder, MatchedTargets } from "../forwarding/forwarder.ts";
 import type { Targets } from "../forwarding/targets.ts";
+import type { OwnSignature } from "../providers/body-signatures.ts";
+import { SigningCertificates } from "../providers/certificates.ts";
 import type { Received } from "../providers/extracted-fields.ts";
 import { detectProvider, PRESETS, verify } from "../providers/presets.ts";
 import type { Ingested } from "../schema.ts";
 import { DEFAULT_METHODS } from "../settings-schema.ts";
 import type { NewEvent, WayRow } from "../store.ts";
 import { respondToBody, respondToOrigin, respondToQuery, respondUnverified } from "./challenges.ts";
+import type { Confirmations } from "./confirmations.ts";
 
 /** Longest path below that of a bucket, in characters. */
 export const PATH_LENGTH_MAX = 1_024;
@@ -68,6 +71,7 @@ export const TOKEN_HOURS = 24;
 export class Ingestion {
   private readonly counts;
   private readonly misses: AttemptLimiter;
+  private readonly certificates: SigningCertificates;
 
   constructor(
     private readonly deps: SharedDeps,
@@ -75,8 +79,10 @@ export class Ingestion {
     private readonly removal: Removal,
     private readonly forwarder: Forwarder,
     private readonly targets: Targets,
+    private readonly confirmations: Confirmations,
   ) {
     this.misses = new AttemptLimiter(deps.clock, MISSES_MAX, MISSES_WINDOW_MS);
+    this.certificates = new SigningCertificates(deps);
     this.counts = deps.metrics.counters(
       {
         name: "ninefold_webhooks_ingested_total",
@@ -188,8 +194,7 @@ export class Ingestion {
     headers: Headers,
     body: Uint8Array,
     decoded: Uint8Array | null = body,
-  ): Promise<Ingested> | Ingested | AdditionalReply {
-    const { stored } = bucket.settings;
+  ): Promise<Ingested | AdditionalReply> | Ingested | AdditionalReply {
     const received: Received = {
       headers,
       body,
@@ -199,8 +204,35 @@ export class Ingestion {
       target: way.target,
       publicUrl: this.deps.publicUrl(),
     };
+    const certificate = bucket.settings.preset?.ownSignature?.certificate;
+    return certificate === undefined || bucket.signing_secret === null
+      ? this.keepReceived(bucket, way, received)
+      : this.keepCertified(bucket, way, received, certificate);
+  }
+
+  /** Fetches the certificate that a request is signed with, unless it is known. @throws ApiError `service_unavailable` */
+  private async keepCertified(
+    bucket: BucketActor,
+    way: Way,
+    received: Received,
+    certificate: NonNullable<OwnSignature["certificate"]>,
+  ): Promise<Ingested | AdditionalReply> {
+    received.certificateKey = await this.certificates.keyAt(
+      certificate.urlOf(received),
+      certificate,
+      bucket.id,
+    );
+    return this.keepReceived(bucket, way, received);
+  }
+
+  private keepReceived(
+    bucket: BucketActor,
+    way: Way,
+    received: Received,
+  ): Promise<Ingested> | Ingested | AdditionalReply {
     const unsigned = received.method === "POST" ? respondUnverified(bucket, received) : null;
     if (unsigned !== null) return unsigned;
+    const { stored } = bucket.settings;
     const arrival = this.arrivalOf(bucket, way, received);
     const { verification } = arrival;
     if (verification === "invalid" && stored.verification_mode === "reject")
@@ -208,8 +240,8 @@ export class Ingestion {
     const challenge =
       verification === "valid" && received.method === "POST" ? respondToBody(bucket, received) : null;
     if (challenge !== null) return challenge;
-    if (hasTargets(bucket) && !bucket.pull && verification !== "invalid")
-      return this.keepForTargets(bucket, arrival);
+    const isForwarded = verification !== "invalid" && !isAboutSubscription(arrival.provider, arrival);
+    if (hasTargets(bucket) && !bucket.pull && isForwarded) return this.keepForTargets(bucket, arrival);
     return this.deps.writer.submit((tx) => this.store(tx, bucket.id, arrival));
   }
 
@@ -310,7 +342,8 @@ export class Ingestion {
     }
     const { verification } = arrival;
     // Events with invalid signatures are never forwarded.
-    const status = verification === "invalid" ? "failed" : "pending";
+    const isForwarded = !isAboutSubscription(arrival.provider, arrival);
+    const status = verification === "invalid" ? "failed" : isForwarded ? "pending" : "delivered";
     const number = sequence.next(tx.now);
     const error = verification === "invalid" ? INVALID_SIGNATURE : null;
     events.insert(tx, bucket.ref, number, { status, error }, arrival);
@@ -327,6 +360,7 @@ export class Ingestion {
     activity.changed(tx, bucket.project_ref);
     this.removal.trim(tx, bucket);
     if (status === "pending") this.forwarder.arrived(tx, bucket, arrival.matched);
+    if (status === "delivered") this.confirmations.arrived(tx, bucket, { ...arrival, sequence: number });
     return { status: "accepted", verification, event_id: eventIdOf(number) };
   }
 }

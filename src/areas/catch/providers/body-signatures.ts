@@ -1,11 +1,14 @@
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
+import type { CertificateSource } from "./certificates.ts";
 import { memberOf, type Received, textAt } from "./extracted-fields.ts";
 import { FORM_FIELDS_MAX, secondsOf } from "./signatures.ts";
 
-/** A signature that stands in the body of a request, which no recipe describes. */
-export interface BodySignature {
+/** A signature of one sender, which no recipe describes. */
+export interface OwnSignature {
   /** Tolerance of the signature's timestamp; 0 for any age, or when it has none. */
   readonly toleranceSeconds: number;
+  /** The certificate that it is made with, whose URL is in the request; without one, the secret signs. */
+  readonly certificate?: CertificateSource & { urlOf(received: Received): string | null };
   /** Verifies a request with a secret. */
   isSigned(secret: string, received: Received): boolean;
 }
@@ -26,7 +29,7 @@ const ADYEN_SIGNED = [
 ] as const;
 
 /** Each item of an Adyen webhook has a signature over some of its values: all of them must be valid. */
-export const ADYEN_ITEMS: BodySignature = {
+export const ADYEN_ITEMS: OwnSignature = {
   toleranceSeconds: 0,
   isSigned(secret, received) {
     const items = memberOf(received, "/notificationItems");
@@ -52,7 +55,7 @@ const MAILGUN_FIELDS = ["timestamp", "token", "signature"] as const;
 type MailgunFields = Partial<Record<string, string>>;
 
 /** Mailgun signs a time and a token that it uses once, and not the body. */
-export const MAILGUN: BodySignature = {
+export const MAILGUN: OwnSignature = {
   toleranceSeconds: MAILGUN_TOLERANCE_SECONDS,
   isSigned(secret, received) {
     const { timestamp = "", token = "", signature = "" } = mailgunFields(received);

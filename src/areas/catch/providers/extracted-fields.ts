@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import { isExactNumber, isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 import { textOf } from "../../../kernel/data/content.ts";
 
@@ -27,6 +28,8 @@ export interface Received {
   signedTarget?: string | undefined;
   /** The token of a valid signature that covers nothing else: it may be used for one body only. */
   token?: string;
+  /** Key of the certificate that the signature names, if it is the sender's. */
+  certificateKey?: KeyObject | null;
 }
 
 /** The body as JSON; undefined when it is not JSON. */

@@ -1,5 +1,6 @@
 import { DETECTED_PROVIDERS, type Provider, type Verification } from "../domain.ts";
-import { ADYEN_ITEMS, type BodySignature, MAILGUN } from "./body-signatures.ts";
+import { ADYEN_ITEMS, MAILGUN, type OwnSignature } from "./body-signatures.ts";
+import { PAYPAL, SNS } from "./certified-signatures.ts";
 import {
   type FieldReader,
   firstOf,
@@ -27,8 +28,8 @@ type ChallengeKind =
 export interface Preset {
   /** Signature schemes, one of which must be valid; empty if the sender does not sign, or the bucket has a recipe. */
   readonly schemes: readonly Scheme[];
-  /** The sender's signature that stands in the body, an alternative to its schemes; null for none. */
-  readonly bodySignature: BodySignature | null;
+  /** The sender's signature that no recipe describes, an alternative to its schemes; null for none. */
+  readonly ownSignature: OwnSignature | null;
   /** Text of the response to accepted requests that the sender expects; null for the default JSON. */
   readonly acknowledgement: string | null;
   /**
@@ -56,7 +57,7 @@ interface PresetData {
   /** List in the body, with several elements of which the event has no id. */
   readonly list?: Source;
   readonly challenge?: ChallengeKind;
-  readonly bodySignature?: BodySignature;
+  readonly ownSignature?: OwnSignature;
   readonly acknowledgement?: string;
   readonly canBeSecret?: (text: string) => boolean;
 }
@@ -68,6 +69,9 @@ function hasNoBlanks(text: string): boolean {
 
 /** Beginnings of Stripe's API keys, which are often entered in place of the signing secret. */
 const API_KEYS = ["sk_", "pk_", "rk_"];
+
+/** The ARN of a topic of Amazon SNS. */
+const TOPIC_ARN = /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d+:[A-Za-z0-9_.-]+$/;
 
 const SHA256_HEX = { algorithm: "hmac-sha256", encoding: "hex" } as const;
 const SHA256_BASE64 = { algorithm: "hmac-sha256", encoding: "base64" } as const;
@@ -331,7 +335,7 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   adyen: {
     // Platform webhooks sign their bytes; those of payments have a signature in each item.
     recipes: [{ ...SHA256_BASE64, header: "hmacsignature", secret_encoding: "hex", template: OF_BODY }],
-    bodySignature: ADYEN_ITEMS,
+    ownSignature: ADYEN_ITEMS,
     prefixes: ["hmacsignature", "protocol"],
     list: "/notificationItems",
     ids: [
@@ -342,11 +346,25 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
     acknowledgement: "[accepted]",
   },
   mailgun: {
-    bodySignature: MAILGUN,
+    ownSignature: MAILGUN,
     prefixes: ["x-mailgun-"],
     id: ["/event-data/id"],
     type: ["/event-data/event"],
     canBeSecret: hasNoBlanks,
+  },
+  paypal: {
+    ownSignature: PAYPAL,
+    prefixes: ["paypal-"],
+    id: ["/id"],
+    type: ["/event_type"],
+    canBeSecret: hasNoBlanks,
+  },
+  sns: {
+    ownSignature: SNS,
+    prefixes: ["x-amz-sns-"],
+    id: ["/MessageId"],
+    type: ["/Type"],
+    canBeSecret: (text) => TOPIC_ARN.test(text),
   },
   "event-grid": {
     prefixes: ["aeg-", "ce-"],
@@ -366,7 +384,7 @@ function presetOf({
   type = [],
   types,
   challenge,
-  bodySignature,
+  ownSignature,
   acknowledgement,
   canBeSecret = () => true,
 }: PresetData): Preset {
@@ -378,7 +396,7 @@ function presetOf({
       schemes ??= recipes.map(schemeOf);
       return schemes;
     },
-    bodySignature: bodySignature ?? null,
+    ownSignature: ownSignature ?? null,
     acknowledgement: acknowledgement ?? null,
     prefixes,
     eventId: list === undefined ? eventId : ofSingle(list, eventId),
@@ -403,7 +421,7 @@ export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: 
   return {
     ...preset,
     schemes: [scheme],
-    bodySignature: null,
+    ownSignature: null,
     prefixes: [...preset.prefixes, ...scheme.headers, ...sources.flatMap((source) => headerOf(source) ?? [])],
     eventId: firstOf(event_id === undefined ? [] : [event_id]),
     eventType: firstOf(event_type === undefined ? [] : [event_type]),
@@ -431,8 +449,8 @@ export function isProviderHeader({ prefixes }: Preset, header: string): boolean 
 }
 
 /** Whether the signatures of a sender can be verified, with a secret. */
-export function canVerifySignatures({ schemes, bodySignature }: Preset): boolean {
-  return schemes.length > 0 || bodySignature !== null;
+export function canVerifySignatures({ schemes, ownSignature }: Preset): boolean {
+  return schemes.length > 0 || ownSignature !== null;
 }
 
 /**
@@ -441,10 +459,10 @@ export function canVerifySignatures({ schemes, bodySignature }: Preset): boolean
  */
 export function verify(preset: Preset | null, secrets: readonly string[], received: Received): Verification {
   if (preset === null || !canVerifySignatures(preset) || secrets.length === 0) return "none";
-  const { schemes, bodySignature } = preset;
+  const { schemes, ownSignature } = preset;
   const holds =
     schemes.some((scheme) => secrets.some((secret) => isSigned(scheme, secret, received))) ||
-    secrets.some((secret) => bodySignature?.isSigned(secret, received) === true);
+    secrets.some((secret) => ownSignature?.isSigned(secret, received) === true);
   return holds ? "valid" : "invalid";
 }
 

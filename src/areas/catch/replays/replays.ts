@@ -19,7 +19,14 @@ import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import { type BucketActor, type Buckets, hasTargets, type SharedDeps } from "../buckets/buckets.ts";
-import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
+import {
+  assertSending,
+  type EventStatus,
+  isAboutSubscription,
+  isDelivered,
+  knownProvider,
+  type Provider,
+} from "../domain.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import type { EventService } from "../events/events.ts";
 import { FORWARDING_BUCKETS_MAX, LANES } from "../forwarding/forwarder.ts";
@@ -222,7 +229,8 @@ export class Replays {
     const missed = this.missedOf(bucketRef, filters);
     const found: Candidate[] = [];
     for (const row of this.rowsAfter(bucketRef, filters, after, limit)) {
-      const isIncluded = row.sequence <= filters.last && isMatching(row, filters);
+      const isIncluded =
+        row.sequence <= filters.last && isMatching(row, filters) && !isAboutSubscription(row.provider, row);
       const isInvalid = row.verification === "invalid";
       if (isIncluded && isInvalid) onInvalid();
       found.push({ ref: row.sequence, matches: isIncluded && !isInvalid && missed.has(row) ? 1 : 0 });

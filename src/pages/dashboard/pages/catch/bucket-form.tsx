@@ -25,7 +25,7 @@ const PROVIDERS = [
       "sendgrid",
       "slack",
     ],
-    ...["square", "twilio", "typeform", "zendesk", "zoom", "adyen", "mailgun"],
+    ...["square", "twilio", "typeform", "zendesk", "zoom", "adyen", "mailgun", "paypal", "sns"],
     ...["dropbox", "event-grid", "meta", "microsoft-graph", "strava", "websub", "x"],
   ].map((name) => [name, name] as const),
 ] as const;
