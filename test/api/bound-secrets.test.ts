@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { SECRET_FIELDS } from "../../src/areas/relay/endpoints/secret-settings.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import { customerOf, OWNER } from "../support/portal.ts";
@@ -66,6 +67,11 @@ const BOUND: readonly Bound[] = [
     scopes: ["catch:write"],
   },
 ];
+
+test("every secret setting of an endpoint has a row", () => {
+  const rows = BOUND.filter(({ create }) => create === "/v1/relay/endpoints");
+  expect(rows.flatMap(({ secret }) => Object.keys(secret)).sort()).toEqual([...SECRET_FIELDS].sort());
+});
 
 async function keyWith(scopes: readonly string[]): Promise<Client> {
   const { body, text } = await account.post("/v1/keys", { prefix: "sm", name: "narrow", scopes });

@@ -16,8 +16,8 @@ import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import { RELAY_STATUSES } from "./deliveries/schema.ts";
 import { RELAY_KINDS } from "./domain.ts";
-import { ENDPOINT_HEADERS } from "./endpoints/registry.ts";
 import { ENDPOINT_STATES } from "./endpoints/schema.ts";
+import { coverSealed, SECRET_FIELDS } from "./endpoints/secret-settings.ts";
 import { SCHEDULE_HEADERS } from "./schedules/runs.ts";
 
 const OF_PROJECT = { project_ref: "ref" };
@@ -52,6 +52,12 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
     (column: SealedColumn<RequestHeaders>, id: string): Shown =>
     (value, row) =>
       withSecretsCovered(column.open(vault, String(row[id]), value as Uint8Array));
+  const endpointSecrets = Object.fromEntries(
+    SECRET_FIELDS.map((field): [string, Shown] => [
+      field,
+      (value, row) => coverSealed(vault, field, String(row["endpoint_id"]), value as Uint8Array),
+    ]),
+  );
   const endpointId = idLookup(db, "relay_endpoints", "endpoint_id");
   const messageId = idLookup(db, "relay_messages", "message_id");
   const relayId = idLookup(db, "relays", "relay_id", asUuid);
@@ -67,7 +73,7 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
         show: {
           terms: asJson,
           metadata: asJson,
-          headers: headers(ENDPOINT_HEADERS, "endpoint_id"),
+          ...endpointSecrets,
           state: asName([...ENDPOINT_STATES, "deleted"], 1),
           failing_since: asTime,
         },

@@ -7,7 +7,6 @@ import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
-import { hasSecrets, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
@@ -16,7 +15,6 @@ import { managedView } from "../../../kernel/resources/managed.ts";
 import { assertSecretStays, isOtherOrigin } from "../../../kernel/secrets/bound-secret.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
-import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import {
   GRACE_HOURS,
   LIST_LIMIT,
@@ -34,13 +32,7 @@ import {
   subscribesToNotices,
 } from "./notices.ts";
 import type { EndpointQueue } from "./queue.ts";
-import {
-  ENDPOINT_HEADERS,
-  type Endpoint,
-  type EndpointRegistry,
-  isOrdered,
-  NOTICE_PREFIX,
-} from "./registry.ts";
+import { type Endpoint, type EndpointRegistry, isOrdered, NOTICE_PREFIX } from "./registry.ts";
 import type { EndpointRemoval } from "./removal.ts";
 import {
   ENDPOINT_DEFAULTS,
@@ -56,6 +48,14 @@ import {
   type RelayEndpointTestBody,
   type RelayEndpointTested,
 } from "./schema.ts";
+import {
+  coverSecrets,
+  INITIAL_SECRETS,
+  keptSecrets,
+  readSecrets,
+  sealSecrets,
+  secretChanges,
+} from "./secret-settings.ts";
 import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./store.ts";
 
 /** Endpoints of a project in every tier: a message may have a delivery to each of them. */
@@ -77,13 +77,13 @@ type EndpointInput = ReturnType<typeof checkedSettings>;
 
 /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
 export function checkedSettings(body: RelayEndpointPatch, policy: Pick<TargetPolicy, "assertUrl">) {
-  const { name, headers, state, owner_id: ownerId, metadata, secret, ...terms } = body;
+  const { name, state, owner_id: ownerId, metadata, secret, ...terms } = body;
   if (terms.url !== undefined) policy.assertUrl("url", terms.url);
   if (terms.filter !== undefined && terms.filter !== null) assertFilter("filter", terms.filter);
   if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
-  const custom = headers === undefined ? undefined : withoutReservedHeaders(headers);
+  const secrets = readSecrets(body);
   const described = metadata === undefined ? undefined : metadata && serializeMetadata(metadata);
-  return { name, custom, state, ownerId, metadata: described, secret, terms: termsIn(terms) };
+  return { name, secrets, state, ownerId, metadata: described, secret, terms: termsIn(terms) };
 }
 
 /** Sends messages to one endpoint, regardless of its types and filter. */
@@ -134,7 +134,7 @@ export class Endpoints {
         "endpoint_limit_exceeded",
         `Your tier allows ${most} endpoints in a project; this one has ${existing}${countedToo(deleted)}. ${whatToDo(deleted)}, or move to a larger tier.`,
       );
-    const { name = null, custom = {}, state, ownerId = null, metadata = null, terms } = input;
+    const { name = null, state, ownerId = null, metadata = null, terms } = input;
     this.assertFree(project.ref, name);
     if (ownerId !== null) assertNoNotices(terms.event_types ?? []);
     if (subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
@@ -151,7 +151,7 @@ export class Endpoints {
       ...NEW,
       state: state === "paused" ? PAUSED : LIVE,
       terms: JSON.stringify({ url, ...ENDPOINT_DEFAULTS, ...terms }),
-      headers: ENDPOINT_HEADERS.sealOrNull(this.deps.vault, endpoint_id, custom),
+      ...sealSecrets(this.deps.vault, endpoint_id, { ...INITIAL_SECRETS, ...input.secrets }),
       created_at: tx.now,
       updated_at: tx.now,
       managed_by: managed_by ?? null,
@@ -216,7 +216,7 @@ export class Endpoints {
     const before = this.find(caller, endpointId);
     const { ref, endpoint_id } = before.row;
     const shownBefore = this.itemView(before);
-    const { name = before.row.name, custom = before.custom, state, metadata, secret, terms } = input;
+    const { name = before.row.name, state, metadata, secret, terms } = input;
     const { owner_id } = before.row;
     if (terms.url !== undefined) this.assertNoLoop(endpoint_id, terms.url, ownUrls);
     this.assertChangeable(caller, before, input);
@@ -229,7 +229,7 @@ export class Endpoints {
       name,
       terms: JSON.stringify({ ...before.terms, ...terms }),
       updated_at: tx.now,
-      headers: ENDPOINT_HEADERS.sealOrNull(this.deps.vault, endpoint_id, custom),
+      ...sealSecrets(this.deps.vault, endpoint_id, { ...before.secrets, ...input.secrets }),
     });
     if (metadata !== undefined) endpoints.setMetadata(tx, metadata, ref);
     if (secret !== undefined) this.deps.secrets.rotate(tx, ref, GRACE_HOURS * HOUR_MS, secret);
@@ -252,7 +252,7 @@ export class Endpoints {
     const { updated_at: __, ...shownAfter } = after;
     const hidden = {
       ...shownAfter,
-      ...(input.custom === undefined ? {} : { headers_changed: true }),
+      ...secretChanges(input.secrets),
       ...(secret === undefined ? {} : { secret_changed: true }),
     };
     tx.audit(
@@ -360,12 +360,12 @@ export class Endpoints {
   /** An endpoint as a caller sees it. */
   private shownTo(caller: Caller, endpoint: Endpoint): RelayEndpointItem {
     const { ref, endpoint_id } = endpoint.row;
-    const secrets = { secret: this.deps.secrets.newest(ref), headers: endpoint.custom };
+    const secrets = { secret: this.deps.secrets.newest(ref), ...endpoint.secrets };
     return { ...this.itemView(endpoint), ...this.deps.digests.of(caller, "relay", endpoint_id, secrets) };
   }
 
   private itemView(endpoint: Endpoint): RelayEndpointItem {
-    const { row, terms, custom } = endpoint;
+    const { row, terms } = endpoint;
     const metadata = this.deps.endpoints.metadataOf(row.ref)?.metadata ?? null;
     return {
       endpoint_id: row.endpoint_id,
@@ -373,7 +373,7 @@ export class Endpoints {
       owner_id: row.owner_id,
       metadata: metadata === null ? {} : JSON.parse(metadata),
       ...terms,
-      headers: { ...withSecretsCovered(custom) },
+      ...coverSecrets(endpoint.secrets),
       state: stateOf(endpoint),
       health: healthView(endpoint),
       created_at: row.created_at,
@@ -409,15 +409,15 @@ export class Endpoints {
   }
 
   /** @throws ApiError `conflict` for another owner, and for another origin without the secrets that are sent there */
-  private assertChangeable(caller: Caller, { row, terms, custom }: Endpoint, input: EndpointInput): void {
+  private assertChangeable(caller: Caller, { row, terms, secrets }: Endpoint, input: EndpointInput): void {
     if (input.ownerId !== undefined && input.ownerId !== row.owner_id)
       throw new ApiError(
         "conflict",
         "The owner of an endpoint cannot be changed: its deliveries belong to the owner. Create an endpoint for the new owner, and delete this one.",
       );
     const moved = { field: "url", before: terms.url, after: input.terms.url ?? terms.url };
-    if (input.custom === undefined && hasSecrets(custom))
-      assertSecretStays(caller, { ...moved, secretField: "headers" });
+    for (const secretField of keptSecrets(secrets, input.secrets))
+      assertSecretStays(caller, { ...moved, secretField });
     if (!isOtherOrigin(moved.before, moved.after) || hasScope(caller, "catch:read")) return;
     if (!this.deps.source.current.forwardsSecretTo(row.endpoint_id)) return;
     throw new ApiError(

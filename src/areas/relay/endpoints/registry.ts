@@ -3,9 +3,9 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
-import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { ENDPOINT_DEFAULTS, type EndpointTerms } from "./schema.ts";
+import { openSecrets, type SecretValues, secretHeaders, withoutSealed } from "./secret-settings.ts";
 import {
   CLOSED,
   DELETED,
@@ -51,14 +51,12 @@ export interface Endpoint {
   readonly lane: string;
   readonly host: string;
   readonly waits: readonly number[];
-  /** The user's headers, unsealed. */
+  readonly secrets: SecretValues;
+  /** The user's headers of its requests. */
   readonly custom: RequestHeaders;
   readonly accepts: (message: MessageProperties) => boolean;
   health: Health;
 }
-
-/** The user's headers of an endpoint. */
-export const ENDPOINT_HEADERS = sealedJson<RequestHeaders>("endpoint-headers");
 
 /** Whether due deliveries of an endpoint must be parked. */
 export function mustPark({ health: { state, breaker, holds, retrying_ref } }: Endpoint): boolean {
@@ -160,10 +158,11 @@ export class EndpointRegistry {
     this.projects.delete(projectRef);
   }
 
-  private ready({ terms: text, headers, ...row }: EndpointRow): Endpoint {
+  private ready(stored: EndpointRow): Endpoint {
+    const { terms: text, ...row } = withoutSealed(stored);
     // Settings that did not exist when the endpoint was stored have their defaults.
     const terms: EndpointTerms = { ...ENDPOINT_DEFAULTS, ...JSON.parse(text) };
-    const custom = ENDPOINT_HEADERS.openOrNull(this.deps.vault, row.endpoint_id, headers) ?? {};
+    const secrets = openSecrets(this.deps.vault, stored.endpoint_id, stored);
     const { ref, endpoint_id, accountRef, projectRef, name, owner_id, ...others } = row;
     const { created_at, updated_at, managed_by, ...health } = others;
     return {
@@ -179,7 +178,8 @@ export class EndpointRegistry {
         managed_by,
       },
       terms,
-      custom,
+      secrets,
+      custom: secretHeaders(secrets),
       health,
       lane: laneName(accountRef, endpointDestination(ref)),
       host: new URL(terms.url).host,

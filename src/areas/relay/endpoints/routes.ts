@@ -21,6 +21,7 @@ import {
   RelayEndpointTestBody,
   RelayEndpointTested,
 } from "./schema.ts";
+import { INITIAL_SECRETS } from "./secret-settings.ts";
 
 const CHANGE = { access: "relay:write", audit: "yes" } as const;
 const READ = { access: "relay:read" } as const;
@@ -28,7 +29,7 @@ const READ = { access: "relay:read" } as const;
 const ENDPOINT_FILE: FileFacts = {
   section: "endpoints",
   name: "name",
-  defaults: { ...ENDPOINT_DEFAULTS, owner_id: null, metadata: {}, headers: {}, state: "live" },
+  defaults: { ...ENDPOINT_DEFAULTS, owner_id: null, metadata: {}, ...INITIAL_SECRETS, state: "live" },
   fixed: { owner_id: undefined },
   check(body: RelayEndpointBody): void {
     assertSendable(body.headers);

@@ -22,7 +22,6 @@ import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../../kernel/resources/managed.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import {
-  CustomHeaders,
   GRACE_HOURS,
   LIST_LIMIT,
   RELAY_ID,
@@ -31,6 +30,7 @@ import {
   SigningSecret,
   TimeoutMs,
 } from "../deliveries/schema.ts";
+import { GIVEN_SECRETS, SHOWN_SECRETS } from "./secret-settings.ts";
 
 /** Longest `event_types` and `channels`: every message is compared with each of them. */
 export const EVENT_TYPES_MAX = 100;
@@ -226,7 +226,7 @@ const OPTIONAL = {
   name: Type.Optional(Named),
   owner_id: Type.Optional(Owner),
   metadata: GivenMetadata,
-  headers: Type.Optional(CustomHeaders),
+  ...GIVEN_SECRETS,
   state: Type.Optional(SettableState),
 };
 
@@ -266,10 +266,7 @@ const ENDPOINT = {
   owner_id: Owner,
   metadata: Metadata,
   ...TERMS,
-  headers: Type.Record(Type.String(), Type.String(), {
-    description: "Headers of every request, with `[secret]` in place of values that may be secret.",
-    examples: [{ "X-Source": "[secret]" }],
-  }),
+  ...SHOWN_SECRETS,
   state: oneOf(ENDPOINT_STATES, {}),
   health: Type.Object({
     breaker: oneOf(["closed", "open"], {

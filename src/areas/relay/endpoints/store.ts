@@ -2,6 +2,7 @@ import type { ManagedBy } from "../../../kernel/resources/managed.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import { References } from "../../../kernel/storage/references.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { SECRET_FIELDS, type SealedValues } from "./secret-settings.ts";
 
 /** Stored states. A deleted endpoint is hidden; its row, which then has only its URL, is removed after its deliveries. */
 export const [LIVE, PAUSED, DISABLED, DELETED] = [1, 2, 3, 4] as const;
@@ -30,44 +31,48 @@ export type Health = {
   readonly retrying_ref: number | null;
 };
 
-export type EndpointRow = Health & {
-  readonly ref: number;
-  readonly endpoint_id: string;
-  readonly accountRef: number;
-  readonly projectRef: number;
-  readonly name: string | null;
-  readonly owner_id: string | null;
-  /** JSON. */
-  readonly terms: string;
-  /** Sealed JSON. */
-  readonly headers: Uint8Array | null;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly managed_by: ManagedBy;
-};
+export type EndpointRow = Health &
+  SealedValues & {
+    readonly ref: number;
+    readonly endpoint_id: string;
+    readonly accountRef: number;
+    readonly projectRef: number;
+    readonly name: string | null;
+    readonly owner_id: string | null;
+    /** JSON. */
+    readonly terms: string;
+    readonly created_at: number;
+    readonly updated_at: number;
+    readonly managed_by: ManagedBy;
+  };
 
 /** JSON; null for none. Read when it is needed: it may be longer than the rest of the row. */
 type Described = { readonly metadata: string | null };
-type Changed = Pick<EndpointRow, "ref" | "name" | "terms" | "headers" | "updated_at">;
+type Changed = Pick<EndpointRow, "ref" | "name" | "terms" | "updated_at"> & SealedValues;
 type Referenced = { readonly ref: number };
 
 const HEALTH =
   "state, disabled_reason, breaker, failures, failing_since, probes, next_probe_at, last_status, last_error, holds, noticed_at, unnoticed, retrying_ref";
-const COLUMNS = `ref, endpoint_id, account_ref AS accountRef, project_ref AS projectRef, name, owner_id, terms, headers, ${HEALTH}, created_at, updated_at, managed_by`;
+const SECRETS = SECRET_FIELDS.join(", ");
+const COLUMNS = `ref, endpoint_id, account_ref AS accountRef, project_ref AS projectRef, name, owner_id, terms, ${SECRETS}, ${HEALTH}, created_at, updated_at, managed_by`;
 
 export type EndpointStore = ReturnType<typeof endpointStore>;
 
+/** Columns as named values of a statement, and as assignments of them. */
+const parameters = (columns: string): string => columns.replaceAll(/(\w+)/g, "$$$1");
+const assigned = (columns: string): string => columns.replaceAll(/(\w+)/g, "$1 = $$$1");
+
 /** All SQL of endpoints. */
 export function endpointStore(db: Database) {
-  const health = HEALTH.split(", ").map((name) => `${name} = $${name}`);
+  const emptied = SECRET_FIELDS.map((name) => `${name} = NULL`).join(", ");
   const references = new References(db, "relay_endpoints", "relay_endpoints_highest_removed");
   const remove = db.change<[ref: number]>("DELETE FROM relay_endpoints WHERE ref = ?");
   return {
     /** The largest reference so far, including removed endpoints: jobs and lanes still have those. */
     highestRef: references.highest,
     insert: db.change<[row: EndpointRow & Described]>(
-      `INSERT INTO relay_endpoints (ref, endpoint_id, account_ref, project_ref, name, owner_id, metadata, terms, headers, ${HEALTH}, created_at, updated_at, managed_by)
-       VALUES ($ref, $endpoint_id, $accountRef, $projectRef, $name, $owner_id, $metadata, $terms, $headers, ${HEALTH.replaceAll(/(\w+)/g, "$$$1")}, $created_at, $updated_at, $managed_by)`,
+      `INSERT INTO relay_endpoints (ref, endpoint_id, account_ref, project_ref, name, owner_id, metadata, terms, ${SECRETS}, ${HEALTH}, created_at, updated_at, managed_by)
+       VALUES ($ref, $endpoint_id, $accountRef, $projectRef, $name, $owner_id, $metadata, $terms, ${parameters(SECRETS)}, ${parameters(HEALTH)}, $created_at, $updated_at, $managed_by)`,
     ),
     find: db.one<EndpointRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_endpoints WHERE ref = ?`),
     /** A project's endpoints that are not deleted, oldest first. */
@@ -79,18 +84,18 @@ export function endpointStore(db: Database) {
       "SELECT ref AS n FROM relay_endpoints WHERE endpoint_id = ? AND project_ref = ?",
     ),
     change: db.change<[row: Changed]>(
-      "UPDATE relay_endpoints SET name = $name, terms = $terms, headers = $headers, updated_at = $updated_at WHERE ref = $ref",
+      `UPDATE relay_endpoints SET name = $name, terms = $terms, ${assigned(SECRETS)}, updated_at = $updated_at WHERE ref = $ref`,
     ),
     metadataOf: db.one<Described, [ref: number]>("SELECT metadata FROM relay_endpoints WHERE ref = ?"),
     setMetadata: db.change<[metadata: string | null, ref: number]>(
       "UPDATE relay_endpoints SET metadata = ? WHERE ref = ?",
     ),
     setHealth: db.change<[health: Health & Referenced]>(
-      `UPDATE relay_endpoints SET ${health.join(", ")} WHERE ref = $ref`,
+      `UPDATE relay_endpoints SET ${assigned(HEALTH)} WHERE ref = $ref`,
     ),
     /** Empties the row: deliveries need only its id and URL. */
     markDeleted: db.change<[now: number, ref: number]>(
-      `UPDATE relay_endpoints SET state = 4, name = NULL, metadata = NULL, headers = NULL, terms = json_object('url', terms ->> '$.url'),
+      `UPDATE relay_endpoints SET state = 4, name = NULL, metadata = NULL, ${emptied}, terms = json_object('url', terms ->> '$.url'),
        disabled_reason = NULL, last_error = NULL, updated_at = ? WHERE ref = ?`,
     ),
     /**
