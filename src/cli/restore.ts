@@ -11,6 +11,7 @@ import {
   replaceWitnessKey,
   reportChainEnds,
 } from "../areas/notary/backup-check.ts";
+import { endLogins } from "../areas/people/backup-check.ts";
 import {
   forgetRelaySecrets,
   reportHeldDeliveries,
@@ -40,6 +41,7 @@ const STEPS: readonly RestoreStep[] = [
   () => [
     "changes   everything after the backup is gone: keys revoked since then are valid again, keys made since then are not",
   ],
+  endLogins,
   reportWaitingDeliveries,
   reportHeldDeliveries,
   raiseChainEpochs,

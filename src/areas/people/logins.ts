@@ -69,13 +69,17 @@ export class PersonLogins {
     login: LoginRequest,
   ): Promise<Opened> {
     const { directory, passkeys, clock, sessions } = this.deps;
-    return sessions.openPerson(login, async () => {
-      const found = directory.link("invitation", token, clock.now());
-      if (found === null) throw loginRejected();
-      const response = credential as RegistrationResponseJSON;
-      const verified = await passkeys.verifyRegistration(found.person, response, login.origin);
-      return (tx) => this.accepted(tx, token, verified, name, login);
-    });
+    return sessions.openPerson(
+      login,
+      async () => {
+        const found = directory.link("invitation", token, clock.now());
+        if (found === null) throw loginRejected();
+        const response = credential as RegistrationResponseJSON;
+        const verified = await passkeys.verifyRegistration(found.person, response, login.origin);
+        return (tx) => this.accepted(tx, token, verified, name, login);
+      },
+      "invitation",
+    );
   }
 
   /** Makes an invited person active, in the unit of work of a login that proves their address. */

@@ -46,8 +46,15 @@ export interface Opened {
 
 /** What people need of the sessions. */
 export interface PeopleSessions {
-  /** Opens a session once `prove` has verified who logs in; what it returns runs in the unit of work that opens it. */
-  openPerson(login: LoginRequest, prove: () => Promise<(tx: Tx) => VerifiedPerson>): Promise<Opened>;
+  /**
+   * Opens a session once `prove` has verified who logs in; what it returns runs in the unit of work that opens it. `method`:
+   * under which a rejection is counted.
+   */
+  openPerson(
+    login: LoginRequest,
+    prove: () => Promise<(tx: Tx) => VerifiedPerson>,
+    method?: LoginMethod,
+  ): Promise<Opened>;
   /** @throws ApiError `rate_limit_exceeded` */
   assertPersonMayAttempt(clientAddress: string): void;
   /** Counts a rejected login. */

@@ -55,7 +55,7 @@ export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionAr
     createSetupLink: async (key) =>
       (await kernel.writer.submit((tx) => service.createLink(tx, keyDigest(key), LINK_MINUTES, ""))).url,
     ofPeople: {
-      openPerson: (login, prove) => service.openPerson(login, prove),
+      openPerson: (login, prove, method) => service.openPerson(login, prove, method),
       recordRejected: (login) => service.recordRejected(login),
       assertPersonMayAttempt: (address) => service.assertPersonMayAttempt(address),
       ofPerson: (personRef) => service.ofPerson(personRef),

@@ -13,6 +13,7 @@ import {
   type Caller,
   type CallerPerson,
   isOperator,
+  LOGIN_METHODS,
   type LoginMethod,
   loginRejected,
 } from "../../kernel/callers/caller.ts";
@@ -47,7 +48,9 @@ export interface SessionAreaDeps extends SessionDeps {
   readonly keyOf: (credential: string) => AuditedKey | null;
 }
 
-interface SessionServiceDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "log">, SessionAreaDeps {
+interface SessionServiceDeps
+  extends Pick<Kernel, "clock" | "ids" | "writer" | "log" | "metrics">,
+    SessionAreaDeps {
   readonly store: SessionStore;
   readonly sessions: Sessions;
 }
@@ -72,8 +75,14 @@ export interface PersonLogin {
 export class SessionService {
   readonly rejectedLogins: RejectedLogins;
   private readonly logins: Logins;
+  private readonly counts;
 
   constructor(private readonly deps: SessionServiceDeps) {
+    this.counts = deps.metrics.counterTable(
+      { name: "ninefold_logins_total", help: "Logins of browsers, by method and result." },
+      { label: "method", values: LOGIN_METHODS },
+      { label: "result", values: ["accepted", "rejected"] },
+    );
     this.logins = new Logins(deps.limitClock);
     this.rejectedLogins = new RejectedLogins(deps, deps.trail);
   }
@@ -96,7 +105,8 @@ export class SessionService {
       });
     }
     const token = this.newToken();
-    return this.opening(login, token, async () => (tx) => {
+    const method = link === undefined ? "key" : "link";
+    return this.opening(login, { token, method }, async () => (tx) => {
       const person = link === undefined ? null : this.deps.people.consumeLoginLink(tx, link);
       if (person !== null) return this.openForPerson(tx, { person, method: "link" }, token, login);
       const digest = link === undefined ? digestOfKey(key ?? "") : this.consumeLink(tx, link);
@@ -110,12 +120,16 @@ export class SessionService {
   /**
    * Opens a session for a person. `prove` verifies the login; what it returns runs in the unit of work that opens the session,
    * and says who logs in. Another login of the person whose session the browser has is a step-up: it keeps that session, with
-   * a new cookie.
+   * a new cookie. `method`: under which a rejection is counted.
    * @throws ApiError what `prove` throws; `rate_limit_exceeded`
    */
-  openPerson(login: LoginRequest, prove: () => Promise<(tx: Tx) => PersonLogin>): Promise<OpenedSession> {
+  openPerson(
+    login: LoginRequest,
+    prove: () => Promise<(tx: Tx) => PersonLogin>,
+    method: LoginMethod = "passkey",
+  ): Promise<OpenedSession> {
     const token = this.newToken();
-    return this.opening(login, token, async () => {
+    return this.opening(login, { token, method }, async () => {
       const verified = await prove();
       return (tx) => this.openForPerson(tx, verified(tx), token, login);
     });
@@ -177,18 +191,21 @@ export class SessionService {
 
   private async opening(
     login: LoginRequest,
-    token: string,
+    { token, method }: { readonly token: string; readonly method: LoginMethod },
     prove: () => Promise<(tx: Tx) => Caller>,
   ): Promise<OpenedSession> {
     try {
       const open = await prove();
       const caller = await this.deps.writer.submit(open);
+      this.counts[caller.person?.method ?? method].accepted.add();
       const name = this.deps.sessions.cookieName(login);
       const cookie = setCookie(name, token, SESSION_MS / 1000);
       return { session: this.viewOf(caller, this.deps.clock.now() + SESSION_MS), cookie };
     } catch (error) {
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403))
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
+        this.counts[method].rejected.add();
         this.rejectedLogins.record(login);
+      }
       throw error;
     }
   }
