@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import https from "node:https";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import MessageValidator from "sns-validator";
 import {
   CERTIFICATE_BYTES_MAX,
   CERTIFICATE_FAILURE_MS,
@@ -119,6 +122,42 @@ describe("sns", () => {
       event_type: "Notification",
       provider_event_id: "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
     });
+  });
+
+  test("what the package of AWS accepts is valid, and what it rejects is invalid", async () => {
+    const get = spyOn(https, "get").mockImplementation(((
+      _url: unknown,
+      answer: (response: object) => void,
+    ) => {
+      answer(Object.assign(Readable.from([sns.cert]), { statusCode: 200, setEncoding: () => undefined }));
+      return { on: () => undefined };
+    }) as never);
+    const validator = new MessageValidator(/^127\.0\.0\.1:\d+$/);
+    const accepts = (fields: object) =>
+      new Promise<string>((settle) =>
+        validator.validate(JSON.stringify(fields), (error) => settle(error === null ? "valid" : "invalid")),
+      );
+    const id = await bucket();
+    // Confirmations have no subject.
+    const { Subject: _, ...confirmation } = message({
+      Type: "SubscriptionConfirmation",
+      Token: "t",
+      SubscribeURL: `${origin}/s`,
+    });
+    try {
+      for (const fields of [
+        message(),
+        message({ SignatureVersion: "2" }),
+        confirmation,
+        { ...message(), Message: "another" },
+        { ...message(), SignatureVersion: "2" },
+        { ...message(), MessageId: "another" },
+      ])
+        expect(await verified(id, fields)).toBe(await accepts(fields));
+      expect(get).toHaveBeenCalled();
+    } finally {
+      get.mockRestore();
+    }
   });
 
   test("another topic, version, content or host of the certificate is invalid", async () => {
