@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { ROOT } from "../harness/processes/server-process.ts";
-import { patternOf, readPage, type Step, shellBlocks, stepsOf } from "./page.ts";
-import { type Outcome, Reader } from "./reader.ts";
+import { patternOf, readPage, shellBlocks, stepsOf } from "./page.ts";
+import { Reader } from "./reader.ts";
+import { surprise } from "./surprise.ts";
 
 /** A page has dozens of requests, and commands from source. */
 const TIMEOUT_MS = 180_000;
@@ -10,6 +11,7 @@ const TIMEOUT_MS = 180_000;
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "docs/client.md": "test/client installs the package and runs every example",
   "docs/high-availability.md": "test/archive runs its commands against an object store",
+  "docs/guides/quick-starts.md": "quick-starts.test.ts runs each section on a server of its own",
   "docs/deployment.md": "changes the whole machine: test/deployment installs into a folder",
 };
 /** Pages for each installation: runbooks.test.ts runs their commands. */
@@ -18,22 +20,6 @@ const PAGES = ["README.md", ...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort
 const GUIDES = PAGES.filter(
   (page) => !(page in ELSEWHERE) && !page.startsWith(RUNBOOKS) && shellBlocks(readPage(page)).length > 0,
 );
-
-/** The documented result of a step: a status, and a response body or printed lines. */
-function claimOf({ says }: Step): { status: number | null; text: string } {
-  const [, status, text] = /^(?:(\d{3})(?: |$))?(.*)$/s.exec(says.join("\n")) ?? [];
-  return { status: status === undefined ? null : Number(status), text: text ?? "" };
-}
-
-/** The difference between a step's result and the documented one; null without a difference. */
-function surprise(step: Step, { code, out, error, statuses, body }: Outcome): string | null {
-  const { status, text } = claimOf(step);
-  const asked = statuses.length > 0;
-  const good = statuses.every((one) => (status === null ? one < 300 : one === status));
-  const printed = (asked ? body : out).trimEnd();
-  if (code === 0 && error === "" && good && (text === "" || patternOf(text).test(printed))) return null;
-  return [step.command, ...step.says, `→ ${code} ${statuses.join(" ")} ${printed}${error}`].join("\n");
-}
 
 describe("pasted from top to bottom into a fresh server, every command does what the page says", () => {
   test.each(GUIDES)(
