@@ -41,6 +41,8 @@ function fill(tx: Tx, from: number, end: number): void {
       starts_at: null,
       ends_at: null,
       retry_schedule: null,
+      callback_url: null,
+      failure_callback_url: null,
       next_run_at,
       last_run_at: null,
       last_relay_id: null,

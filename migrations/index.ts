@@ -66,6 +66,7 @@ import overdueHeartbeats from "./0065_overdue_heartbeats.sql" with { type: "text
 import sharedLocks from "./0066_shared_locks.sql" with { type: "text" };
 import relayOrder from "./0067_relay_order.sql" with { type: "text" };
 import people from "./0068_people.sql" with { type: "text" };
+import relayCallbacks from "./0069_relay_callbacks.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -136,4 +137,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0066_shared_locks", sql: sharedLocks },
   { name: "0067_relay_order", sql: relayOrder },
   { name: "0068_people", sql: people },
+  { name: "0069_relay_callbacks", sql: relayCallbacks },
 ];

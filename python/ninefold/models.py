@@ -4053,8 +4053,10 @@ RegistrationCredential = Dict[str, Any]
 class Relay(TypedDict):
     relay_id: str
     """ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`."""
-    kind: Literal["scheduled", "pulse", "endpoint"]
-    """Origin: a request or schedule, a monitor (`pulse`), or a message or an inbound event to an endpoint."""
+    kind: Literal["scheduled", "pulse", "endpoint", "callback"]
+    """Origin: a request or schedule, a monitor (`pulse`), a message or an inbound event to an endpoint, or the
+    outcome of a delivery (`callback`).
+    """
     event: Optional[str]
     """Type of the event; null for scheduled deliveries."""
     monitor_id: Optional[str]
@@ -4069,6 +4071,8 @@ class Relay(TypedDict):
     """Bucket of the inbound event that is delivered; null for others."""
     event_id: Optional[str]
     """Inbound event that is delivered; null for others."""
+    callback_of: Optional[str]
+    """Delivery whose outcome a callback contains; null for others."""
     waiting_for: Optional[str]
     """Earlier delivery with the same order key that must be finished first; null if the delivery waits for none."""
     target_url: str
@@ -4094,6 +4098,12 @@ class Relay(TypedDict):
     """Delay before each retry; null for the default."""
     timeout_ms: Optional[int]
     """Timeout of an attempt, in milliseconds; null for the default."""
+    callback_url: Optional[str]
+    """URL that receives the outcome: its origin and `/[secret]` if its path or query may contain a secret; null for
+    none.
+    """
+    failure_callback_url: Optional[str]
+    """URL that receives the outcome of a failed delivery, likewise; null for none."""
     attempt_log: List[RelayAttempt]
 
 
@@ -4153,9 +4163,19 @@ class RelayBody(_RelayBodyRequired, total=False):
     timeout_ms: Union[int, str]
     """Timeout of an attempt, in milliseconds. Default: 15000."""
     deduplication_id: str
-    """Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of
-    charge.
+    """Key that creates only one delivery: for `deduplicate_hours`, further requests with it return the first
+    delivery, free of charge.
     """
+    deduplication: Literal["content"]
+    """`content` creates only one delivery of the same method, `target_url` and body within `deduplicate_hours`.
+    Replaces `deduplication_id`.
+    """
+    deduplicate_hours: Union[int, str]
+    """Hours for which `deduplication_id` or `deduplication` creates no second delivery. Default: 24."""
+    callback_url: str
+    """URL that receives the outcome of the delivery, once it is delivered or has failed, as a signed message."""
+    failure_callback_url: str
+    """URL that receives the outcome of a failed delivery, in place of `callback_url`."""
 
 
 class RelayCancelled(TypedDict):
@@ -4556,8 +4576,10 @@ class RelayEndpointTested(TypedDict):
 class RelayItem(TypedDict):
     relay_id: str
     """ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`."""
-    kind: Literal["scheduled", "pulse", "endpoint"]
-    """Origin: a request or schedule, a monitor (`pulse`), or a message or an inbound event to an endpoint."""
+    kind: Literal["scheduled", "pulse", "endpoint", "callback"]
+    """Origin: a request or schedule, a monitor (`pulse`), a message or an inbound event to an endpoint, or the
+    outcome of a delivery (`callback`).
+    """
     event: Optional[str]
     """Type of the event; null for scheduled deliveries."""
     monitor_id: Optional[str]
@@ -4572,6 +4594,8 @@ class RelayItem(TypedDict):
     """Bucket of the inbound event that is delivered; null for others."""
     event_id: Optional[str]
     """Inbound event that is delivered; null for others."""
+    callback_of: Optional[str]
+    """Delivery whose outcome a callback contains; null for others."""
     waiting_for: Optional[str]
     """Earlier delivery with the same order key that must be finished first; null if the delivery waits for none."""
     target_url: str
@@ -4654,8 +4678,8 @@ class RelayMessageBody(_RelayMessageBodyRequired, total=False):
     `delay`.
     """
     deduplication_id: str
-    """Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of
-    charge.
+    """Key that creates only one delivery: for `deduplicate_hours`, further requests with it return the first
+    delivery, free of charge.
     """
 
 
@@ -5017,6 +5041,12 @@ class _ScheduleRequired(TypedDict):
     """Latest time of a run, in epoch milliseconds."""
     retry_schedule: Optional[List[str]]
     """Delay before each retry; null for the default."""
+    callback_url: Optional[str]
+    """URL that receives the outcome: its origin and `/[secret]` if its path or query may contain a secret; null for
+    none.
+    """
+    failure_callback_url: Optional[str]
+    """URL that receives the outcome of a failed delivery, likewise; null for none."""
     next_run_at: Optional[int]
     """Time of the next run, in epoch milliseconds; null while paused, or after the last run."""
     last_run_at: Optional[int]
@@ -5083,6 +5113,10 @@ class ScheduleBody(_ScheduleBodyRequired, total=False):
     """Latest time of a run, in epoch milliseconds."""
     retry_schedule: Optional[List[Union[str, int]]]
     """Delay before each retry of a run, as in `POST /v1/relay`; null for the default."""
+    callback_url: Optional[str]
+    """URL that receives the outcome of each run with a `target_url`; null for none."""
+    failure_callback_url: Optional[str]
+    """URL that receives the outcome of a failed run, in place of `callback_url`; null for none."""
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
 
@@ -5111,6 +5145,12 @@ class _ScheduleItemRequired(TypedDict):
     """Latest time of a run, in epoch milliseconds."""
     retry_schedule: Optional[List[str]]
     """Delay before each retry; null for the default."""
+    callback_url: Optional[str]
+    """URL that receives the outcome: its origin and `/[secret]` if its path or query may contain a secret; null for
+    none.
+    """
+    failure_callback_url: Optional[str]
+    """URL that receives the outcome of a failed delivery, likewise; null for none."""
     next_run_at: Optional[int]
     """Time of the next run, in epoch milliseconds; null while paused, or after the last run."""
     last_run_at: Optional[int]
@@ -5186,6 +5226,10 @@ class ScheduleUpdateBody(TypedDict, total=False):
     """Latest time of a run, in epoch milliseconds."""
     retry_schedule: Optional[List[Union[str, int]]]
     """Delay before each retry of a run, as in `POST /v1/relay`; null for the default."""
+    callback_url: Optional[str]
+    """URL that receives the outcome of each run with a `target_url`; null for none."""
+    failure_callback_url: Optional[str]
+    """URL that receives the outcome of a failed run, in place of `callback_url`; null for none."""
 
 
 _ServerHistoryNamed = TypedDict(

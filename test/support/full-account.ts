@@ -207,6 +207,7 @@ async function fillDeliveries(account: AccountClient, now: number): Promise<void
     delay: "20d",
     deduplication_id: "d",
     headers: { Authorization: "relay-secret" },
+    callback_url: NOWHERE,
   };
   await done(account.post("/v1/relay", delivery));
   const schedule = { cron: "@yearly", target_url: NOWHERE, headers: { Authorization: "schedule-secret" } };

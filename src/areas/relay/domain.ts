@@ -5,6 +5,7 @@ import {
   afterAttempt,
   type NextStep,
   type RetryRule,
+  readWaits,
   WEBHOOK_RULE,
 } from "../../kernel/outbound/retries.ts";
 import { DAY_MS } from "../../kernel/time/units.ts";
@@ -43,10 +44,10 @@ declare module "../../kernel/errors.ts" {
 
 /** The kind of notifications, by its historical name in responses, filters, metrics and exports. */
 export const NOTIFICATION = "pulse";
-export const RELAY_KINDS = ["scheduled", NOTIFICATION, "endpoint"] as const;
+export const RELAY_KINDS = ["scheduled", NOTIFICATION, "endpoint", "callback"] as const;
 /**
  * Origin of a delivery: `scheduled` by a request or a schedule; {@link NOTIFICATION} for every `Notification`, whether of a
- * monitor, a channel or a meter; `endpoint` for a message or an event to an endpoint.
+ * monitor, a channel or a meter; `endpoint` for a message or an event to an endpoint; `callback` for the outcome of a delivery.
  */
 export type RelayKind = (typeof RELAY_KINDS)[number];
 
@@ -64,11 +65,16 @@ export const DELIVER = "relay.deliver";
 export const DELAY_EXPECTED =
   'must be a text such as "0s", "90s", "15m", "12h" or "3d", or whole seconds in milliseconds such as 90000';
 
+/** The retry schedule of Standard Webhooks. */
+export const STANDARD_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"] as const;
+
 /** Longest delay of a first attempt: 30 days. */
 export const DELAY_MS_MAX = 30 * DAY_MS;
 
-/** Time for which a `deduplication_id` creates no second delivery. */
+/** Time for which a `deduplication_id` creates no second delivery, unless `deduplicate_hours` is given. */
 export const DEDUPLICATION_MS = DAY_MS;
+/** Longest `deduplicate_hours`: as long as deliveries are stored. */
+export const DEDUPLICATE_HOURS_MAX = 168;
 
 /** Retention of finished deliveries. */
 export const RELAY_RETENTION_MS = 7 * DAY_MS;
@@ -113,11 +119,13 @@ const RULES: Readonly<Record<RelayKind, RetryRule>> = {
   scheduled: { successBelow: 400, repeats: "temporary", jitter: true, heedsRetryAfter: true },
   [NOTIFICATION]: { successBelow: 400, repeats: "temporary", jitter: false, heedsRetryAfter: true },
   endpoint: WEBHOOK_RULE,
+  callback: WEBHOOK_RULE,
 };
 const WAITS_MS: Readonly<Record<RelayKind, readonly number[]>> = {
   scheduled: [1_000, 5_000, 25_000],
   [NOTIFICATION]: [1_000, 5_000, 15_000],
   endpoint: [],
+  callback: readWaits(STANDARD_RETRIES),
 };
 
 /**

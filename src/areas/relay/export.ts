@@ -126,6 +126,13 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
             key: ["number"],
             show: { request_headers: asJson, response_headers: asJson, response_body: asBase64 },
           },
+          {
+            type: "delivery_callback",
+            table: "relay_callbacks",
+            of: { relay_ref: "ref" },
+            key: ["relay_ref"],
+            show: { callback_of: asUuid },
+          },
         ],
       },
       {

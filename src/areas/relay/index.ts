@@ -12,6 +12,8 @@ import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
+import { Callbacks } from "./deliveries/callbacks.ts";
 import { deliveriesCard } from "./deliveries/card.ts";
 import { DeliveryIds } from "./deliveries/ids.ts";
 import { ProjectSecrets } from "./deliveries/project-secrets.ts";
@@ -21,7 +23,7 @@ import { RelayService } from "./deliveries/service.ts";
 import { declareDeliveryCounts, InFlight } from "./deliveries/status.ts";
 import { type DeliveryOwner, type RelayStore, relayStore } from "./deliveries/store.ts";
 import { type SigningKeys, UrlDestination } from "./deliveries/url-destination.ts";
-import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
+import { DEDUPLICATE_HOURS_MAX, RELAY_RETENTION_MS } from "./domain.ts";
 import { EndpointDispatch } from "./endpoints/dispatch.ts";
 import { Endpoints } from "./endpoints/endpoints.ts";
 import { RegisteredSource } from "./endpoints/event-source.ts";
@@ -133,7 +135,8 @@ function createSending(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps
   });
   const dispatch = new EndpointDispatch({ ...ofEndpoints, health });
   const urls = new UrlDestination({ ...common, secrets });
-  new WebhookSender({ ...common, urls, endpoints: dispatch });
+  const callbacks = new Callbacks({ ...common, urls });
+  new WebhookSender({ ...common, urls, endpoints: dispatch, callbacks });
   return {
     store,
     messageRows,
@@ -206,7 +209,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: Rela
       Math.max(
         store.remove(tx, store.finishedBefore(tx.now - RELAY_RETENTION_MS, rowsMax)),
         resends.removeOld(tx, tx.now - RELAY_RETENTION_MS, rowsMax),
-        store.removeOldDeduplication(tx, tx.now - DEDUPLICATION_MS, rowsMax),
+        store.removeOldDeduplication(tx, tx.now - DEDUPLICATE_HOURS_MAX * HOUR_MS, rowsMax),
         removal.purge(tx, rowsMax),
       ),
   });

@@ -3566,8 +3566,8 @@ export interface RelayPage {
 export interface RelayItem {
   /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
   relay_id: string;
-  /** Origin: a request or schedule, a monitor (`pulse`), or a message or an inbound event to an endpoint. */
-  kind: "scheduled" | "pulse" | "endpoint";
+  /** Origin: a request or schedule, a monitor (`pulse`), a message or an inbound event to an endpoint, or the outcome of a delivery (`callback`). */
+  kind: "scheduled" | "pulse" | "endpoint" | "callback";
   /** Type of the event; null for scheduled deliveries. */
   event: string | null;
   /** Monitor that sent the notification; null for others. */
@@ -3582,6 +3582,8 @@ export interface RelayItem {
   bucket_id: string | null;
   /** Inbound event that is delivered; null for others. */
   event_id: string | null;
+  /** Delivery whose outcome a callback contains; null for others. */
+  callback_of: string | null;
   /** Earlier delivery with the same order key that must be finished first; null if the delivery waits for none. */
   waiting_for: string | null;
   target_url: string;
@@ -3623,7 +3625,7 @@ export interface RelayMessageBody {
   delay?: string | number | undefined;
   /** Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`. */
   at?: number | undefined;
-  /** Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge. */
+  /** Key that creates only one delivery: for `deduplicate_hours`, further requests with it return the first delivery, free of charge. */
   deduplication_id?: string | undefined;
 }
 
@@ -3963,6 +3965,10 @@ export interface Relay extends RelayItem {
   retry_schedule: string[] | null;
   /** Timeout of an attempt, in milliseconds; null for the default. */
   timeout_ms: number | null;
+  /** URL that receives the outcome: its origin and `/[secret]` if its path or query may contain a secret; null for none. */
+  callback_url: string | null;
+  /** URL that receives the outcome of a failed delivery, likewise; null for none. */
+  failure_callback_url: string | null;
   attempt_log: RelayAttempt[];
 }
 
@@ -4035,8 +4041,16 @@ export interface RelayBody {
   retry_schedule?: readonly (string | number)[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms?: number | string | undefined;
-  /** Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge. */
+  /** Key that creates only one delivery: for `deduplicate_hours`, further requests with it return the first delivery, free of charge. */
   deduplication_id?: string | undefined;
+  /** `content` creates only one delivery of the same method, `target_url` and body within `deduplicate_hours`. Replaces `deduplication_id`. */
+  deduplication?: "content" | undefined;
+  /** Hours for which `deduplication_id` or `deduplication` creates no second delivery. Default: 24. */
+  deduplicate_hours?: number | string | undefined;
+  /** URL that receives the outcome of the delivery, once it is delivered or has failed, as a signed message. */
+  callback_url?: string | undefined;
+  /** URL that receives the outcome of a failed delivery, in place of `callback_url`. */
+  failure_callback_url?: string | undefined;
 }
 
 /** The response of `POST /v1/relay`. */
@@ -4086,6 +4100,10 @@ export interface ScheduleBody {
   ends_at?: number | null | undefined;
   /** Delay before each retry of a run, as in `POST /v1/relay`; null for the default. */
   retry_schedule?: readonly (string | number)[] | null | undefined;
+  /** URL that receives the outcome of each run with a `target_url`; null for none. */
+  callback_url?: string | null | undefined;
+  /** URL that receives the outcome of a failed run, in place of `callback_url`; null for none. */
+  failure_callback_url?: string | null | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }
@@ -4127,6 +4145,10 @@ export interface ScheduleItem {
   ends_at: number | null;
   /** Delay before each retry; null for the default. */
   retry_schedule: string[] | null;
+  /** URL that receives the outcome: its origin and `/[secret]` if its path or query may contain a secret; null for none. */
+  callback_url: string | null;
+  /** URL that receives the outcome of a failed delivery, likewise; null for none. */
+  failure_callback_url: string | null;
   /** Time of the next run, in epoch milliseconds; null while paused, or after the last run. */
   next_run_at: number | null;
   /** Time of the last run, in epoch milliseconds. */
@@ -4187,6 +4209,10 @@ export interface ScheduleUpdateBody {
   ends_at?: number | null | undefined;
   /** Delay before each retry of a run, as in `POST /v1/relay`; null for the default. */
   retry_schedule?: readonly (string | number)[] | null | undefined;
+  /** URL that receives the outcome of each run with a `target_url`; null for none. */
+  callback_url?: string | null | undefined;
+  /** URL that receives the outcome of a failed run, in place of `callback_url`; null for none. */
+  failure_callback_url?: string | null | undefined;
 }
 
 /** The response of `GET /v1/relay/stats`. */

@@ -2955,7 +2955,7 @@ export const BODIES = {
     deduplication_id: {
       type: "string",
       description:
-        "Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge.",
+        "Key that creates only one delivery: for `deduplicate_hours`, further requests with it return the first delivery, free of charge.",
       example: "invoice-1042-reminder",
       minLength: 1,
       maxLength: 255,
@@ -3183,10 +3183,35 @@ export const BODIES = {
     deduplication_id: {
       type: "string",
       description:
-        "Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge.",
+        "Key that creates only one delivery: for `deduplicate_hours`, further requests with it return the first delivery, free of charge.",
       example: "invoice-1042-reminder",
       minLength: 1,
       maxLength: 255,
+    },
+    deduplication: {
+      type: "string",
+      description:
+        "`content` creates only one delivery of the same method, `target_url` and body within `deduplicate_hours`. Replaces `deduplication_id`.",
+    },
+    deduplicate_hours: {
+      type: "integer",
+      description:
+        "Hours for which `deduplication_id` or `deduplication` creates no second delivery. Default: 24.",
+      minimum: 1,
+      maximum: 168,
+    },
+    callback_url: {
+      type: "string",
+      description:
+        "URL that receives the outcome of the delivery, once it is delivered or has failed, as a signed message.",
+      example: "https://example.com/outcomes",
+      minLength: 1,
+    },
+    failure_callback_url: {
+      type: "string",
+      description: "URL that receives the outcome of a failed delivery, in place of `callback_url`.",
+      example: "https://example.com/outcomes",
+      minLength: 1,
     },
   },
   "relay.schedules.create": {
@@ -3272,6 +3297,21 @@ export const BODIES = {
       type: "array",
       nullable: true,
       description: "Delay before each retry of a run, as in `POST /v1/relay`; null for the default.",
+    },
+    callback_url: {
+      type: "string",
+      nullable: true,
+      description: "URL that receives the outcome of each run with a `target_url`; null for none.",
+      example: "https://example.com/outcomes",
+      minLength: 1,
+    },
+    failure_callback_url: {
+      type: "string",
+      nullable: true,
+      description:
+        "URL that receives the outcome of a failed run, in place of `callback_url`; null for none.",
+      example: "https://example.com/outcomes",
+      minLength: 1,
     },
     managed_by: {
       type: "string",
@@ -3361,6 +3401,21 @@ export const BODIES = {
       type: "array",
       nullable: true,
       description: "Delay before each retry of a run, as in `POST /v1/relay`; null for the default.",
+    },
+    callback_url: {
+      type: "string",
+      nullable: true,
+      description: "URL that receives the outcome of each run with a `target_url`; null for none.",
+      example: "https://example.com/outcomes",
+      minLength: 1,
+    },
+    failure_callback_url: {
+      type: "string",
+      nullable: true,
+      description:
+        "URL that receives the outcome of a failed run, in place of `callback_url`; null for none.",
+      example: "https://example.com/outcomes",
+      minLength: 1,
     },
   },
   "relay.secret.rotate": {

@@ -23,6 +23,8 @@ export interface DeliveryJob {
 export interface DeliveryRequest
   extends Pick<WebhookRequest, "url" | "requireHttps" | "custom" | "headers" | "body" | "timeoutMs"> {
   readonly storesResponse: boolean;
+  /** Bytes of the response's body that are read; default: those that are stored. */
+  readonly readBytesMax?: number;
 }
 
 /** What becomes of a due delivery: it is sent, or its job ends in another way. */

@@ -1,4 +1,5 @@
 import { SECRET } from "../../../kernel/audit/redaction.ts";
+import { RESPONSE_BYTES_MAX } from "../../../kernel/outbound/attempt.ts";
 import { type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
@@ -9,6 +10,8 @@ import type { AttemptRow, Exchange } from "./store.ts";
 export const STORED_HEADER_BYTES_MAX = 4 * 1024;
 /** Bytes of a response's body that are stored. */
 export const STORED_BODY_BYTES_MAX = 4 * 1024;
+/** Bytes of a response's body that a callback contains: all that are read. */
+export const CALLBACK_BODY_BYTES_MAX = RESPONSE_BYTES_MAX;
 
 /** The record of an attempt: the request without its body, which the delivery has, and the start of the response. */
 export function exchangeOf(
@@ -29,7 +32,8 @@ export function exchangeOf(
   };
 }
 
-function storedHeaders(headers: RequestHeaders): string {
+/** The headers of a response as JSON, without secrets. */
+export function storedHeaders(headers: RequestHeaders): string {
   const stored: Record<string, string> = {};
   // The braces.
   let bytes = 2;

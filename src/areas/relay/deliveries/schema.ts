@@ -17,7 +17,13 @@ import {
 } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
-import { DELAY_EXPECTED, NOTIFICATION, RELAY_FAILURES, RELAY_KINDS } from "../domain.ts";
+import {
+  DEDUPLICATE_HOURS_MAX,
+  DELAY_EXPECTED,
+  NOTIFICATION,
+  RELAY_FAILURES,
+  RELAY_KINDS,
+} from "../domain.ts";
 
 /** Default number of items on a page. */
 export const LIST_LIMIT = 50;
@@ -50,6 +56,39 @@ export const CustomHeaders = Type.Record(Type.String(), Type.String({ errorMessa
   description:
     "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `X-Ninefold-Hops`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored, and named in `warnings`.",
 });
+
+/** A URL that outcomes are sent to. */
+function callbackUrl(description: string) {
+  return Type.String({
+    minLength: 1,
+    errorMessage: "must be an http or https URL such as https://example.com/outcomes",
+    description,
+    examples: ["https://example.com/outcomes"],
+  });
+}
+
+/** URLs that the outcome of a delivery is sent to. */
+export const CALLBACK_URLS = {
+  callback_url: callbackUrl(
+    "URL that receives the outcome of the delivery, once it is delivered or has failed, as a signed message.",
+  ),
+  failure_callback_url: callbackUrl(
+    "URL that receives the outcome of a failed delivery, in place of `callback_url`.",
+  ),
+};
+
+/** The same as they are shown. */
+export const SHOWN_CALLBACK_URLS = {
+  callback_url: orNull(Type.String(), {
+    description:
+      "URL that receives the outcome: its origin and `/[secret]` if its path or query may contain a secret; null for none.",
+    examples: [null],
+  }),
+  failure_callback_url: orNull(Type.String(), {
+    description: "URL that receives the outcome of a failed delivery, likewise; null for none.",
+    examples: [null],
+  }),
+};
 
 /** Body of a delivery to be scheduled. */
 export const RelayBody = named("RelayBody", {
@@ -98,10 +137,30 @@ export const RelayBody = named("RelayBody", {
       min: 1,
       max: DEDUPLICATION_ID_LENGTH_MAX,
       description:
-        "Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge.",
+        "Key that creates only one delivery: for `deduplicate_hours`, further requests with it return the first delivery, free of charge.",
       examples: ["invoice-1042-reminder"],
     }),
   ),
+  deduplication: Type.Optional(
+    Type.Literal("content", {
+      errorMessage: "must be content",
+      description:
+        "`content` creates only one delivery of the same method, `target_url` and body within `deduplicate_hours`. Replaces `deduplication_id`.",
+      examples: [],
+    }),
+  ),
+  deduplicate_hours: Type.Optional(
+    duration({
+      unit: "hours",
+      min: 1,
+      max: DEDUPLICATE_HOURS_MAX,
+      description:
+        "Hours for which `deduplication_id` or `deduplication` creates no second delivery. Default: 24.",
+      examples: [24],
+    }),
+  ),
+  callback_url: Type.Optional(CALLBACK_URLS.callback_url),
+  failure_callback_url: Type.Optional(CALLBACK_URLS.failure_callback_url),
 });
 export type RelayBody = Static<typeof RelayBody>;
 
@@ -270,7 +329,7 @@ const DELIVERY = {
   relay_id: RelayId,
   kind: oneOf(RELAY_KINDS, {
     description:
-      "Origin: a request or schedule, a monitor (`pulse`), or a message or an inbound event to an endpoint.",
+      "Origin: a request or schedule, a monitor (`pulse`), a message or an inbound event to an endpoint, or the outcome of a delivery (`callback`).",
   }),
   event: orNull(
     Type.String({
@@ -296,6 +355,9 @@ const DELIVERY = {
     },
   ),
   event_id: orNull(Type.String({ description: "Inbound event that is delivered; null for others." }), {
+    examples: [null],
+  }),
+  callback_of: orNull(uuid({ description: "Delivery whose outcome a callback contains; null for others." }), {
     examples: [null],
   }),
   waiting_for: orNull(
@@ -382,6 +444,7 @@ export const Relay = named("Relay", {
     description: "Timeout of an attempt, in milliseconds; null for the default.",
     examples: [null],
   }),
+  ...SHOWN_CALLBACK_URLS,
   attempt_log: Type.Array(RelayAttempt),
 });
 export type Relay = Static<typeof Relay>;

@@ -2,10 +2,12 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { type Attempt, type AttemptStep, deliver } from "../../../kernel/outbound/delivery.ts";
 import { withDefaults } from "../../../kernel/outbound/headers.ts";
+import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DELIVER, failureOf, NOTIFICATION, type RelayFailure } from "../domain.ts";
+import type { Callbacks } from "./callbacks.ts";
 import {
   type DeliveryJob,
   type DeliveryRequest,
@@ -36,6 +38,13 @@ interface Current {
   readonly destination: Destination;
 }
 
+/** An attempt that is recorded. */
+interface Recorded {
+  readonly row: AttemptRow;
+  readonly failure: RelayFailure | null;
+  readonly outcome: OutboundOutcome;
+}
+
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
   constructor(
@@ -46,6 +55,7 @@ export class WebhookSender {
         readonly outbound: OutboundClient;
         readonly counts: DeliveryCounts;
         readonly inFlight: InFlight;
+        readonly callbacks: Callbacks;
       },
   ) {
     deps.scheduler.register(DELIVER, {
@@ -82,7 +92,10 @@ export class WebhookSender {
     }
   }
 
-  private send(current: Current, { storesResponse, ...request }: DeliveryRequest): Promise<JobOutcome> {
+  private send(
+    current: Current,
+    { storesResponse, readBytesMax = STORED_BODY_BYTES_MAX, ...request }: DeliveryRequest,
+  ): Promise<JobOutcome> {
     const { relay, job, destination } = current;
     const { attempts, method } = relay.item;
     const webhook = {
@@ -90,7 +103,7 @@ export class WebhookSender {
       account: relay.accountRef,
       method,
       custom: withDefaults(request.custom, defaultHeaders(relay.body_bytes)),
-      storedBytesMax: STORED_BODY_BYTES_MAX,
+      storedBytesMax: readBytesMax,
     };
     return deliver(this.deps, webhook, {
       attempts,
@@ -103,6 +116,7 @@ export class WebhookSender {
         this.record(tx, current, step, {
           row: rowOf(attempt, attempts + 1, step, storesResponse),
           failure: step.kind === "failed" ? failureOf(attempt.result) : null,
+          outcome: attempt.outcome,
         }),
     });
   }
@@ -111,7 +125,7 @@ export class WebhookSender {
     tx: Tx,
     { relay, job, destination }: Current,
     step: AttemptStep,
-    { row, failure }: { readonly row: AttemptRow; readonly failure: RelayFailure | null },
+    { row, failure, outcome }: Recorded,
   ): void {
     const { store, counts, changes, inFlight } = this.deps;
     const { ref, item, projectRef } = relay;
@@ -135,6 +149,8 @@ export class WebhookSender {
     tx.afterCommit(() => counter.add());
     store.recordAttempt(tx, { ...row, ref });
     destination.record(tx, relay, job, row, step);
+    if (item.kind === "scheduled" && (status === "delivered" || status === "failed"))
+      this.deps.callbacks.send(tx, relay, { status, attempts, error, outcome });
   }
 }
 

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
 import type { Caller } from "../../../kernel/callers/caller.ts";
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
@@ -9,8 +10,10 @@ import type { Notification } from "../../../kernel/outbound/notification.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { DEDUPLICATION_MS, dueAt, NOTIFICATION } from "../domain.ts";
 import { payloadText } from "../payload.ts";
+import { assertCallbackUrls, shownCallbacks } from "./callbacks.ts";
 import { type Destination, type Destinations, destinationOf } from "./destination.ts";
 import { attemptView } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";
@@ -19,6 +22,7 @@ import { listOfOwner, type OwnedMessages } from "./owned.ts";
 import { withoutReservedHeaders } from "./reserved-headers.ts";
 import {
   BODY_BYTES_MAX,
+  DEDUPLICATION_ID_LENGTH_MAX,
   LIST_LIMIT,
   type Relay,
   type RelayBody,
@@ -35,7 +39,7 @@ import {
 import { searchDeliveries } from "./search.ts";
 import { deliveryStats } from "./stats.ts";
 import { type DeliveryCounts, type InFlight, itemOf, statusOf } from "./status.ts";
-import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
+import type { CallbackUrls, NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
 import { DELIVERY_HEADERS, SECRET_TARGET, type UrlDestination } from "./url-destination.ts";
 
 /** The delivery of a schedule's run. */
@@ -43,7 +47,10 @@ type ScheduledRun = Pick<
   NewRelay,
   "accountRef" | "projectRef" | "target_url" | "method" | "body" | "scheduled_for"
 > &
-  Pick<RelayExtras, "retry_schedule" | "schedule_id"> & { readonly headers: RequestHeaders };
+  Pick<RelayExtras, "retry_schedule" | "schedule_id"> & {
+    readonly headers: RequestHeaders;
+    readonly callbacks: CallbackUrls;
+  };
 
 /** References of endpoints and messages; 0 for those that do not exist. */
 export interface MessageRefs {
@@ -59,6 +66,10 @@ export interface PreparedRelay extends Pick<NewRelay, "target_url" | "method"> {
   body: string | null;
   readonly extras: RelayExtras | null;
   readonly deduplicationId: string | null;
+  /** Whether the content is compared, in place of an id. */
+  readonly isByContent: boolean;
+  readonly deduplicationMs: number;
+  readonly callbacks: CallbackUrls | null;
 }
 
 /** The response to a request that schedules a delivery. */
@@ -85,7 +96,10 @@ export class RelayService {
    */
   prepare(request: RelayBody, bodyText: string): PreparedRelay | Promise<PreparedRelay> {
     const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = request;
+    const { callback_url = null, failure_callback_url = null } = request;
     const { url } = this.deps.policy.assertUrl("target_url", target_url);
+    assertCallbackUrls(request, this.deps.policy);
+    const hasCallback = callback_url !== null || failure_callback_url !== null;
     const prepared: PreparedRelay = {
       host: url.host,
       dueAt: dueAt(request),
@@ -95,6 +109,8 @@ export class RelayService {
       body: null,
       extras: extrasOf(request),
       deduplicationId,
+      ...deduplicationOf(request),
+      callbacks: hasCallback ? { callback_url, failure_callback_url } : null,
     };
     if (method === "GET" || body_base64 !== undefined) return prepared;
     const body = payloadText(bodyText, request.payload);
@@ -110,8 +126,10 @@ export class RelayService {
     prepared: PreparedRelay,
     waiveCharge: () => void,
   ): ScheduleResult {
-    const { host, dueAt, custom, extras, deduplicationId } = prepared;
-    const first = deduplicationId === null ? null : this.firstOf(tx, project.ref, deduplicationId);
+    const { host, dueAt, custom, extras, isByContent, deduplicationMs, callbacks } = prepared;
+    const deduplicationId = isByContent ? contentId(prepared) : prepared.deduplicationId;
+    const first =
+      deduplicationId === null ? null : this.firstOf(project.ref, deduplicationId, tx.now - deduplicationMs);
     if (first !== null) {
       waiveCharge();
       const { relay_id, scheduled_for } = first.item;
@@ -142,6 +160,7 @@ export class RelayService {
       scheduled_for,
     };
     this.insert(tx, relay, host, extras);
+    if (callbacks !== null) this.deps.store.setCallbacks(tx, id.ref, callbacks);
     return reply(201, { relay_id: id.relay_id, scheduled_for, status: "scheduled" });
   }
 
@@ -154,6 +173,9 @@ export class RelayService {
     const extras = { ...NO_EXTRAS, retry_schedule: run.retry_schedule, schedule_id: run.schedule_id };
     const { host } = new URL(target_url);
     this.insert(tx, { ...id, accountRef, projectRef, ...sent, headers, scheduled_for }, host, extras);
+    const { callback_url, failure_callback_url } = run.callbacks;
+    if (callback_url !== null || failure_callback_url !== null)
+      this.deps.store.setCallbacks(tx, id.ref, run.callbacks);
     return { relay_id: id.relay_id };
   }
 
@@ -166,9 +188,9 @@ export class RelayService {
     return row !== undefined && row?.item.finished_at === null;
   }
 
-  private firstOf(tx: Tx, projectRef: number, deduplicationId: string): RelayRequest | null {
+  private firstOf(projectRef: number, deduplicationId: string, after: number): RelayRequest | null {
     const { store } = this.deps;
-    return store.request(store.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATION_MS));
+    return store.request(store.deduplicated(projectRef, deduplicationId, after));
   }
 
   /** Queues a notification, due immediately. Returns its id, for {@link withdraw}. */
@@ -286,6 +308,7 @@ export class RelayService {
       ...itemOf(row, this.deps.inFlight),
       retry_schedule: retry_schedule === null ? null : JSON.parse(retry_schedule),
       timeout_ms,
+      ...shownCallbacks(row.item.kind === "scheduled" ? this.deps.store.callbacksOf(row.ref) : null),
       attempt_log: this.deps.store.attempts(row.ref).map(attemptView),
     };
   }
@@ -413,6 +436,26 @@ const NO_EXTRAS: RelayExtras = {
   schedule_id: null,
   destination: null,
 };
+
+/** @throws ApiError `validation_error` for settings that contradict each other, or have no effect */
+function deduplicationOf({ deduplication, deduplication_id, deduplicate_hours }: RelayBody) {
+  if (deduplication !== undefined && deduplication_id !== undefined)
+    throw invalidField("deduplication", "cannot be combined with deduplication_id: omit one of them");
+  if (deduplicate_hours !== undefined && deduplication === undefined && deduplication_id === undefined)
+    throw invalidField("deduplicate_hours", "requires deduplication_id or deduplication");
+  return {
+    isByContent: deduplication === "content",
+    deduplicationMs: deduplicate_hours === undefined ? DEDUPLICATION_MS : deduplicate_hours * HOUR_MS,
+  };
+}
+
+/** The id of what a delivery sends, and where. It is longer than any `deduplication_id`. */
+function contentId({ method, target_url, body, extras }: PreparedRelay): string {
+  const hash = createHash("sha256").update(`${method} ${target_url}\n`);
+  const sent = extras?.body_bytes ?? body;
+  if (sent !== null) hash.update(sent);
+  return `content ${hash.digest("hex")}`.padEnd(DEDUPLICATION_ID_LENGTH_MAX + 1);
+}
 
 /** Properties that few deliveries have; null for the others. */
 function extrasOf(request: RelayBody): RelayExtras | null {

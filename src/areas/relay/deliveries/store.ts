@@ -136,7 +136,11 @@ export type RelaySummary = Referenced & {
 };
 
 /** Columns with another type than in the API. */
-type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id" | "waiting_for"> & {
+type Stored<Item> = Omit<
+  Item,
+  "relay_id" | "kind" | "status" | "monitor_id" | "waiting_for" | "callback_of"
+> & {
+  readonly callback_of: Uint8Array | null;
   readonly waiting_for: Uint8Array | null;
   readonly relay_id: Uint8Array;
   readonly kind: number;
@@ -159,6 +163,7 @@ const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_
    CASE WHEN endpoint_ref IS NOT NULL AND status = 1 THEN (SELECT h.relay_id FROM relay_order AS o
      JOIN relay_order AS head ON head.endpoint_ref = o.endpoint_ref AND head.order_key = o.order_key AND head.state = 3
      JOIN relays AS h ON h.ref = head.relay_ref WHERE o.relay_ref = relays.ref AND o.state = 2) END AS waiting_for,
+   CASE WHEN kind = 4 THEN (SELECT callback_of FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) END AS callback_of,
    bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, next_attempt_at, finished_at, created_at`;
 const CONTENT =
   "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure";
@@ -191,6 +196,7 @@ export function relayStore(db: Database) {
   );
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);
+  const { removeCallbacks, ...callbacks } = callbackStore(db);
   const references = new References(db, "relays", "relay_highest_removed");
   const highestPending = db.number("SELECT max(last_ref) AS n FROM relay_fan_outs");
   return {
@@ -199,6 +205,7 @@ export function relayStore(db: Database) {
     ...listStore(db),
     ...eventStore(db),
     ...deduplicationStore(db),
+    ...callbacks,
     /** The largest reference used so far, including deliveries that are deleted or not stored yet; 0 when there is none. */
     highestRef: () => Math.max(references.highest(), highestPending()),
 
@@ -228,6 +235,7 @@ export function relayStore(db: Database) {
     remove(tx: Tx, relays: readonly Referenced[]): number {
       for (const { ref } of relays) {
         removeAttempts(tx, ref);
+        removeCallbacks(tx, ref);
         remove(tx, ref);
       }
       if (relays.length > 0) references.removed(tx, Math.max(...relays.map(({ ref }) => ref)));
@@ -356,6 +364,29 @@ function eventStore(db: Database) {
       `SELECT ${ENDPOINT_ID}, a.started_at, a.duration_ms, a.response_status, a.error, a.response_body
        FROM relays JOIN relay_attempts AS a ON a.relay_ref = ref WHERE event_id = ? ORDER BY a.started_at DESC, ref DESC LIMIT ?`,
     ),
+  };
+}
+
+/** URLs that the outcome of a delivery is sent to. */
+export type CallbackUrls = Readonly<Record<"callback_url" | "failure_callback_url", string | null>>;
+
+/** Statements of callbacks. */
+function callbackStore(db: Database) {
+  const insert = db.change<
+    [relayRef: number, url: string | null, failureUrl: string | null, callbackOf: Uint8Array | null]
+  >(
+    "INSERT INTO relay_callbacks (relay_ref, callback_url, failure_callback_url, callback_of) VALUES (?, ?, ?, ?)",
+  );
+  return {
+    /** The URLs that the outcome of a delivery is sent to; null without any. */
+    callbacksOf: db.one<CallbackUrls, [relayRef: number]>(
+      "SELECT callback_url, failure_callback_url FROM relay_callbacks WHERE relay_ref = ?",
+    ),
+    setCallbacks: (tx: Tx, ref: number, { callback_url, failure_callback_url }: CallbackUrls): void =>
+      void insert(tx, ref, callback_url, failure_callback_url, null),
+    setCallbackOf: (tx: Tx, ref: number, relayId: string): void =>
+      void insert(tx, ref, null, null, uuidToBytes(relayId)),
+    removeCallbacks: db.change<[relayRef: number]>("DELETE FROM relay_callbacks WHERE relay_ref = ?"),
   };
 }
 
@@ -538,5 +569,7 @@ function rowOf({ ref, projectRef, ...stored }: StoredRow): RelayRow {
   const relay_id = bytesToUuid(stored.relay_id);
   const monitor_id = stored.monitor_id === null ? null : bytesToUuid(stored.monitor_id);
   const waiting_for = stored.waiting_for === null ? null : bytesToUuid(stored.waiting_for);
-  return { ref, projectRef, item: { ...stored, relay_id, kind, status, monitor_id, waiting_for } };
+  const callback_of = stored.callback_of === null ? null : bytesToUuid(stored.callback_of);
+  const ids = { relay_id, monitor_id, waiting_for, callback_of };
+  return { ref, projectRef, item: { ...stored, ...ids, kind, status } };
 }

@@ -14,7 +14,7 @@ import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { afterRelayAttempt, DELIVER, NOTIFICATION } from "../domain.ts";
 import type { Admission, DeliveryJob, Destination } from "./destination.ts";
-import { STORED_BODY_BYTES_MAX } from "./exchange.ts";
+import { CALLBACK_BODY_BYTES_MAX, STORED_BODY_BYTES_MAX } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";
 import type { AttemptRow, DeliveryOwner, NewRelay, RelayRequest, RelayStore } from "./store.ts";
 
@@ -83,6 +83,9 @@ export class UrlDestination implements Destination {
       timeoutMs: timeout_ms ?? ATTEMPT_TIMEOUT_MS,
       // A response may repeat the request's path, which contains secrets.
       storesResponse: secret === null,
+      ...(kind === "scheduled" && this.deps.store.callbacksOf(relay.ref) !== null
+        ? { readBytesMax: CALLBACK_BODY_BYTES_MAX }
+        : {}),
     };
     return { kind: "send", request };
   }

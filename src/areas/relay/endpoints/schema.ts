@@ -30,6 +30,7 @@ import {
   SigningSecret,
   TimeoutMs,
 } from "../deliveries/schema.ts";
+import { STANDARD_RETRIES } from "../domain.ts";
 import { GIVEN_SECRETS, SHOWN_SECRETS } from "./secret-settings.ts";
 
 /** Longest `event_types` and `channels`: every message is compared with each of them. */
@@ -49,8 +50,6 @@ const ORDER_WAIT_MS = HOUR_MS;
 /** Limit and default of `disable_after_hours`. */
 export const DISABLE_HOURS_MAX = 720;
 const DISABLE_HOURS = 120;
-/** Default `retry_schedule` of an endpoint: that of Standard Webhooks. */
-const ENDPOINT_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"] as const;
 /** Default `timeout_ms` of an endpoint. */
 const ENDPOINT_TIMEOUT_MS = 15_000;
 
@@ -137,7 +136,7 @@ const SETTINGS = {
     }),
     "envelope",
   ),
-  retry_schedule: plain(RetrySchedule, [...ENDPOINT_RETRIES]),
+  retry_schedule: plain(RetrySchedule, [...STANDARD_RETRIES]),
   timeout_ms: plain(TimeoutMs, ENDPOINT_TIMEOUT_MS),
   max_per_second: plain(
     orNull(

@@ -109,7 +109,9 @@ export class ScheduleRuns {
 
   private sendToTarget(tx: Tx, row: ScheduleRow, due: number): { relay_id: string } {
     const { accountRef, projectRef, id: schedule_id, target_url, method, payload, retry_schedule } = row;
+    const { callback_url, failure_callback_url } = row;
     return this.deps.service.sendScheduled(tx, {
+      callbacks: { callback_url, failure_callback_url },
       accountRef,
       projectRef,
       schedule_id,

@@ -9,6 +9,7 @@ import { tierLimitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
 import { assertSecretStays } from "../../../kernel/secrets/bound-secret.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { shownCallbacks } from "../deliveries/callbacks.ts";
 import { reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
 import type { ScheduleRuns } from "./runs.ts";
@@ -46,9 +47,15 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
     return {
       schedule_id,
       ...shown,
+      ...shownCallbacks(row),
       headers: withSecretsCovered(runs.headersOf(row)),
       retry_schedule: row.retry_schedule === null ? null : JSON.parse(row.retry_schedule),
     };
+  }
+
+  function secretsOf(row: ScheduleRow) {
+    const { callback_url, failure_callback_url } = row;
+    return { headers: runs.headersOf(row), callback_url, failure_callback_url };
   }
 
   return resource(ids, {
@@ -77,12 +84,17 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
         next_runs.push(at);
       return { ...item(row), next_runs };
     },
-    secrets: { digests, of: (row) => ({ headers: runs.headersOf(row) }) },
+    secrets: { digests, of: secretsOf },
     raw: { field: "payload", json: ({ payload }) => payload },
     summary: ({ name, cron }, done) => `Schedule ${name ?? cron} ${done}`,
     audited(_, row) {
       const settings = Object.fromEntries(SETTING_NAMES.map((name) => [name, row[name]]));
-      return { ...settings, headers: runs.headersOf(row), payload: auditedPayload(row.payload) };
+      return {
+        ...settings,
+        ...shownCallbacks(row),
+        headers: runs.headersOf(row),
+        payload: auditedPayload(row.payload),
+      };
     },
     list: {
       summary: "List schedules, newest first",

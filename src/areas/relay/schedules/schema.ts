@@ -9,7 +9,7 @@ import {
   timeZone,
   uuid,
 } from "../../../kernel/data/schema.ts";
-import { RetrySchedule } from "../deliveries/schema.ts";
+import { CALLBACK_URLS, RetrySchedule, SHOWN_CALLBACK_URLS } from "../deliveries/schema.ts";
 import { MessageType } from "../endpoints/schema.ts";
 
 /** Length of `next_runs`. */
@@ -92,6 +92,19 @@ const SETTABLE = {
     errorMessage: "must be null or a list of at most 20 waits such as 5s, 5m or 2h",
     description: "Delay before each retry of a run, as in `POST /v1/relay`; null for the default.",
   }),
+  callback_url: {
+    ...orNull(CALLBACK_URLS.callback_url, {
+      description: "URL that receives the outcome of each run with a `target_url`; null for none.",
+    }),
+    writeOnly: true,
+  },
+  failure_callback_url: {
+    ...orNull(CALLBACK_URLS.failure_callback_url, {
+      description:
+        "URL that receives the outcome of a failed run, in place of `callback_url`; null for none.",
+    }),
+    writeOnly: true,
+  },
 };
 
 const { properties: OPTIONAL } = Type.Partial(Type.Object(SETTABLE));
@@ -134,6 +147,7 @@ const SHOWN = {
     description: "Delay before each retry; null for the default.",
     examples: [null],
   }),
+  ...SHOWN_CALLBACK_URLS,
   next_run_at: orNull(
     Type.Integer({
       description: "Time of the next run, in epoch milliseconds; null while paused, or after the last run.",

@@ -4,6 +4,7 @@ import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { ANY_TARGET, type TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, requestedTimes } from "../../../kernel/scheduler/calendar.ts";
+import { assertCallbackUrls } from "../deliveries/callbacks.ts";
 import { assertSendable, withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import { assertNotReservedType } from "../endpoints/notices.ts";
 import { payloadText } from "../payload.ts";
@@ -29,6 +30,8 @@ export const DEFAULT_SETTINGS: Omit<ScheduleSettings, "cron"> = {
   starts_at: null,
   ends_at: null,
   retry_schedule: null,
+  callback_url: null,
+  failure_callback_url: null,
 };
 
 /** Fields that determine when a schedule runs. */
@@ -61,6 +64,7 @@ function assertSettings(body: ScheduleUpdateBody, policy: Pick<TargetPolicy, "as
   if (event_type !== undefined) assertNotReservedType(event_type);
   if (target_url !== undefined) policy.assertUrl("target_url", target_url);
   if (retry_schedule) readWaits(retry_schedule);
+  assertCallbackUrls(body, policy);
 }
 
 /** Checks a new schedule as far as no server is needed. @throws ApiError `validation_error` naming the field */

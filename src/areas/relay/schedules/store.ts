@@ -20,6 +20,8 @@ const SETTINGS = {
   ends_at: column<number | null>(),
   /** JSON; null for the default. */
   retry_schedule: column<string | null>(),
+  callback_url: column<string | null>(),
+  failure_callback_url: column<string | null>(),
 };
 
 const SCHEDULES = {

@@ -319,6 +319,7 @@ describe("one delivery", () => {
       bucket_id: null,
       event_id: null,
       waiting_for: null,
+      callback_of: null,
       target_url: BODY.target_url,
       method: "PUT",
       status: "scheduled",
@@ -331,6 +332,8 @@ describe("one delivery", () => {
       created_at: TEST_START_MS,
       retry_schedule: null,
       timeout_ms: null,
+      callback_url: null,
+      failure_callback_url: null,
       attempt_log: [],
     });
   });

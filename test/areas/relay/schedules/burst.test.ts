@@ -69,6 +69,8 @@ async function storeSchedules(first: number, count: number): Promise<void> {
         starts_at: null,
         ends_at: null,
         retry_schedule: null,
+        callback_url: null,
+        failure_callback_url: null,
         next_run_at,
         last_run_at: null,
         last_relay_id: null,

@@ -17,6 +17,12 @@ export function RelayForm({ onClose, onDone }: { onClose: () => void; onDone: ()
         ],
         { name: "payload", label: "Body (JSON)", rows: 6, hint: "" },
         { name: "headers", hint: "One per line." },
+        {
+          more: [
+            { name: "callback_url", label: "Callback URL" },
+            { name: "failure_callback_url", label: "Callback URL for failures" },
+          ],
+        },
       ]}
       preview
       done="Delivery scheduled"
