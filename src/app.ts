@@ -362,7 +362,7 @@ function createAreas(
     meter, //       /v1/meter
     keys, //        /v1/keys, /v1/projects/{id}/keys
     flags, //       /v1/gate, /ofrep/v1
-    checkOf(kernel, { keys, meter, flags, directory }), // /v1/check
+    checkOf(kernel, { keys, meter, flags, directory, accounts }), // /v1/check
     locks, //       /v1/latch
     monitors, //    /v1/pulse
     incidents, //   /v1/pulse/incidents
@@ -523,7 +523,13 @@ function createWatch(
 /** `/v1/check`: keys, meters and flags in one call. */
 function checkOf(
   { changes }: Kernel,
-  { keys, meter, flags, directory }: Pick<Areas, "keys" | "meter" | "flags" | "directory">,
+  {
+    keys,
+    meter,
+    flags,
+    directory,
+    accounts,
+  }: Pick<Areas, "keys" | "meter" | "flags" | "directory" | "accounts">,
 ): ApiArea {
   const { admission } = keys;
   const { inUnit } = meter;
@@ -552,9 +558,13 @@ function checkOf(
       context: flags.context,
       contextBody: flags.contextBody,
       // The caller of a check is a server.
-      outcomesOf: (projectRef, flagKeys, context, now) =>
-        flags.flags.outcomesOf(projectRef, flagKeys, context, { now, seesServerOnly: true }),
+      evaluator: () => {
+        const evaluate = flags.flags.evaluator();
+        return (projectRef, flagKeys, context, now) =>
+          evaluate(projectRef, flagKeys, context, { now, seesServerOnly: true });
+      },
     },
+    charger: accounts.charger,
   });
 }
 

@@ -4781,41 +4781,24 @@ class NinefoldMethods(Methods):
         #: The operator's API and the test clock.
         self.admin = Admin(api)
 
-    @overload
     def check(
         self,
-        body: models.CheckBody,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        idempotency_key: Union[str, None, Default] = DEFAULT,
-    ) -> models.CheckAnswer: ...
-    @overload
-    def check(
-        self,
+        body: Optional[models.CheckBody] = None,
         /,
         *,
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.CheckBody]
-    ) -> models.CheckAnswer: ...
-    def check(
-        self,
-        body: Any = None,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        idempotency_key: Union[str, None, Default] = DEFAULT,
-        **fields: Any
-    ) -> models.CheckAnswer:
+    ) -> Union[models.CheckAnswer, models.CheckAnswers]:
         """Authorize a customer's request.
 
         Checks key, scopes, addresses, rate limits, uses, credits and flags in one transaction. Unless all of them
         pass, nothing is taken. The response to every well-formed request is 200; ``status`` is the status for your
-        response to the customer. With an ``Idempotency-Key``, only allowed responses are stored. Costs 1 credit.
+        response to the customer. With an ``Idempotency-Key``, only allowed responses are stored. With ``checks``, up
+        to 20 checks run one after another, for 1 credit each, and the response is ``{results}``; 402 before the first
+        if the credits do not suffice for all. An error in one of them is an error of the request: then none has an
+        effect. Costs 1 credit.
         """
         response = self._api.call(
             "POST /v1/check",
@@ -4824,7 +4807,7 @@ class NinefoldMethods(Methods):
             retries=retries,
             idempotency_key=idempotency_key,
         )
-        return cast("models.CheckAnswer", response)
+        return cast("Union[models.CheckAnswer, models.CheckAnswers]", response)
 
     def meters(
         self,

@@ -794,7 +794,7 @@ class ChannelTested(TypedDict):
 
 class CheckAnswer(TypedDict):
     allowed: bool
-    code: Literal["ok", "invalid_key", "revoked", "deleted", "expired", "disabled", "ip_not_allowed", "insufficient_scope", "rate_limited", "usage_exceeded", "no_meter", "insufficient_balance"]
+    code: Literal["ok", "invalid_key", "revoked", "deleted", "expired", "disabled", "ip_not_allowed", "insufficient_scope", "insufficient_permission", "rate_limited", "usage_exceeded", "no_meter", "insufficient_balance"]
     status: int
     """HTTP status for your response to the customer."""
     retry_after_seconds: Optional[int]
@@ -816,6 +816,11 @@ class CheckAnswer(TypedDict):
     """Evaluated flags by key; null if the request is denied."""
 
 
+class CheckAnswers(TypedDict):
+    results: List[CheckAnswer]
+    """Result of each check, in their order."""
+
+
 class CheckBodyMeta(TypedDict, total=False):
     ip: Optional[str]
     user_agent: Optional[str]
@@ -832,15 +837,15 @@ class CheckBodyRatelimitsItem(_CheckBodyRatelimitsItemRequired, total=False):
     """Number of tokens to take, at most the limit. Default 1."""
 
 
-class _CheckBodyRequired(TypedDict):
+class CheckBody(TypedDict, total=False):
     secret: str
-
-
-class CheckBody(_CheckBodyRequired, total=False):
+    """Secret of the key. Required without `checks`."""
     meta: Optional[CheckBodyMeta]
     """The client that sent the key. Stored as `last_used_ip` and `last_used_ua`."""
-    require: Optional[List[str]]
-    """Scopes that the key must all have."""
+    require: Optional[Union[List[str], Dict[str, Any]]]
+    """Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and
+    `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).
+    """
     cost: Optional[int]
     """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
     ratelimits: Optional[List[CheckBodyRatelimitsItem]]
@@ -854,6 +859,8 @@ class CheckBody(_CheckBodyRequired, total=False):
     key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and
     metadata.
     """
+    checks: List[CheckItem]
+    """Checks to run one after another, in place of all other fields. Each has the effects of those before it."""
 
 
 class _CheckDeductRequired(TypedDict):
@@ -889,6 +896,48 @@ class CheckHold(_CheckHoldRequired, total=False):
     """Time until the hold expires, in seconds."""
     hold_id: str
     """Id of the hold, unique in the project. Default: a UUID."""
+
+
+class CheckItemMeta(TypedDict, total=False):
+    ip: Optional[str]
+    user_agent: Optional[str]
+    """User agent of the client, cut to 1024 characters."""
+
+
+class _CheckItemRatelimitsItemRequired(TypedDict):
+    name: str
+    """Name of the limit, unique within the key."""
+
+
+class CheckItemRatelimitsItem(_CheckItemRatelimitsItemRequired, total=False):
+    cost: Optional[int]
+    """Number of tokens to take, at most the limit. Default 1."""
+
+
+class _CheckItemRequired(TypedDict):
+    secret: str
+
+
+class CheckItem(_CheckItemRequired, total=False):
+    meta: Optional[CheckItemMeta]
+    """The client that sent the key. Stored as `last_used_ip` and `last_used_ua`."""
+    require: Optional[Union[List[str], Dict[str, Any]]]
+    """Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and
+    `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).
+    """
+    cost: Optional[int]
+    """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
+    ratelimits: Optional[List[CheckItemRatelimitsItem]]
+    """Extra limits of the key to apply, or a different cost for an automatic one."""
+    deduct: Optional[CheckDeduct]
+    hold: Optional[CheckHold]
+    flags: Optional[List[str]]
+    """Keys of the flags to evaluate for the key's owner."""
+    context: Optional[Dict[str, Any]]
+    """Additional evaluation context of the flags: any JSON with at most 8 levels. `targetingKey` defaults to the
+    key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and
+    metadata.
+    """
 
 
 class CheckMeter(TypedDict):
@@ -967,7 +1016,7 @@ class ErrorError(_ErrorErrorRequired, total=False):
 
 class _ErrorRequired(TypedDict):
     error: ErrorError
-    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
+    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
     request_id: str
     """As in `X-Request-Id`."""
 
@@ -2025,7 +2074,7 @@ class KeyVerdict(TypedDict):
     key_id: Optional[str]
     project_id: Optional[str]
     scopes: Optional[List[str]]
-    error: Optional[Literal["invalid_key", "revoked", "deleted", "expired", "disabled", "ip_not_allowed", "insufficient_scope", "rate_limited", "usage_exceeded"]]
+    error: Optional[Literal["invalid_key", "revoked", "deleted", "expired", "disabled", "ip_not_allowed", "insufficient_scope", "insufficient_permission", "rate_limited", "usage_exceeded"]]
     owner_id: Optional[str]
     meter_id: Optional[str]
     name: Optional[str]
@@ -2064,8 +2113,10 @@ class _KeyVerifyBodyRequired(TypedDict):
 class KeyVerifyBody(_KeyVerifyBodyRequired, total=False):
     meta: Optional[KeyVerifyBodyMeta]
     """The client that sent the key. Stored as `last_used_ip` and `last_used_ua`."""
-    require: Optional[List[str]]
-    """Scopes that the key must all have."""
+    require: Optional[Union[List[str], Dict[str, Any]]]
+    """Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and
+    `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).
+    """
     cost: Optional[int]
     """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
     ratelimits: Optional[List[KeyVerifyBodyRatelimitsItem]]
@@ -5986,7 +6037,9 @@ class CatchStreamQuery(_CatchStreamQueryRequired, total=False):
 
 class CheckHttpQuery(TypedDict, total=False):
     require: List[str]
-    """Scope that the key must have. Repeatable."""
+    """Scope that the key must have. Repeatable. Or one combination of scopes as JSON, such as
+    `{"or":["orders:read","admin"]}`.
+    """
     cost: int
     """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
     ratelimit: List[str]

@@ -7,7 +7,7 @@ import { Locks } from "./areas/locks.ts";
 import { Meter, NinefoldMethods } from "./areas/methods.ts";
 import { Monitors } from "./areas/monitors.ts";
 import { Notary } from "./areas/notary.ts";
-import type { HoldBody } from "./generated/api.ts";
+import type { CheckAnswer, CheckAnswers, CheckBody, CheckItem, HoldBody } from "./generated/api.ts";
 import { type HeldLock, holdLock, type WithLockOptions } from "./hold.ts";
 import { type ChangeOptions, type NinefoldOptions, readApiKey, settingsOf } from "./options.ts";
 import { type ReservedWork, reserve } from "./reserve.ts";
@@ -36,6 +36,19 @@ export class Ninefold extends NinefoldMethods {
   withKey(apiKey: string | null): Ninefold {
     const { fetch, urls, ...settings } = this.api.transport.settings;
     return new Ninefold({ ...settings, url: urls, ...(fetch === null ? {} : { fetch }), apiKey });
+  }
+
+  /**
+   * Authorizes up to 20 requests of customers, one after another. Costs 1 credit each. See the other form for one request.
+   */
+  override check(
+    body: CheckBody & { readonly checks: readonly CheckItem[] },
+    options?: ChangeOptions,
+  ): Promise<CheckAnswers>;
+  /** Authorizes a customer's request: key, scopes, addresses, rate limits, uses, credits and flags, all or nothing. */
+  override check(body: CheckBody, options?: ChangeOptions): Promise<CheckAnswer>;
+  override check(body: CheckBody, options?: ChangeOptions): Promise<CheckAnswer & CheckAnswers> {
+    return super.check(body, options) as Promise<CheckAnswer & CheckAnswers>;
   }
 
   /** The meter of one of your customers. Sends no request. */

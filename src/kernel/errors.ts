@@ -199,6 +199,17 @@ export function invalidField(field: string, message: string): ApiError {
   return new ApiError("validation_error", `${name} ${message}`, { fields: { [name]: [message] } });
 }
 
+/** Runs a function, and adds a prefix to the field of its validation error. */
+export function withFieldPrefix<T>(place: string, part: () => T): T {
+  try {
+    return part();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "validation_error") throw error;
+    const [field = "", messages = []] = Object.entries(error.details.fields ?? {})[0] ?? [];
+    throw invalidField(`${place}${field}`, messages.join(", "));
+  }
+}
+
 /** An error of the operator's making (configuration, files, ports): printed as one line, exit code 1. */
 export class StartupError extends Error {
   constructor(message: string) {

@@ -2,6 +2,8 @@ import { type ErrorMeaning, errorMeaning, registerErrors } from "../../kernel/er
 
 /** Maximum characters of a secret. Keys are much shorter. */
 export const SECRET_LENGTH_MAX = 512;
+/** Checks per request: each takes about as long as a request. */
+export const CHECKS_MAX = 20;
 /** Flags per check. */
 export const FLAGS_MAX = 50;
 /** Flags per check of a reverse proxy, which gets their variants in one header. */
@@ -33,6 +35,11 @@ const codes = registerErrors({
     "The key does not have a required scope.",
     "Add the scope to the key with `PATCH /v1/keys/{id}`.",
   ],
+  insufficient_permission: [
+    403,
+    "The key does not have the required combination of scopes.",
+    "Add what `require` names to the key with `PATCH /v1/keys/{id}`.",
+  ],
   no_meter: [
     403,
     "Neither the request nor the key names a meter to deduct from.",
@@ -63,6 +70,7 @@ export const DENIALS = [
   "disabled",
   "ip_not_allowed",
   "insufficient_scope",
+  "insufficient_permission",
   "rate_limited",
   "usage_exceeded",
   "no_meter",

@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { Caller } from "../../kernel/callers/caller.ts";
+import type { Caller, Charger } from "../../kernel/callers/caller.ts";
 import type { BodyLimits } from "../../kernel/http/operation.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Denial } from "./domain.ts";
@@ -9,10 +9,13 @@ export type SchemaOf<Value> = TSchema & { readonly static: Value };
 
 type SchemasOf<Values> = { readonly [Name in keyof Values]-?: SchemaOf<Values[Name]> };
 
+/** Texts that a key must all hold, or a combination of texts with `and` and `or`. */
+export type KeyRequirement = string[] | { readonly and?: unknown[]; readonly or?: unknown[] };
+
 /** Requirements of a request on its key. */
 export interface KeyTerms {
   readonly meta?: { readonly ip?: string | null; readonly user_agent?: string | null } | null;
-  readonly require?: string[] | null;
+  readonly require?: KeyRequirement | null;
   readonly cost?: number | null;
   readonly ratelimits?: { readonly name: string; readonly cost?: number | null }[] | null;
 }
@@ -124,20 +127,26 @@ export interface FlagPort {
   /** The limits of a body with a context. */
   readonly contextBody: BodyLimits;
   /**
-   * Evaluates flags for a context, in the order of their keys. Returns undefined for flags that do not exist.
-   * @throws ApiError `validation_error` for a context that is too expensive to evaluate.
+   * An evaluator of flags. What all its evaluations together may cost is limited, since they run in one unit of work.
    */
-  outcomesOf(
-    projectRef: number,
-    flagKeys: readonly string[],
-    context: Readonly<Record<string, unknown>>,
-    now: number,
-  ): (FlagOutcome | undefined)[];
+  evaluator(): EvaluateFlags;
 }
+
+/**
+ * Evaluates flags for a context, in the order of their keys. Returns undefined for flags that do not exist.
+ * @throws ApiError `validation_error` for contexts that are too expensive to evaluate.
+ */
+export type EvaluateFlags = (
+  projectRef: number,
+  flagKeys: readonly string[],
+  context: Readonly<Record<string, unknown>>,
+  now: number,
+) => (FlagOutcome | undefined)[];
 
 /** Services that a check uses. */
 export interface CheckDeps<KeyRequest> {
   readonly keys: KeyPort<KeyRequest>;
   readonly meters: MeterPort;
   readonly flags: FlagPort;
+  readonly charger: Charger;
 }

@@ -1,11 +1,11 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { oneOf } from "../../kernel/data/schema.ts";
+import { listOf, oneOf, text } from "../../kernel/data/schema.ts";
 import { ApiError, errorMeaning, invalidField } from "../../kernel/errors.ts";
 import { rateLimitHeaders } from "../../kernel/http/access/guard.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { ClientRejection, renderForwardedError } from "../../kernel/http/responses/response.ts";
 import { PROXY_FLAGS_MAX, SCOPES_HEADER_BYTES_MAX } from "./domain.ts";
-import type { CheckDeps, SchemaOf } from "./ports.ts";
+import type { CheckDeps, KeyRequirement, SchemaOf } from "./ports.ts";
 import type { CheckResult } from "./schema.ts";
 import type { CheckRequest } from "./service.ts";
 
@@ -18,9 +18,15 @@ const BEARER = /^Bearer +(\S+) *$/i;
 export function proxyQuery<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyRequest>) {
   return Type.Object(
     {
-      require: queryParameter(keys.fields.require, {
-        description: "Scope that the key must have. Repeatable.",
-      }),
+      require: Type.Optional(
+        listOf(text({ min: 1, max: REQUIRE_LENGTH_MAX }), {
+          min: 1,
+          max: REQUIRE_MAX,
+          of: "texts",
+          description:
+            'Scope that the key must have. Repeatable. Or one combination of scopes as JSON, such as `{"or":["orders:read","admin"]}`.',
+        }),
+      ),
       cost: queryParameter(keys.fields.cost),
       ratelimit: Type.Optional(
         Type.Array(
@@ -66,6 +72,10 @@ export function proxyQuery<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyReq
 }
 export type ProxyQuery = Static<ReturnType<typeof proxyQuery>>;
 
+/** Required scopes per query, the same as per body. */
+const REQUIRE_MAX = 20;
+/** Longest `require`: a combination as JSON. All headers and the path together stay below the limits of proxies. */
+const REQUIRE_LENGTH_MAX = 4_096;
 /** Rate limits per query, the same as per key. */
 const LIMITS_MAX = 10;
 
@@ -88,7 +98,7 @@ export function checkRequestOf<KeyRequest>(
   const terms = {
     secret: readSecret(headers, header),
     meta: { ip: call.clientAddress, user_agent: headers.get("user-agent") },
-    ...(require === undefined ? {} : { require }),
+    ...(require === undefined ? {} : { require: requirementOf(require) }),
     ...(cost === undefined ? {} : { cost }),
     ratelimits: ratelimit.map(parseLimit),
   };
@@ -98,6 +108,17 @@ export function checkRequestOf<KeyRequest>(
     flags: flag,
     context: {},
   };
+}
+
+/** One text that begins with `{` is a combination as JSON. @throws ApiError `validation_error` */
+function requirementOf(texts: string[]): KeyRequirement {
+  const [only = ""] = texts;
+  if (texts.length !== 1 || !only.startsWith("{")) return texts;
+  try {
+    return JSON.parse(only) as KeyRequirement;
+  } catch {
+    throw invalidField("require", "begins with { but is not JSON");
+  }
 }
 
 /** Reads the client's key. An empty text stands for none and is never a valid key. */

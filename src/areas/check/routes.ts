@@ -1,5 +1,6 @@
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { invalidField } from "../../kernel/errors.ts";
+import { invalidField, withFieldPrefix } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { exactMember } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
@@ -8,11 +9,21 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { DENIALS } from "./domain.ts";
 import type { CheckDeps } from "./ports.ts";
 import { checkRequestOf, clientRejection, headersOf, proxyQuery } from "./proxy.ts";
-import { type CheckBody, type CheckResult, checkBody, checkResult } from "./schema.ts";
+import {
+  type CheckItem,
+  type CheckResult,
+  checkBody,
+  checkResult,
+  checkResults,
+  checksOf,
+} from "./schema.ts";
 import type { Charge, CheckRequest, CheckService } from "./service.ts";
 
 /** Properties of both operations. Meters report which project has changed. */
 const CHECK = { access: "check:write", cost: 1, changesProject: false } as const;
+
+/** Operation that every check is charged for. */
+const CHECK_NAME = "check";
 
 /** Declares the routes of the check. */
 export function checkRoutes<KeyRequest>(
@@ -35,11 +46,11 @@ function callRoute<KeyRequest>(
     api.endpoint(
       {
         ...CHECK,
-        name: "check",
+        name: CHECK_NAME,
         bodyLimits: deps.flags.contextBody,
         summary: "Authorize a customer's request",
         description:
-          "Checks key, scopes, addresses, rate limits, uses, credits and flags in one transaction. Unless all of them pass, nothing is taken. The response to every well-formed request is 200; `status` is the status for your response to the customer. With an `Idempotency-Key`, only allowed responses are stored.",
+          "Checks key, scopes, addresses, rate limits, uses, credits and flags in one transaction. Unless all of them pass, nothing is taken. The response to every well-formed request is 200; `status` is the status for your response to the customer. With an `Idempotency-Key`, only allowed responses are stored. With `checks`, up to 20 checks run one after another, for 1 credit each, and the response is `{results}`; 402 before the first if the credits do not suffice for all. An error in one of them is an error of the request: then none has an effect.",
         example: {
           secret: "acme_live_zyxw",
           meta: { ip: "203.0.113.7" },
@@ -48,17 +59,23 @@ function callRoute<KeyRequest>(
           flags: ["new-checkout"],
         },
         body: checkBody(deps),
-        response,
+        response: Type.Union([response, checkResults(response)]),
       },
       ({ call, body }) => {
+        const { list, isList } = checksOf(body);
+        if (isList) {
+          const exact = exactMember("checks", body, call.bodyText) ?? [];
+          const requests = list.map((one, index) =>
+            withFieldPrefix(`checks.${index}.`, () => requestOf(deps, one, exact[index]?.context)),
+          );
+          return runChecks(call, service, requests, (tx) =>
+            deps.charger.charge(tx, call.caller.account, CHECK_NAME, list.length - 1),
+          );
+        }
         const context = exactMember("context", body, call.bodyText);
-        const request = {
-          key: deps.keys.requestOf(body),
-          charge: chargeOf(body),
-          flags: body.flags ?? [],
-          context: context ?? {},
-        };
-        return runCheck(call, service, request, (result) =>
+        const [one] = list.map((item) => requestOf(deps, item, context));
+        if (one === undefined) throw new Error("a request has at least one check");
+        return runCheck(call, service, one, (result) =>
           // A stored denial would be returned for a day after its cause is gone.
           result.allowed ? result : unstored(result),
         );
@@ -78,8 +95,38 @@ function runCheck<KeyRequest, Result extends object>(
   return service.mayWrite(call.caller, request) ? call.perform(run) : call.read(run);
 }
 
+/** Runs several checks in one unit of work. A list of denials is not stored under an `Idempotency-Key`. */
+function runChecks<KeyRequest>(
+  call: Call,
+  service: CheckService<KeyRequest>,
+  requests: readonly CheckRequest<KeyRequest>[],
+  chargeOthers: (tx: Tx) => void,
+) {
+  const run = (tx: Tx) => {
+    if (requests.length > 1) chargeOthers(tx);
+    const body = { results: service.checkAll(tx, call, requests) };
+    return body.results.some(({ allowed }) => allowed) ? body : unstored(body);
+  };
+  const mayWrite = requests.some((request) => service.mayWrite(call.caller, request));
+  return mayWrite ? call.perform(run) : call.read(run);
+}
+
 /** @throws ApiError `validation_error` */
-function chargeOf({ deduct, hold }: CheckBody): Charge | null {
+function requestOf<KeyRequest>(
+  deps: CheckDeps<KeyRequest>,
+  check: CheckItem,
+  context: CheckItem["context"],
+): CheckRequest<KeyRequest> {
+  return {
+    key: deps.keys.requestOf(check),
+    charge: chargeOf(check),
+    flags: check.flags ?? [],
+    context: context ?? {},
+  };
+}
+
+/** @throws ApiError `validation_error` */
+function chargeOf({ deduct, hold }: CheckItem): Charge | null {
   if (deduct && hold) throw invalidField("hold", "cannot be combined with deduct");
   if (deduct) return { kind: "deduct", ...deduct };
   return hold ? { kind: "hold", ...hold } : null;

@@ -1,17 +1,20 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { listOf, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
-import { CHECK_CODES, FLAGS_MAX, SECRET_LENGTH_MAX } from "./domain.ts";
+import { invalidField } from "../../kernel/errors.ts";
+import { CHECK_CODES, CHECKS_MAX, FLAGS_MAX, SECRET_LENGTH_MAX } from "./domain.ts";
 import type { CheckDeps, KeyFacts } from "./ports.ts";
 
-/** Creates the body of a check from the schemas of keys, meters and flags. */
-export function checkBody<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyRequest>) {
+const SECRET_MESSAGE = `must be a text of 1 to ${SECRET_LENGTH_MAX} characters`;
+
+/** Fields of one check, from the schemas of keys, meters and flags. */
+function checkFields<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyRequest>) {
   const { amount, meter_id, ttl_seconds, hold_id } = meters.fields;
   const meter = Type.Optional({
     ...meter_id,
     description: "Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none.",
   });
   const { meta, require, cost, ratelimits } = keys.fields;
-  return named("CheckBody", {
+  return {
     secret: text({ min: 1, max: SECRET_LENGTH_MAX, examples: ["acme_live_zyxw"] }),
     meta: Type.Optional(meta),
     require: Type.Optional(require),
@@ -61,9 +64,46 @@ export function checkBody<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyRequ
         "Additional evaluation context of the flags: any JSON with at most 8 levels. `targetingKey` defaults to the key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and metadata.",
       examples: [{ plan: "pro" }],
     }),
+  };
+}
+
+/** Creates the schema of one check of several. */
+function checkItem<KeyRequest>(deps: CheckDeps<KeyRequest>) {
+  return named("CheckItem", checkFields(deps));
+}
+export type CheckItem = Static<ReturnType<typeof checkItem>>;
+
+/** Creates the body of a request: the fields of one check, or several checks. */
+export function checkBody<KeyRequest>(deps: CheckDeps<KeyRequest>) {
+  const { secret, ...fields } = checkFields(deps);
+  return named("CheckBody", {
+    secret: Type.Optional({ ...secret, description: "Secret of the key. Required without `checks`." }),
+    ...fields,
+    checks: Type.Optional(
+      listOf(checkItem(deps), {
+        min: 1,
+        max: CHECKS_MAX,
+        of: "checks",
+        description:
+          "Checks to run one after another, in place of all other fields. Each has the effects of those before it.",
+        examples: [[{ secret: "acme_live_zyxw", require: ["orders:read"] }]],
+      }),
+    ),
   });
 }
 export type CheckBody = Static<ReturnType<typeof checkBody>>;
+
+/** The checks of a request, and whether it had a list of them. @throws ApiError `validation_error` */
+export function checksOf({ checks, ...one }: CheckBody): { list: readonly CheckItem[]; isList: boolean } {
+  if (checks !== undefined) {
+    if (Object.values(one).some((value) => value !== undefined))
+      throw invalidField("checks", "cannot be combined with other fields");
+    return { list: checks, isList: true };
+  }
+  const { secret } = one;
+  if (secret === undefined) throw invalidField("secret", SECRET_MESSAGE);
+  return { list: [{ ...one, secret }], isList: false };
+}
 
 /** State of the meter after a check. */
 const CheckMeter = named("CheckMeter", {
@@ -123,6 +163,13 @@ export function checkResult(facts: Facts) {
       description: "Evaluated flags by key; null if the request is denied.",
       examples: [{ "new-checkout": { value: true, variant: "on", reason: "SPLIT" } }],
     }),
+  });
+}
+
+/** Creates the schema of the response to several checks. */
+export function checkResults(result: ReturnType<typeof checkResult>) {
+  return named("CheckAnswers", {
+    results: Type.Array(result, { description: "Result of each check, in their order." }),
   });
 }
 

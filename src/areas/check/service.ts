@@ -1,7 +1,16 @@
 import type { Caller } from "../../kernel/callers/caller.ts";
+import { withFieldPrefix } from "../../kernel/errors.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type CheckCode, type Denial, statusOf } from "./domain.ts";
-import type { CheckDeps, FlagOutcome, HoldTerms, KeyEvaluation, KeyUsage, MeterBalances } from "./ports.ts";
+import type {
+  CheckDeps,
+  EvaluateFlags,
+  FlagOutcome,
+  HoldTerms,
+  KeyEvaluation,
+  KeyUsage,
+  MeterBalances,
+} from "./ports.ts";
 import type { CheckFlag, CheckMeter, CheckResult } from "./schema.ts";
 
 /** Credits that a request costs, deducted or held. Without a meter id, the key determines the meter. */
@@ -44,9 +53,29 @@ export class CheckService<KeyRequest> {
    *   evaluate; `conflict` and `forbidden` for a hold that cannot be created regardless of the balance.
    */
   check(tx: Tx, checkCaller: CheckCaller, request: CheckRequest<KeyRequest>): CheckResult {
+    return this.checkWith(tx, checkCaller, request, this.deps.flags.evaluator());
+  }
+
+  /**
+   * Runs several checks within one unit of work, each with the effects of those before it. Each takes all or nothing.
+   * @throws ApiError errors of {@link check}, which name the check: then none has an effect.
+   */
+  checkAll(tx: Tx, checkCaller: CheckCaller, requests: readonly CheckRequest<KeyRequest>[]): CheckResult[] {
+    const evaluate = this.deps.flags.evaluator();
+    return requests.map((request, index) =>
+      withFieldPrefix(`checks.${index}.`, () => this.checkWith(tx, checkCaller, request, evaluate)),
+    );
+  }
+
+  private checkWith(
+    tx: Tx,
+    checkCaller: CheckCaller,
+    request: CheckRequest<KeyRequest>,
+    evaluate: EvaluateFlags,
+  ): CheckResult {
     const { caller } = checkCaller;
     const key = this.deps.keys.examine(tx, caller, request.key);
-    const flags = () => this.flagsOf(tx, caller, request, key);
+    const flags = () => flagsOf(tx, caller, request, key, evaluate);
     const payment = request.charge && paymentOf(request.charge, key);
     const findRepeatedHold = this.findRepeatedHold(tx, caller, payment, key);
     if (findRepeatedHold !== null)
@@ -94,29 +123,30 @@ export class CheckService<KeyRequest> {
     const { hold } = meters.hold(tx, project.ref, payment, requestId);
     return meterOf(payment, hold, 0, hold.hold_id);
   }
+}
 
-  private flagsOf(
-    tx: Tx,
-    { project }: Caller,
-    { flags, context }: CheckRequest<KeyRequest>,
-    { facts }: KeyEvaluation,
-  ): Record<string, CheckFlag> {
-    if (flags.length === 0) return {};
-    const { key_id: id, owner_id, environment, metadata } = facts;
-    const evaluationContext = {
-      ...context,
-      // SDKs send null for a subject that is not set.
-      targetingKey: context["targetingKey"] ?? owner_id ?? id,
-      key: { id, owner_id, environment, metadata },
-    };
-    const outcomes = this.deps.flags.outcomesOf(project.ref, flags, evaluationContext, tx.now);
-    const evaluated: Record<string, CheckFlag> = {};
-    // Flag keys begin with a letter or a digit, so that none is `__proto__`.
-    flags.forEach((flagKey, index) => {
-      evaluated[flagKey] = flagOf(outcomes[index]);
-    });
-    return evaluated;
-  }
+function flagsOf<KeyRequest>(
+  tx: Tx,
+  { project }: Caller,
+  { flags, context }: CheckRequest<KeyRequest>,
+  { facts }: KeyEvaluation,
+  evaluate: EvaluateFlags,
+): Record<string, CheckFlag> {
+  if (flags.length === 0) return {};
+  const { key_id: id, owner_id, environment, metadata } = facts;
+  const evaluationContext = {
+    ...context,
+    // SDKs send null for a subject that is not set.
+    targetingKey: context["targetingKey"] ?? owner_id ?? id,
+    key: { id, owner_id, environment, metadata },
+  };
+  const outcomes = evaluate(project.ref, flags, evaluationContext, tx.now);
+  const evaluated: Record<string, CheckFlag> = {};
+  // Flag keys begin with a letter or a digit, so that none is `__proto__`.
+  flags.forEach((flagKey, index) => {
+    evaluated[flagKey] = flagOf(outcomes[index]);
+  });
+  return evaluated;
 }
 
 function flagOf(outcome: FlagOutcome | undefined): CheckFlag {

@@ -38,7 +38,7 @@ export interface FlagsArea extends ApiArea {
   readonly exported: AreaExport;
   readonly card: OverviewCard;
   /** Evaluations for other areas. */
-  readonly flags: Pick<FlagService, "outcomeOf" | "outcomesOf">;
+  readonly flags: Pick<FlagService, "outcomeOf" | "evaluator">;
   /** Schema of a flag's key. */
   readonly flagKey: typeof FlagKey;
   /** Schema of a context. */

@@ -146,21 +146,26 @@ export class FlagService {
     }
   }
 
-  /** Evaluates several flags like {@link outcomeOf}, in the order of the given keys. */
-  outcomesOf(
-    projectRef: number,
-    flagKeys: readonly string[],
-    context: EvaluationContext,
-    options: EvaluationOptions,
-  ): (Outcome | undefined)[] {
+  /**
+   * Returns a function that evaluates several flags like {@link outcomeOf}, in the order of the given keys. All its
+   * evaluations together have the limit of one.
+   */
+  evaluator() {
     const effort = new Effort();
-    try {
-      return this.registry
-        .findAll(projectRef, flagKeys)
-        .map((flag) => this.outcomeOfFlag(flag, context, options, effort));
-    } catch (cause) {
-      throw evaluationError(cause);
-    }
+    return (
+      projectRef: number,
+      flagKeys: readonly string[],
+      context: EvaluationContext,
+      options: EvaluationOptions,
+    ): (Outcome | undefined)[] => {
+      try {
+        return this.registry
+          .findAll(projectRef, flagKeys)
+          .map((flag) => this.outcomeOfFlag(flag, context, options, effort));
+      } catch (cause) {
+        throw evaluationError(cause);
+      }
+    };
   }
 
   /**

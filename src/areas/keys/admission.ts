@@ -5,7 +5,6 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, nextRefillAt, remainingAt } from "./allowance.ts";
 import {
-  coversScope,
   type InactiveReason,
   type KeyError,
   OUTCOMES,
@@ -15,6 +14,7 @@ import {
 import type { ClientMeta, KeyUses } from "./key-uses.ts";
 import type { KeyLimits, LimitsCheck, NamedLimit } from "./rate-limits.ts";
 import type { ActiveKey, KeyRegistry } from "./registry.ts";
+import { parseRequirement, type Requirement, unmetReasonOf } from "./requirement.ts";
 import type { KeyStore } from "./store.ts";
 import type { KeyVerdict, KeyVerifyBody } from "./verify-schema.ts";
 
@@ -54,8 +54,8 @@ const NO_LIMITS: readonly NamedLimit[] = [];
 export interface AdmissionRequest {
   readonly secret: string;
   readonly client: ClientMeta;
-  /** Required scopes; null for none. */
-  readonly require: readonly string[] | null;
+  /** What the key must have; null for nothing. */
+  readonly require: Requirement | null;
   /** Number of uses to take. */
   readonly cost: number;
   readonly ratelimits: readonly NamedLimit[];
@@ -63,6 +63,7 @@ export interface AdmissionRequest {
   readonly inProject?: true;
 }
 
+/** @throws ApiError `validation_error` for a requirement that is not one. */
 export function admissionRequestOf({
   secret,
   meta,
@@ -73,7 +74,7 @@ export function admissionRequestOf({
   return {
     secret,
     client: clientOf(meta),
-    require: require ?? null,
+    require: parseRequirement(require),
     cost: cost ?? DEFAULT_COST,
     ratelimits: ratelimits?.map(({ name, cost }) => ({ name, cost: cost ?? DEFAULT_COST })) ?? NO_LIMITS,
   };
@@ -288,11 +289,7 @@ function rejectionOf(key: ActiveKey, { client, require }: AdmissionRequest): Key
   if (!key.isEnabled) return "disabled";
   if (key.allowedIps !== null && !(client.ip !== null && key.allowedIps.includes(client.ip)))
     return "ip_not_allowed";
-  if (require === null) return null;
-  const { list } = key.scopes;
-  for (const required of require)
-    if (!list.some((scope) => coversScope(scope, required))) return "insufficient_scope";
-  return null;
+  return require === null ? null : unmetReasonOf(require, key.scopes.list);
 }
 
 function clientOf(meta: KeyVerifyBody["meta"]): ClientMeta {

@@ -87,6 +87,7 @@ export const KEY_ERRORS = [
   "disabled",
   "ip_not_allowed",
   "insufficient_scope",
+  "insufficient_permission",
   "rate_limited",
   "usage_exceeded",
 ] as const;
@@ -104,6 +105,7 @@ export const OUTCOMES = [
   "usage_exceeded",
   "no_meter",
   "insufficient_balance",
+  "insufficient_permission",
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 

@@ -20,7 +20,11 @@ import {
   SCOPE_LENGTH_MAX,
   USER_AGENT_LENGTH_MAX,
 } from "./domain.ts";
+import { REQUIREMENT_LEVELS_MAX, REQUIREMENT_TEXTS_MAX } from "./requirement.ts";
 import { PROJECT_ID, RatelimitName } from "./schema.ts";
+
+/** Items of an `and` or `or`; `parseRequirement` checks them. */
+const Parts = Type.Optional(Type.Array(Type.Unknown(), { minItems: 1 }));
 
 /** Fields of a verification apart from the secret: the client, and what the key must allow. */
 export const VERIFY_FIELDS = {
@@ -37,13 +41,19 @@ export const VERIFY_FIELDS = {
     },
   ),
   require: optional(
-    listOf(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
-      min: 1,
-      max: REQUIRE_MAX,
-      of: "texts",
-      examples: [["orders:read"]],
-    }),
-    { description: "Scopes that the key must all have." },
+    Type.Union(
+      [
+        Type.Array(Type.String(), { minItems: 1, maxItems: REQUIRE_MAX, examples: [["orders:read"]] }),
+        Type.Object(
+          { and: Parts, or: Parts },
+          { additionalProperties: true, examples: [{ or: ["orders:read", "orders:write"] }] },
+        ),
+      ],
+      { errorMessage: `must be a list of 1 to ${REQUIRE_MAX} texts, or an object with \`and\` or \`or\`` },
+    ),
+    {
+      description: `Scopes that the key must have: a list of which it must have all, or an object with exactly one of \`and\` and \`or\`, whose items are texts (1 to ${SCOPE_LENGTH_MAX} characters) and such objects (at most ${REQUIREMENT_LEVELS_MAX} levels and ${REQUIREMENT_TEXTS_MAX} texts).`,
+    },
   ),
   cost: optional(integer({ min: 0, max: COST_MAX, default: 1, examples: [1] }), {
     description: "Number of the key's `uses` that the verification costs, if they are limited. Default 1.",

@@ -100,7 +100,9 @@ export class NinefoldMethods extends Methods {
    * Authorize a customer's request. Checks key, scopes, addresses, rate limits, uses, credits and flags in
    * one transaction. Unless all of them pass, nothing is taken. The response to every well-formed request is
    * 200; `status` is the status for your response to the customer. With an `Idempotency-Key`, only allowed
-   * responses are stored. Costs 1 credit.
+   * responses are stored. With `checks`, up to 20 checks run one after another, for 1 credit each, and the
+   * response is `{results}`; 402 before the first if the credits do not suffice for all. An error in one of
+   * them is an error of the request: then none has an effect. Costs 1 credit.
    */
   check(body: CheckBody, options?: ChangeOptions): Answers<"check"> {
     return this.api.call("check", { body }, options);

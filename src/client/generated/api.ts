@@ -973,6 +973,72 @@ export interface EventStreamPage {
 
 /** The body of `POST /v1/check`. */
 export interface CheckBody {
+  /** Secret of the key. Required without `checks`. */
+  secret?: string | undefined;
+  /** The client that sent the key. Stored as `last_used_ip` and `last_used_ua`. */
+  meta?:
+    | {
+        ip?: string | null | undefined;
+        /** User agent of the client, cut to 1024 characters. */
+        user_agent?: string | null | undefined;
+      }
+    | null
+    | undefined;
+  /** Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
+  require?:
+    | readonly string[]
+    | { and?: readonly unknown[] | undefined; or?: readonly unknown[] | undefined; [name: string]: unknown }
+    | null
+    | undefined;
+  /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
+  cost?: number | null | undefined;
+  /** Extra limits of the key to apply, or a different cost for an automatic one. */
+  ratelimits?:
+    | readonly {
+        /** Name of the limit, unique within the key. */
+        name: string;
+        /** Number of tokens to take, at most the limit. Default 1. */
+        cost?: number | null | undefined;
+      }[]
+    | null
+    | undefined;
+  deduct?: CheckDeduct | null | undefined;
+  hold?: CheckHold | null | undefined;
+  /** Keys of the flags to evaluate for the key's owner. */
+  flags?: readonly string[] | null | undefined;
+  /** Additional evaluation context of the flags: any JSON with at most 8 levels. `targetingKey` defaults to the key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and metadata. */
+  context?:
+    | {
+        /** Id of the subject, such as a user; null like none. */
+        targetingKey?: string | null | undefined;
+        [name: string]: unknown;
+      }
+    | null
+    | undefined;
+  /** Checks to run one after another, in place of all other fields. Each has the effects of those before it. */
+  checks?: readonly CheckItem[] | undefined;
+}
+
+/** Credits to deduct from the meter immediately. */
+export interface CheckDeduct {
+  amount: number;
+  /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
+  meter_id?: string | undefined;
+}
+
+/** Credits to hold in the meter for a later capture or release. Cannot be combined with `deduct`. */
+export interface CheckHold {
+  amount: number;
+  /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
+  meter_id?: string | undefined;
+  /** Time until the hold expires, in seconds. */
+  ttl_seconds?: number | string | undefined;
+  /** Id of the hold, unique in the project. Default: a UUID. */
+  hold_id?: string | undefined;
+}
+
+/** The body of `POST /v1/check`, `checks`, `[]`. */
+export interface CheckItem {
   secret: string;
   /** The client that sent the key. Stored as `last_used_ip` and `last_used_ua`. */
   meta?:
@@ -983,8 +1049,12 @@ export interface CheckBody {
       }
     | null
     | undefined;
-  /** Scopes that the key must all have. */
-  require?: readonly string[] | null | undefined;
+  /** Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
+  require?:
+    | readonly string[]
+    | { and?: readonly unknown[] | undefined; or?: readonly unknown[] | undefined; [name: string]: unknown }
+    | null
+    | undefined;
   /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
   cost?: number | null | undefined;
   /** Extra limits of the key to apply, or a different cost for an automatic one. */
@@ -1012,24 +1082,6 @@ export interface CheckBody {
     | undefined;
 }
 
-/** Credits to deduct from the meter immediately. */
-export interface CheckDeduct {
-  amount: number;
-  /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
-  meter_id?: string | undefined;
-}
-
-/** Credits to hold in the meter for a later capture or release. Cannot be combined with `deduct`. */
-export interface CheckHold {
-  amount: number;
-  /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
-  meter_id?: string | undefined;
-  /** Time until the hold expires, in seconds. */
-  ttl_seconds?: number | string | undefined;
-  /** Id of the hold, unique in the project. Default: a UUID. */
-  hold_id?: string | undefined;
-}
-
 /** The response of `POST /v1/check`. */
 export interface CheckAnswer {
   allowed: boolean;
@@ -1042,6 +1094,7 @@ export interface CheckAnswer {
     | "disabled"
     | "ip_not_allowed"
     | "insufficient_scope"
+    | "insufficient_permission"
     | "rate_limited"
     | "usage_exceeded"
     | "no_meter"
@@ -1097,6 +1150,12 @@ export interface CheckFlag {
   reason?: string;
   /** Set instead of all other fields if the flag does not exist. It does not deny the request. */
   error?: "FLAG_NOT_FOUND";
+}
+
+/** The response of `POST /v1/check`. */
+export interface CheckAnswers {
+  /** Result of each check, in their order. */
+  results: CheckAnswer[];
 }
 
 /** The response of `GET /v1/gate/config`. */
@@ -1550,8 +1609,12 @@ export interface KeyVerifyBody {
       }
     | null
     | undefined;
-  /** Scopes that the key must all have. */
-  require?: readonly string[] | null | undefined;
+  /** Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
+  require?:
+    | readonly string[]
+    | { and?: readonly unknown[] | undefined; or?: readonly unknown[] | undefined; [name: string]: unknown }
+    | null
+    | undefined;
   /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
   cost?: number | null | undefined;
   /** Extra limits of the key to apply, or a different cost for an automatic one. */
@@ -1580,6 +1643,7 @@ export interface KeyVerdict {
     | "disabled"
     | "ip_not_allowed"
     | "insufficient_scope"
+    | "insufficient_permission"
     | "rate_limited"
     | "usage_exceeded"
     | null;
@@ -4661,6 +4725,7 @@ export type ErrorCode =
   | "incident_limit_exceeded"
   | "incident_update_limit_exceeded"
   | "insufficient_balance"
+  | "insufficient_permission"
   | "insufficient_scope"
   | "internal_error"
   | "invalid_key"
@@ -4980,13 +5045,13 @@ export const OPERATIONS = {
     }
   >,
   "changes.stream": "GET /v1/changes" as Route<string>,
-  check: "POST /v1/check" as Route<CheckAnswer, never, CheckBody>,
+  check: "POST /v1/check" as Route<CheckAnswer | CheckAnswers, never, CheckBody>,
   "check.http": "GET /v1/check/http" as Route<
     CheckAnswer,
     never,
     undefined,
     {
-      /** Scope that the key must have. Repeatable. */
+      /** Scope that the key must have. Repeatable. Or one combination of scopes as JSON, such as `{"or":["orders:read","admin"]}`. */
       require?: readonly string[] | undefined;
       /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
       cost?: number | undefined;

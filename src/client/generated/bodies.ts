@@ -783,7 +783,13 @@ export const BODIES = {
     dry_run: { type: "boolean", description: "If true, returns only the number of matches." },
   },
   check: {
-    secret: { type: "string", required: true, example: "acme_live_zyxw", minLength: 1, maxLength: 512 },
+    secret: {
+      type: "string",
+      description: "Secret of the key. Required without `checks`.",
+      example: "acme_live_zyxw",
+      minLength: 1,
+      maxLength: 512,
+    },
     meta: {
       type: "object",
       nullable: true,
@@ -795,7 +801,12 @@ export const BODIES = {
       nullable: true,
       description: "User agent of the client, cut to 1024 characters.",
     },
-    require: { type: "array", nullable: true, description: "Scopes that the key must all have." },
+    require: {
+      type: "any",
+      nullable: true,
+      description:
+        "Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).",
+    },
     cost: {
       type: "integer",
       nullable: true,
@@ -856,6 +867,11 @@ export const BODIES = {
       type: "string",
       nullable: true,
       description: "Id of the subject, such as a user; null like none.",
+    },
+    checks: {
+      type: "array",
+      description:
+        "Checks to run one after another, in place of all other fields. Each has the effects of those before it.",
     },
   },
   "gate.save": {
@@ -1208,7 +1224,12 @@ export const BODIES = {
       nullable: true,
       description: "User agent of the client, cut to 1024 characters.",
     },
-    require: { type: "array", nullable: true, description: "Scopes that the key must all have." },
+    require: {
+      type: "any",
+      nullable: true,
+      description:
+        "Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).",
+    },
     cost: {
       type: "integer",
       nullable: true,

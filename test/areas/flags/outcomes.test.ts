@@ -189,7 +189,7 @@ test("random units of work, some rolled back, leave memory equal to the database
 
 /** Evaluates a list of flags, as a check does. */
 function listed(of = service) {
-  return of.outcomesOf(PROJECT, ["d", "b", "none", "a", "c"], {}, SERVER);
+  return of.evaluator()(PROJECT, ["d", "b", "none", "a", "c"], {}, SERVER);
 }
 
 function take(tx: Tx, one: Step): void {

@@ -16,6 +16,8 @@ import { METADATA_LENGTH_MAX, OWNER_ID_LENGTH_MAX } from "../../../src/kernel/da
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { makeKey, termsOf } from "./support.ts";
 
+const REQUIRE_MESSAGE = "must be a list of 1 to 20 texts, or an object with `and` or `or`";
+
 let server: TestServer;
 let account: AccountClient;
 beforeAll(async () => {
@@ -218,9 +220,9 @@ describe("the fields of a verification", () => {
   });
 
   test.each([
-    [{ require: [] }, "require", "must be a list of 1 to 20 texts"],
-    [{ require: scopes(REQUIRE_MAX + 1) }, "require", "must be a list of 1 to 20 texts"],
-    [{ require: "x" }, "require", "must be a list of 1 to 20 texts"],
+    [{ require: [] }, "require", REQUIRE_MESSAGE],
+    [{ require: scopes(REQUIRE_MAX + 1) }, "require", REQUIRE_MESSAGE],
+    [{ require: "x" }, "require", REQUIRE_MESSAGE],
     [{ require: ["x".repeat(SCOPE_LENGTH_MAX + 1)] }, "require.0", "must be a text of 1 to 255 characters"],
     [{ cost: -1 }, "cost", "must be an integer from 0 to 1000000"],
     [{ cost: COST_MAX + 1 }, "cost", "must be an integer from 0 to 1000000"],

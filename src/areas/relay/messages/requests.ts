@@ -1,7 +1,7 @@
 import { mayHaveExactNumbers } from "../../../json-text.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Caller, Charger } from "../../../kernel/callers/caller.ts";
-import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import { invalidField, withFieldPrefix } from "../../../kernel/errors.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { DeliveryOwner } from "../deliveries/store.ts";
@@ -271,17 +271,6 @@ function prepared(body: RelayMessageBody, payload: string): Prepared {
 
 function prefixInBatch(at: number): string {
   return `messages.${at}.`;
-}
-
-/** Runs a function, and adds a prefix to the field of its validation error. */
-function withFieldPrefix<T>(place: string, part: () => T): T {
-  try {
-    return part();
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== "validation_error") throw error;
-    const [field = "", messages = []] = Object.entries(error.details.fields ?? {})[0] ?? [];
-    throw invalidField(`${place}${field}`, messages.join(", "));
-  }
 }
 
 function ownerOf({ account, project }: Caller): DeliveryOwner {

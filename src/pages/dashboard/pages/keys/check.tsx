@@ -64,7 +64,8 @@ export function CheckPage() {
             setOutcome(null);
             return call("check", { body: sent as CheckBody });
           }}
-          onDone={setOutcome}
+          // The form sends one check, so that the response is one result.
+          onDone={(outcome) => setOutcome("results" in outcome ? null : outcome)}
         />
       </Panel>
       {outcome === null ? null : <Outcome of={outcome} />}
