@@ -69,6 +69,8 @@ export interface PersonLogin {
   readonly method: LoginMethod;
   /** What it proves beyond the person; null or omitted for nothing. */
   readonly proof?: LoginProof | null;
+  /** When the person logged in, epoch milliseconds; now when omitted. A change of account is no login. */
+  readonly authenticatedAt?: number;
 }
 
 /** The use cases of browser sessions. */
@@ -180,7 +182,7 @@ export class SessionService {
       const method = current?.person?.method;
       if (!person || method === undefined)
         throw new ApiError("not_found", "This login opens no account with this user_id.");
-      return { person, method, proof };
+      return { person, method, proof, authenticatedAt: current?.person?.authenticatedAt ?? 0 };
     });
   }
 
@@ -212,7 +214,7 @@ export class SessionService {
 
   private openForPerson(
     tx: Tx,
-    { person, method, proof = null }: PersonLogin,
+    { person, method, proof = null, authenticatedAt = tx.now }: PersonLogin,
     token: string,
     login: LoginRequest,
   ): Caller {
@@ -225,19 +227,26 @@ export class SessionService {
     const endsAt = tx.now + SESSION_MS;
     const current = sessions.ofBrowser(login);
     if (current !== null && current.personRef === person.ref) {
-      const renewed = { method, proof, authenticatedAt: tx.now, endsAt };
+      const renewed = { method, proof, authenticatedAt, endsAt };
       sessions.renew(tx, current, { from: login, hashOfToken: token_hash, ...renewed });
       const caller = this.personCaller(current, person, login);
       this.recordLogin(tx, "session.step_up", caller, endsAt, login);
       return caller;
     }
     sessions.endPrevious(tx, login);
-    const row = { key_digest: null, person_ref: person.ref, method, proof: proof && JSON.stringify(proof) };
-    const opened = this.insertRow(tx, token_hash, { account_ref: person.accountRef, ...row }, login);
+    const row = {
+      account_ref: person.accountRef,
+      key_digest: null,
+      person_ref: person.ref,
+      method,
+      proof: proof && JSON.stringify(proof),
+      authenticated_at: authenticatedAt,
+    };
+    const opened = this.insertRow(tx, token_hash, row, login);
     for (const old of store.exceptNewestOfPerson(person.ref, SESSIONS_PER_PERSON_MAX))
       sessions.end(tx, old.id, old.token_hash);
     const caller = this.personCaller(
-      { id: opened, method, authenticatedAt: tx.now, endsAt, isEnded: false },
+      { id: opened, method, authenticatedAt, endsAt, isEnded: false },
       person,
       login,
     );
@@ -329,7 +338,14 @@ export class SessionService {
   private insert(tx: Tx, caller: Caller, key_digest: Uint8Array, token: string, login: LoginRequest): Caller {
     const { store, sessions } = this.deps;
     const { ref: account_ref } = caller.account;
-    const row = { account_ref, key_digest, person_ref: null, method: "key", proof: null } as const;
+    const row = {
+      account_ref,
+      key_digest,
+      person_ref: null,
+      method: "key",
+      proof: null,
+      authenticated_at: tx.now,
+    } as const;
     const id = this.insertRow(tx, tokenHash(token), row, login);
     for (const old of store.exceptNewestOfKeys(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
       sessions.end(tx, old.id, old.token_hash);
@@ -344,7 +360,7 @@ export class SessionService {
     token_hash: Uint8Array,
     row: Pick<
       Parameters<SessionStore["insert"]>[1],
-      "account_ref" | "key_digest" | "person_ref" | "method" | "proof"
+      "account_ref" | "key_digest" | "person_ref" | "method" | "proof" | "authenticated_at"
     >,
     { requestOrigin }: LoginRequest,
   ): number {

@@ -15,7 +15,7 @@ export type SessionRow = {
   readonly expires_at: number;
 };
 
-type NewSession = Omit<SessionRow, "id" | "seen_at" | "authenticated_at"> & {
+type NewSession = Omit<SessionRow, "id" | "seen_at"> & {
   readonly token_hash: Uint8Array;
   readonly account_ref: number;
   readonly now: number;
@@ -47,7 +47,7 @@ export function sessionStore(db: Database) {
     ),
     withId: db.one<SessionRow, [id: number]>(`SELECT ${COLUMNS} FROM sessions WHERE id = ?`),
     insert: db.change<[NewSession]>(
-      "INSERT INTO sessions (token_hash, account_ref, key_digest, person_ref, method, proof, created_at, authenticated_at, seen_at, expires_at, ip, user_agent) VALUES ($token_hash, $account_ref, $key_digest, $person_ref, $method, $proof, $now, $now, $now, $expires_at, $ip, $user_agent)",
+      "INSERT INTO sessions (token_hash, account_ref, key_digest, person_ref, method, proof, created_at, authenticated_at, seen_at, expires_at, ip, user_agent) VALUES ($token_hash, $account_ref, $key_digest, $person_ref, $method, $proof, $now, $authenticated_at, $now, $expires_at, $ip, $user_agent)",
     ),
     setLastUse: db.change<[seenAt: number, id: number]>("UPDATE sessions SET seen_at = ? WHERE id = ?"),
     remove: db.change<[id: number]>("DELETE FROM sessions WHERE id = ?"),
