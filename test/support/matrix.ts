@@ -236,7 +236,6 @@ export const NOT_404: Readonly<Record<string, number>> = {
   "latch.acquire": 200,
   // Its own, which it has just acquired.
   "latch.release": 200,
-  "latch.extend": 200,
 };
 /** Makes one resource of an area as its owner. @throws Error for an area that the matrix does not know yet. */
 export function makeResource(segment: string, owner: Client): Promise<Made> {

@@ -115,6 +115,7 @@ const HARMLESS = new Set([
   "push_token",
   "fencing_token",
   "flag_key",
+  "order_key",
   "public_key",
 ]);
 
