@@ -120,7 +120,14 @@ function nameOf(file: string): string {
 }
 
 /** Names of languages that a reader sees above a block of code. */
-const LANGUAGE_NAMES: Readonly<Record<string, string>> = { sh: "Shell", ts: "TypeScript", js: "JavaScript" };
+const LANGUAGE_NAMES: Readonly<Record<string, string>> = {
+  sh: "Shell",
+  ts: "TypeScript",
+  js: "JavaScript",
+  python: "Python",
+  go: "Go",
+  php: "PHP",
+};
 
 /** A page, before the navigation around it. */
 interface Content {
@@ -147,6 +154,7 @@ function contentOf(file: string, text: string, context: Context): Content {
     .replaceAll(/<pre><code(?: class="language-(\w+)")?>(.*?)<\/code><\/pre>/gs, (_block, language, code) =>
       blockOf(language ?? "text", decoded(code)),
     )
+    .replaceAll(EXAMPLES, tabsOf)
     .replaceAll(
       /<(h[1-6])>(.*?)<\/\1>/gs,
       (_heading, tag: string, inner: string) => `<${tag} id="${anchorOf(inner)}">${inner}</${tag}>`,
@@ -262,6 +270,21 @@ function turn(rel: string, label: string, page: Content | undefined, up: string)
 /** The way from a page up to `/docs/guides/`. */
 function upOf(name: string): string {
   return name.includes("/") ? "../" : "";
+}
+
+/** A block of commands with the same example in other languages, each of which can be opened. */
+const EXAMPLES =
+  /(<pre [^>]*><code class="language-sh">(?:(?!<\/pre>).)*<\/pre>)\s*((?:<details>\s*<summary>[^<]*<\/summary>\s*<pre (?:(?!<\/pre>).)*<\/pre>\s*<\/details>\s*)+)/gs;
+const LANGUAGE = /<summary>([^<]*)<\/summary>\s*(<pre .*?<\/pre>)/gs;
+
+/** The languages of an example as tabs, which need no script: the chosen radio button shows its block. */
+function tabsOf(_block: string, commands: string, others: string, offset: number): string {
+  const languages = [...others.matchAll(LANGUAGE)].map(([, title = "", text = ""]) => [title, text] as const);
+  const tabs = [["curl", commands] as const, ...languages].map(
+    ([title, text], at) =>
+      `<input type="radio" name="example-${offset}" id="example-${offset}-${at}"${at === 0 ? " checked" : ""}><label for="example-${offset}-${at}">${title}</label>${text}`,
+  );
+  return `<div class="tabs" role="group" aria-label="Languages of the example">\n${tabs.join("\n")}\n</div>\n`;
 }
 
 /** The anchor of a heading, as code hosts create it. */

@@ -25,6 +25,9 @@ const GROUPS: readonly {
     first: [
       "docs/console.md",
       "docs/client.md",
+      "docs/guides/python.md",
+      "docs/guides/languages.md",
+      "docs/guides/generate-a-client.md",
       "docs/command-line.md",
       "docs/configuration.md",
       "docs/testing.md",

@@ -29,8 +29,14 @@ const NEEDS = [
     tests: ["test/deployment/"],
     isThere: () => findProgram(tool) !== null,
   })),
+  // Examples in the guides run in every language that they are in.
+  ...["golang-go", "php-cli", "php-curl"].map((name) => ({
+    package: name,
+    tests: ["test/docs/"],
+    isThere: () => existsSync(`/usr/share/doc/${name}`),
+  })),
   // The Python package is tested with Debian's Python, and its types with Debian's checker.
-  { package: "python3-venv", tests: ["test/python/"], isThere: hasPythonVenv },
+  { package: "python3-venv", tests: ["test/python/", "test/docs/"], isThere: hasPythonVenv },
   { package: "mypy", tests: ["test/python/"], isThere: () => existsSync("/usr/bin/mypy") },
   // The configurations in the guides are tried as they stand.
   ...["nginx", "caddy"].map((proxy) => ({

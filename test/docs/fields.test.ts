@@ -5,15 +5,20 @@ import { GENERATE_COMMAND } from "../../codegen/generate.ts";
 import { withErrors } from "../../codegen/guide-errors.ts";
 import { withFields } from "../../codegen/guide-fields.ts";
 import { withMethods } from "../../codegen/guide-methods.ts";
+import { withLanguages } from "../../codegen/languages/pages.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 import { readPage } from "./page.ts";
 
 const PAGES = [...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
 const document: Document = await Bun.file(join(ROOT, "test/golden/openapi.json")).json();
 
-test(`the tables of fields and methods are those of the API's document; otherwise run ${GENERATE_COMMAND}`, () => {
+test(`the tables of fields and methods and the examples in other languages are those of the API's document; otherwise run ${GENERATE_COMMAND}`, () => {
   const fresh = (page: string): string =>
-    withErrors(withMethods(withFields(readPage(page), document), document), document);
+    withLanguages(
+      page,
+      withErrors(withMethods(withFields(readPage(page), document), document), document),
+      document,
+    );
   const stale = PAGES.filter((page) => fresh(page) !== readPage(page));
   expect(stale).toEqual([]);
 });

@@ -52,7 +52,14 @@ esac
 `;
 
 /** What pages have a reader create or install, and other tests cover: test/binary, test/client, test/python and test/deployment. */
-const DONE_ELSEWHERE = ["work/scripts/build", "work/scripts/package", "bin/npm", "bin/pip", "bin/docker"];
+const DONE_ELSEWHERE = [
+  "work/scripts/build",
+  "work/scripts/package",
+  "bin/npm",
+  "bin/npx",
+  "bin/pip",
+  "bin/docker",
+];
 
 /**
  * A reader who pastes a page into one shell, with a new server for each `serve`, or one without any. Placeholders that

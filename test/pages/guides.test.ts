@@ -54,6 +54,27 @@ test("a guide has its headings with anchors, its tables and its examples", async
   expect(html).not.toContain("<!-- fields");
 });
 
+test("an example has its languages as tabs, of which one is shown", async () => {
+  const html = await (await get("/docs/guides/guides/send-webhooks")).text();
+  const [tabs = ""] = /<div class="tabs".*?<\/div>/s.exec(html) ?? [];
+  const titles = [
+    ...tabs.matchAll(/<input type="radio" [^>]*?( checked)?><label [^>]*>([^<]*)<\/label><pre /g),
+  ];
+  expect(titles.map(([, checked, title]) => [title, checked !== undefined])).toEqual([
+    ["curl", true],
+    ["TypeScript", false],
+    ["Python", false],
+    ["Go", false],
+    ["PHP", false],
+  ]);
+  // Blocks without other languages stay as they are, and none is left closed.
+  const [, content = ""] = html.split("<main");
+  expect(content).not.toContain("<details");
+  expect(content.match(/class="tabs"/g)).toHaveLength(4);
+  for (const [block = ""] of content.matchAll(/<div class="tabs".*?<\/div>/gs))
+    expect(block.match(/<pre /g)).toHaveLength(5);
+});
+
 test.each(knownErrors())("the address of the error %s leads to its section", async (code) => {
   const address = errorDocs(code);
   const response = await get(address);
