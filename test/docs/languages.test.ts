@@ -109,7 +109,7 @@ describe.each(Object.keys(LANGUAGES) as Language[])("examples in %s", (language)
   test.each(PAGES)(
     "$page",
     async ({ name, examples }) => {
-      const server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.1"] });
+      const server = await startTestServer({ args: ["--allow-private-targets", "loopback"] });
       try {
         const texts = examples.map((example) => example[language]);
         const command = commandOf(language, name, texts, server.url, server.key);
