@@ -21,6 +21,7 @@ export const OBJECTS: Readonly<Record<string, readonly [className: string, descr
     "MonitorMaintenance",
     "Maintenance windows, in which alerts of their monitors are suppressed.",
   ],
+  "monitors.probes": ["MonitorProbes", "Probes, which check monitors from other machines."],
   "monitors.pages": ["StatusPages", "Status pages, visible to anyone at the `url` of the page."],
   relay: ["Relay", "Signed webhooks: scheduled deliveries, and messages to subscribed endpoints."],
   "relay.endpoints": ["RelayEndpoints", "Webhook endpoints."],
@@ -161,6 +162,7 @@ export const WRITTEN: Readonly<Record<string, string>> = {
   "witness.bundle": "notary.receipts.bundle(sequenceId)",
   "witness.checkpoint": "notary.checkpoint()",
   "witness.export": "notary.export(query?)",
+  "monitors.check": "monitors.check(monitorId, { probe })",
   "monitors.ping": "monitors.ping(pingUrl, { says, rid, body })",
 };
 
@@ -180,6 +182,8 @@ export const WITHOUT_METHOD: readonly string[] = [
   "people.me.sessions.end_others",
   "people.me.sessions.list",
   "people.me.update",
+  "probe.results.create",
+  "probe.work.read",
   "session.create",
   "session.end",
   "session.invitation.accept",

@@ -286,6 +286,7 @@ function createAreas(
     portal,
   });
   const watched = createWatch(kernel, config, {
+    isTestClock: testClock !== null,
     outbound,
     outbox,
     publicUrl,
@@ -450,7 +451,7 @@ type WatchDeps = Pick<
   Parameters<typeof createAlerts>[1] &
     Parameters<typeof createIncidents>[2] &
     Parameters<typeof createMonitors>[2],
-  "owners" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf" | "keyName"
+  "owners" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf" | "keyName" | "isTestClock"
 > &
   Pick<LiveConfig, "brand">;
 
@@ -458,7 +459,7 @@ type WatchDeps = Pick<
 function createWatch(
   kernel: Kernel,
   { observerTargets, tiers }: Config,
-  { outbound, outbox, owners, notifier, publicUrl, brand, projectIdOf, keyName }: WatchDeps,
+  { isTestClock, outbound, outbox, owners, notifier, publicUrl, brand, projectIdOf, keyName }: WatchDeps,
 ) {
   const monitorLog = openMonitors(kernel);
   const incidentLog = openIncidents(kernel);
@@ -511,6 +512,8 @@ function createWatch(
     outbox,
     projectIdOf,
     tiers,
+    version,
+    isTestClock,
   });
   alerts.remindOf((ref, now) => {
     const down = monitors.downMonitor(ref, now);
@@ -672,7 +675,8 @@ function noteOperations({ routes }: Http, { accounts, keys, people }: Areas): vo
 }
 
 /** Waiting requests and streams end when the server stops. */
-function endWaiting({ shutdown }: Http, { changes, flags, locks, buckets }: Areas): void {
-  for (const stop of [changes.stop, flags.stopStreams, locks.rejectWaiters, buckets.endStreams])
+function endWaiting({ shutdown }: Http, { changes, flags, locks, buckets, monitors }: Areas): void {
+  const streams = [flags.stopStreams, buckets.endStreams, monitors.endStreams];
+  for (const stop of [changes.stop, locks.rejectWaiters, ...streams])
     shutdown.addEventListener("abort", stop, { once: true });
 }

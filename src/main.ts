@@ -18,6 +18,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "import healthchecks": async () => (await import("./cli/import.ts")).importHealthchecksProject,
   "import kuma": async () => (await import("./cli/import.ts")).importKumaFile,
   "import svix": async () => (await import("./cli/import.ts")).importSvixFile,
+  probe: async () => (await import("./cli/probe/probe.ts")).probe,
   ping: async () => (await import("./cli/wrapped/ping.ts")).ping,
   lock: async () => (await import("./cli/wrapped/lock.ts")).lock,
   login: async () => (await import("./cli/login.ts")).login,

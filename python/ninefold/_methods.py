@@ -761,6 +761,127 @@ class MonitorMaintenance(Methods):
         return cast("models.Maintenance", response)
 
 
+class MonitorProbes(Methods):
+    """Probes, which check monitors from other machines."""
+
+    @overload
+    def create(
+        self,
+        body: models.ProbeCreateBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.Probe: ...
+    @overload
+    def create(
+        self,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.ProbeCreateBody]
+    ) -> models.Probe: ...
+    def create(
+        self,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Any
+    ) -> models.Probe:
+        """Create a probe.
+
+        The response has the token with which ``ninefold probe`` calls the server. It is shown once. Tier starter and
+        higher. Costs 1 credit.
+        """
+        response = self._api.call(
+            "POST /v1/pulse/probes",
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Probe", response)
+
+    def delete(
+        self,
+        probe_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.ProbeDeleted:
+        """Delete a probe.
+
+        Its token stops working immediately. It leaves the ``probes`` of its monitors; the only probe of a monitor
+        cannot be deleted. Costs 1 credit.
+        """
+        response = self._api.call(
+            "DELETE /v1/pulse/probes/{probe_id}",
+            {"probe_id": probe_id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.ProbeDeleted", response)
+
+    def get(self, probe_id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Probe:
+        """Get a probe. Costs 1 credit."""
+        response = self._api.call(
+            "GET /v1/pulse/probes/{probe_id}",
+            {"probe_id": probe_id},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.Probe", response)
+
+    def list(
+        self,
+        query: Optional[models.MonitorsProbesListQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.MonitorsProbesListQuery]
+    ) -> Pages[models.Probe, models.ProbePage]:
+        """List probes, newest first. Costs 1 credit."""
+        response = self._api.pages(
+            "GET /v1/pulse/probes",
+            "probes",
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("Pages[models.Probe, models.ProbePage]", response)
+
+    def update(
+        self,
+        probe_id: str,
+        body: Optional[models.ProbePatch] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.ProbePatch]
+    ) -> models.Probe:
+        """Update a probe. Costs 1 credit."""
+        response = self._api.call(
+            "PATCH /v1/pulse/probes/{probe_id}",
+            {"probe_id": probe_id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Probe", response)
+
+
 class StatusPages(Methods):
     """Status pages, visible to anyone at the ``url`` of the page."""
 
@@ -3748,29 +3869,10 @@ class MonitorsMethods(Methods):
         self.channels = MonitorChannels(api)
         #: Maintenance windows, in which alerts of their monitors are suppressed.
         self.maintenance = MonitorMaintenance(api)
+        #: Probes, which check monitors from other machines.
+        self.probes = MonitorProbes(api)
         #: Status pages, visible to anyone at the `url` of the page.
         self.pages = StatusPages(api)
-
-    def check(
-        self,
-        monitor_id: str,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        idempotency_key: Union[str, None, Default] = DEFAULT,
-    ) -> models.MonitorStatus:
-        """Check a monitor immediately.
-
-        The check counts like a scheduled one, but causes no alerts. Not for heartbeats. Costs 1 credit.
-        """
-        response = self._api.call(
-            "POST /v1/pulse/{monitorId}/check",
-            {"monitorId": monitor_id},
-            timeout=timeout,
-            retries=retries,
-            idempotency_key=idempotency_key,
-        )
-        return cast("models.MonitorStatus", response)
 
     def create(
         self,

@@ -21,6 +21,8 @@ UNUSUAL: Dict[str, Tuple[str, bool]] = {
     "POST /v1/people/me/passkeys": ("free", True),
     "POST /v1/people/me/passkeys/options": ("free", True),
     "GET /v1/ping": ("free", False),
+    "POST /v1/probe/results": ("never", False),
+    "GET /v1/probe/work": ("free", False),
     "POST /v1/relay/portal/deliveries/{relay_id}/resend": ("free", True),
     "PATCH /v1/relay/portal/endpoints/{endpoint_id}": ("free", True),
     "POST /v1/relay/portal/endpoints": ("free", True),

@@ -694,7 +694,7 @@ class _ChannelRequired(TypedDict):
     """Configuration that the kind requires. Responses show secrets as `[secret]`."""
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
     last_sent_at: Optional[str]
@@ -736,7 +736,7 @@ class _ChannelCreateBodyRequired(TypedDict):
 class ChannelCreateBody(_ChannelCreateBodyRequired, total=False):
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
@@ -777,7 +777,7 @@ class ChannelPatch(TypedDict, total=False):
     """Configuration that the kind requires. Responses show secrets as `[secret]`."""
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
@@ -1016,7 +1016,7 @@ class ErrorError(_ErrorErrorRequired, total=False):
 
 class _ErrorRequired(TypedDict):
     error: ErrorError
-    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
+    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "probe_in_use", "probe_limit_exceeded", "probe_name_taken", "probe_offline", "probe_version_unsupported", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
     request_id: str
     """As in `X-Request-Id`."""
 
@@ -1484,7 +1484,7 @@ class IncidentUpdatesItem(TypedDict):
 class IncidentAlertsItem(TypedDict):
     at: str
     """Time at which the alert was queued."""
-    event: Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]
+    event: Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]
     """Event of the alert."""
     monitor_id: Optional[str]
     """Id of the monitor; null for an alert about a manual incident."""
@@ -2476,6 +2476,17 @@ class MeterUsage(_MeterUsageNamed, TypedDict):
     data: List[UsageBucket]
 
 
+class MonitorProbeStatesItem(TypedDict):
+    name: str
+    status: Literal["up", "down", "unknown"]
+    online: bool
+    """Whether the probe is online. Offline probes do not vote."""
+    latency_ms: Optional[int]
+    last_checked_at: Optional[int]
+    """Time of its last check, Unix seconds."""
+    error: Optional[str]
+
+
 class _MonitorCertificateRequired(TypedDict):
     not_after: int
     """Expiry of the certificate, or of the intermediate certificate that expires before it, Unix seconds."""
@@ -2532,6 +2543,8 @@ class _MonitorRequired(TypedDict):
     json_path: Optional[str]
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
     json_value: Optional[Union[str, float, bool]]
+    probes: List[str]
+    confirm: Literal["any", "majority", "all"]
     tls_expiry_days: int
     channels: Optional[List[str]]
     """Ids of the notification channels; null for the project's default channels."""
@@ -2541,13 +2554,22 @@ class _MonitorRequired(TypedDict):
     updated_at: int
     """Time of the last update, Unix seconds."""
     headers: Optional[Dict[str, str]]
-    status: Literal["up", "down", "unknown"]
+    status: Literal["up", "down", "unknown", "degraded"]
+    """Status of the target; `degraded` only for monitors of several probes, of which some see it down, and fewer
+    than needed.
+    """
     latency_ms: Optional[int]
     """Latency of the last check, in milliseconds; the timeout if it timed out."""
     last_checked_at: Optional[int]
     """Time of the last check, Unix seconds."""
     degraded: bool
-    """Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`."""
+    """Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some
+    probes: see `degraded_reason`.
+    """
+    degraded_reason: Optional[Literal["probes", "slow"]]
+    """Why it is degraded: `probes` if some probes see it down; null if it is not degraded."""
+    probe_states: List[MonitorProbeStatesItem]
+    """What each probe sees; empty for monitors that only the server checks."""
     overdue: bool
     """Whether it is a heartbeat without a success since it was created or resumed, for longer than its period and
     grace. Its `status` is `unknown`.
@@ -2608,6 +2630,8 @@ class MonitorCheck(TypedDict):
     response_status: Optional[int]
     error: Optional[str]
     manual: bool
+    probe: str
+    """Name of the probe that made the check; `local` for the server."""
     observer_offline: bool
     """Whether the check is ignored because Ninefold was offline."""
     maintenance: bool
@@ -2690,6 +2714,10 @@ class MonitorCreateBody(TypedDict, total=False):
     """Comparison of the value at `json_path`; `==` by default."""
     json_value: Optional[Union[str, float, bool]]
     """Value that the value at `json_path` is compared with."""
+    probes: List[str]
+    """Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats."""
+    confirm: Literal["any", "majority", "all"]
+    """How many of the probes with a recent result must see the target down before it is down; `majority` by default."""
     tls_expiry_days: Union[int, str]
     """Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default."""
     channels: Optional[List[str]]
@@ -2778,6 +2806,8 @@ class _MonitorHistoryRequired(TypedDict):
 
 class MonitorHistory(_MonitorHistoryRequired, total=False):
     series: MonitorSeries
+    series_by_probe: Dict[str, MonitorSeries]
+    """Series of each probe, for monitors of several probes: with the range `24h`, from their last 6000 checks."""
     cursor: str
     """Pass it as `cursor` to get the next page. Absent on the last one."""
 
@@ -2817,6 +2847,17 @@ class MonitorSeries(_MonitorSeriesNamed, TypedDict):
     """Length of a bucket, in milliseconds."""
     buckets: List[MonitorSeriesBucketsItem]
     """Buckets with checks, oldest first."""
+
+
+class MonitorStatusProbeStatesItem(TypedDict):
+    name: str
+    status: Literal["up", "down", "unknown"]
+    online: bool
+    """Whether the probe is online. Offline probes do not vote."""
+    latency_ms: Optional[int]
+    last_checked_at: Optional[int]
+    """Time of its last check, Unix seconds."""
+    error: Optional[str]
 
 
 class _MonitorStatusCertificateRequired(TypedDict):
@@ -2875,6 +2916,8 @@ class _MonitorStatusRequired(TypedDict):
     json_path: Optional[str]
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
     json_value: Optional[Union[str, float, bool]]
+    probes: List[str]
+    confirm: Literal["any", "majority", "all"]
     tls_expiry_days: int
     channels: Optional[List[str]]
     """Ids of the notification channels; null for the project's default channels."""
@@ -2885,13 +2928,22 @@ class _MonitorStatusRequired(TypedDict):
     """Time of the last update, Unix seconds."""
     header_names: List[str]
     """Names of `headers`; their values can be secret."""
-    status: Literal["up", "down", "unknown"]
+    status: Literal["up", "down", "unknown", "degraded"]
+    """Status of the target; `degraded` only for monitors of several probes, of which some see it down, and fewer
+    than needed.
+    """
     latency_ms: Optional[int]
     """Latency of the last check, in milliseconds; the timeout if it timed out."""
     last_checked_at: Optional[int]
     """Time of the last check, Unix seconds."""
     degraded: bool
-    """Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`."""
+    """Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some
+    probes: see `degraded_reason`.
+    """
+    degraded_reason: Optional[Literal["probes", "slow"]]
+    """Why it is degraded: `probes` if some probes see it down; null if it is not degraded."""
+    probe_states: List[MonitorStatusProbeStatesItem]
+    """What each probe sees; empty for monitors that only the server checks."""
     overdue: bool
     """Whether it is a heartbeat without a success since it was created or resumed, for longer than its period and
     grace. Its `status` is `unknown`.
@@ -3015,6 +3067,10 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Comparison of the value at `json_path`; `==` by default."""
     json_value: Optional[Union[str, float, bool]]
     """Value that the value at `json_path` is compared with."""
+    probes: List[str]
+    """Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats."""
+    confirm: Literal["any", "majority", "all"]
+    """How many of the probes with a recent result must see the target down before it is down; `majority` by default."""
     tls_expiry_days: Union[int, str]
     """Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default."""
     channels: Optional[List[str]]
@@ -3742,6 +3798,155 @@ class PortalRotateBody(TypedDict, total=False):
 class PortalTestBody(TypedDict, total=False):
     event_type: str
     """Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`."""
+
+
+class _ProbeRequired(TypedDict):
+    id: str
+    name: str
+    location: Optional[str]
+    status: Literal["new", "online", "offline"]
+    """`new` before its first request, `offline` after 2 minutes without one."""
+    last_seen_at: Optional[str]
+    """Time of its last request; null before the first."""
+    version: Optional[str]
+    """Version of its executable."""
+    queue: int
+    """Number of results that it still has to send."""
+    clock_offset_ms: Optional[int]
+    """Difference of its clock from the server's, in milliseconds. Results do not depend on it: their times are the
+    server's.
+    """
+    created_at: str
+    updated_at: str
+
+
+class Probe(_ProbeRequired, total=False):
+    token: str
+    """Token of the probe. Only in the response to its creation."""
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
+class _ProbeCreateBodyRequired(TypedDict):
+    name: str
+    """Name of the probe, unique in the project. It cannot be changed."""
+
+
+class ProbeCreateBody(_ProbeCreateBodyRequired, total=False):
+    location: Optional[str]
+    """Where the probe is, for people."""
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
+class ProbeDeleted(TypedDict):
+    deleted: Literal[True]
+
+
+class _ProbePageRequired(TypedDict):
+    probes: List[Probe]
+
+
+class ProbePage(_ProbePageRequired, total=False):
+    cursor: str
+    """Pass it as `cursor` to get the next page. Absent on the last one."""
+
+
+class ProbePatch(TypedDict, total=False):
+    location: Optional[str]
+    """Where the probe is, for people."""
+
+
+class ProbeResultsAcceptedRejectedItem(TypedDict):
+    index: int
+    reason: Literal["duplicate", "unknown_monitor", "age"]
+
+
+class ProbeResultsAccepted(TypedDict):
+    accepted: int
+    """Number of results that were stored."""
+    rejected: List[ProbeResultsAcceptedRejectedItem]
+    """Results that were not stored. They are not to be sent again."""
+
+
+class _ProbeResultsBodyResultsItemCertificateRequired(TypedDict):
+    not_after: int
+    """Expiry, Unix seconds."""
+    issuer: str
+
+
+class ProbeResultsBodyResultsItemCertificate(_ProbeResultsBodyResultsItemCertificateRequired, total=False):
+    intermediate: str
+
+
+class _ProbeResultsBodyResultsItemRequired(TypedDict):
+    result_id: str
+    """Identifies the result: a second one with it is rejected."""
+    monitor_id: str
+    age_ms: float
+    """Time since the start of the check, in milliseconds, by the monotonic clock of the probe: 0 to 7 days."""
+    status: Literal["up", "down"]
+    latency_ms: int
+    """Latency of the check, in milliseconds."""
+
+
+class ProbeResultsBodyResultsItem(_ProbeResultsBodyResultsItemRequired, total=False):
+    response_status: Optional[int]
+    error: Optional[str]
+    """Why the target is down."""
+    observer_offline: bool
+    """Whether the probe itself was offline, so that the result is no vote."""
+    certificate: ProbeResultsBodyResultsItemCertificate
+
+
+class ProbeResultsBody(TypedDict):
+    results: List[ProbeResultsBodyResultsItem]
+    """At most 500 results."""
+
+
+class ProbeWorkMonitorsItem(TypedDict):
+    monitor_id: str
+    type: Literal["http", "tcp", "dns", "heartbeat"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default
+    `http`; fixed after creation.
+    """
+    url: str
+    method: str
+    headers: Optional[Dict[str, str]]
+    body: Optional[str]
+    timeout: int
+    interval: int
+    consecutive_threshold: int
+    host: Optional[str]
+    """Host of the target; null if the target is a URL."""
+    port: Optional[int]
+    """Port of the host."""
+    record_type: Optional[Literal["A", "AAAA", "CNAME", "MX", "NS", "TXT"]]
+    """Type of the records."""
+    record_value: Optional[str]
+    """Value that one of the records must have; null for any."""
+    retry_interval: Optional[int]
+    accept_status: Optional[List[str]]
+    keyword: Optional[str]
+    keyword_absent: Optional[str]
+    json_path: Optional[str]
+    json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
+    json_value: Optional[Union[str, float, bool]]
+
+
+class ProbeWork(TypedDict):
+    cursor: str
+    """Position for the next request."""
+    reset: bool
+    """Whether `monitors` begin a new list: monitors of earlier responses are dropped."""
+    complete: bool
+    """Whether the list ends with this response."""
+    monitors: List[ProbeWorkMonitorsItem]
+    """Monitors to check at their intervals."""
+    due: List[str]
+    """Monitors to check once, now."""
+    scheduled: bool
+    """Whether the probe checks at the intervals itself; otherwise only what is `due`, under a test clock."""
 
 
 class Project(TypedDict):
@@ -6145,9 +6350,16 @@ class MonitorsChannelsListQuery(TypedDict, total=False):
     """`cursor` from the previous response."""
 
 
+class MonitorsCheckQuery(TypedDict, total=False):
+    probe: str
+    """Name of the probe that makes the check, or `local`."""
+
+
 class MonitorsHistoryQuery(TypedDict, total=False):
     range: Literal["24h", "7d", "30d", "90d"]
     """Range of `series`; without it, there is no `series`."""
+    probe: str
+    """Returns only checks of the probe with this name, or of the server (`local`)."""
     limit: int
     """How many items to return at most."""
     cursor: str
@@ -6194,6 +6406,13 @@ class MonitorsPagesListQuery(TypedDict, total=False):
     """`cursor` from the previous response."""
 
 
+class MonitorsProbesListQuery(TypedDict, total=False):
+    limit: int
+    """How many items to return at most."""
+    cursor: str
+    """`cursor` from the previous response."""
+
+
 class OfrepEventsQuery(TypedDict, total=False):
     token: str
     """Token from `eventStreams` of a bulk evaluation."""
@@ -6222,6 +6441,19 @@ class PeopleListQuery(TypedDict, total=False):
     """How many items to return at most."""
     cursor: str
     """`cursor` from the previous response."""
+
+
+class ProbeWorkReadQuery(TypedDict, total=False):
+    after: str
+    """The `cursor` of the last response; omitted at the start."""
+    wait_ms: Union[int, str]
+    """Longest wait for a change, in milliseconds."""
+    version: str
+    """Version of the probe."""
+    queue: int
+    """Number of results that the probe still has to send."""
+    time_ms: int
+    """Time of the probe's clock, Unix milliseconds."""
 
 
 class ProjectsListQuery(TypedDict, total=False):

@@ -446,6 +446,32 @@ const DECLARED = [
     example: "ninefold listen brave-otter-314159 --forward-to http://localhost:3000/hook",
   },
   {
+    name: "probe",
+    summary: "Check monitors of a server from this machine",
+    details:
+      "For monitors that name the probe, from another place or inside a private network. It has no data folder and no\n" +
+      "open port: it calls the server. Results are kept in memory while the server cannot be reached, 10000 at most.",
+    arguments: [],
+    options: [
+      option("--url", "URL", "URL of the server: https, or http to a private address"),
+      option("--token-file", "FILE", "File that contains the token of the probe"),
+      {
+        ...option("--allow-private-targets", "TARGETS", "Private targets that may be checked; repeatable"),
+        repeatable: true,
+      },
+      {
+        ...option(
+          "--observer-targets",
+          "HOST:PORT",
+          "Hosts that show whether this machine is online; repeatable",
+        ),
+        repeatable: true,
+      },
+    ],
+    variables: [],
+    example: "ninefold probe --url https://ninefold.example.com --token-file /etc/ninefold/probe.token",
+  },
+  {
     name: "monitor list",
     summary: "List the monitors with their states and URLs",
     details:

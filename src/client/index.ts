@@ -5,7 +5,7 @@ export type { EvaluationContext, FlagConfigOptions, Flags, IsEnabledOptions } fr
 export type { KeyAsk, KeyClient, Keys } from "./areas/keys.ts";
 export type { AcquireOptions, Locks } from "./areas/locks.ts";
 export type * from "./areas/methods.ts";
-export type { Monitors, PingOptions } from "./areas/monitors.ts";
+export type { CheckOptions, Monitors, PingOptions } from "./areas/monitors.ts";
 export {
   type Delivery,
   type DeliveryHeaders,

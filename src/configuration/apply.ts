@@ -39,7 +39,7 @@ export function createsKeys(plans: readonly ProjectPlan[]): boolean {
 }
 
 function isKey({ action, resource }: Step): boolean {
-  return action === "create" && resource?.facts.createOnly === true;
+  return action === "create" && resource?.facts.onceShown !== undefined;
 }
 
 /**
@@ -115,10 +115,11 @@ async function create(
   const inCreate = given.filter((one) => one.inCreate);
   const body = { ...requestOf(resource, inCreate, values), ...own };
   const { slug } = api.project;
-  const isKeyed = facts.createOnly === true && sink !== null;
+  const { onceShown = null } = facts;
+  const isKeyed = onceShown !== null && sink !== null;
   const headers: Record<string, string> = isKeyed ? { "idempotency-key": sink.begin(slug, wanted.name) } : {};
   const made = await api.send("POST", pathOf(route.path, api.project.id), body, headers);
-  if (isKeyed) sink.store(slug, wanted.name, String(made["secret"]));
+  if (isKeyed) sink.store(slug, wanted.name, String(made[onceShown]));
   const id = String(made[resource.idKey] ?? made["id"] ?? made[facts.name] ?? "");
   const names = plan.ids.get(resource.section) ?? new Map<string, string>();
   plan.ids.set(resource.section, names.set(wanted.name, id));

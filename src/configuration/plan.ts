@@ -108,7 +108,8 @@ async function planOfProject(
   await addUnlisted(planning, file, api, found);
   for (const wanted of ordered(planning, file)) {
     const item = found.get(wanted.kind.section)?.get(wanted.name);
-    const isPending = wanted.kind.facts.createOnly && planning.isPending?.(project.slug, wanted.name);
+    const isPending =
+      wanted.kind.facts.onceShown !== undefined && planning.isPending?.(project.slug, wanted.name);
     const step =
       item === undefined || isPending === true ? creationOf(wanted) : changeOf(planning, wanted, item, ids);
     if (step !== null) steps.push(step);

@@ -54,6 +54,7 @@ test("a response with a secret and its repeat are not cached", async () => {
     "/v1/keys/rotate",
     "/v1/projects/:id/keys",
     "/v1/pulse/ping-key",
+    "/v1/pulse/probes",
     "/v1/relay/endpoints",
     "/v1/relay/endpoints/:endpoint_id/secret/rotate",
     "/v1/relay/portal",

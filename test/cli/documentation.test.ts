@@ -23,7 +23,7 @@ function examples(text: string): string[][] {
   return blocks
     .flatMap((block) => block.split("\n"))
     .filter((line) => line.startsWith("ninefold ") || line.includes("<(ninefold "))
-    .map((line) => line.replace(/^.*<\(/, "").replace(/\).*$| [>|#].*$/, ""))
+    .map((line) => line.replace(/^.*<\(/, "").replace(/\).*$| [>|#&].*$/, ""))
     .map((line) =>
       line
         .split(/ +/)

@@ -100,6 +100,7 @@ const SPECIAL: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   schedule: fc.constantFrom("30 2 * * *", "0 0 * * 1"),
   ping_id: fc.uuid(),
   tz: fc.constantFrom("UTC", "Europe/Berlin"),
+  probes: fc.constant(["local"]),
   time_zone: fc.constantFrom("UTC", "Europe/Berlin"),
   retry_schedule: fc.constantFrom(["5s"], ["5s", "2h"]),
   headers: fc.constantFrom({ "X-Source": SECRET_TEXT }, { Accept: "text/plain", "X-Token": SECRET_TOKEN }),

@@ -142,6 +142,7 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
       page_id: await made(owner, "/v1/pulse/pages", page, "id"),
       incident_id: await made(owner, "/v1/pulse/incidents", { title: "Slow" }, "id"),
       channel_id: await made(owner, "/v1/pulse/channels", channel, "id"),
+      probe_id: await made(owner, "/v1/pulse/probes", { name: `p-${crypto.randomUUID().slice(0, 8)}` }, "id"),
       maintenance_id: await made(owner, "/v1/pulse/maintenance", work, "id"),
     };
   },

@@ -19,6 +19,9 @@ export const DEFAULT_EVENTS: readonly AlertEvent[] = [
   "monitor.certificate",
   "observer.offline",
   "monitor.overdue",
+  "probe.offline",
+  "probe.online",
+  "monitor.unknown",
 ];
 
 /** Intervals of reminders. */

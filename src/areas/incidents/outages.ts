@@ -22,6 +22,8 @@ export interface CheckOutcome {
     readonly error: string | null;
     /** Body of the ping that failed, or of the last one before a missed ping. */
     readonly pingBody?: string | null;
+    /** What each probe sees, where several check the monitor. */
+    readonly probeStates?: readonly object[];
   };
   /** Event for the monitor's own webhook; the first of an outage, and recovery, also for its e-mail alert. Null for none. */
   readonly event: StatusEvent | null;
@@ -109,6 +111,7 @@ export class Outages {
         latency_ms: check.latencyMs,
         consecutive_failures: after.consecutiveFailures,
         checked_at: secondsOf(check.at),
+        ...(check.probeStates ? { probe_states: check.probeStates } : {}),
         ...(check.pingBody ? { last_ping_body: check.pingBody } : {}),
       },
     });

@@ -42,6 +42,7 @@ const KEY_FILE: FileFacts = {
   name: "name",
   listPath: "/v1/keys",
   createOnly: true,
+  onceShown: "secret",
   defaults: { enabled: true, ratelimits: [], allowed_ips: [] },
 };
 const CREATE_DESCRIPTION =

@@ -18,7 +18,9 @@ export interface CheckOutcome {
 
 /** A notification about a monitor whose status has not changed. */
 export interface HealthNotification {
-  readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate" | "monitor.overdue";
+  readonly event:
+    | ("monitor.degraded" | "monitor.recovered" | "monitor.certificate" | "monitor.overdue")
+    | "monitor.unknown";
   readonly text: string;
   /** Whether the webhook and the e-mail alert of the monitor itself are notified, too. */
   readonly isAlert?: boolean;
@@ -42,6 +44,8 @@ export interface MonitorNotification {
   readonly event:
     | MonitorEvent
     | "monitor.flapping"
+    | "probe.offline"
+    | "probe.online"
     | "observer.offline"
     | "maintenance.started"
     | "maintenance.ended";

@@ -45,8 +45,10 @@ export interface MonitorState {
   readonly consecutiveFailures: number;
   /** When the last alert of the current outage was sent, epoch milliseconds; null without one. */
   readonly alertedAt: number | null;
-  /** Whether the target is up, but slow. */
+  /** Whether the target is up, but slow, or some probes see it down. */
   readonly degraded: boolean;
+  /** Whether some probes see it down, and fewer than needed. */
+  readonly isSplit: boolean;
   /** Whether it is a heartbeat whose first success is missing for longer than its period and grace; its status is unknown. */
   readonly overdue: boolean;
   /** Consecutive checks towards a change: successes while down; slow checks while up; fast checks while degraded. */
@@ -151,15 +153,20 @@ export function afterCheck(
   };
 }
 
-type Pace = Pick<MonitorState, "degraded" | "streak">;
-const NORMAL_PACE: Pace = { degraded: false, streak: 0 };
+type Pace = Pick<MonitorState, "degraded" | "isSplit" | "streak">;
+const NORMAL_PACE: Pace = { degraded: false, isSplit: false, streak: 0 };
 
 /** Whether a target is degraded after a success. */
-function paceAfter({ degraded, streak }: Pace, { latencyMs }: CheckResult, { degradedMs }: AlertRules): Pace {
+function paceAfter(
+  { degraded, streak }: Pick<Pace, "degraded" | "streak">,
+  { latencyMs }: CheckResult,
+  { degradedMs }: AlertRules,
+): Pace {
   if (degradedMs === null) return NORMAL_PACE;
   const isSlow = latencyMs > degradedMs;
-  if (isSlow === degraded) return { degraded, streak: 0 };
-  return streak + 1 < SLOW_CHECKS ? { degraded, streak: streak + 1 } : { degraded: isSlow, streak: 0 };
+  if (isSlow === degraded) return { ...NORMAL_PACE, degraded };
+  if (streak + 1 < SLOW_CHECKS) return { ...NORMAL_PACE, degraded, streak: streak + 1 };
+  return { ...NORMAL_PACE, degraded: isSlow };
 }
 
 /** Whether the last check failed, but the target is not down yet. */

@@ -92,7 +92,11 @@ export function monitorExport({
                 of: { monitor_ref: "monitor_ref" },
                 key: ["sequence"],
                 newest: ({ last_check }) => Number(last_check),
-                show: { up: asFlag, manual: asFlag, mark: asName(["counts", "offline", "maintenance"], 0) },
+                show: {
+                  up: asFlag,
+                  manual: asFlag,
+                  mark: asName(["counts", "offline", "maintenance", "late"], 0),
+                },
               },
             ],
           },

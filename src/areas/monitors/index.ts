@@ -30,11 +30,17 @@ import { MAINTENANCE_MAX } from "./maintenance/schema.ts";
 import { maintenanceStore } from "./maintenance/store.ts";
 import { monitorCard } from "./overview-card.ts";
 import type { MonitorDeps } from "./ports.ts";
+import { ProbeAssignments, probeResource } from "./probes/probes.ts";
+import { probeRoutes } from "./probes/routes.ts";
+import { probeStore } from "./probes/store.ts";
+import { ProbeWorkplace } from "./probes/work.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { checkStore, monitorRows, monitorStore } from "./store.ts";
 import { createSuppression } from "./suppression/index.ts";
 import { MonitorViews } from "./views.ts";
+import { voteStore } from "./votes/store.ts";
+import { Votes } from "./votes/votes.ts";
 
 registerErrorFields({
   monitor_id: Type.String({
@@ -62,6 +68,8 @@ export interface MonitorsArea extends ApiArea {
   readonly card: OverviewCard;
   /** A monitor whose outage continues; null if it is not down or is flapping, which ends with an alert of its own. */
   readonly downMonitor: (ref: number, now: number) => DownMonitor | null;
+  /** Ends the requests of probes that wait, because the server stops. */
+  readonly endStreams: () => void;
   /** Writes what is in memory alone. */
   readonly finish: () => Promise<void>;
 }
@@ -123,15 +131,21 @@ export function createMonitors(
     checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
     recheck: (tx, monitor) => behaviors(monitor.settings.type).recheck(tx, monitor),
   });
-  const checks = new Checks(deps, deps.alerting, suppression, connectivity);
-  new CheckSchedule(deps, queue, checks, suppression);
+  const { probes, votes: voteRows } = deps;
+  const votes = new Votes(voteRows, kernel.clock);
+  const checks = new Checks(deps, deps.alerting, suppression, connectivity, votes);
+  const workplace = new ProbeWorkplace({ ...deps, checks });
+  const assignments = new ProbeAssignments({ probes, votes: voteRows, workplace });
+  new CheckSchedule(deps, queue, checks, suppression, workplace);
   const heartbeatChecks = new HeartbeatChecks(deps, heartbeats, checks, suppression);
-  const views = new MonitorViews({ ...deps, suppression, behaviors });
+  const views = new MonitorViews({ ...deps, suppression, behaviors, votes });
   const service = new MonitorService({
     ...deps,
+    assignments,
     behaviors,
     checker: checks,
     heartbeatService: heartbeats,
+    probeWork: workplace,
     queue,
     suppression,
     views,
@@ -148,6 +162,7 @@ export function createMonitors(
   });
   return {
     card: monitorCard(deps),
+    endStreams: () => workplace.stop(),
     finish: () => steady.finish(),
     downMonitor(ref, now) {
       const row = deps.monitors.monitor(ref);
@@ -172,6 +187,8 @@ export function createMonitors(
     routes: (api) => [
       ...monitorRoutes(api, service),
       resourceRoutes(api, maintenance.resource),
+      resourceRoutes(api, probeResource({ ...deps, workplace })),
+      probeRoutes(api, workplace),
       ...heartbeatRoutes(api, { heartbeats, pings, findMonitor }),
     ],
     exported: monitorExport({ ...kernel, pings: deps.heartbeats, exportedChannels: deps.exportedChannels }),
@@ -198,6 +215,8 @@ function openStores(kernel: Kernel) {
     dayCounts: dayStore(db, steady),
     heartbeats: heartbeatStore(db, steady, heartbeats, pings),
     maintenance: maintenanceStore(db),
+    probes: probeStore(db),
+    votes: voteStore(db),
     steady,
     unsaved: steady,
   };

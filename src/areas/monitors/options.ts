@@ -35,6 +35,15 @@ const JsonOp = oneOf(["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]);
 export type JsonOp = Static<typeof JsonOp>;
 const NUMERIC: ReadonlySet<JsonOp> = new Set(["<", "<=", ">", ">="]);
 
+/** Probes of a monitor: more places say nothing more. */
+const PROBES_MAX = 10;
+/** The name of the server among the probes of a monitor. */
+export const LOCAL = "local";
+
+const Confirm = oneOf(["any", "majority", "all"]);
+/** How many probes must see a target down. */
+export type Confirm = Static<typeof Confirm>;
+
 /** Longest value of a record: a text that fills its record (RFC 1035, section 3.3). */
 export const RECORD_LENGTH_MAX = 1_024;
 
@@ -201,6 +210,30 @@ const OPTIONS = {
     Type.Union([Type.String({ examples: ["UP"] }), Type.Number(), Type.Boolean(), Type.Null()]),
     null,
   ),
+  probes: setting(
+    Type.Optional(
+      Type.Array(text({ min: 1, max: 32 }), {
+        minItems: 1,
+        maxItems: PROBES_MAX,
+        uniqueItems: true,
+        errorMessage: `must be 1 to ${PROBES_MAX} names of probes, or local`,
+        description:
+          "Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats.",
+        examples: [["local"]],
+      }),
+    ),
+    Type.Array(Type.String(), { examples: [["local"]] }),
+    [LOCAL],
+  ),
+  confirm: setting(
+    Type.Optional({
+      ...Confirm,
+      description:
+        "How many of the probes with a recent result must see the target down before it is down; `majority` by default.",
+    }),
+    Confirm,
+    "majority",
+  ),
   tls_expiry_days: setting(
     Type.Optional(
       duration({
@@ -251,10 +284,14 @@ const OPTION_NAMES = Object.keys(OPTION_DEFAULTS) as (keyof MonitorOptions)[];
 
 /** The stored form of options: those that differ from their defaults as JSON; null if none does. */
 export function storedOptions(options: MonitorOptions): string | null {
-  const set = OPTION_NAMES.filter((field) => options[field] !== OPTION_DEFAULTS[field]);
+  const set = OPTION_NAMES.filter((field) => !isEqual(options[field], OPTION_DEFAULTS[field]));
   return set.length === 0
     ? null
     : JSON.stringify(Object.fromEntries(set.map((field) => [field, options[field]])));
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  return one === other || (Array.isArray(one) && JSON.stringify(one) === JSON.stringify(other));
 }
 
 /** Restores options from their stored form. */

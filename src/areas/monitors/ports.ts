@@ -27,6 +27,10 @@ export interface MonitorDeps {
   readonly observerTargets: readonly string[];
   /** The id of a project, a label of metrics. */
   readonly projectIdOf: (projectRef: number) => string | null;
+  /** Version of the server, which probes must understand. */
+  readonly version: string;
+  /** Whether time stands still until a test advances it. */
+  readonly isTestClock: boolean;
   readonly alerting: Alerting;
   readonly attention: Attention;
   /** The channels of a monitor in an export. */

@@ -5,6 +5,7 @@ import { MONITOR_FILE } from "./file.ts";
 import { assertAssertionHeld } from "./options.ts";
 import {
   Monitor,
+  MonitorCheckQuery,
   MonitorCreateBody,
   MonitorDeleted,
   MonitorHistory,
@@ -115,7 +116,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
         },
         ({ call, params, body }) => {
           assertAssertionHeld(call.bodyText);
-          monitors.assertSettings(call.caller, body);
+          monitors.assertSettings(call.caller, body, params.monitorId);
           return call.perform((tx) => monitors.update(tx, call, params.monitorId, body));
         },
       ),
@@ -143,12 +144,14 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           role: "responder",
           ...WRITE,
           summary: "Check a monitor immediately",
-          description: "The check counts like a scheduled one, but causes no alerts. Not for heartbeats.",
-          errors: ["not_found", "invalid_request"],
+          description:
+            "The check counts like a scheduled one, but causes no alerts. The server makes it if it is among the `probes`; otherwise the first probe that is online. Not for heartbeats.",
+          errors: ["not_found", "invalid_request", "probe_offline"],
           params: MonitorParams,
+          query: MonitorCheckQuery,
           response: MonitorStatus,
         },
-        ({ call, params }) => monitors.checkNow(call, params.monitorId),
+        ({ call, params, query }) => monitors.checkNow(call, params.monitorId, query.probe),
       ),
     );
 }

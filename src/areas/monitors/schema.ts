@@ -161,6 +161,17 @@ const TargetStatus = oneOf(["up", "down", "unknown"]);
 /** Status of a target. */
 export type TargetStatus = Static<typeof TargetStatus>;
 
+/** What a probe sees of a monitor. */
+const ProbeState = Type.Object({
+  name: Type.String({ examples: ["fra"] }),
+  status: TargetStatus,
+  online: Type.Boolean({ description: "Whether the probe is online. Offline probes do not vote." }),
+  latency_ms: orNull(Type.Integer({ examples: [84] })),
+  last_checked_at: orNull(Type.Integer(), { description: "Time of its last check, Unix seconds." }),
+  error: orNull(Type.String(), { examples: [null] }),
+});
+export type ProbeState = Static<typeof ProbeState>;
+
 const StatusFilter = oneOf(["up", "down", "unknown", "degraded", "overdue"]);
 /** Status filter of lists. Degraded targets are up, and overdue heartbeats unknown. */
 export type StatusFilter = Static<typeof StatusFilter>;
@@ -185,7 +196,10 @@ export const MonitorQuery = Type.Composite(
 export type MonitorQuery = Static<typeof MonitorQuery>;
 
 const LAST_CHECK = {
-  status: TargetStatus,
+  status: oneOf(["up", "down", "unknown", "degraded"], {
+    description:
+      "Status of the target; `degraded` only for monitors of several probes, of which some see it down, and fewer than needed.",
+  }),
   latency_ms: orNull(Type.Integer({ examples: [84] }), {
     description: "Latency of the last check, in milliseconds; the timeout if it timed out.",
   }),
@@ -194,8 +208,16 @@ const LAST_CHECK = {
   }),
   degraded: Type.Boolean({
     description:
-      "Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`.",
+      "Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some probes: see `degraded_reason`.",
     examples: [false],
+  }),
+  degraded_reason: orNull(oneOf(["probes", "slow"], {}), {
+    description: "Why it is degraded: `probes` if some probes see it down; null if it is not degraded.",
+    examples: [null],
+  }),
+  probe_states: Type.Array(ProbeState, {
+    description: "What each probe sees; empty for monitors that only the server checks.",
+    examples: [[]],
   }),
   overdue: Type.Boolean({
     description:
@@ -334,6 +356,17 @@ export type MonitorStatus = Static<typeof MonitorStatus>;
 export const MonitorPage = named("MonitorPage", { monitors: Type.Array(MonitorStatus), cursor: NextCursor });
 export type MonitorPage = Static<typeof MonitorPage>;
 
+/** Query of a manual check. */
+export const MonitorCheckQuery = named("MonitorCheckQuery", {
+  probe: Type.Optional(
+    Type.String({
+      maxLength: 32,
+      description: "Name of the probe that makes the check, or `local`.",
+      examples: [],
+    }),
+  ),
+});
+
 /** Response to a deletion. */
 export const MonitorDeleted = named("MonitorDeleted", { deleted: Type.Literal(true) });
 export type MonitorDeleted = Static<typeof MonitorDeleted>;
@@ -346,6 +379,10 @@ export const MonitorCheck = named("MonitorCheck", {
   response_status: orNull(Type.Integer({ examples: [200] })),
   error: orNull(Type.String(), { examples: [null] }),
   manual: Type.Boolean({ examples: [false] }),
+  probe: Type.String({
+    description: "Name of the probe that made the check; `local` for the server.",
+    examples: ["local"],
+  }),
   observer_offline: Type.Boolean({
     description: "Whether the check is ignored because Ninefold was offline.",
     examples: [false],
@@ -377,7 +414,19 @@ export type MonitorRange = Static<typeof MonitorRange>;
 
 /** Query of a monitor's history. */
 export const MonitorHistoryQuery = Type.Composite(
-  [Type.Object({ range: Type.Optional(MonitorRange) }), pageQuery(LIST_LIMIT)],
+  [
+    Type.Object({
+      range: Type.Optional(MonitorRange),
+      probe: Type.Optional(
+        Type.String({
+          maxLength: 32,
+          description: "Returns only checks of the probe with this name, or of the server (`local`).",
+          examples: [],
+        }),
+      ),
+    }),
+    pageQuery(LIST_LIMIT),
+  ],
   { $id: "MonitorHistoryQuery" },
 );
 export type MonitorHistoryQuery = Static<typeof MonitorHistoryQuery>;
@@ -416,6 +465,13 @@ export const MonitorHistory = named("MonitorHistory", {
     },
   ),
   series: Type.Optional(MonitorSeries),
+  series_by_probe: Type.Optional(
+    Type.Record(Type.String(), MonitorSeries, {
+      description:
+        "Series of each probe, for monitors of several probes: with the range `24h`, from their last 6000 checks.",
+      examples: [],
+    }),
+  ),
   cursor: NextCursor,
 });
 export type MonitorHistory = Static<typeof MonitorHistory>;

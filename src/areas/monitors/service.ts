@@ -20,7 +20,11 @@ import { historyOf } from "./history/history.ts";
 import { lastDayOf } from "./history/last-day.ts";
 import { settle } from "./history/standing.ts";
 import type { MaintenanceWindows } from "./maintenance/windows.ts";
+import { LOCAL } from "./options.ts";
 import type { AreaDeps } from "./ports.ts";
+import type { ProbeAssignments } from "./probes/probes.ts";
+import type { ProbeStore } from "./probes/store.ts";
+import type { ProbeWorkplace } from "./probes/work.ts";
 import {
   LIST_LIMIT,
   type Monitor,
@@ -59,6 +63,9 @@ interface ServiceDeps extends AreaDeps {
   readonly days: Days;
   readonly dayCounts: DayStore;
   readonly heartbeats: HeartbeatStore;
+  readonly probes: ProbeStore;
+  readonly assignments: ProbeAssignments;
+  readonly probeWork: Pick<ProbeWorkplace, "chosenFor" | "request">;
   readonly windows: MaintenanceWindows;
   readonly suppression: Suppression;
   readonly checker: Checks;
@@ -67,6 +74,9 @@ interface ServiceDeps extends AreaDeps {
   readonly behaviors: TypeBehaviors;
   readonly views: MonitorViews;
 }
+
+/** A probe has made and recorded the check. */
+const BY_PROBE = "by probe";
 
 /** Manages monitors. */
 export class MonitorService {
@@ -79,8 +89,15 @@ export class MonitorService {
   }
 
   /** Checks given settings before anything is charged. @throws ApiError `validation_error`, `forbidden` */
-  assertSettings(caller: Caller, body: MonitorUpdateBody): void {
-    assertSettings(this.deps, body, caller.account.tier);
+  assertSettings(caller: Caller, body: MonitorUpdateBody, monitorId?: string): void {
+    const { settings } = monitorId === undefined ? {} : this.find(caller.project.ref, monitorId);
+    const probes = body.probes ?? settings?.probes ?? [LOCAL];
+    // A monitor that the server begins to check must lead where it may go.
+    const isNewHere = settings !== undefined && !settings.probes.includes(LOCAL) && probes.includes(LOCAL);
+    const target = isNewHere && settings.type === "http" ? { url: settings.url } : {};
+    const host = isNewHere && settings.host !== null ? { host: settings.host } : {};
+    const given = { ...target, ...host, ...body };
+    assertSettings(this.deps, given, caller.account.tier, probes.includes(LOCAL));
   }
 
   /** The same for a new monitor, including required fields. */
@@ -126,6 +143,7 @@ export class MonitorService {
     const monitor = this.find(project.ref, monitorId);
     if (body.depends_on) this.deps.suppression.setParent(tx, monitor, body.depends_on);
     if (body.channels !== undefined) alerting.chooseChannels(tx, monitor, body.channels);
+    this.deps.assignments.assign(tx, monitor, true);
     behavior.start(tx, monitor, timing, addresses);
     const hasWarning = terms.warning !== undefined && checksTarget(type);
     return { monitor, ...(hasWarning ? { warning: terms.warning } : {}) };
@@ -169,6 +187,8 @@ export class MonitorService {
       settle(this.deps, tx, ref, isObserved);
       this.deps.monitors.update(tx, { ...settings, ref, now: tx.now });
       behavior.update(tx, before, settings, timing);
+      const isFresh = settings.url !== old.url || settings.active !== old.active;
+      this.deps.assignments.assign(tx, { ...before, settings }, isFresh);
     }
     const is = this.find(project.ref, monitorId);
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.deps.views.audited(is) }));
@@ -195,6 +215,8 @@ export class MonitorService {
       if (removed >= rowsMax) return removed;
     }
     removed += this.deps.windows.removeRows(tx, projectRef, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
+    removed += this.deps.probes.removeOfProject(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     this.deps.heartbeats.removeKey(tx, projectRef);
     this.deps.stopped.forget(tx, projectRef);
@@ -252,17 +274,25 @@ export class MonitorService {
   }
 
   /**
-   * Runs and records a manual check. It causes no alert.
+   * Runs and records a manual check, on the server or on a probe. It causes no alert.
    * @throws ApiError `not_found` also when the monitor was deleted meanwhile, `invalid_request` for a heartbeat,
-   *   `service_unavailable` if the check is inconclusive because the event loop stalled.
+   *   `service_unavailable` if the check is inconclusive because the event loop stalled, `probe_offline`,
+   *   `validation_error` for a probe that the monitor does not have
    */
-  checkNow(call: Call, monitorId: string) {
+  checkNow(call: Call, monitorId: string, probe?: string) {
     // A check takes up to 30 s, and more if it is repeated.
     call.setIdleTimeout(0);
     return call.performAcross({
-      claim: () => this.findCheckable(call.caller.project.ref, monitorId),
-      outside: (monitor) => this.deps.checker.run(monitor, true),
-      settle: (tx, monitor, check) => {
+      claim: () => {
+        const monitor = this.findCheckable(call.caller.project.ref, monitorId);
+        return { monitor, probeRef: this.deps.probeWork.chosenFor(monitor, probe) };
+      },
+      outside: async ({ monitor, probeRef }) => {
+        if (probeRef === null) return await this.deps.checker.run(monitor, true);
+        return (await this.deps.probeWork.request(probeRef, monitor, true)) ? BY_PROBE : null;
+      },
+      settle: (tx, { monitor }, check) => {
+        if (check === BY_PROBE) return this.status(call, monitorId);
         if (check === null) {
           throw new ApiError("service_unavailable", "The server is too busy to measure. Retry in a second.", {
             retryAfterSeconds: 1,
@@ -307,6 +337,7 @@ export class MonitorService {
     const counts = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
     if (counts === rowsMax) return counts;
     this.deps.queue.end(tx, ref);
+    this.deps.assignments.forget(tx, ref);
     this.deps.suppression.forget(tx, ref);
     alerting.monitorRemoved(tx, monitor);
     const pings = this.deps.heartbeatService.remove(tx, ref);

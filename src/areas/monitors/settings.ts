@@ -2,6 +2,7 @@ import { invalidField } from "../../kernel/errors.ts";
 import { assertFeature, type Feature } from "../../kernel/limits/feature.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
+import { ANY_TARGET } from "../../kernel/outbound/target.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { AreaDeps } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
@@ -39,12 +40,15 @@ export function assertSettings(
   deps: Pick<AreaDeps, "outbound" | "outbox">,
   body: MonitorUpdateBody,
   tier: TierName,
+  isLocal: boolean,
 ): void {
   const { url, host, headers, webhook_url: webhookUrl, email_alert: emailAlert } = body;
   const { policy } = deps.outbound;
   const hasWebhook = typeof webhookUrl === "string";
-  if (url !== undefined) policy.assertUrl("url", url);
-  if (host !== undefined) policy.assertHost("host", host);
+  // A probe decides itself where it may go.
+  const targets = isLocal ? policy : ANY_TARGET;
+  if (url !== undefined) targets.assertUrl("url", url);
+  if (host !== undefined) targets.assertHost("host", host);
   if (hasWebhook) policy.assertUrl("webhook_url", webhookUrl, { requireHttps: true });
   if (Object.keys(givenHeaders(headers ?? {})).length > 0) assertFeature(FEATURES.headers, tier);
   if (emailAlert === true) assertFeature(FEATURES.email_alert, tier);

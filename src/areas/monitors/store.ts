@@ -8,13 +8,23 @@ import type { StoredCertificate } from "./certificate.ts";
 import type { CheckResult, ConnectivitySign, HourCount, MonitorState, StandingCheck } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeat-fields.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
-import type { Monitor, StatusFilter } from "./schema.ts";
+import type { Monitor, ProbeState, StatusFilter } from "./schema.ts";
 
 /** Settings of a monitor, by the names of the API. */
 export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
-  | ("degraded" | "overdue" | "failing" | "certificate" | "created_at" | "updated_at" | "warning")
+  | (
+      | "degraded"
+      | "degraded_reason"
+      | "probe_states"
+      | "overdue"
+      | "failing"
+      | "certificate"
+      | "created_at"
+      | "updated_at"
+      | "warning"
+    )
   | ("channels" | "incident_id" | "depends_on" | "flapping" | "maintenance")
   | ("interval" | "has_name" | "managed_by" | "secret_digest" | keyof HeartbeatView)
 > & {
@@ -51,7 +61,7 @@ type StoredSettings = Omit<MonitorSettings, keyof Flags<number> | keyof MonitorO
 };
 type StoredMonitor = Omit<
   MonitorRow,
-  "monitorId" | "settings" | "degraded" | "overdue" | "standsUp" | "certificate"
+  "monitorId" | "settings" | "degraded" | "isSplit" | "overdue" | "standsUp" | "certificate"
 > &
   StoredSettings &
   Flags<number> & {
@@ -64,6 +74,9 @@ type StoredMonitor = Omit<
 
 const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' END";
 const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 END";
+
+/** The number that `degraded` has where probes disagree. */
+const SPLIT = 2;
 
 const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
   created_at AS createdAt, updated_at AS updatedAt, type, url, name, method, headers, body, timeout_ms AS timeout,
@@ -94,12 +107,15 @@ export function monitorRows(db: Database) {
   // Two statements: the driver takes ten times as long for a join, and every check and every ping reads one row.
   const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
   const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
-  const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
+  const updateState = db.change<
+    [Readonly<Omit<StateParams, "degraded"> & { degraded: number; certificate: string | null }>]
+  >(
     `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
   );
   return {
     writeState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
-      updateState(tx, { ...state, certificate: certificate && JSON.stringify(certificate) });
+      const degraded = state.isSplit ? SPLIT : Number(state.degraded);
+      updateState(tx, { ...state, degraded, certificate: certificate && JSON.stringify(certificate) });
     },
     read(ref: number): MonitorRow | null {
       const [settings, state] = [settingsOf(ref), stateOf(ref)];
@@ -222,14 +238,14 @@ function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow)
       `${SELECT} WHERE monitor_states.project_ref = $projectRef AND ${condition} AND monitor_ref < $before ORDER BY monitor_ref DESC LIMIT $rowsMax`,
     );
   const pageOfStatus = pageWhere<PageParams & { status: StatusFilter }>(`status = ${STATUS_NUMBER}`);
-  const pageOfDegraded = pageWhere("degraded = 1");
+  const pageOfDegraded = pageWhere("degraded > 0");
   const pageOfOverdue = pageWhere("overdue = 1");
   const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
     "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
   );
   const oldest = db.all<StoredMonitor, [rowsMax: number]>(`${SELECT} ORDER BY ref LIMIT ?`);
   const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
-    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR CASE $status WHEN 'degraded' THEN degraded = 1 WHEN 'overdue' THEN overdue = 1 ELSE status = ${STATUS_NUMBER} END) ORDER BY ref DESC LIMIT $rowsMax`,
+    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR CASE $status WHEN 'degraded' THEN degraded > 0 WHEN 'overdue' THEN overdue = 1 ELSE status = ${STATUS_NUMBER} END) ORDER BY ref DESC LIMIT $rowsMax`,
   );
   return {
     /** A project's monitors below a reference, newest first, optionally with one status. */
@@ -256,7 +272,7 @@ function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow)
 }
 
 function storable<Row extends MonitorSettings>(row: Row) {
-  const { accept_status, ...others } = row;
+  const { accept_status, probes, ...others } = row;
   return { ...others, options: storedOptions(row) };
 }
 
@@ -269,6 +285,7 @@ function rowOf(stored: StoredMonitor): MonitorRow {
     ...row,
     monitorId: bytesToUuid(monitorId),
     degraded: degraded !== 0,
+    isSplit: degraded === SPLIT,
     overdue: overdue !== 0,
     standsUp: standsUp !== 0,
     certificate: certificate === null ? null : JSON.parse(certificate),
@@ -300,6 +317,12 @@ export interface CompletedCheck extends CheckResult {
   readonly isRepeat?: boolean;
   readonly responseStatus: number | null;
   readonly error: string | null;
+  /** The probe that made it; absent: the server. */
+  readonly probe?: { readonly ref: number; readonly name: string };
+  /** Whether it is so old that it belongs to the history only. */
+  readonly isLate?: boolean;
+  /** What each probe sees after it, for alerts. */
+  readonly probeStates?: readonly ProbeState[];
   /** Body of the ping that failed, or of the last one before a missed ping, for the alert. */
   readonly pingBody?: string | null;
   /** What it shows about the server's connectivity; null or absent: nothing. */
@@ -312,6 +335,8 @@ export interface CompletedCheck extends CheckResult {
 
 /** Why a check is ignored. */
 export type SuppressionReason = "observer_offline" | "maintenance";
+/** The number that rows of checks have that came too late to count. */
+export const LATE_MARK = 3;
 /** The numbers that rows of checks have for reasons. */
 export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = {
   observer_offline: 1,
@@ -319,7 +344,12 @@ export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = 
 };
 
 type NewCheck = Readonly<
-  Omit<CompletedCheck, "certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate" | "pingBody"> & {
+  Omit<
+    CompletedCheck,
+    | ("certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate" | "pingBody")
+    | ("probe" | "isLate" | "probeStates")
+  > & {
+    probe: string | null;
     sequence: number;
     ref: number;
     previous: number;
@@ -337,6 +367,19 @@ export type Bucket = Pick<HourCount, "checks" | "up" | "latencySum"> & { readonl
 /** The name that files have for the check after which states of heartbeats may be behind. */
 const UNSAVED_SINCE = "heartbeats_unsaved_since";
 
+type WalkedChecks = { ref: number; lastCheck: number; from: number; bucketMs: number; walkedMax: number };
+/** Checks of a monitor back to a time. */
+const WALK = `WITH RECURSIVE walk (previous, at, up, latency, counts, probe) AS (
+    SELECT previous, checked_at, up, latency_ms, mark = 0, probe FROM monitor_checks
+    WHERE sequence = $lastCheck AND monitor_ref = $ref AND checked_at >= $from
+    UNION ALL SELECT one.previous, one.checked_at, one.up, one.latency_ms, one.mark = 0, one.probe
+    FROM walk JOIN monitor_checks AS one ON one.sequence = walk.previous
+    WHERE one.monitor_ref = $ref AND one.checked_at >= $from
+    LIMIT $walkedMax
+  )`;
+const COUNTS = `sum(counts) AS checks, sum(up AND counts) AS up,
+  sum(CASE WHEN up AND counts THEN latency ELSE 0 END) AS latencySum`;
+
 export type CheckStore = ReturnType<typeof checkStore>;
 
 /** All SQL of checks and of their hourly counts. */
@@ -344,7 +387,7 @@ export function checkStore(db: Database) {
   return {
     highestSequence: db.number("SELECT max(sequence) AS n FROM monitor_checks"),
     insert: db.change<[NewCheck]>(
-      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error, $mark)",
+      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark, probe) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error, $mark, $probe)",
     ),
     /** The success of a heartbeat. Every ping runs it: positions are bound faster than names. */
     insertSuccess: db.change<[sequence: number, ref: number, previous: number, at: number]>(
@@ -360,7 +403,11 @@ export function checkStore(db: Database) {
       `INSERT OR REPLACE INTO settings (name, value) VALUES ('${UNSAVED_SINCE}', ?)`,
     ),
     check: db.one<StoredCheck, [sequence: number]>(
-      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark FROM monitor_checks WHERE sequence = ?",
+      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark, probe FROM monitor_checks WHERE sequence = ?",
+    ),
+    /** Puts an older check, which came late, before a newer one. */
+    setPrevious: db.change<[previous: number, sequence: number]>(
+      "UPDATE monitor_checks SET previous = ? WHERE sequence = ?",
     ),
     /** The last check up to a sequence. */
     lastUpTo: db.one<{ readonly sequence: number; readonly at: number }, [sequence: number]>(
@@ -399,19 +446,12 @@ export function checkStore(db: Database) {
       `SELECT hour, checks, up, latency AS latencySum, coalesce(known_ms, ${HOUR_MS}) AS knownMs, coalesce(up_ms, up * ${HOUR_MS} / checks) AS upMs FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?`,
     ),
     /** Walks the checks of a monitor back to a time and counts them by bucket. At most `walkedMax` checks are walked. */
-    bucketsOfChecks: db.all<
-      Bucket & { readonly walked: number },
-      [{ ref: number; lastCheck: number; from: number; bucketMs: number; walkedMax: number }]
-    >(
-      `WITH RECURSIVE walk (previous, at, up, latency, counts) AS (
-         SELECT previous, checked_at, up, latency_ms, mark = 0 FROM monitor_checks
-         WHERE sequence = $lastCheck AND monitor_ref = $ref AND checked_at >= $from
-         UNION ALL SELECT one.previous, one.checked_at, one.up, one.latency_ms, one.mark = 0
-         FROM walk JOIN monitor_checks AS one ON one.sequence = walk.previous
-         WHERE one.monitor_ref = $ref AND one.checked_at >= $from
-         LIMIT $walkedMax
-       ) SELECT at - at % $bucketMs AS at, count(*) AS walked, sum(counts) AS checks, sum(up AND counts) AS up,
-           sum(CASE WHEN up AND counts THEN latency ELSE 0 END) AS latencySum FROM walk GROUP BY 1 ORDER BY 1`,
+    bucketsOfChecks: db.all<Bucket & { readonly walked: number }, [WalkedChecks]>(
+      `${WALK} SELECT at - at % $bucketMs AS at, count(*) AS walked, ${COUNTS} FROM walk GROUP BY 1 ORDER BY 1`,
+    ),
+    /** The same for each probe; null: the server. */
+    bucketsByProbe: db.all<Bucket & { readonly probe: string | null }, [WalkedChecks]>(
+      `${WALK} SELECT probe, at - at % $bucketMs AS at, ${COUNTS} FROM walk GROUP BY 1, 2 ORDER BY 2`,
     ),
   };
 }

@@ -16,7 +16,10 @@ interface MonitorTypeInfo<Field extends string = string> {
 }
 
 /** Fields of every type that checks a target. */
-const CHECKED = ["interval", "timeout", "retry_interval", "degraded_ms", "notify_degraded"] as const;
+const CHECKED = [
+  ...(["interval", "timeout", "retry_interval", "degraded_ms", "notify_degraded"] as const),
+  ...(["probes", "confirm"] as const),
+] as const;
 
 const TYPES = {
   http: {

@@ -13,6 +13,7 @@ import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 import { MONITOR_HEADERS } from "./targets/http.ts";
 import { checksTarget } from "./types.ts";
+import type { Votes } from "./votes/votes.ts";
 
 /** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
@@ -21,6 +22,7 @@ export class MonitorViews {
       readonly alerting: Pick<Alerting, "channelIdsOf" | "openIncidentOf">;
       readonly suppression: Suppression;
       readonly behaviors: TypeBehaviors;
+      readonly votes: Pick<Votes, "viewOf">;
     },
   ) {}
 
@@ -89,14 +91,16 @@ export class MonitorViews {
   }
 
   private lastCheckOf(monitor: MonitorRow) {
-    const { ref, status, latencyMs, lastCheckedAt, degraded, overdue } = monitor;
+    const { ref, status, latencyMs, lastCheckedAt, degraded, isSplit, overdue } = monitor;
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
     const incident = status === "down" ? this.deps.alerting.openIncidentOf(ref) : null;
     return {
-      status,
+      status: isSplit ? ("degraded" as const) : status,
       latency_ms: latencyMs,
       last_checked_at: at,
       degraded,
+      degraded_reason: degraded ? (isSplit ? ("probes" as const) : ("slow" as const)) : null,
+      probe_states: this.deps.votes.viewOf(monitor),
       overdue,
       failing: isFailing(monitor),
       certificate: certificateOf(monitor, this.deps.clock.now()),

@@ -47,6 +47,8 @@ import type {
   PortalRecoverBody,
   PortalRotateBody,
   PortalTestBody,
+  ProbeCreateBody,
+  ProbePatch,
   ProjectCreateBody,
   ProjectUpdateBody,
   ReceiptIndexBody,
@@ -565,16 +567,11 @@ export class MonitorsMethods extends Methods {
   /** Maintenance windows, in which alerts of their monitors are suppressed. */
   readonly maintenance = new MonitorMaintenance(this.api);
 
+  /** Probes, which check monitors from other machines. */
+  readonly probes = new MonitorProbes(this.api);
+
   /** Status pages, visible to anyone at the `url` of the page. */
   readonly pages = new StatusPages(this.api);
-
-  /**
-   * Check a monitor immediately. The check counts like a scheduled one, but causes no alerts. Not for
-   * heartbeats. Costs 1 credit.
-   */
-  check(monitorId: string, options?: ChangeOptions): Answers<"monitors.check"> {
-    return this.api.call("monitors.check", { params: { monitorId } }, options);
-  }
 
   /**
    * Create a monitor. The first check runs within 5 seconds. A heartbeat waits for its first ping. Costs 1
@@ -782,6 +779,40 @@ export class MonitorMaintenance extends Methods {
       { params: { maintenance_id: maintenanceId }, body },
       options,
     );
+  }
+}
+
+/** Probes, which check monitors from other machines. */
+export class MonitorProbes extends Methods {
+  /**
+   * Create a probe. The response has the token with which `ninefold probe` calls the server. It is shown
+   * once. Tier starter and higher. Costs 1 credit.
+   */
+  create(body: ProbeCreateBody, options?: ChangeOptions): Answers<"monitors.probes.create"> {
+    return this.api.call("monitors.probes.create", { body }, options);
+  }
+
+  /**
+   * Delete a probe. Its token stops working immediately. It leaves the `probes` of its monitors; the only
+   * probe of a monitor cannot be deleted. Costs 1 credit.
+   */
+  delete(probeId: string, options?: ChangeOptions): Answers<"monitors.probes.delete"> {
+    return this.api.call("monitors.probes.delete", { params: { probe_id: probeId } }, options);
+  }
+
+  /** Get a probe. Costs 1 credit. */
+  get(probeId: string, options?: RequestOptions): Answers<"monitors.probes.read"> {
+    return this.api.call("monitors.probes.read", { params: { probe_id: probeId } }, options);
+  }
+
+  /** List probes, newest first. Costs 1 credit. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.probes.list", "probes"> {
+    return this.api.list("monitors.probes.list", "probes", { query }, options);
+  }
+
+  /** Update a probe. Costs 1 credit. */
+  update(probeId: string, body: ProbePatch, options?: ChangeOptions): Answers<"monitors.probes.update"> {
+    return this.api.call("monitors.probes.update", { params: { probe_id: probeId }, body }, options);
   }
 }
 

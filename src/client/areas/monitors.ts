@@ -1,4 +1,5 @@
-import type { RequestOptions } from "../options.ts";
+import type { Answers } from "../api.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
 import { MonitorsMethods } from "./methods.ts";
 
 /**
@@ -6,6 +7,15 @@ import { MonitorsMethods } from "./methods.ts";
  * free.
  */
 export class Monitors extends MonitorsMethods {
+  /**
+   * Checks a monitor immediately, on the server or on the probe with the name `probe`. The check counts like a scheduled one,
+   * but causes no alerts.
+   */
+  check(monitorId: string, { probe, ...options }: CheckOptions = {}): Answers<"monitors.check"> {
+    const query = probe === undefined ? {} : { probe };
+    return this.api.call("monitors.check", { params: { monitorId }, query }, options);
+  }
+
   /**
    * Pings the heartbeat of a `ping_url` or `ping_slug_url`: `nf.monitors.ping(url, { says: "fail", body: log })`.
    * The ping is stored durably when the promise resolves.
@@ -24,6 +34,12 @@ export class Monitors extends MonitorsMethods {
     } as const;
     await this.api.transport.send(request, options);
   }
+}
+
+/** Options of a manual check. */
+export interface CheckOptions extends ChangeOptions {
+  /** Name of the probe that makes it, or `local`. */
+  readonly probe?: string;
 }
 
 /** Options of a ping; by default it reports success. */

@@ -2002,6 +2002,9 @@ export interface ChannelPatch {
         | "monitor.flapping"
         | "monitor.acknowledged"
         | "monitor.overdue"
+        | "monitor.unknown"
+        | "probe.offline"
+        | "probe.online"
         | "observer.offline"
         | "maintenance.started"
         | "maintenance.ended"
@@ -2039,6 +2042,9 @@ export interface Channel {
     | "monitor.flapping"
     | "monitor.acknowledged"
     | "monitor.overdue"
+    | "monitor.unknown"
+    | "probe.offline"
+    | "probe.online"
     | "observer.offline"
     | "maintenance.started"
     | "maintenance.ended"
@@ -2087,6 +2093,9 @@ export interface ChannelCreateBody {
         | "monitor.flapping"
         | "monitor.acknowledged"
         | "monitor.overdue"
+        | "monitor.unknown"
+        | "probe.offline"
+        | "probe.online"
         | "observer.offline"
         | "maintenance.started"
         | "maintenance.ended"
@@ -2159,6 +2168,8 @@ export interface MonitorStatus {
   json_path: string | null;
   json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
   json_value: string | number | boolean | null;
+  probes: string[];
+  confirm: "any" | "majority" | "all";
   tls_expiry_days: number;
   /** Ids of the notification channels; null for the project's default channels. */
   channels: string[] | null;
@@ -2197,13 +2208,27 @@ export interface MonitorStatus {
   secret_digest?: Record<string, string>;
   /** Names of `headers`; their values can be secret. */
   header_names: string[];
-  status: "up" | "down" | "unknown";
+  /** Status of the target; `degraded` only for monitors of several probes, of which some see it down, and fewer than needed. */
+  status: "up" | "down" | "unknown" | "degraded";
   /** Latency of the last check, in milliseconds; the timeout if it timed out. */
   latency_ms: number | null;
   /** Time of the last check, Unix seconds. */
   last_checked_at: number | null;
-  /** Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`. */
+  /** Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some probes: see `degraded_reason`. */
   degraded: boolean;
+  /** Why it is degraded: `probes` if some probes see it down; null if it is not degraded. */
+  degraded_reason: "probes" | "slow" | null;
+  /** What each probe sees; empty for monitors that only the server checks. */
+  probe_states: {
+    name: string;
+    status: "up" | "down" | "unknown";
+    /** Whether the probe is online. Offline probes do not vote. */
+    online: boolean;
+    latency_ms: number | null;
+    /** Time of its last check, Unix seconds. */
+    last_checked_at: number | null;
+    error: string | null;
+  }[];
   /** Whether it is a heartbeat without a success since it was created or resumed, for longer than its period and grace. Its `status` is `unknown`. */
   overdue: boolean;
   /** Whether the last check failed, but the target is not down yet. */
@@ -2297,6 +2322,10 @@ export interface MonitorCreateBody {
   json_op?: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null | undefined;
   /** Value that the value at `json_path` is compared with. */
   json_value?: string | number | boolean | null | undefined;
+  /** Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats. */
+  probes?: readonly string[] | undefined;
+  /** How many of the probes with a recent result must see the target down before it is down; `majority` by default. */
+  confirm?: "any" | "majority" | "all" | undefined;
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | string | undefined;
   channels?: readonly string[] | null | undefined;
@@ -2352,6 +2381,8 @@ export interface Monitor {
   json_path: string | null;
   json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
   json_value: string | number | boolean | null;
+  probes: string[];
+  confirm: "any" | "majority" | "all";
   tls_expiry_days: number;
   /** Ids of the notification channels; null for the project's default channels. */
   channels: string[] | null;
@@ -2389,13 +2420,27 @@ export interface Monitor {
   /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
   secret_digest?: Record<string, string>;
   headers: Record<string, string> | null;
-  status: "up" | "down" | "unknown";
+  /** Status of the target; `degraded` only for monitors of several probes, of which some see it down, and fewer than needed. */
+  status: "up" | "down" | "unknown" | "degraded";
   /** Latency of the last check, in milliseconds; the timeout if it timed out. */
   latency_ms: number | null;
   /** Time of the last check, Unix seconds. */
   last_checked_at: number | null;
-  /** Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`. */
+  /** Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some probes: see `degraded_reason`. */
   degraded: boolean;
+  /** Why it is degraded: `probes` if some probes see it down; null if it is not degraded. */
+  degraded_reason: "probes" | "slow" | null;
+  /** What each probe sees; empty for monitors that only the server checks. */
+  probe_states: {
+    name: string;
+    status: "up" | "down" | "unknown";
+    /** Whether the probe is online. Offline probes do not vote. */
+    online: boolean;
+    latency_ms: number | null;
+    /** Time of its last check, Unix seconds. */
+    last_checked_at: number | null;
+    error: string | null;
+  }[];
   /** Whether it is a heartbeat without a success since it was created or resumed, for longer than its period and grace. Its `status` is `unknown`. */
   overdue: boolean;
   /** Whether the last check failed, but the target is not down yet. */
@@ -2465,6 +2510,8 @@ export interface MonitorHistory {
     };
   };
   series?: MonitorSeries;
+  /** Series of each probe, for monitors of several probes: with the range `24h`, from their last 6000 checks. */
+  series_by_probe?: Record<string, MonitorSeries>;
   /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
 }
@@ -2478,6 +2525,8 @@ export interface MonitorCheck {
   response_status: number | null;
   error: string | null;
   manual: boolean;
+  /** Name of the probe that made the check; `local` for the server. */
+  probe: string;
   /** Whether the check is ignored because Ninefold was offline. */
   observer_offline: boolean;
   /** Whether the check was made in a maintenance window and does not count in the uptime. */
@@ -2554,6 +2603,9 @@ export interface Incident {
       | "monitor.flapping"
       | "monitor.acknowledged"
       | "monitor.overdue"
+      | "monitor.unknown"
+      | "probe.offline"
+      | "probe.online"
       | "observer.offline"
       | "maintenance.started"
       | "maintenance.ended"
@@ -2915,6 +2967,55 @@ export interface HeartbeatPing {
   body: string | null;
 }
 
+/** The body of `POST /v1/pulse/probes`. */
+export interface ProbeCreateBody {
+  /** Name of the probe, unique in the project. It cannot be changed. */
+  name: string;
+  /** Where the probe is, for people. */
+  location?: string | null | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
+}
+
+/** The response of `POST /v1/pulse/probes`. */
+export interface Probe {
+  id: string;
+  name: string;
+  location: string | null;
+  /** `new` before its first request, `offline` after 2 minutes without one. */
+  status: "new" | "online" | "offline";
+  /** Time of its last request; null before the first. */
+  last_seen_at: string | null;
+  /** Version of its executable. */
+  version: string | null;
+  /** Number of results that it still has to send. */
+  queue: number;
+  /** Difference of its clock from the server's, in milliseconds. Results do not depend on it: their times are the server's. */
+  clock_offset_ms: number | null;
+  /** Token of the probe. Only in the response to its creation. */
+  token?: string;
+  created_at: string;
+  updated_at: string;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+}
+
+/** The response of `DELETE /v1/pulse/probes/{probe_id}`. */
+export type ProbeDeleted = { deleted: true };
+
+/** The response of `GET /v1/pulse/probes`. */
+export interface ProbePage {
+  probes: Probe[];
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `PATCH /v1/pulse/probes/{probe_id}`. */
+export interface ProbePatch {
+  /** Where the probe is, for people. */
+  location?: string | null | undefined;
+}
+
 /** The response of `GET /api/push/{token}`. */
 export type PushAccepted = { ok: true };
 
@@ -2977,6 +3078,10 @@ export interface MonitorUpdateBody {
   json_op?: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null | undefined;
   /** Value that the value at `json_path` is compared with. */
   json_value?: string | number | boolean | null | undefined;
+  /** Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats. */
+  probes?: readonly string[] | undefined;
+  /** How many of the probes with a recent result must see the target down before it is down; `majority` by default. */
+  confirm?: "any" | "majority" | "all" | undefined;
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | string | undefined;
   channels?: readonly string[] | null | undefined;
@@ -3348,6 +3453,84 @@ export interface PersonPatchBody {
 
 /** The response of `GET /v1/ping`. */
 export type Pong = { pong: true };
+
+/** The body of `POST /v1/probe/results`. */
+export interface ProbeResultsBody {
+  /** At most 500 results. */
+  results: readonly {
+    /** Identifies the result: a second one with it is rejected. */
+    result_id: string;
+    monitor_id: string;
+    /** Time since the start of the check, in milliseconds, by the monotonic clock of the probe: 0 to 7 days. */
+    age_ms: number;
+    status: "up" | "down";
+    /** Latency of the check, in milliseconds. */
+    latency_ms: number;
+    response_status?: number | null | undefined;
+    /** Why the target is down. */
+    error?: string | null | undefined;
+    /** Whether the probe itself was offline, so that the result is no vote. */
+    observer_offline?: boolean | undefined;
+    certificate?:
+      | {
+          /** Expiry, Unix seconds. */
+          not_after: number;
+          issuer: string;
+          intermediate?: string | undefined;
+        }
+      | undefined;
+  }[];
+}
+
+/** The response of `POST /v1/probe/results`. */
+export interface ProbeResultsAccepted {
+  /** Number of results that were stored. */
+  accepted: number;
+  /** Results that were not stored. They are not to be sent again. */
+  rejected: { index: number; reason: "duplicate" | "unknown_monitor" | "age" }[];
+}
+
+/** The response of `GET /v1/probe/work`. */
+export interface ProbeWork {
+  /** Position for the next request. */
+  cursor: string;
+  /** Whether `monitors` begin a new list: monitors of earlier responses are dropped. */
+  reset: boolean;
+  /** Whether the list ends with this response. */
+  complete: boolean;
+  /** Monitors to check at their intervals. */
+  monitors: {
+    monitor_id: string;
+    /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
+    type: "http" | "tcp" | "dns" | "heartbeat";
+    url: string;
+    method: string;
+    headers: Record<string, string> | null;
+    body: string | null;
+    timeout: number;
+    interval: number;
+    consecutive_threshold: number;
+    /** Host of the target; null if the target is a URL. */
+    host: string | null;
+    /** Port of the host. */
+    port: number | null;
+    /** Type of the records. */
+    record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
+    /** Value that one of the records must have; null for any. */
+    record_value: string | null;
+    retry_interval: number | null;
+    accept_status: string[] | null;
+    keyword: string | null;
+    keyword_absent: string | null;
+    json_path: string | null;
+    json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
+    json_value: string | number | boolean | null;
+  }[];
+  /** Monitors to check once, now. */
+  due: string[];
+  /** Whether the probe checks at the intervals itself; otherwise only what is `due`, under a test clock. */
+  scheduled: boolean;
+}
 
 /** The body of `POST /v1/projects`. */
 export type ProjectCreateBody = { name: string; description?: string | null | undefined };
@@ -4747,6 +4930,11 @@ export type ErrorCode =
   | "page_slug_taken"
   | "people_limit_exceeded"
   | "ping_id_taken"
+  | "probe_in_use"
+  | "probe_limit_exceeded"
+  | "probe_name_taken"
+  | "probe_offline"
+  | "probe_version_unsupported"
   | "project_limit_exceeded"
   | "rate_limit_exceeded"
   | "rate_limited"
@@ -5205,7 +5393,15 @@ export const OPERATIONS = {
   "monitors.channels.list": "GET /v1/pulse/channels" as List<ChannelPage>,
   "monitors.channels.read": "GET /v1/pulse/channels/{channel_id}" as Route<Channel, "channel_id">,
   "monitors.channels.test": "POST /v1/pulse/channels/{channel_id}/test" as Route<ChannelTested, "channel_id">,
-  "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<MonitorStatus, "monitorId">,
+  "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<
+    MonitorStatus,
+    "monitorId",
+    undefined,
+    {
+      /** Name of the probe that makes the check, or `local`. */
+      probe?: string | undefined;
+    }
+  >,
   "monitors.create": "POST /v1/pulse" as Route<Monitor, never, MonitorCreateBody>,
   "monitors.delete": "DELETE /v1/pulse/{monitorId}" as Route<MonitorDeleted, "monitorId">,
   "monitors.history": "GET /v1/pulse/{monitorId}/history" as List<
@@ -5214,6 +5410,8 @@ export const OPERATIONS = {
     {
       /** Range of `series`; without it, there is no `series`. */
       range?: "24h" | "7d" | "30d" | "90d" | undefined;
+      /** Returns only checks of the probe with this name, or of the server (`local`). */
+      probe?: string | undefined;
     }
   >,
   "monitors.incidents.acknowledge": "POST /v1/pulse/incidents/{incident_id}/acknowledge" as Route<
@@ -5290,6 +5488,11 @@ export const OPERATIONS = {
   "monitors.ping": "POST /ping/{check}" as Route<string, "check", AnyBody>,
   "monitors.ping_key": "POST /v1/pulse/ping-key" as Route<PingKey>,
   "monitors.pings": "GET /v1/pulse/{monitorId}/pings" as Route<HeartbeatPings, "monitorId">,
+  "monitors.probes.create": "POST /v1/pulse/probes" as Route<Probe, never, ProbeCreateBody>,
+  "monitors.probes.delete": "DELETE /v1/pulse/probes/{probe_id}" as Route<ProbeDeleted, "probe_id">,
+  "monitors.probes.list": "GET /v1/pulse/probes" as List<ProbePage>,
+  "monitors.probes.read": "GET /v1/pulse/probes/{probe_id}" as Route<Probe, "probe_id">,
+  "monitors.probes.update": "PATCH /v1/pulse/probes/{probe_id}" as Route<Probe, "probe_id", ProbePatch>,
   "monitors.push": "GET /api/push/{token}" as Route<PushAccepted, "token", AnyBody>,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
@@ -5366,6 +5569,24 @@ export const OPERATIONS = {
   "people.sessions.end": "DELETE /v1/people/{person_id}/sessions" as Route<PersonSessionsEnded, "person_id">,
   "people.update": "PATCH /v1/people/{person_id}" as Route<Person, "person_id", PersonPatchBody>,
   ping: "GET /v1/ping" as Route<Pong>,
+  "probe.results.create": "POST /v1/probe/results" as Route<ProbeResultsAccepted, never, ProbeResultsBody>,
+  "probe.work.read": "GET /v1/probe/work" as Route<
+    ProbeWork,
+    never,
+    undefined,
+    {
+      /** The `cursor` of the last response; omitted at the start. */
+      after?: string | undefined;
+      /** Longest wait for a change, in milliseconds. */
+      wait_ms?: number | string | undefined;
+      /** Version of the probe. */
+      version?: string | undefined;
+      /** Number of results that the probe still has to send. */
+      queue?: number | undefined;
+      /** Time of the probe's clock, Unix milliseconds. */
+      time_ms?: number | undefined;
+    }
+  >,
   "projects.create": "POST /v1/projects" as Route<Project, never, ProjectCreateBody>,
   "projects.delete": "DELETE /v1/projects/{id}" as Route<ProjectDeleted, "id">,
   "projects.get": "GET /v1/projects/{id}" as Route<Project, "id">,
@@ -5765,6 +5986,8 @@ export const PUBLIC: readonly string[] = [
   "ofrep.events",
   "openapi.read",
   "ping",
+  "probe.results.create",
+  "probe.work.read",
   "session.create",
   "session.invitation.accept",
   "session.invitation.read",

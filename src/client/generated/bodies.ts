@@ -1485,6 +1485,9 @@ export const BODIES = {
         "monitor.flapping",
         "monitor.acknowledged",
         "monitor.overdue",
+        "monitor.unknown",
+        "probe.offline",
+        "probe.online",
         "observer.offline",
         "maintenance.started",
         "maintenance.ended",
@@ -1554,6 +1557,9 @@ export const BODIES = {
         "monitor.flapping",
         "monitor.acknowledged",
         "monitor.overdue",
+        "monitor.unknown",
+        "probe.offline",
+        "probe.online",
         "observer.offline",
         "maintenance.started",
         "maintenance.ended",
@@ -1773,6 +1779,17 @@ export const BODIES = {
       nullable: true,
       description: "Value that the value at `json_path` is compared with.",
       example: "UP",
+    },
+    probes: {
+      type: "array",
+      description:
+        "Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats.",
+    },
+    confirm: {
+      type: "string",
+      description:
+        "How many of the probes with a recent result must see the target down before it is down; `majority` by default.",
+      enum: ["any", "majority", "all"],
     },
     tls_expiry_days: {
       type: "integer",
@@ -2128,6 +2145,40 @@ export const BODIES = {
       description: "Whether the page is public; otherwise its address responds with 404.",
     },
   },
+  "monitors.probes.create": {
+    name: {
+      type: "string",
+      required: true,
+      description: "Name of the probe, unique in the project. It cannot be changed.",
+      example: "fra",
+      pattern: /^[a-z0-9][a-z0-9-]{0,31}$/,
+      minLength: 1,
+      maxLength: 32,
+    },
+    location: {
+      type: "string",
+      nullable: true,
+      description: "Where the probe is, for people.",
+      example: "Frankfurt",
+      minLength: 1,
+      maxLength: 100,
+    },
+    managed_by: {
+      type: "string",
+      description:
+        "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
+    },
+  },
+  "monitors.probes.update": {
+    location: {
+      type: "string",
+      nullable: true,
+      description: "Where the probe is, for people.",
+      example: "Frankfurt",
+      minLength: 1,
+      maxLength: 100,
+    },
+  },
   "monitors.update": {
     url: { type: "string", description: "URL to check. Required for `http`.", minLength: 1 },
     interval: {
@@ -2314,6 +2365,17 @@ export const BODIES = {
       description: "Value that the value at `json_path` is compared with.",
       example: "UP",
     },
+    probes: {
+      type: "array",
+      description:
+        "Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats.",
+    },
+    confirm: {
+      type: "string",
+      description:
+        "How many of the probes with a recent result must see the target down before it is down; `majority` by default.",
+      enum: ["any", "majority", "all"],
+    },
     tls_expiry_days: {
       type: "integer",
       description:
@@ -2484,6 +2546,7 @@ export const BODIES = {
       description: "Whether the person cannot log in. Disabling ends their sessions immediately.",
     },
   },
+  "probe.results.create": { results: { type: "array", required: true, description: "At most 500 results." } },
   "projects.create": {
     name: { type: "string", required: true, example: "Shop", minLength: 1, maxLength: 100 },
     description: { type: "string", nullable: true, minLength: 0, maxLength: 500 },

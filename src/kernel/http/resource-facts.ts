@@ -15,6 +15,8 @@ export interface FileFacts {
   readonly isSave?: boolean;
   /** Whether it is created when it is missing, and not compared afterwards. */
   readonly createOnly?: boolean;
+  /** Field of the response to a creation with a secret that is shown once: `apply` must know where to store it. */
+  readonly onceShown?: string;
   /** Whether a project has one, without a name. */
   readonly isSingle?: boolean;
   /** Values of omitted fields, which an export leaves out. */
@@ -77,6 +79,8 @@ export interface ResourceFacts {
   /** The field of the bodies that names it. */
   readonly name: {
     readonly field: string;
+    /** Whether a change cannot have another name; false by default. */
+    readonly isFixed?: boolean;
     /** The error for a name that another row has; null if names need not be unique. */
     readonly taken: ErrorCode | null;
   };

@@ -29,6 +29,8 @@ const LIMITS = {
   keys: [50, 500, 10_000, 1_000_000],
   monitors: [10, 50, 500, 20_000],
   people: [3, 10, 100, 1_000],
+  /** Probes, which check monitors from other machines. */
+  probes: [0, 2, 10, 50],
   /** Status pages. */
   pages: [1, 3, 10, 50],
   /** In one project. */
@@ -61,6 +63,7 @@ export const DEFAULT_TIERS: Tiers = {
     projects: NO_LIMIT,
     keys: NO_LIMIT,
     monitors: NO_LIMIT,
+    probes: NO_LIMIT,
     schedules: NO_LIMIT,
   },
 };

@@ -45,7 +45,7 @@ interface PageStart {
 /** The part of a verb's operation that no other property of the resource implies. */
 export type VerbSpec = Pick<
   OperationSpec,
-  "summary" | "description" | "example" | "errors" | "bodyLimits" | "role"
+  "summary" | "description" | "example" | "errors" | "bodyLimits" | "role" | "secret"
 >;
 
 /** The field that names a row. */
@@ -53,6 +53,7 @@ type NameOf<Row> =
   | { readonly field: string; readonly taken: null }
   | {
       readonly field: string;
+      readonly isFixed?: boolean;
       /** The error for a name that another row has. */
       readonly taken: ErrorCode;
       /** The row that has the name of a row, which may be the row itself. */

@@ -254,7 +254,7 @@ function contextOf(tx: Tx, call: Call): ResourceContext {
 function operationSpec(
   facts: ResourceFacts,
   verb: string,
-  { summary, description, example, errors = [], bodyLimits, role }: VerbSpec,
+  { summary, description, example, errors = [], bodyLimits, role, secret }: VerbSpec,
   implied: readonly (ErrorCode | null | undefined)[],
 ): OperationSpec {
   const { area, ...charged } = facts.access;
@@ -266,6 +266,7 @@ function operationSpec(
     ...(example === undefined ? {} : { example }),
     ...(bodyLimits === undefined ? {} : { bodyLimits }),
     ...(role === undefined ? {} : { role }),
+    ...(secret === undefined ? {} : { secret }),
     access: `${area}:${isRead ? "read" : "write"}`,
     ...charged,
     audit: isRead ? "no" : "yes",

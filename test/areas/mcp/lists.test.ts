@@ -11,11 +11,11 @@ const EXCLUDED: Readonly<Record<string, readonly RegExp[]>> = {
   "the operator's": [/^admin\./],
   "sessions and people": [/^sessions?\./, /^people\./],
   "settings, and what only their owner asks for": [
-    /^monitors\.(pages|channels)\./,
+    /^monitors\.(pages|channels|probes)\./,
     /^witness\.(config|index|witnesses)\.read$/,
   ],
   "streams, files, proofs and formats of other programs": [
-    /^(ofrep|changes)\./,
+    /^(ofrep|changes|probe)\./,
     /^check$/,
     /^gate\.config$/,
     /\.(export|stream|raw)$/,

@@ -20,6 +20,7 @@ const UNCHECKED: MonitorState = {
   consecutiveFailures: 0,
   alertedAt: null,
   degraded: false,
+  isSplit: false,
   overdue: false,
   streak: 0,
 };

@@ -1,29 +1,30 @@
-import { STALL_MS_MAX } from "../../../kernel/outbound/event-loop.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { realDelay } from "../../../kernel/time/clock.ts";
 import type { Alerting, HealthNotification } from "../alerting.ts";
 import { updatedCertificate } from "../certificate.ts";
 import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
 import type { AreaDeps } from "../ports.ts";
-import { type CompletedCheck, type MonitorRow, type MonitorSettings, SUPPRESSION_REASONS } from "../store.ts";
+import { type CompletedCheck, LATE_MARK, type MonitorRow, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
-import type { TargetDeps, TargetOutcome } from "../targets/target.ts";
-import { targetOf } from "../targets/targets.ts";
+import { MONITOR_HEADERS } from "../targets/http.ts";
+import { measureTarget } from "../targets/measure.ts";
+import type { Verdict, Votes } from "../votes/votes.ts";
 import { effectsOf } from "./effects.ts";
-
-/** Attempts before an inconclusive check is skipped. */
-export const ATTEMPTS_MAX = 3;
-/** Real time between attempts: the stall may pass. */
-const ATTEMPT_PAUSE_MS = 200;
 
 /** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
 
-type Deps = TargetDeps &
-  Pick<AreaDeps, "changes" | "checks" | "clock" | "metrics" | "monitors" | "scheduler">;
+/** Newer checks that a late one is put behind: those of some minutes. */
+const LATE_WALKED_MAX = 20;
+/** Thresholds apply to each probe: its vote counts at once. */
+const VERDICT_RULES = { threshold: 1, recoveryThreshold: 1, degradedMs: null };
+
+type Deps = Pick<
+  AreaDeps,
+  "changes" | "checks" | "clock" | "metrics" | "monitors" | "outbound" | "scheduler" | "vault"
+>;
 
 /** Runs checks and records their results. */
 export class Checks {
@@ -32,9 +33,13 @@ export class Checks {
 
   constructor(
     private readonly deps: Deps,
-    private readonly alerting: Pick<Alerting, "carryOut" | "hasChannels" | "resolveIncident">,
+    private readonly alerting: Pick<
+      Alerting,
+      "carryOut" | "hasChannels" | "openIncidentOf" | "resolveIncident"
+    >,
     private readonly suppression: Suppression,
     private readonly connectivity: Connectivity,
+    private readonly votes: Votes,
   ) {
     this.counts = deps.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by trigger and outcome." },
@@ -46,22 +51,25 @@ export class Checks {
 
   /** Runs a check. Returns null if every attempt was inconclusive: the event loop stalled, or resources ran out. */
   async run(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null> {
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-      if (attempt > 0) await realDelay(ATTEMPT_PAUSE_MS);
-      const at = this.deps.clock.now();
-      const outcome = await targetOf(monitor.settings.type).check(this.deps, monitor);
-      if (!isConclusive(outcome)) continue;
-      const sign = this.connectivity.recordOutcome(monitor, outcome);
-      const check = { ...checkOf(outcome, monitor.settings, at, manual), connectivity: sign };
-      return this.connectivity.isInconclusive(sign) ? { ...check, offline: "server" } : check;
+    const { clock, outbound, vault } = this.deps;
+    const { settings, monitorId, accountRef: account } = monitor;
+    const headers = MONITOR_HEADERS.openOrNull(vault, monitorId, settings.headers);
+    const target = { account, settings, headers };
+    const result = await measureTarget(outbound, target, () => clock.now());
+    if (result === null) {
+      this.counts[manual ? "manual" : "scheduled"].unknown.add();
+      return null;
     }
-    this.counts[manual ? "manual" : "scheduled"].unknown.add();
-    return null;
+    const sign = this.connectivity.recordOutcome(monitor, result.outcome);
+    const check = { ...result.measured, manual, connectivity: sign };
+    return this.connectivity.isInconclusive(sign) ? { ...check, offline: "server" } : check;
   }
 
   /** The effect of a check without suppression. */
   evaluate(monitor: MonitorRow, check: CompletedCheck) {
     const rules = this.rulesOf(monitor);
+    // Where probes vote, the thresholds are those of each probe.
+    if (this.votes.isVoting(monitor)) return afterCheck(monitor, check, { ...rules, ...VERDICT_RULES });
     return afterCheck(monitor, check, check.ignoresThreshold ? { ...rules, threshold: 1 } : rules);
   }
 
@@ -81,7 +89,8 @@ export class Checks {
     if (last?.offline === "server") this.connectivity.markOffline(tx, last.at);
     else if (last?.connectivity === "proved") this.connectivity.markOnline(tx, last.at);
     const up = checks.filter((check) => check.up).length;
-    for (const check of checks) monitor = this.recordOne(tx, monitor, check);
+    for (const check of checks)
+      monitor = check.isLate ? this.storeLate(tx, monitor, check) : this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);
     const counts = this.counts[checks.some(({ manual }) => manual) ? "manual" : "scheduled"];
     tx.afterCommit(() => {
@@ -108,6 +117,7 @@ export class Checks {
       consecutiveFailures: 0,
       alertedAt: null,
       degraded: false,
+      isSplit: false,
       overdue: false,
       streak: 0,
       standsSince: null,
@@ -122,31 +132,105 @@ export class Checks {
     this.alerting.carryOut(tx, { monitor: factsOf(monitor), outcome: null, health });
   }
 
-  /** Records one check. Returns the monitor after it, which the caller writes. */
-  private recordOne(tx: Tx, monitor: MonitorRow, check: CompletedCheck): MonitorRow {
-    const effect = this.suppression.apply(tx, monitor, check, this.evaluate(monitor, check));
-    const after = check.isRepeat ? { ...monitor, ...effect.state } : this.store(tx, monitor, check, effect);
-    this.alerting.carryOut(tx, effectsOf(monitor, after, check, effect));
-    return after;
+  /**
+   * Counts the votes of a monitor without a new check: votes lapse, and probes go offline. Without any, the status is unknown,
+   * and channels are notified.
+   */
+  recordVotes(tx: Tx, ref: number): void {
+    const { monitors, changes } = this.deps;
+    const monitor = monitors.monitor(ref);
+    if (monitor === null || !monitor.settings.active || !this.votes.isVoting(monitor)) return;
+    const verdict = this.votes.tally(monitor, tx.now);
+    if (verdict === null) {
+      if (monitor.status !== "unknown" && this.votes.isObservable(monitor, tx.now))
+        this.markUnknown(tx, monitor);
+      return;
+    }
+    const isSame = monitor.status === (verdict.isDown ? "down" : "up") && monitor.isSplit === verdict.isSplit;
+    if (isSame) return;
+    const check: CompletedCheck = {
+      up: !verdict.isDown,
+      latencyMs: monitor.latencyMs ?? 0,
+      at: tx.now,
+      manual: false,
+      responseStatus: null,
+      error: verdict.error,
+      isRepeat: true,
+    };
+    const after = this.recordVerdict(tx, settled(this.deps, tx, monitor, tx.now), check, verdict);
+    const { lastCheckedAt } = monitor;
+    monitors.updateState(tx, { ...after, lastCheckedAt, standsSince: tx.now, standsUp: !verdict.isDown });
+    changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
 
-  /** Stores a check and counts it. Returns the monitor after it. */
-  private store(
+  /** Nobody can check it: its incident stays as it is, and no time counts. */
+  private markUnknown(tx: Tx, monitor: MonitorRow): void {
+    const unknown = { status: "unknown", degraded: false, isSplit: false, standsSince: null } as const;
+    const after = { ...settled(this.deps, tx, monitor, tx.now), ...unknown };
+    this.deps.monitors.updateState(tx, after);
+    this.deps.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    if (this.suppression.suppressedUntil(monitor.ref, tx.now) !== null) return;
+    const text = "none of its probes reports: its status is unknown";
+    const facts = { status: "unknown", previous_status: monitor.status };
+    const probe_states = this.votes.viewOf(monitor);
+    this.notify(tx, after, [{ event: "monitor.unknown", text, facts: { ...facts, probe_states } }]);
+  }
+
+  /** Records the verdict of votes, cast by a check. Returns the monitor after it. */
+  private recordVerdict(
     tx: Tx,
     monitor: MonitorRow,
     check: CompletedCheck,
-    { state, reason }: FinalEffect,
+    { isDown, isSplit, isSlow, error, voters }: Verdict,
   ): MonitorRow {
-    const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = check;
-    const isCounted = reason === null;
-    const added = isCounted
-      ? { ...NO_CHECKS, checks: 1, up: up ? 1 : 0, latencySum: up ? latencyMs : 0 }
-      : NO_CHECKS;
-    // A manual check stands for no time, and the one before it still does.
-    const counted = manual ? monitor : settled(this.deps, tx, monitor, at);
-    const current = { hour: counted.hour, ...sumOf(counted, added) };
-    const standing = manual ? {} : { standsSince: isCounted ? at : null, standsUp: up };
+    // An outage continues when it becomes known again.
+    const isOutage = monitor.status === "unknown" && this.alerting.openIncidentOf(monitor.ref) !== null;
+    const before: MonitorRow = isOutage ? { ...monitor, status: "down" } : monitor;
+    const judged: CompletedCheck = {
+      ...check,
+      up: !isDown,
+      error: isDown ? (check.error ?? error) : null,
+      at: Math.max(check.at, monitor.lastCheckedAt ?? 0),
+      isImmediate: true,
+      probeStates: this.votes.statesOf(voters),
+    };
+    const evaluated = this.evaluate(before, judged);
+    const state = { ...evaluated.state, degraded: isSplit || isSlow, isSplit };
+    const effect = this.suppression.apply(tx, before, judged, { ...evaluated, state });
+    const after = check.isRepeat
+      ? { ...before, ...effect.state }
+      : this.store(tx, before, judged, effect, check);
+    this.alerting.carryOut(tx, effectsOf(before, after, judged, effect));
+    return after;
+  }
+
+  /** Stores a check that came too late to count, in its place among the others. Returns the monitor after it. */
+  private storeLate(tx: Tx, monitor: MonitorRow, check: CompletedCheck): MonitorRow {
+    const { checks } = this.deps;
+    let [previous, newer] = [monitor.lastCheck, 0];
+    for (let walked = 0; walked < LATE_WALKED_MAX; walked += 1) {
+      const other = checks.check(previous);
+      if (other === null || other.ref !== monitor.ref || other.at <= check.at) break;
+      [previous, newer] = [other.previous, other.sequence];
+    }
     const sequence = this.nextSequence++;
+    this.insert(tx, check, { sequence, ref: monitor.ref, previous, mark: LATE_MARK });
+    if (newer === 0) return { ...monitor, lastCheck: sequence };
+    checks.setPrevious(tx, sequence, newer);
+    return monitor;
+  }
+
+  private insert(
+    tx: Tx,
+    { at, up, manual, latencyMs, responseStatus, error, probe }: CompletedCheck,
+    row: {
+      readonly sequence: number;
+      readonly ref: number;
+      readonly previous: number;
+      readonly mark: number;
+    },
+  ): void {
+    const probeName = probe?.name ?? null;
     this.deps.checks.insert(tx, {
       at,
       up,
@@ -154,6 +238,45 @@ export class Checks {
       latencyMs,
       responseStatus,
       error,
+      ...row,
+      probe: probeName,
+    });
+  }
+
+  /** Records one check. Returns the monitor after it, which the caller writes. */
+  private recordOne(tx: Tx, monitor: MonitorRow, check: CompletedCheck): MonitorRow {
+    // A check from a place that is offline is no vote.
+    if (check.offline === undefined && this.votes.isVoting(monitor)) {
+      const verdict = this.votes.cast(tx, monitor, check, this.rulesOf(monitor));
+      if (verdict !== null) return this.recordVerdict(tx, monitor, check, verdict);
+      // Fewer failures than the threshold, and nobody else has seen it yet.
+      return this.store(tx, monitor, check, notCounted(monitor, check), check);
+    }
+    const effect = this.suppression.apply(tx, monitor, check, this.evaluate(monitor, check));
+    const after = check.isRepeat ? { ...monitor, ...effect.state } : this.store(tx, monitor, check, effect);
+    this.alerting.carryOut(tx, effectsOf(monitor, after, check, effect));
+    return after;
+  }
+
+  /** Stores a check and counts it. `own`: what it saw itself, where votes decide. Returns the monitor after it. */
+  private store(
+    tx: Tx,
+    monitor: MonitorRow,
+    check: CompletedCheck,
+    { state, reason }: FinalEffect,
+    own = check,
+  ): MonitorRow {
+    const { at, up, manual, certificate: seen } = check;
+    const isCounted = reason === null;
+    const added = isCounted
+      ? { ...NO_CHECKS, checks: 1, up: own.up ? 1 : 0, latencySum: own.up ? own.latencyMs : 0 }
+      : NO_CHECKS;
+    // A manual check stands for no time, and the one before it still does.
+    const counted = manual ? monitor : settled(this.deps, tx, monitor, at);
+    const current = { hour: counted.hour, ...sumOf(counted, added) };
+    const standing = manual ? {} : { standsSince: isCounted ? at : null, standsUp: up };
+    const sequence = this.nextSequence++;
+    this.insert(tx, own, {
       sequence,
       ref: monitor.ref,
       previous: monitor.lastCheck,
@@ -180,27 +303,8 @@ export class Checks {
   }
 }
 
-/** Whether the outcome of a request says anything about the target. */
-function isConclusive(outcome: TargetOutcome): boolean {
-  if (outcome.stalledMs > STALL_MS_MAX) return false;
-  return outcome.answered || outcome.failure.kind !== "local";
-}
-
-function checkOf(
-  outcome: TargetOutcome,
-  settings: MonitorSettings,
-  at: number,
-  manual: boolean,
-): CompletedCheck {
-  const { timeout: timeoutMs } = settings;
-  const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
-  if (outcome.answered) {
-    const { status, certificate, error } = outcome;
-    const check = { up: error === null, latencyMs, at, manual, responseStatus: status, error };
-    return certificate === null ? check : { ...check, certificate };
-  }
-  const { kind, message } = outcome.failure;
-  const error = `${kind}: ${message}`;
-  const durationMs = kind === "timeout" ? timeoutMs : latencyMs;
-  return { up: false, latencyMs: durationMs, at, manual, responseStatus: null, error };
+/** The effect of a check that nobody's vote follows from. */
+function notCounted(monitor: MonitorRow, { at, latencyMs }: CompletedCheck): FinalEffect {
+  const state = { ...monitor, latencyMs, lastCheckedAt: Math.max(at, monitor.lastCheckedAt ?? 0) };
+  return { state, event: null, reason: null, suppressedBy: null, isSilenced: true };
 }

@@ -1,7 +1,7 @@
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
 import { afterCheck, isFailing, nextCheckAt } from "../domain.ts";
-import { retryMsMin } from "../options.ts";
+import { LOCAL, retryMsMin } from "../options.ts";
 import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";
@@ -17,6 +17,12 @@ const SLOW_TOTAL = 3_072;
 /** Share of both for one account: however many hosts it checks, the checks of others run on time. */
 const ACCOUNT_SHARE = 1 / 2;
 
+/** The probes of monitors. */
+interface ProbeChecks {
+  /** Under a test clock: has the connected probes of a monitor check it. */
+  checkDue(monitor: MonitorRow): Promise<void>;
+}
+
 /** Runs the scheduled checks. */
 export class CheckSchedule {
   private readonly window = new CommitWindow();
@@ -29,6 +35,7 @@ export class CheckSchedule {
     private readonly queue: CheckQueue,
     private readonly checks: Checks,
     private readonly suppression: Suppression,
+    private readonly probes: ProbeChecks,
   ) {
     deps.scheduler.register(CHECK_JOB, {
       concurrency: CONCURRENCY,
@@ -41,6 +48,11 @@ export class CheckSchedule {
     const { monitors, stopped, clock } = this.deps;
     const monitor = monitors.monitor(Number(job.key));
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
+    await this.probes.checkDue(monitor);
+    if (!monitor.settings.probes.includes(LOCAL)) {
+      const retryAt = nextCheckAt(monitor.ref, this.intervalOf(monitor), job.dueAt, clock.now());
+      return { retryAt, attempt: 0, record: (tx) => this.checks.recordVotes(tx, monitor.ref) };
+    }
     const checked = await this.checks.run(monitor, false);
     const check = checked && (await this.suppression.investigate(monitor, checked, this.checks));
     const { ref } = monitor;

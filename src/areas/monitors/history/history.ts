@@ -3,6 +3,7 @@ import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/requests/
 import { DAY_MS, dayOf, secondsOf } from "../../../kernel/time/units.ts";
 import type { Alerting } from "../alerting.ts";
 import { CHECK_RETENTION_MS, percentUp, uptimePercent } from "../domain.ts";
+import { LOCAL } from "../options.ts";
 import {
   LIST_LIMIT,
   type MonitorCheck,
@@ -11,11 +12,14 @@ import {
   type MonitorRange,
 } from "../schema.ts";
 import { type CheckStore, type MonitorRow, type StoredCheck, SUPPRESSION_REASONS } from "../store.ts";
+import { isLocalOnly } from "../votes/votes.ts";
 import type { Days } from "./days.ts";
-import { RANGES, seriesOf } from "./series.ts";
+import { RANGES, seriesByProbe, seriesOf } from "./series.ts";
 import { hoursAfter } from "./standing.ts";
 
 const DAY_HOURS = 24;
+/** Checks that are walked for one page, where only those of one probe are wanted: some milliseconds. */
+const WALKED_MAX = 1_000;
 
 /** Most outages that are counted: a target that is down every two hours for 90 days. It takes a millisecond. */
 export const OUTAGES_MAX = 1_000;
@@ -31,19 +35,22 @@ export function historyOf(
   deps: HistoryDeps,
   monitor: MonitorRow,
   now: number,
-  { limit = LIST_LIMIT, cursor, range }: MonitorHistoryQuery,
+  { limit = LIST_LIMIT, cursor, range, probe }: MonitorHistoryQuery,
 ): MonitorHistory {
   const { checks: store, days } = deps;
   const checks: MonitorCheck[] = [];
   let sequence = cursor === undefined ? monitor.lastCheck : sequenceOf(store, cursor, monitor.ref);
-  while (sequence !== 0 && checks.length < limit) {
+  for (let walked = 0; sequence !== 0 && checks.length < limit && walked < WALKED_MAX; walked += 1) {
     const check = store.check(sequence);
     // Older checks have expired.
-    if (check === null) break;
-    checks.push(checkOf(check));
-    sequence = check.previous;
+    if (check === null) sequence = 0;
+    else {
+      const shown = checkOf(check);
+      if (probe === undefined || shown.probe === probe) checks.push(shown);
+      sequence = check.previous;
+    }
   }
-  const more = checks.length === limit && store.check(sequence) !== null;
+  const more = sequence !== 0 && store.check(sequence) !== null;
   const counts = hoursAfter(store, monitor, now - CHECK_RETENTION_MS, now);
   const percent = (count: number) => uptimePercent(counts, now, count * DAY_HOURS);
   const quarter = [...days.since(monitor, dayOf(now) + DAY_MS - RANGES["90d"], now).values()];
@@ -52,6 +59,9 @@ export function historyOf(
     uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30), "90d": percentUp(quarter) },
     outages: outagesOf(deps.alerting, monitor, now),
     ...(range === undefined ? {} : { series: seriesOf(deps, monitor, now, range) }),
+    ...(range === "24h" && !isLocalOnly(monitor.settings.probes)
+      ? { series_by_probe: seriesByProbe(deps, monitor, now) }
+      : {}),
     ...(more ? { cursor: encodeCursor([sequence]) } : {}),
   };
 }
@@ -77,7 +87,16 @@ function sequenceOf(store: CheckStore, cursor: string, ref: number): number {
   return sequence;
 }
 
-function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: StoredCheck): MonitorCheck {
+function checkOf({
+  at,
+  up,
+  latencyMs,
+  responseStatus,
+  error,
+  manual,
+  mark,
+  probe,
+}: StoredCheck): MonitorCheck {
   return {
     checked_at: secondsOf(at),
     status: up === 0 ? "down" : "up",
@@ -85,6 +104,7 @@ function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: Sto
     response_status: responseStatus,
     error,
     manual: manual !== 0,
+    probe: probe ?? LOCAL,
     observer_offline: mark === SUPPRESSION_REASONS.observer_offline,
     maintenance: mark === SUPPRESSION_REASONS.maintenance,
   };

@@ -1,5 +1,6 @@
 import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, secondsOf } from "../../../kernel/time/units.ts";
 import { type HourCount, hourOf, NO_CHECKS, sumOf } from "../domain.ts";
+import { LOCAL } from "../options.ts";
 import type { MonitorRange, MonitorSeries } from "../schema.ts";
 import type { Bucket, CheckStore, MonitorRow } from "../store.ts";
 import type { Days } from "./days.ts";
@@ -27,7 +28,7 @@ const BUCKETS_MS: Readonly<Record<MonitorRange, readonly number[]>> = {
 export const WALKED_CHECKS_MAX = 6_000;
 
 export interface SeriesDeps {
-  readonly checks: Pick<CheckStore, "bucketsOfChecks" | "hoursSince">;
+  readonly checks: Pick<CheckStore, "bucketsByProbe" | "bucketsOfChecks" | "hoursSince">;
   readonly days: Pick<Days, "since">;
 }
 
@@ -44,6 +45,20 @@ export function seriesOf(
     (bucketMs < HOUR_MS ? fromChecks(deps, monitor, rangeOf(now, range, bucketMs)) : null) ??
     fromCounts(deps, monitor, rangeOf(now, range, Math.max(bucketMs, HOUR_MS)))
   );
+}
+
+/** The same for each of the probes that have checked a monitor on the last day, from its last checks. */
+export function seriesByProbe(
+  { checks }: SeriesDeps,
+  { ref, lastCheck, settings }: MonitorRow,
+  now: number,
+): Record<string, MonitorSeries> {
+  const sizes = BUCKETS_MS["24h"];
+  const bucketMs = sizes.find((size) => size >= settings.interval) ?? Number(sizes.at(-1));
+  const range = rangeOf(now, "24h", bucketMs);
+  const walk = { ref, lastCheck, from: range.from, bucketMs, walkedMax: WALKED_CHECKS_MAX };
+  const buckets = Map.groupBy(checks.bucketsByProbe(walk), ({ probe }) => probe ?? LOCAL);
+  return Object.fromEntries([...buckets].map(([name, own]) => [name, viewOf(range, own)]));
 }
 
 interface BucketRange {

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
+import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { RecordType } from "../../../kernel/outbound/dns/message.ts";
-import type { MonitorRow } from "../store.ts";
-import type { TargetDeps, TargetKind, TargetOutcome } from "./target.ts";
+import type { CheckedTarget, TargetKind, TargetOutcome } from "./target.ts";
 
 export const DNS: TargetKind = {
   // RFC 4501.
@@ -12,10 +12,12 @@ export const DNS: TargetKind = {
 };
 
 /** Looks up the records of a name, and compares them with the expected value. */
-async function checkRecords({ outbound }: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome> {
-  const { host, record_type, record_value: expected, timeout: timeoutMs } = monitor.settings;
+async function checkRecords(
+  outbound: OutboundClient,
+  { account, settings }: CheckedTarget,
+): Promise<TargetOutcome> {
+  const { host, record_type, record_value: expected, timeout: timeoutMs } = settings;
   const type = record_type ?? "A";
-  const account = monitor.accountRef;
   const outcome = await outbound.lookUp({ account, host: host ?? "", type, timeoutMs });
   if (!outcome.answered) return outcome;
   const { values, ...measured } = outcome;

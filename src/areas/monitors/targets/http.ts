@@ -1,11 +1,10 @@
+import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
-import type { Vault } from "../../../kernel/secrets/vault.ts";
 import { readsBody } from "../options.ts";
-import type { MonitorRow } from "../store.ts";
 import { failureOf } from "./assertions.ts";
 import { withoutCoding } from "./body-text.ts";
-import type { TargetDeps, TargetKind, TargetOutcome } from "./target.ts";
+import type { CheckedTarget, TargetKind, TargetOutcome } from "./target.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -19,15 +18,17 @@ export const MONITOR_HEADERS = sealedJson<RequestHeaders>("monitor-headers");
 export const HTTP: TargetKind = { urlOf: ({ url }) => url, check: checkUrl, probeUrlOf: (url) => url };
 
 /** Requests the URL of a monitor, and compares the response with the assertions. */
-async function checkUrl({ outbound, vault }: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome> {
-  const { settings } = monitor;
+async function checkUrl(
+  outbound: OutboundClient,
+  { account, settings, headers }: CheckedTarget,
+): Promise<TargetOutcome> {
   const { method, url, timeout, body: text } = settings;
   const body = method === "POST" ? text : null;
   const outcome = await outbound.send({
-    account: monitor.accountRef,
+    account,
     method,
     url,
-    headers: headersOf(vault, monitor, body),
+    headers: headersOf(headers, body),
     body: body === null ? null : Buffer.from(body),
     timeoutMs: timeout,
     bodyBytesMax: BODY_BYTES_MAX,
@@ -44,14 +45,9 @@ async function checkUrl({ outbound, vault }: TargetDeps, monitor: MonitorRow): P
   return { ...outcome, error: failureOf(settings, response) };
 }
 
-function headersOf(
-  vault: Vault,
-  { monitorId, settings: { headers } }: MonitorRow,
-  body: string | null,
-): RequestHeaders {
-  const headersOfMonitor = MONITOR_HEADERS.openOrNull(vault, monitorId, headers) ?? {};
+function headersOf(own: RequestHeaders | null, body: string | null): RequestHeaders {
   const type: RequestHeaders = body === null ? {} : { "Content-Type": contentTypeOf(body) };
-  return withDefaults(headersOfMonitor, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
+  return withDefaults(own ?? {}, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
 }
 
 function contentTypeOf(body: string): string {

@@ -1,6 +1,8 @@
+import type { OutboundClient } from "../../../kernel/outbound/client.ts";
+import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { Answered, Failed } from "../../../kernel/outbound/outcome.ts";
-import type { AreaDeps } from "../ports.ts";
-import type { MonitorRow, MonitorSettings } from "../store.ts";
+import type { Assertions } from "../options.ts";
+import type { MonitorSettings } from "../store.ts";
 
 /** What a check found, for all types of targets. */
 export type TargetOutcome =
@@ -14,14 +16,27 @@ export type TargetOutcome =
       readonly error: string | null;
     });
 
-/** What the checks need to reach their targets. */
-export type TargetDeps = Pick<AreaDeps, "outbound" | "vault">;
+/** The settings that a check reads, whoever runs it: the server, or a probe. */
+export type TargetSettings = Assertions &
+  Pick<
+    MonitorSettings,
+    "type" | "url" | "method" | "body" | "timeout" | "host" | "port" | "record_type" | "record_value"
+  >;
+
+/** What a check needs to know of a monitor. */
+export interface CheckedTarget {
+  /** Reference of the account whose check it is; null on a probe. */
+  readonly account: number | null;
+  readonly settings: TargetSettings;
+  /** Headers of the request; null without any. */
+  readonly headers: RequestHeaders | null;
+}
 
 /** How monitors of one type check their targets. */
 export interface TargetKind {
   /** URL that identifies the target in responses and alerts. */
-  urlOf(settings: MonitorSettings): string;
-  check(deps: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome>;
+  urlOf(settings: Pick<MonitorSettings, "url" | "host" | "port" | "record_type">): string;
+  check(outbound: OutboundClient, target: CheckedTarget): Promise<TargetOutcome>;
   /**
    * URL of a TCP port of the target, with the scheme of HTTP: whether it accepts connections shows whether the server is
    * online. Null if the target has none.

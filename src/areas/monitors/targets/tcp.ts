@@ -1,5 +1,5 @@
-import type { MonitorRow } from "../store.ts";
-import type { TargetDeps, TargetKind, TargetOutcome } from "./target.ts";
+import type { OutboundClient } from "../../../kernel/outbound/client.ts";
+import type { CheckedTarget, TargetKind, TargetOutcome } from "./target.ts";
 
 export const TCP: TargetKind = {
   // Only IPv6 addresses have colons.
@@ -9,10 +9,13 @@ export const TCP: TargetKind = {
 };
 
 /** Connects to a port, and searches the keyword in what the server sends first. */
-async function checkPort({ outbound }: TargetDeps, monitor: MonitorRow): Promise<TargetOutcome> {
-  const { host, port, keyword, timeout: timeoutMs } = monitor.settings;
+async function checkPort(
+  outbound: OutboundClient,
+  { account, settings }: CheckedTarget,
+): Promise<TargetOutcome> {
+  const { host, port, keyword, timeout: timeoutMs } = settings;
   const outcome = await outbound.connectTo({
-    account: monitor.accountRef,
+    account,
     host: host ?? "",
     port: port ?? 0,
     expected: keyword,

@@ -142,6 +142,7 @@ test("no check is skipped without an advance", () => {
     consecutiveFailures: 0,
     alertedAt: null,
     degraded: false,
+    isSplit: false,
     overdue: false,
     streak: 0,
   };

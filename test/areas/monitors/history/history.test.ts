@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { ATTEMPTS_MAX } from "../../../../src/areas/monitors/checks/checks.ts";
 import { CommitWindow } from "../../../../src/areas/monitors/checks/schedule.ts";
 import { CHECK_RETENTION_MS } from "../../../../src/areas/monitors/domain.ts";
 import { checkStore } from "../../../../src/areas/monitors/store.ts";
+import { ATTEMPTS_MAX } from "../../../../src/areas/monitors/targets/measure.ts";
 import { STALL_MS_MAX } from "../../../../src/kernel/outbound/event-loop.ts";
 import { expectError } from "../../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";

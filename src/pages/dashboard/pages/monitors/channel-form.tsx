@@ -26,6 +26,9 @@ const EVENTS = [
   ["monitor.flapping", "is flapping"],
   ["monitor.acknowledged", "is acknowledged"],
   ["monitor.overdue", "was never pinged"],
+  ["monitor.unknown", "is checked by no probe any more"],
+  ["probe.offline", "has a probe that is offline"],
+  ["probe.online", "has its probe back"],
   ["observer.offline", "could not be checked (the server was offline)"],
   ["maintenance.started", "is under maintenance"],
   ["maintenance.ended", "is out of maintenance"],
@@ -43,6 +46,9 @@ const USUAL: readonly string[] = [
   "monitor.certificate",
   "observer.offline",
   "monitor.overdue",
+  "probe.offline",
+  "probe.online",
+  "monitor.unknown",
 ];
 
 interface ChannelFormProps {

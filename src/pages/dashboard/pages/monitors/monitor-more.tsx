@@ -16,6 +16,13 @@ const OPS = [
   ["exists", "exists"],
 ] as const;
 
+/** How many probes must see a target down, and their labels. */
+const CONFIRM = [
+  ["any", "one probe sees it down"],
+  ["majority", "most probes see it down"],
+  ["all", "all probes see it down"],
+] as const;
+
 /** A value as entered: a string needs quotes only where it would be read as another type. */
 const LITERAL: Kind = {
   show: (value) => {
@@ -58,6 +65,12 @@ export function moreFields(get: Entered): readonly MonitorRow[] {
             required: true,
             hint: "0: never.",
           }
+        : null,
+    ],
+    [
+      { name: "probes", label: "Checked by", hint: "Names of probes; local is the server." },
+      String(get("probes") ?? "").includes(",")
+        ? { name: "confirm", label: "Down when", options: CONFIRM, hint: "" }
         : null,
     ],
     (get("degraded_ms") ?? "") === ""

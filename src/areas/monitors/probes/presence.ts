@@ -1,0 +1,114 @@
+import { type Cancel, monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
+
+/** How long a probe counts as connected between two of its requests, in milliseconds of real time. */
+const CONNECTED_MS = 1_000;
+
+/** A check that the server has asked a probe for. */
+interface DueCheck {
+  readonly manual: boolean;
+  readonly done: (isRecorded: boolean) => void;
+}
+
+/** A probe as the server knows it while it runs: who waits, and what its list is. */
+export class Presence {
+  /** Changes with its list of monitors: a cursor of another list begins again. */
+  private version = 0;
+  private wake: (() => void) | null = null;
+  private seenAt = Number.NEGATIVE_INFINITY;
+  /** By monitor id. */
+  private readonly due = new Map<string, DueCheck>();
+  /** Checks that it has been told of. */
+  private readonly told = new Set<string>();
+
+  /** `run`: tells lists of this process from those of others. */
+  constructor(private readonly run: string) {}
+
+  /** Identifies its list of monitors. */
+  get list(): string {
+    return `${this.run}-${this.version}`;
+  }
+
+  /** Whether a request of it waits. */
+  get isWaiting(): boolean {
+    return this.wake !== null;
+  }
+
+  /** Whether it can be asked for a check. */
+  get isConnected(): boolean {
+    return this.isWaiting || this.told.size > 0 || monotonicMs() - this.seenAt < CONNECTED_MS;
+  }
+
+  /** Its monitors have changed. */
+  changed(): void {
+    this.version += 1;
+    this.wake?.();
+  }
+
+  /** Ends a request that waits: the probe is removed, or waits anew. */
+  end(): void {
+    this.wake?.();
+  }
+
+  /** A request for work has ended: the next one follows. */
+  seen(): void {
+    this.seenAt = monotonicMs();
+  }
+
+  /** Whether there are checks that it has not been told of. */
+  get hasDue(): boolean {
+    return this.due.size > this.told.size;
+  }
+
+  /** The checks that it has not been told of. From now on it has. */
+  takeDue(): string[] {
+    const untold = [...this.due.keys()].filter((id) => !this.told.has(id));
+    for (const id of untold) this.told.add(id);
+    return untold;
+  }
+
+  /** Whether the next result of a monitor was asked for manually. */
+  isManual(monitorId: string): boolean {
+    return this.due.get(monitorId)?.manual === true;
+  }
+
+  /** A result of a monitor is recorded. */
+  recorded(monitorId: string): void {
+    this.due.get(monitorId)?.done(true);
+  }
+
+  /** Asks for one check. Resolves when its result is recorded, or to false after `timeoutMs` of real time. */
+  request(monitorId: string, manual: boolean, timeoutMs: number): Promise<boolean> {
+    this.due.get(monitorId)?.done(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    let cancel: Cancel = () => undefined;
+    const check: DueCheck = {
+      manual,
+      done: (isRecorded) => {
+        cancel();
+        if (this.due.get(monitorId) === check) {
+          this.due.delete(monitorId);
+          this.told.delete(monitorId);
+        }
+        resolve(isRecorded);
+      },
+    };
+    this.due.set(monitorId, check);
+    cancel = realTimeout(timeoutMs, () => check.done(false));
+    this.wake?.();
+    return promise;
+  }
+
+  /** Waits until something changes, or `waitMs` of real time are over. Another request that waits ends. */
+  wait(waitMs: number): Promise<void> {
+    this.wake?.();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = (): void => {
+      cancel();
+      if (this.wake === end) this.wake = null;
+      resolve();
+    };
+    const cancel = realTimeout(waitMs, end);
+    this.wake = end;
+    return promise;
+  }
+}

@@ -1,0 +1,420 @@
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import { TokenBuckets, takeTokens, waitForTokens } from "../../../kernel/http/access/token-buckets.ts";
+import type { OpenCall } from "../../../kernel/http/requests/call.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import { keyDigest, keyPrefix } from "../../../kernel/secrets/key-format.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { monotonicMs } from "../../../kernel/time/clock.ts";
+import { DAY_MS } from "../../../kernel/time/units.ts";
+import { LOCAL } from "../options.ts";
+import type { AreaDeps } from "../ports.ts";
+import type { CompletedCheck, MonitorRow } from "../store.ts";
+import { MONITOR_HEADERS } from "../targets/http.ts";
+import type { VoteStore } from "../votes/store.ts";
+import { isCompatible, OFFLINE_MS } from "./domain.ts";
+import { Presence } from "./presence.ts";
+import {
+  type ProbeMonitor,
+  type ProbeResult,
+  type ProbeResultsAccepted,
+  type ProbeResultsBody,
+  type ProbeWork,
+  type ProbeWorkQuery,
+  RESULT_AGE_MS_MAX,
+  WAIT_MS,
+} from "./schema.ts";
+import type { ProbeRow, ProbeStore } from "./store.ts";
+
+/** The prefix of the tokens of probes. */
+export const TOKEN_PREFIX = "probe";
+/** Monitors in one response. */
+const MONITORS_PER_PAGE = 100;
+/** Characters of monitors after which a response ends. */
+const PAGE_LENGTH_MAX = 256 * 1024;
+/** Results that one unit of work records: some milliseconds. */
+const RESULTS_PER_UNIT = 25;
+/** Results of a probe: what it keeps while it cannot send, and then as many a second as one probe checks. */
+const RESULT_RATE = { capacity: 20_000, parts: 5, gainPerMs: 2 };
+/** Requests for work of a probe: one a second, and some more after lists have changed. */
+const REQUEST_RATE = { capacity: 120, parts: 1_000, gainPerMs: 4 };
+/** Probes whose rates are remembered. */
+const BUCKETS_MAX = 10_000;
+/** Time that a requested check has beyond its timeout: three attempts may be made, and the result travels. */
+const REQUESTED_MS = { manual: 10_000, due: 1_000 };
+/** The job that notices that a probe is silent; its key is the probe's reference. */
+const OFFLINE_JOB = "monitors.probe-offline";
+const CONCURRENCY = 16;
+/** How long ids of results are remembered. */
+const RESULT_ID_MS = DAY_MS;
+
+/** Records what probes have seen. */
+interface Recorder {
+  record(tx: Tx, monitor: MonitorRow, checks: readonly CompletedCheck[]): MonitorRow | null;
+}
+
+type Deps = Pick<
+  AreaDeps,
+  "alerting" | "changes" | "clock" | "monitors" | "owners" | "scheduler" | "stopped" | "vault" | "writer"
+> & {
+  readonly ids: Ids;
+  readonly probes: ProbeStore;
+  readonly votes: VoteStore;
+  readonly checks: Recorder;
+  /** Version of the server. */
+  readonly version: string;
+  readonly isTestClock: boolean;
+};
+
+/** Gives probes their work, and records their results. */
+export class ProbeWorkplace {
+  /** Of probes that have called, by reference. */
+  private readonly presences = new Map<number, Presence>();
+  private readonly results = new TokenBuckets<number>(BUCKETS_MAX);
+  private readonly requests = new TokenBuckets<number>(BUCKETS_MAX);
+  private readonly ended = new AbortController();
+  private readonly run: string;
+  /** Nobody could call before. */
+  private readonly startedAt: number;
+
+  constructor(private readonly deps: Deps) {
+    this.run = deps.ids.base62(8);
+    this.startedAt = deps.clock.now();
+    deps.scheduler.register(OFFLINE_JOB, {
+      concurrency: CONCURRENCY,
+      run: async ({ key }) => this.lookAt(Number(key)),
+    });
+  }
+
+  /** Ends all requests that wait, because the server stops. */
+  stop(): void {
+    this.ended.abort();
+    for (const presence of this.presences.values()) presence.end();
+  }
+
+  /**
+   * The work of a probe: the monitors after a position, or the next change.
+   * @throws ApiError `unauthorized`, `forbidden`, `probe_version_unsupported`, `validation_error`, `rate_limit_exceeded`,
+   *   `service_unavailable`
+   */
+  async poll(call: OpenCall, query: ProbeWorkQuery): Promise<ProbeWork> {
+    const { after, wait_ms = WAIT_MS, version = null } = query;
+    const probe = this.authenticate(call);
+    this.takeTokens(this.requests, probe.ref, REQUEST_RATE, 1);
+    if (version !== null && !isCompatible(this.deps.version, version)) {
+      const message = `The server has version ${this.deps.version}, and the probe ${version.slice(0, 20)}. Update the older one.`;
+      throw new ApiError("probe_version_unsupported", message);
+    }
+    await this.deps.writer.submit((tx) => this.seen(tx, probe, query));
+    const presence = this.presenceOf(probe.ref);
+    const position = positionOf(after);
+    const end = monotonicMs() + wait_ms;
+    call.setIdleTimeout(0);
+    const wake = (): void => presence.end();
+    call.request.signal.addEventListener("abort", wake, { once: true });
+    try {
+      for (;;) {
+        const leftMs = end - monotonicMs();
+        const isNew = position.list !== presence.list || !position.isComplete || presence.hasDue;
+        if (isNew || leftMs <= 0 || call.request.signal.aborted || this.ended.signal.aborted) break;
+        await presence.wait(leftMs);
+        // It may have been revoked meanwhile; another request may wait in place of this one.
+        if (this.deps.probes.withRef(probe.ref) === null) throw unauthorized();
+        if (presence.isWaiting) break;
+      }
+    } finally {
+      call.request.signal.removeEventListener("abort", wake);
+      presence.seen();
+    }
+    if (this.ended.signal.aborted)
+      throw new ApiError("service_unavailable", "The server is shutting down. Retry the request.");
+    return this.workAfter(this.authenticate(call), presence, position);
+  }
+
+  /**
+   * Records results of a probe.
+   * @throws ApiError `unauthorized`, `forbidden`, `rate_limit_exceeded`
+   */
+  async receive(call: OpenCall, { results }: ProbeResultsBody): Promise<ProbeResultsAccepted> {
+    const probe = this.authenticate(call);
+    this.takeTokens(this.results, probe.ref, RESULT_RATE, Math.max(1, results.length));
+    const received = this.deps.clock.now();
+    const rejected: ProbeResultsAccepted["rejected"] = [];
+    for (let start = 0; start < results.length || start === 0; start += RESULTS_PER_UNIT) {
+      const part = results.slice(start, start + RESULTS_PER_UNIT);
+      const reasons = await this.deps.writer.submit((tx) => {
+        if (this.deps.probes.withRef(probe.ref) === null) throw unauthorized();
+        if (start === 0) this.seen(tx, probe, {});
+        return part.map((result) => this.record(tx, probe, result, received));
+      });
+      for (const [index, reason] of reasons.entries())
+        if (reason !== null) rejected.push({ index: start + index, reason });
+    }
+    const presence = this.presenceOf(probe.ref);
+    for (const { monitor_id } of results) presence.recorded(monitor_id.toLowerCase());
+    return { accepted: results.length - rejected.length, rejected };
+  }
+
+  /** Under a test clock: has the connected probes of a monitor check it. */
+  async checkDue(monitor: MonitorRow): Promise<void> {
+    if (!this.deps.isTestClock) return;
+    const asked = this.probesOf(monitor)
+      .filter(({ ref }) => this.presences.get(ref)?.isConnected)
+      .map(({ ref }) => this.request(ref, monitor, false));
+    await Promise.all(asked);
+  }
+
+  /**
+   * The probe that makes a manual check: the named one, else none if the server checks, else the first that is online.
+   * @throws ApiError `validation_error` for a name that the monitor does not have, `probe_offline`
+   */
+  chosenFor(monitor: MonitorRow, name: string | undefined): number | null {
+    const { probes } = monitor.settings;
+    if (name !== undefined && !probes.includes(name))
+      throw invalidField("probe", "must be the name of a probe of this monitor, or local");
+    if (name === LOCAL || (name === undefined && probes.includes(LOCAL))) return null;
+    const online = this.probesOf(monitor).find(
+      (probe) => (name ?? probe.name) === probe.name && this.presences.get(probe.ref)?.isConnected === true,
+    );
+    if (online === undefined)
+      throw new ApiError("probe_offline", `No probe of this monitor is online: ${probes.join(", ")}.`);
+    return online.ref;
+  }
+
+  /** Has a probe check a monitor once. Resolves to whether its result came. */
+  request(probeRef: number, { monitorId, settings }: MonitorRow, manual: boolean): Promise<boolean> {
+    return this.presenceOf(probeRef).request(
+      monitorId,
+      manual,
+      settings.timeout + REQUESTED_MS[manual ? "manual" : "due"],
+    );
+  }
+
+  /** The monitors of probes have changed. */
+  changed(tx: Tx, probeRefs: Iterable<number>): void {
+    const refs = [...probeRefs];
+    tx.afterCommit(() => {
+      for (const ref of refs) this.presences.get(ref)?.changed();
+    });
+  }
+
+  /** A probe is removed: what waits ends. */
+  removed(tx: Tx, ref: number): void {
+    this.deps.scheduler.cancel(tx, OFFLINE_JOB, String(ref));
+    tx.afterCommit(() => {
+      this.presences.get(ref)?.end();
+      this.presences.delete(ref);
+    });
+  }
+
+  /** Whether a request of a probe waits, which counts as seen. */
+  isWaiting(ref: number): boolean {
+    return this.presences.get(ref)?.isWaiting === true;
+  }
+
+  /** @throws ApiError `unauthorized`, `forbidden` */
+  private authenticate({ request }: OpenCall): ProbeRow {
+    const token = /^Bearer (\S{1,128})$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+    const probe = keyPrefix(token) === TOKEN_PREFIX ? this.deps.probes.withToken(keyDigest(token)) : null;
+    if (probe === null || this.deps.stopped.has(probe.projectRef)) throw unauthorized();
+    if (this.deps.owners.account(probe.accountRef).suspended)
+      throw new ApiError("forbidden", "This account is suspended. Contact the operator of the server.");
+    return probe;
+  }
+
+  /** @throws ApiError `rate_limit_exceeded` */
+  private takeTokens(
+    buckets: TokenBuckets<number>,
+    ref: number,
+    rate: typeof RESULT_RATE,
+    count: number,
+  ): void {
+    const bucket = buckets.at(ref, rate, this.deps.clock.now());
+    const waitMs = waitForTokens(bucket, count);
+    if (waitMs > 0)
+      throw new ApiError("rate_limit_exceeded", "The probe sends too much. Retry later.", {
+        retryAfterSeconds: Math.ceil(waitMs / 1_000),
+      });
+    takeTokens(bucket, count);
+  }
+
+  private presenceOf(ref: number): Presence {
+    const known = this.presences.get(ref);
+    if (known !== undefined) return known;
+    const presence = new Presence(this.run);
+    this.presences.set(ref, presence);
+    return presence;
+  }
+
+  private probesOf({ projectRef, settings }: MonitorRow): ProbeRow[] {
+    return settings.probes.flatMap((name) =>
+      name === LOCAL ? [] : (this.deps.probes.named(projectRef, name) ?? []),
+    );
+  }
+
+  /** Records that a probe has called, and notifies channels if it was offline. */
+  private seen(tx: Tx, { ref }: ProbeRow, { version, queue, time_ms }: ProbeWorkQuery): void {
+    const { probes, scheduler } = this.deps;
+    const before = probes.withRef(ref);
+    if (before === null) throw unauthorized();
+    probes.setSeen(tx, {
+      ref,
+      now: tx.now,
+      version: version ?? null,
+      queue: queue ?? null,
+      clockOffsetMs: time_ms === undefined ? null : time_ms - tx.now,
+    });
+    scheduler.enqueue(tx, OFFLINE_JOB, String(ref), tx.now + OFFLINE_MS, null);
+    if (before.offline) this.notify(tx, before, "probe.online", "is online again");
+    if (before.offline || before.lastSeenAt === null)
+      this.deps.changes.inProject(tx, before.projectRef, "pulse");
+  }
+
+  /** Looks whether a probe is silent. */
+  private async lookAt(ref: number) {
+    const { probes, clock } = this.deps;
+    const probe = probes.withRef(ref);
+    if (probe === null || probe.offline) return {};
+    const since = this.isWaiting(ref) ? clock.now() : Math.max(probe.lastSeenAt ?? 0, this.startedAt);
+    if (clock.now() - since < OFFLINE_MS) return { retryAt: since + OFFLINE_MS, attempt: 0 };
+    return {
+      record: (tx: Tx) => {
+        if (probes.withRef(ref)?.lastSeenAt !== probe.lastSeenAt) return;
+        probes.setOffline(tx, ref);
+        this.deps.changes.inProject(tx, probe.projectRef, "pulse");
+        this.notify(
+          tx,
+          probe,
+          "probe.offline",
+          "has sent nothing for 2 minutes: its monitors are checked without it",
+        );
+      },
+    };
+  }
+
+  private notify(
+    tx: Tx,
+    { name, location, projectRef, accountRef }: ProbeRow,
+    event: "probe.offline" | "probe.online",
+    text: string,
+  ): void {
+    const { stopped, owners, alerting } = this.deps;
+    if (stopped.has(projectRef) || owners.account(accountRef).suspended) return;
+    const title = `Probe ${name}${location === null ? "" : ` (${location})`}`;
+    alerting.notifyChannels(tx, { projectRef, monitor: null, event, title, text, facts: { probe: name } });
+  }
+
+  /** Records one result. Returns why it is rejected, or null. */
+  private record(tx: Tx, probe: ProbeRow, result: ProbeResult, received: number) {
+    const { monitors, probes, votes, checks, stopped } = this.deps;
+    const monitorId = result.monitor_id.toLowerCase();
+    const monitor = UUID.test(monitorId) ? monitors.find(monitorId) : null;
+    const isOwn = monitor !== null && votes.has(monitor.ref, probe.ref) !== 0;
+    if (!isOwn || !monitor.settings.active || stopped.has(monitor.projectRef)) return "unknown_monitor";
+    const { age_ms: ageMs } = result;
+    if (!(ageMs >= 0 && ageMs <= RESULT_AGE_MS_MAX)) return "age";
+    if (!probes.remember(tx, probe.ref, result.result_id, received - RESULT_ID_MS)) return "duplicate";
+    const { interval, timeout } = monitor.settings;
+    const check: CompletedCheck = {
+      up: result.status === "up",
+      latencyMs: result.latency_ms,
+      at: Math.floor(received - ageMs),
+      manual: this.presences.get(probe.ref)?.isManual(monitorId) === true,
+      responseStatus: result.response_status ?? null,
+      error: result.status === "up" ? null : (result.error ?? "the probe reports no reason"),
+      probe: { ref: probe.ref, name: probe.name },
+      isLate: ageMs > interval + timeout,
+      ...(result.observer_offline === true && { offline: "account" as const }),
+      ...(result.certificate && {
+        certificate: {
+          notAfter: result.certificate.not_after * 1_000,
+          issuer: result.certificate.issuer,
+          ...(result.certificate.intermediate && { intermediate: result.certificate.intermediate }),
+        },
+      }),
+    };
+    checks.record(tx, monitor, [check]);
+    return null;
+  }
+
+  private workAfter(probe: ProbeRow, presence: Presence, position: Position): ProbeWork {
+    const { monitors, votes, isTestClock } = this.deps;
+    const { list } = presence;
+    const isSame = position.list === list;
+    const due = presence.takeDue();
+    const scheduled = !isTestClock;
+    if (isSame && position.isComplete)
+      return { cursor: cursorOf(position), reset: false, complete: true, monitors: [], due, scheduled };
+    const shown: ProbeMonitor[] = [];
+    let [ref, length] = [isSame ? position.ref : 0, 0];
+    const rows = votes.monitorsOf(probe.ref, ref, MONITORS_PER_PAGE);
+    let read = 0;
+    for (const row of rows) {
+      if (length > PAGE_LENGTH_MAX) break;
+      read += 1;
+      ref = row.ref;
+      const monitor = monitors.monitor(ref);
+      if (monitor === null || !monitor.settings.active) continue;
+      const item = this.viewOf(monitor);
+      length += JSON.stringify(item).length;
+      shown.push(item);
+    }
+    const complete = read === rows.length && rows.length < MONITORS_PER_PAGE;
+    const cursor = cursorOf({ list, ref, isComplete: complete });
+    return { cursor, reset: !isSame, complete, monitors: shown, due, scheduled };
+  }
+
+  /** A monitor as a probe needs it, without anything of alerts. */
+  private viewOf({ monitorId, settings }: MonitorRow): ProbeMonitor {
+    return {
+      monitor_id: monitorId,
+      type: settings.type,
+      url: settings.url,
+      method: settings.method,
+      headers: MONITOR_HEADERS.openOrNull(this.deps.vault, monitorId, settings.headers),
+      body: settings.body,
+      timeout: settings.timeout,
+      interval: settings.interval,
+      consecutive_threshold: settings.consecutive_threshold,
+      retry_interval: settings.retry_interval,
+      host: settings.host,
+      port: settings.port,
+      record_type: settings.record_type,
+      record_value: settings.record_value,
+      accept_status: settings.accept_status,
+      keyword: settings.keyword,
+      keyword_absent: settings.keyword_absent,
+      json_path: settings.json_path,
+      json_op: settings.json_op,
+      json_value: settings.json_value,
+    };
+  }
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** How far a probe has read its list of monitors. */
+interface Position {
+  readonly list: string;
+  /** Reference of the last monitor that was read. */
+  readonly ref: number;
+  readonly isComplete: boolean;
+}
+
+/** A cursor that is not ours begins a new list. */
+function positionOf(cursor: string | undefined): Position {
+  const [, list = "", ref = "0", end = ""] =
+    /^([A-Za-z0-9-]{1,60})\.(\d{1,15})(e?)$/.exec(cursor ?? "") ?? [];
+  return { list, ref: Number(ref), isComplete: end === "e" };
+}
+
+function cursorOf({ list, ref, isComplete }: Position): string {
+  return `${list}.${ref}${isComplete ? "e" : ""}`;
+}
+
+function unauthorized(): ApiError {
+  return new ApiError(
+    "unauthorized",
+    "This is not the token of a probe, or the probe was deleted. Send it as `Authorization: Bearer probe_…`.",
+    { headers: { "www-authenticate": "Bearer" } },
+  );
+}

@@ -1,0 +1,266 @@
+import { readFileSync } from "node:fs";
+import {
+  ERROR_LENGTH_MAX,
+  type ProbeMonitor,
+  type ProbeResult,
+  type ProbeWork,
+} from "../../areas/monitors/probes/schema.ts";
+import { type Measurement, measureTarget } from "../../areas/monitors/targets/measure.ts";
+import { UsageError } from "../../config/command-line.ts";
+import { errorText, StartupError } from "../../kernel/errors.ts";
+import { isPublicAddress } from "../../kernel/outbound/address.ts";
+import { OutboundClient } from "../../kernel/outbound/client.ts";
+import { monotonicMs, realTimeout } from "../../kernel/time/clock.ts";
+import type { Arguments } from "../arguments.ts";
+import { unlessAborted } from "../listen/server.ts";
+import { interruption, printError } from "../output.ts";
+import { ProbeSchedule } from "./schedule.ts";
+import { type Answer, ProbeServer } from "./server.ts";
+
+/** Results that are kept while they cannot be sent; then the oldest are dropped. About 4 MB. */
+export const QUEUE_MAX = 10_000;
+/** Results of one request. */
+const BATCH_MAX = 200;
+/** Time in which further results join the first one. */
+const GATHER_MS = 200;
+/** First wait before a request is repeated; it doubles each time up to {@link RETRY_MS_MAX}. */
+const RETRY_MS = 500;
+const RETRY_MS_MAX = 15_000;
+/** How long an end by SIGTERM waits for results to be sent. */
+const LAST_CALL_MS = 8_000;
+/** Checks that run concurrently: beyond it a check is skipped. */
+const CONCURRENCY_MAX = 4_096;
+/** Timeout of a connectivity check. */
+const REACH_MS = 2_000;
+/** Failures that occur when this machine is offline. */
+const CONNECTIVITY_FAILURE = /^(?:dns|connect|timeout|reset):/;
+
+/** A result that is not sent yet. */
+interface Kept {
+  /** Monotonic milliseconds of the start of the check. */
+  readonly at: number;
+  readonly result: Omit<ProbeResult, "age_ms">;
+}
+
+/** `ninefold probe`: checks monitors of a server from this machine. */
+export async function probe(args: Arguments): Promise<number> {
+  const signal = interruption();
+  const run = new Probing(serverOf(args), outboundOf(args), args.texts("--observer-targets"), signal);
+  await run.work();
+  return 0;
+}
+
+/** @throws UsageError, StartupError */
+function serverOf(args: Arguments): ProbeServer {
+  const url = args.text("--url");
+  const file = args.text("--token-file");
+  if (url === null || file === null) throw new UsageError("probe needs --url URL and --token-file FILE.");
+  const server = serverUrl(url);
+  let token: string;
+  try {
+    token = readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new StartupError(`--token-file cannot be read: ${errorText(error)}.`);
+  }
+  return new ProbeServer(server, token);
+}
+
+/** The token must not travel unencrypted through the Internet. @throws UsageError */
+function serverUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError("--url must be the URL of a server, such as https://ninefold.example.com.");
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const isAddress = /^[\d.]+$/.test(host) || host.includes(":");
+  const isPrivate = isAddress
+    ? !isPublicAddress(host)
+    : !host.includes(".") || /\.(?:local|internal|lan|home\.arpa)$/.test(host);
+  if (url.protocol === "http:" && !isPrivate)
+    throw new UsageError("--url must begin with https, except for private addresses: it carries the token.");
+  return url.href.replace(/\/$/, "");
+}
+
+function outboundOf(args: Arguments): OutboundClient {
+  const allowed = args.texts("--allow-private-targets").flatMap((text) => text.split(","));
+  return new OutboundClient(allowed.map((one) => one.trim()).filter((one) => one !== ""));
+}
+
+/** A running probe. */
+class Probing {
+  private readonly queue: Kept[] = [];
+  private readonly schedule = new ProbeSchedule((monitor) => void this.check(monitor));
+  private readonly runId = crypto.randomUUID().slice(0, 13);
+  private results = 0;
+  private running = 0;
+  private dropped = 0;
+  private isLost = false;
+  private isSending = false;
+
+  constructor(
+    private readonly server: ProbeServer,
+    private readonly outbound: OutboundClient,
+    private readonly observerTargets: readonly string[],
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Works until the process is to stop. @throws TokenRefused */
+  async work(): Promise<void> {
+    const sending = this.sendAll();
+    // Whichever is refused ends the process.
+    await Promise.race([this.follow(), sending]);
+    this.schedule.stop();
+    await Promise.race([this.flush(), pause(LAST_CALL_MS)]);
+    this.outbound.close();
+    this.server.close();
+  }
+
+  /** Follows the list of monitors. */
+  private async follow(): Promise<void> {
+    let cursor: string | null = null;
+    let isComplete = false;
+    for (let pauseMs = RETRY_MS; !this.signal.aborted; ) {
+      const answer: Answer<ProbeWork> | null = await unlessAborted(
+        this.server.work(cursor, this.queue.length, isComplete && !this.isLost),
+        this.signal,
+      );
+      if (answer === null) return;
+      if ("trouble" in answer) {
+        await this.recover(answer.trouble.message, Math.max(pauseMs, answer.trouble.pauseMs));
+        pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX);
+        continue;
+      }
+      pauseMs = RETRY_MS;
+      this.back();
+      const body: ProbeWork = answer.body;
+      cursor = body.cursor;
+      isComplete = body.complete;
+      if (this.schedule.take(body)) printError(`Checking ${this.schedule.size} monitors.`);
+      for (const id of body.due) {
+        const monitor = this.schedule.find(id);
+        if (monitor !== null) void this.check(monitor);
+      }
+    }
+  }
+
+  private async check(monitor: ProbeMonitor): Promise<void> {
+    if (this.running >= CONCURRENCY_MAX) return;
+    this.running += 1;
+    try {
+      const target = { account: null, settings: monitor, headers: monitor.headers };
+      const found = await measureTarget(this.outbound, target, monotonicMs);
+      if (found === null || this.signal.aborted) return;
+      const { measured } = found;
+      this.schedule.checked(monitor, measured.up);
+      this.keep(monitor, measured, await this.isOffline(measured));
+    } finally {
+      this.running -= 1;
+    }
+  }
+
+  /** Whether a failure may be this machine's own: none of the observer targets is reached, or without such the server is not. */
+  private async isOffline({ error }: Measurement): Promise<boolean> {
+    if (error === null || !CONNECTIVITY_FAILURE.test(error)) return false;
+    if (this.observerTargets.length === 0) return this.isLost;
+    const rules = { account: null, timeoutMs: REACH_MS, anywhere: true };
+    const reached = this.observerTargets.map((host) => this.outbound.reaches(`http://${host}`, rules));
+    return !(await Promise.all(reached)).includes(true);
+  }
+
+  private keep(monitor: ProbeMonitor, measured: Measurement, isOffline: boolean): void {
+    this.results += 1;
+    const { certificate } = measured;
+    this.queue.push({
+      at: measured.at,
+      result: {
+        result_id: `${this.runId}-${this.results}`,
+        monitor_id: monitor.monitor_id,
+        status: measured.up ? "up" : "down",
+        latency_ms: Math.round(measured.latencyMs),
+        response_status: measured.responseStatus,
+        error: measured.error?.slice(0, ERROR_LENGTH_MAX) ?? null,
+        ...(isOffline && { observer_offline: true }),
+        ...(certificate && {
+          certificate: {
+            not_after: Math.floor(certificate.notAfter / 1_000),
+            issuer: certificate.issuer,
+            ...(certificate.intermediate && { intermediate: certificate.intermediate }),
+          },
+        }),
+      },
+    });
+    if (this.queue.length > QUEUE_MAX) {
+      this.queue.shift();
+      this.dropped += 1;
+      if (this.dropped === 1) printError(`More than ${QUEUE_MAX} results wait: the oldest are dropped.`);
+    }
+    this.wake();
+  }
+
+  private wake: () => void = () => undefined;
+
+  /** Sends results as they come. */
+  private async sendAll(): Promise<void> {
+    for (let pauseMs = RETRY_MS; !this.signal.aborted; ) {
+      if (this.queue.length === 0) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        this.wake = resolve;
+        await unlessAborted(promise, this.signal);
+        await unlessAborted(pause(GATHER_MS), this.signal);
+      }
+      const answer = await this.sendBatch();
+      if (answer === null || "body" in answer) pauseMs = RETRY_MS;
+      else {
+        await this.recover(answer.trouble.message, Math.max(pauseMs, answer.trouble.pauseMs));
+        pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX);
+      }
+    }
+  }
+
+  /** Sends what is left. */
+  private async flush(): Promise<void> {
+    while (this.queue.length > 0) {
+      if (this.isSending) await pause(GATHER_MS);
+      const answer = await this.sendBatch();
+      if (answer !== null && "trouble" in answer) await pause(RETRY_MS);
+    }
+  }
+
+  /** Sends the oldest results. Null: there are none, or they are being sent. */
+  private async sendBatch(): Promise<Answer<object> | null> {
+    const batch = this.queue.slice(0, BATCH_MAX);
+    if (batch.length === 0 || this.isSending) return null;
+    this.isSending = true;
+    try {
+      const now = monotonicMs();
+      const results = batch.map(({ at, result }) => ({
+        ...result,
+        age_ms: Math.max(0, Math.round(now - at)),
+      }));
+      const answer = await this.server.send(results);
+      // Others may have been dropped meanwhile.
+      const isOver = "body" in answer || !answer.trouble.isTemporary;
+      if (isOver) while (this.queue[0] !== undefined && batch.includes(this.queue[0])) this.queue.shift();
+      if ("trouble" in answer && isOver) printError(`Results were rejected: ${answer.trouble.message}`);
+      return answer;
+    } finally {
+      this.isSending = false;
+    }
+  }
+
+  private async recover(message: string, pauseMs: number): Promise<void> {
+    if (!this.isLost) printError(`Connection lost: ${message}. Retrying until it is back.`);
+    this.isLost = true;
+    await unlessAborted(pause(pauseMs), this.signal);
+  }
+
+  private back(): void {
+    if (this.isLost) printError("Connection is back.");
+    this.isLost = false;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  realTimeout(ms, resolve);
+  return promise;
+}

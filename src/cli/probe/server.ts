@@ -1,0 +1,118 @@
+import { version } from "../../../package.json" with { type: "json" };
+import type { ProbeResult, ProbeResultsAccepted, ProbeWork } from "../../areas/monitors/probes/schema.ts";
+import { StartupError } from "../../kernel/errors.ts";
+import { OutboundClient } from "../../kernel/outbound/client.ts";
+import { wallMs } from "../../kernel/time/clock.ts";
+
+/** How long the server waits for a change: short enough for every proxy. */
+const WAIT_MS = 25_000;
+/** How long the server may take beyond the requested wait. */
+const RESPONSE_MS = 20_000;
+/** Longest response with work: a page of monitors with their bodies. */
+const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Why a request was not accepted. */
+export interface Trouble {
+  readonly message: string;
+  /** Whether the same request may succeed later. */
+  readonly isTemporary: boolean;
+  /** Shortest wait before the next request, in milliseconds. */
+  readonly pauseMs: number;
+}
+
+/** A response, or why there is none. */
+export type Answer<T> = { readonly body: T } | { readonly trouble: Trouble };
+
+/** The token is not accepted: nothing will change that. */
+class TokenRefused extends StartupError {}
+
+/** The server of a probe. At most two requests are open: one waits for work, and one sends results. */
+export class ProbeServer {
+  private readonly outbound = new OutboundClient(["all"], { trustLoopback: true });
+
+  constructor(
+    private readonly url: string,
+    private readonly token: string,
+  ) {}
+
+  /** The work after a position, or the next change. @throws TokenRefused */
+  work(cursor: string | null, queue: number, waits: boolean): Promise<Answer<ProbeWork>> {
+    const waitMs = waits ? WAIT_MS : 0;
+    const query = new URLSearchParams({
+      wait_ms: String(waitMs),
+      version,
+      queue: String(queue),
+      time_ms: String(wallMs()),
+      ...(cursor === null ? {} : { after: cursor }),
+    });
+    return this.call<ProbeWork>("GET", `/v1/probe/work?${query}`, null, waitMs + RESPONSE_MS);
+  }
+
+  /** Sends results. @throws TokenRefused */
+  send(results: readonly ProbeResult[]): Promise<Answer<ProbeResultsAccepted>> {
+    return this.call<ProbeResultsAccepted>("POST", "/v1/probe/results", { results }, RESPONSE_MS);
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.outbound.close();
+  }
+
+  private async call<T>(
+    method: string,
+    path: string,
+    body: object | null,
+    timeoutMs: number,
+  ): Promise<Answer<T>> {
+    const outcome = await this.outbound.send({
+      account: null,
+      method,
+      url: `${this.url}${path}`,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        "user-agent": `ninefold-probe/${version}`,
+        ...(body === null ? {} : { "content-type": "application/json" }),
+      },
+      body: body === null ? null : Buffer.from(JSON.stringify(body)),
+      timeoutMs,
+      bodyBytesMax: RESPONSE_BYTES_MAX,
+      keepsBody: true,
+      longerBody: "fail",
+      redirectsMax: 0,
+      reuseConnection: true,
+    });
+    if (!outcome.answered) return troubleOf(outcome.failure.message, true);
+    const { status } = outcome;
+    const text = Buffer.from(outcome.body).toString("utf8");
+    if (status === 401) throw new TokenRefused(`The server rejects the token: ${messageIn(text)}`);
+    if (status === 200) {
+      const parsed = parsedObject(text);
+      return parsed === null
+        ? troubleOf("this is not a Ninefold server: it returned no JSON", true)
+        : { body: parsed as T };
+    }
+    const pauseMs = status === 409 || status === 403 ? 60_000 : 0;
+    const isTemporary = status === 403 || status === 409 || status === 429 || status >= 500 || status < 400;
+    return troubleOf(`the server returned ${status}: ${messageIn(text)}`, isTemporary, pauseMs);
+  }
+}
+
+function troubleOf(message: string, isTemporary: boolean, pauseMs = 0): { readonly trouble: Trouble } {
+  return { trouble: { message, isTemporary, pauseMs } };
+}
+
+function parsedObject(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The message of an error. */
+function messageIn(text: string): string {
+  const body = parsedObject(text) as { readonly error?: { readonly message?: unknown } } | null;
+  const message = body?.error?.message;
+  return typeof message === "string" ? message : text.slice(0, 200);
+}

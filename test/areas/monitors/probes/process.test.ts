@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../../../harness/processes/ports.ts";
+import { NINEFOLD_COMMAND, plainEnvironment } from "../../../harness/processes/server-process.ts";
+import type { Client } from "../../../support/client.ts";
+import { until } from "../../../support/eventually.ts";
+import { startTestServer, type TestServer } from "../../../support/server.ts";
+import { WebhookSink } from "../../../support/webhook-sink.ts";
+
+const MINUTE = 60_000;
+/** A process starts, and the machine may be busy. */
+const TIMEOUT_MS = 60_000;
+
+let folder: string;
+let server: TestServer;
+let target: WebhookSink;
+let account: Client;
+const running = new Set<Bun.Subprocess>();
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-probe-"));
+  target = new WebhookSink();
+});
+afterAll(() => {
+  target.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  server = await startTestServer({ manualClock: true, args: ["--port", String(freePort())] });
+  account = await server.account();
+  target.take();
+  target.answers(200);
+});
+afterEach(async () => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+  await server.stop();
+});
+
+function start(token: string, more: readonly string[] = []) {
+  const file = join(folder, crypto.randomUUID());
+  writeFileSync(file, `${token}\n`);
+  const args = ["probe", "--url", server.url, "--token-file", file, ...more];
+  const child = Bun.spawn([...NINEFOLD_COMMAND, ...args], {
+    env: plainEnvironment({}),
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  running.add(child);
+  return child;
+}
+
+async function tokenOf(name: string): Promise<string> {
+  return String((await account.post("/v1/pulse/probes", { name })).body["token"]);
+}
+
+async function monitorOf(...probes: string[]): Promise<string> {
+  const body = { url: target.url("/health"), interval: MINUTE, timeout: 2_000, probes };
+  return String((await account.post("/v1/pulse", body)).body["id"]);
+}
+
+async function statusOf(name: string): Promise<unknown> {
+  const { body } = await account.get("/v1/pulse/probes");
+  return (body["probes"] as Record<string, unknown>[]).find((one) => one["name"] === name)?.["status"];
+}
+
+const statusOfMonitor = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body["status"];
+
+/** Advances the clock until the probe has checked, since it may still be reading its list. */
+async function advanceUntil(isDone: () => Promise<boolean>): Promise<void> {
+  await until(async () => {
+    await server.clock.advance(MINUTE);
+    return isDone();
+  });
+}
+
+describe("ninefold probe", () => {
+  test(
+    "checks what the server may not reach, survives a restart of the server, and is noticed when it is killed",
+    async () => {
+      const token = await tokenOf("home");
+      const id = await monitorOf("home");
+      const child = start(token, ["--allow-private-targets", "loopback"]);
+      await until(async () => (await statusOf("home")) === "online");
+      await advanceUntil(async () => (await statusOfMonitor(id)) === "up");
+      expect(target.take().length).toBeGreaterThan(0);
+      target.answers(503);
+      await server.clock.advance(MINUTE);
+      expect(await statusOfMonitor(id)).toBe("down");
+
+      await server.restart();
+      target.answers(200);
+      await advanceUntil(async () => (await statusOfMonitor(id)) === "up");
+
+      child.kill("SIGKILL");
+      await child.exited;
+      await advanceUntil(async () => (await statusOf("home")) === "offline");
+      await advanceUntil(async () => (await statusOfMonitor(id)) === "unknown");
+      start(token, ["--allow-private-targets", "loopback"]);
+      await until(async () => (await statusOf("home")) === "online");
+      await advanceUntil(async () => (await statusOfMonitor(id)) === "up");
+    },
+    3 * TIMEOUT_MS,
+  );
+
+  test(
+    "obeys its own permission of private targets",
+    async () => {
+      const token = await tokenOf("home");
+      const id = await monitorOf("home");
+      start(token);
+      await until(async () => (await statusOf("home")) === "online");
+      await advanceUntil(async () => (await statusOfMonitor(id)) === "down");
+      const { body } = await account.get(`/v1/pulse/${id}/history?limit=1`);
+      expect(body["checks"]).toMatchObject([{ probe: "home", error: expect.stringContaining("private") }]);
+      expect(target.take()).toEqual([]);
+    },
+    2 * TIMEOUT_MS,
+  );
+
+  test(
+    "ends with 0 on SIGTERM, 1 for a token that the server rejects, 2 for a wrong call",
+    async () => {
+      const token = await tokenOf("home");
+      const child = start(token);
+      await until(async () => (await statusOf("home")) === "online");
+      child.kill("SIGTERM");
+      expect(await child.exited).toBe(0);
+      const refused = start(`${token.slice(0, -8)}00000000`);
+      expect(await refused.exited).toBe(1);
+      expect(await new Response(refused.stderr).text()).toContain("token");
+      for (const url of ["http://ninefold.example.com", "ftp://127.0.0.1", "http://9.9.9.9"]) {
+        const wrong = Bun.spawn([...NINEFOLD_COMMAND, "probe", "--url", url, "--token-file", "none"], {
+          env: plainEnvironment({}),
+          stdout: "ignore",
+          stderr: "ignore",
+        });
+        expect([url, await wrong.exited]).toEqual([url, 2]);
+      }
+    },
+    2 * TIMEOUT_MS,
+  );
+});
