@@ -3,7 +3,7 @@ import { slugOf } from "../areas/projects/domain.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { FileError } from "./document.ts";
 import type { Field, Kind } from "./kinds.ts";
-import type { FileProject, FileResource } from "./read.ts";
+import { type FileProject, type FileResource, isRenamable } from "./read.ts";
 import { ProjectApi, projectsOf, type ServerProject } from "./server.ts";
 import { isSame, replaced, shownValue } from "./shown.ts";
 
@@ -438,7 +438,7 @@ function likelyRenames(
   const free = new Set(gone);
   let comparisons = 0;
   return steps.flatMap(({ action, wanted }) => {
-    if (action !== "create" || wanted === null) return [];
+    if (action !== "create" || wanted === null || !isRenamable(wanted.kind)) return [];
     let best: { readonly missing: Missing; readonly share: number } | null = null;
     for (const missing of free) {
       if (missing.kind !== wanted.kind || comparisons >= COMPARISONS_MAX) continue;

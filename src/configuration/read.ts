@@ -194,6 +194,11 @@ class Reader {
   private withoutFormerName(kind: Kind, name: string, map: FileMap) {
     const entry = map.entries.get(RENAMED_FROM);
     if (entry === undefined || kind.facts.isSingle === true) return { renamedFrom: null, map };
+    if (!isRenamable(kind))
+      throw this.error(
+        entry.value.at,
+        `the name of one of ${kind.section} cannot change: remove ${RENAMED_FROM}`,
+      );
     const former = this.textOf(entry.value, RENAMED_FROM);
     if (former === name)
       throw this.error(entry.value.at, `${RENAMED_FROM} must be the former name, not ${name} itself`);
@@ -475,4 +480,9 @@ function kindOf(schema: TSchema): string {
   if (schema["patternProperties"] !== undefined) return "Record";
   if (schema["type"] === "object") return "Object";
   return TYPES[String(schema["type"])] ?? "Any";
+}
+
+/** Whether a change can give a resource of a kind another name. A flag is saved under its new key. */
+export function isRenamable({ facts, change }: Kind): boolean {
+  return facts.isSave === true || Object.hasOwn(change?.body?.properties ?? {}, facts.name);
 }

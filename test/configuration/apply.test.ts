@@ -477,6 +477,9 @@ const NOT_IN_FILES: Readonly<Record<string, string>> = {
   "projects.create": "a document is a project",
   "keys.create": "keys of a project have a route of their own",
   "monitors.incidents.create": "an event",
+  "people.create": "an invitation",
+  "people.me.passkeys.create": "a credential",
+  "session.invitation.accept": "a login",
 };
 
 test("every operation that creates a resource with a name is in files, or is exempt by name", () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { isRenamable } from "../../src/configuration/read.ts";
 import { type AccountClient, useTestServer } from "../support/server.ts";
 import { Configured } from "./support.ts";
 
@@ -29,9 +30,16 @@ const FIELDS: Readonly<Record<string, string>> = {
 const file = (section: string, name: string, more = "") =>
   `ninefold: 1\n${section}:\n  ${name}: { ${FIELDS[section]}${more} }\n`;
 
-test("every kind with a name is covered", () => {
-  const named = configured.kinds.filter(({ facts }) => facts.isSingle !== true).map(({ section }) => section);
+test("every kind with a name that can change is covered", () => {
+  const named = configured.kinds
+    .filter((kind) => kind.facts.isSingle !== true && isRenamable(kind))
+    .map(({ section }) => section);
   expect(Object.keys(FIELDS).sort()).toEqual(named.sort());
+});
+
+test("renamed_from is a mistake where the name cannot change", async () => {
+  const text = "ninefold: 1\nprobes:\n  attic: { renamed_from: cellar }\n";
+  await expect(configured.plan(text)).rejects.toThrow("the name of one of probes cannot change");
 });
 
 describe.each(Object.keys(FIELDS))("%s", (section) => {
