@@ -295,6 +295,27 @@ class Locks(LocksMethods):
 class Monitors(MonitorsMethods):
     """Scheduled checks of URLs, and heartbeats that expect pings."""
 
+    def check(
+        self,
+        monitor_id: str,
+        *,
+        probe: Optional[str] = None,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+    ) -> models.MonitorStatus:
+        """Check a monitor immediately, on the server or on the probe with the name ``probe``.
+
+        The check counts like a scheduled one, but causes no alerts.
+        """
+        response = self._api.call(
+            "POST /v1/pulse/{monitorId}/check",
+            {"monitorId": monitor_id},
+            query={} if probe is None else {"probe": probe},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.MonitorStatus", response)
+
     def ping(
         self,
         ping_url: str,

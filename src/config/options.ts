@@ -191,12 +191,12 @@ const DECLARED = {
     noFlag: true,
   },
   paypal: {
-    ...list("HOST:PORT,…", "Hosts of the certificates that PayPal signs webhooks with, in place of its own"),
+    ...list("HOST:PORT,…", "Hosts of the certificates of PayPal's webhooks, in place of its own"),
     section: "catch.certificate_hosts",
     noFlag: true,
   },
   sns: {
-    ...list("HOST:PORT,…", "Hosts of the certificates and subscriptions of Amazon SNS, in place of its own"),
+    ...list("HOST:PORT,…", "Hosts of certificates and subscriptions of Amazon SNS, in place of its own"),
     section: "catch.certificate_hosts",
     noFlag: true,
   },

@@ -52,6 +52,8 @@ test("a response with a secret and its repeat are not cached", async () => {
     "/v1/keys",
     "/v1/keys/:id/rotate",
     "/v1/keys/rotate",
+    "/v1/people",
+    "/v1/people/:person_id/invitation",
     "/v1/projects/:id/keys",
     "/v1/pulse/ping-key",
     "/v1/pulse/probes",
@@ -61,6 +63,10 @@ test("a response with a secret and its repeat are not cached", async () => {
     "/v1/relay/secret",
     "/v1/relay/secret/rotate",
     "/v1/session",
+    "/v1/session/account",
+    "/v1/session/invitation",
+    "/v1/session/invitation/accept",
+    "/v1/session/passkey",
     "/v1/signup",
   ]);
   for (const route of secrets) {

@@ -96,7 +96,7 @@ describe("where a server can run", () => {
       ...["SQLite", "data folder", "backups", "file system", "fsync", "free space", "database"],
       ...["master key", "clock", "port", "TLS", "DNS", "SMTP"],
     ]);
-    expect(checks["database"]?.detail).toMatch(/^\d+ kB, schema \d+$/);
+    expect(checks["database"]?.detail).toMatch(/^[\d.]+ [kM]B, schema \d+$/);
     expect(checks["master key"]?.detail).toBe(`${join(data, "master.key")}, mode 600`);
     expect(checks["fsync"]?.detail).toMatch(/^[\d.]+ (µs|ms) \(median of 15\)/);
     expect(checks["DNS"]?.detail).toBe("localhost is 127.0.0.1");

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readWritten } from "../docs/page.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { installPackage, NODE, type Stranger } from "./installed.ts";
 
 /** Pages whose programs are run. */
 const PAGES = ["client.md", "guides/llm-calls.md"];
-const TEXT = PAGES.map((page) => readFileSync(join(import.meta.dir, "../../docs", page), "utf8")).join("\n");
+const TEXT = PAGES.map((page) => readWritten(`docs/${page}`)).join("\n");
 const BLOCKS = [...TEXT.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = ""]) => text);
 const PRELUDE = [
   'import { Ninefold } from "ninefold/client";',

@@ -256,7 +256,7 @@ export async function all(signal: AbortSignal, headers: IncomingHttpHeaders, bod
     const end: string | null = key.expires_at;
     console.log(scopes, end);
   }
-  const status: "up" | "down" | "unknown" = (await nf.monitors.get("m")).status;
+  const status: "up" | "degraded" | "down" | "unknown" = (await nf.monitors.get("m")).status;
   const done: string = await nf.withLock("k", async ({ fencingToken }) => String(fencingToken), { ttlMs: 1000, signal });
   const delivery: Delivery = await verifyDelivery(headers, body, ["a", "b"]);
   await verifyDelivery(new Headers(), "text", "a", { toleranceMs: 1 });

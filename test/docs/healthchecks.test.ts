@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeHeartbeat, type TestHeartbeat } from "../support/heartbeats.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
-import { readPage } from "./page.ts";
+import { readWritten } from "./page.ts";
 
 /** Interpreters start slowly on a busy machine. */
 const TIMEOUT_MS = 60_000;
@@ -72,7 +72,7 @@ test.each(LINES)("%s", async (line, expected) => {
 
 /** The block of a language in the guide, with the check's own address. */
 function blockOf(language: string, beat: TestHeartbeat): string {
-  const page = readPage("docs/guides/migrating-from-healthchecks.md");
+  const page = readWritten("docs/guides/migrating-from-healthchecks.md");
   const [, block = ""] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "ms").exec(page) ?? [];
   return block.replaceAll("PING_URL", server.url + beat.path);
 }

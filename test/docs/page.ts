@@ -14,6 +14,11 @@ export function readPage(page: string): string {
   return readFileSync(join(ROOT, page), "utf8");
 }
 
+/** The text of a page as it is written: without the examples in other languages, which are generated. */
+export function readWritten(page: string): string {
+  return readPage(page).replaceAll(/\n<!-- languages -->\n.*?\n<!-- \/languages -->\n/gs, "");
+}
+
 /** The shell blocks of a page, in order. */
 export function shellBlocks(text: string): string[] {
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);

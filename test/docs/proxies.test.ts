@@ -7,9 +7,9 @@ import { freePort } from "../harness/processes/ports.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 import { Proxies } from "../support/proxies.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
-import { readPage } from "./page.ts";
+import { readWritten } from "./page.ts";
 
-const PAGE = readPage("docs/guides/protect-an-api.md");
+const PAGE = readWritten("docs/guides/protect-an-api.md");
 /** Timeout for the start of a proxy, long because the machine may be busy. */
 const TIMEOUT_MS = 120_000;
 

@@ -57,7 +57,7 @@ describe("the API document", () => {
         "Catch",
       ],
       "Notary",
-      ...["Sessions", "Changes", "Overview", "Audit", "Signup", "Operator", "System"],
+      ...["People", "Sessions", "Changes", "Overview", "Audit", "Signup", "Operator", "System"],
     ]);
     for (const { name, description } of document.tags) expect(description.length, name).toBeGreaterThan(10);
     expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(names));
@@ -70,12 +70,21 @@ describe("the API document", () => {
   });
 
   test.each([
-    ["meter.deduct", "**Cost** 1 credit · **Scope** `meter:write`"],
-    ["meter.balance", "**Cost** free · **Scope** `meter:read`"],
-    ["meter.own.refill", "**Cost** free · **Scope** `meter:write` · **Not** for keys of one project"],
-    ["monitors.list", "**Cost** 1 credit · **Scope** `pulse:read` · **Rate limit** of monitors"],
-    ["keys.platform.rotate", "**Cost** 1 credit · **Scope** `*` · **Not** for keys of one project"],
-    ["admin.accounts.list", "**Cost** free · **Key** of the operator's account"],
+    ["meter.deduct", "**Cost** 1 credit · **Scope** `meter:write` · **Role** editor"],
+    ["meter.balance", "**Cost** free · **Scope** `meter:read` · **Role** viewer"],
+    [
+      "meter.own.refill",
+      "**Cost** free · **Scope** `meter:write` · **Role** admin · **Not** for keys of one project",
+    ],
+    [
+      "monitors.list",
+      "**Cost** 1 credit · **Scope** `pulse:read` · **Role** viewer · **Rate limit** of monitors",
+    ],
+    [
+      "keys.platform.rotate",
+      "**Cost** 1 credit · **Scope** `*` · **Role** owner · **Login** within the last 15 minutes · **Not** for keys of one project",
+    ],
+    ["admin.accounts.list", "**Cost** free · **Key** of the operator's account · **Role** owner"],
     ["catch.ingest", "**Cost** 1 credit · **Public**"],
     ["ping", "**Cost** free · **Public**"],
   ])("documents the requirements of %s", (name, terms) => {

@@ -111,6 +111,21 @@ export function monitorExport({
         ],
       },
       {
+        type: "probe",
+        table: "probes",
+        of: OF_PROJECT,
+        key: ["ref"],
+        id: "probe_id",
+        show: {
+          probe_id: null,
+          token_digest: null,
+          last_seen_at: asTime,
+          offline: asFlag,
+          results: null,
+        },
+        more: ({ probe_id }) => ({ probe_id }),
+      },
+      {
         type: "ping_key",
         table: "heartbeat_ping_keys",
         of: OF_PROJECT,

@@ -90,7 +90,8 @@ export class MonitorService {
 
   /** Checks given settings before anything is charged. @throws ApiError `validation_error`, `forbidden` */
   assertSettings(caller: Caller, body: MonitorUpdateBody, monitorId?: string): void {
-    const { settings } = monitorId === undefined ? {} : this.find(caller.project.ref, monitorId);
+    // An unknown monitor is rejected after the charge.
+    const { settings } = (monitorId !== undefined && this.findOrNull(caller.project.ref, monitorId)) || {};
     const probes = body.probes ?? settings?.probes ?? [LOCAL];
     // A monitor that the server begins to check must lead where it may go.
     const isNewHere = settings !== undefined && !settings.probes.includes(LOCAL) && probes.includes(LOCAL);
@@ -265,12 +266,15 @@ export class MonitorService {
 
   /** A monitor of a project. @throws ApiError `not_found` */
   find(projectRef: number, monitorId: string): MonitorRow {
+    const row = this.findOrNull(projectRef, monitorId);
+    if (row === null) throw new ApiError("not_found", "There is no monitor with this id in this project.");
+    return row;
+  }
+
+  private findOrNull(projectRef: number, monitorId: string): MonitorRow | null {
     const id = monitorId.toLowerCase();
     const row = isUuid(id) ? this.deps.monitors.find(id) : null;
-    if (row === null || row.projectRef !== projectRef) {
-      throw new ApiError("not_found", "There is no monitor with this id in this project.");
-    }
-    return row;
+    return row !== null && row.projectRef === projectRef ? row : null;
   }
 
   /**

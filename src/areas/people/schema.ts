@@ -267,7 +267,10 @@ export const PasskeyDeleted = named("PasskeyDeleted", { deleted_at: dateTime() }
 
 /** An object whose fields the WebAuthn API defines. */
 function webAuthn(description: string): TObject {
-  return Type.Object({}, { additionalProperties: true, description, examples: [] });
+  return Type.Object(
+    {},
+    { additionalProperties: true, description, examples: [{ challenge: "UGljayBhIHJhbmRvbSBvbmU" }] },
+  );
 }
 
 export const PasskeyOptions = named("PasskeyOptions", {

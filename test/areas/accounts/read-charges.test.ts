@@ -74,6 +74,8 @@ test("every metered read returns without a commit, and its charge is visible imm
       "monitors.pages.list",
       "monitors.pages.read",
       "monitors.pings",
+      "monitors.probes.list",
+      "monitors.probes.read",
       "monitors.read",
     ],
     ...["ofrep.bulk", "ofrep.evaluate"],

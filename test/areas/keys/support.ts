@@ -54,6 +54,7 @@ export const INVALID = {
 
 /** The fields of a key that was created with the required ones only. */
 export const UNBOUND = {
+  created_by: null,
   owner_id: null,
   meter_id: null,
   enabled: true,

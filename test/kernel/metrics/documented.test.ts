@@ -108,7 +108,7 @@ describe("GET /metrics", () => {
         expect(Number.isFinite(value), name).toBe(true);
         for (const label of Object.keys(labels)) {
           expect(label, name).toMatch(
-            /^(operation|status|kind|outcome|reason|trigger|version|bun_version|le)$/,
+            /^(operation|status|kind|method|result|outcome|reason|trigger|version|bun_version|le)$/,
           );
         }
         if (type !== "gauge") expect(value, name).toBeGreaterThanOrEqual(0);

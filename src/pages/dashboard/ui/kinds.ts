@@ -44,7 +44,7 @@ const joined =
   (by: string) =>
   (value: unknown): string =>
     Array.isArray(value) ? value.join(by) : asText(value);
-const WORDS: Kind = { show: joined(", "), read: wordsOf, hint: "Separated by commas." };
+export const WORDS: Kind = { show: joined(", "), read: wordsOf, hint: "Separated by commas." };
 export const LINES: Kind = { show: joined("\n"), read: wordsOf, rows: 2, hint: "One per line." };
 
 /** A secret is never shown again. */

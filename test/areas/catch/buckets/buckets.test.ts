@@ -18,7 +18,7 @@ const START = new Date(TEST_START_MS).toISOString();
 const ID = /^[a-z]+-[a-z]+-[1-9]\d{5}$/;
 const NOBODYS = "brave-otter-314159";
 const MEMBERS = [
-  ..."challenge created_at deduplicate_hours delivery events has_signing_secret hint id ingest_url invalid_status last_too_large_at".split(
+  ..."auto_confirm challenge created_at deduplicate_hours delivery events has_signing_secret hint id ingest_url invalid_status last_too_large_at".split(
     " ",
   ),
   ..."methods name overload_status previous_expires_at provider response retention_hours retry_schedule signature".split(
@@ -149,7 +149,7 @@ describe("POST /v1/catch/buckets", () => {
       /string/,
     ),
     invalid("a provider that is no text", { target_url: TARGET, provider: 7 }, "provider", /string/),
-    unsupported("a provider that nobody knows", "paypal"),
+    unsupported("a provider that nobody knows", "nobody"),
     unsupported("a provider in capitals", "Stripe"),
     unsupported("an empty provider", ""),
     unsupported("a name from JavaScript", "constructor"),

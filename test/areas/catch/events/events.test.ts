@@ -87,7 +87,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
     refused("a limit that is no number", "?limit=ten", "validation_error", "limit"),
     refused("a cursor of our own making", "?cursor=abc", "validation_error", "cursor"),
     refused("a status that there is not", "?status=lost", "validation_error", "status"),
-    refused("a provider that there is not", "?provider=paypal", "catch.provider_unsupported"),
+    refused("a provider that there is not", "?provider=nobody", "catch.provider_unsupported"),
     refused("a parameter twice", "?status=failed&status=failed", "validation_error", "status"),
     {
       name: "no key",

@@ -55,7 +55,7 @@ describe("GET /v1/catch/{bucket_id}/events?q=", () => {
     }),
     refused("an empty text", "q="),
     refused("a text of 101 characters", `q=${"x".repeat(101)}`),
-    refused("an unknown provider", "q=x&provider=paypal", "catch.provider_unsupported"),
+    refused("an unknown provider", "q=x&provider=nobody", "catch.provider_unsupported"),
     refused("a cursor of nobody", "q=x&cursor=abc"),
     {
       name: "no key",

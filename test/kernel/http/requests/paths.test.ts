@@ -32,7 +32,7 @@ const SAID: readonly (readonly [string, string, string])[] = [
   ["", "PUT /v1/Monitor/7", "Did you mean PUT /v1/pulse/{monitorId}?"],
   ["", "POST /v1/notary/log", "Did you mean POST /v1/witness/log?"],
   ["", "POST /v1/webhooks", "Did you mean POST /v1/relay?"],
-  ["", "GET /v1/users", "Did you mean GET /v1/admin/accounts?"],
+  ["", "GET /v1/users", "Did you mean GET /v1/people?"],
   ["typos", "GET /v1/project", "Did you mean GET /v1/projects?"],
   ["", "GET /v1/metre/acme/balance", "Did you mean GET /v1/meter/{meterId}/balance?"],
   ["", "GET /v1/KEYS", "Did you mean GET /v1/keys?"],

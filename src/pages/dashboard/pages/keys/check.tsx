@@ -4,7 +4,7 @@ import { call, requestOf } from "../../core/api.ts";
 import { formatNumber } from "../../core/format.ts";
 import { Code, pretty } from "../../ui/code.tsx";
 import { DataForm } from "../../ui/form.tsx";
-import { SECRET } from "../../ui/kinds.ts";
+import { SECRET, WORDS } from "../../ui/kinds.ts";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 
@@ -39,6 +39,8 @@ export function CheckPage() {
                 {
                   name: "require",
                   label: "Required scopes",
+                  // The combinations that the API takes as well are for programs.
+                  kind: WORDS,
                   placeholder: "orders:read",
                   hint: "Separated by spaces.",
                 },
