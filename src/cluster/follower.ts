@@ -237,7 +237,10 @@ export class Follower {
     if (own.seq < range.first)
       throw new LogTrimmed(`the log begins at entry ${range.first}, after this node's ${own.seq}`);
     const there = own.seq > range.last ? null : await this.entryAt(own.seq);
-    if (there !== null && there.epoch === own.epoch && there.log === own.log) return this.begin(own);
+    if (there !== null && there.epoch === own.epoch && there.log === own.log) {
+      await this.assertHasNothingLost(own, range);
+      return this.begin(own);
+    }
     if (!(await this.isOwnBatch(own, range))) throw this.isAhead(own, range);
     if (folder.cutUnconfirmed()) {
       this.deps.logger.info("the last change of this node was confirmed to nobody, and is undone", {
@@ -249,6 +252,30 @@ export class Follower {
     throw new LogTrimmed(
       `this node has a change at entry ${own.seq} that the log does not have, and that was confirmed to nobody`,
     );
+  }
+
+  /**
+   * What a follower has applied since it last synced is in its file after a crash, and applied again. If the log has lost it
+   * meanwhile, nobody applies it again: then the file has what the log has not, although its noted place is in the log.
+   * @throws StartupError
+   */
+  private async assertHasNothingLost(noted: LogPosition, range: LogRange): Promise<void> {
+    const stored = this.deps.folder.hasFollowed ? this.storedAfterCrash() : null;
+    if (stored === null || stored.log !== noted.log || stored.seq <= noted.seq) return;
+    const there = stored.seq > range.last ? null : await this.entryAt(stored.seq);
+    if (there?.epoch !== stored.epoch) throw this.isAhead(stored, range);
+  }
+
+  /** What the file says; null where it cannot be read before what was being applied is applied again. */
+  private storedAfterCrash(): StoredPosition | null {
+    try {
+      return this.deps.folder.stored();
+    } catch (error) {
+      this.deps.logger.info("the database is read after the entry that was being applied", {
+        error: errorText(error),
+      });
+      return null;
+    }
   }
 
   /** Follows from this place of the log on, at which the file is. */

@@ -53,6 +53,20 @@ function added(sum: Outcome, next: Outcome): Outcome {
   };
 }
 
+/** Histories of other seeds that have found a fault. */
+const FOUND: readonly (readonly [ScenarioName, EngineKind, number, what: string])[] = [
+  [
+    "cancelledWaits",
+    "postgres",
+    1_795_907_005,
+    "a follower crashed after it had applied what the engine then lost, and led with it",
+  ],
+];
+
+test.each(FOUND)("%s %s %i: %s", (scenario, engine, seed) => {
+  live({ scenario, engine, seed });
+});
+
 test("a history happens again as it did", () => {
   for (let seed = 1; seed <= 5; seed += 1) expect(live(historyOf(seed))).toEqual(live(historyOf(seed)));
 });
