@@ -1,8 +1,8 @@
-import { hash } from "node:crypto";
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { LoginMethod } from "../../kernel/callers/caller.ts";
 import type { Role } from "../../kernel/callers/role.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {
   foldEmail,
@@ -36,11 +36,6 @@ export interface Person extends Actor {
 export function statusOf({ disabled, accepted_at }: Pick<PersonRow, "disabled" | "accepted_at">): Status {
   if (disabled !== 0) return "disabled";
   return accepted_at === null ? "invited" : "active";
-}
-
-/** SHA-256 of the token in a link. */
-function tokenHash(token: string): Uint8Array {
-  return hash("sha256", token, "buffer");
 }
 
 /** The people of all accounts, and the links that log them in. Recently used people are in memory. */
@@ -117,7 +112,7 @@ export class PeopleDirectory {
     const token = Buffer.from(this.kernel.ids.bytes(TOKEN_BYTES)).toString("base64url");
     if (kind !== "login") this.store.removePersonLinks(tx, personRef, kind);
     this.store.insertPersonLink(tx, {
-      token_hash: tokenHash(token),
+      token_hash: keyDigest(token),
       person_ref: personRef,
       kind,
       browser_hash: browserHash,
@@ -132,7 +127,7 @@ export class PeopleDirectory {
     token: string,
     now: number,
   ): { readonly row: LinkRow; readonly person: Person } | null {
-    const row = token.length === TOKEN_LENGTH ? this.store.personLink(tokenHash(token)) : null;
+    const row = token.length === TOKEN_LENGTH ? this.store.personLink(keyDigest(token)) : null;
     if (row === null || row.kind !== kind || row.expires_at <= now) return null;
     const person = this.person(row.person_ref);
     return person === null || person.status === "disabled" ? null : { row, person };

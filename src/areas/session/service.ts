@@ -37,7 +37,7 @@ import { PersonCaller } from "./person-caller.ts";
 import type { LoginProof, OfferedMethod, SessionPerson } from "./ports.ts";
 import { RejectedLogins, type RejectedRequest } from "./rejected-logins.ts";
 import type { LoginLink, Session, SessionBody } from "./schema.ts";
-import { type ActiveSession, type SessionDeps, type Sessions, tokenHash } from "./sessions.ts";
+import type { ActiveSession, SessionDeps, Sessions } from "./sessions.ts";
 import type { ListedSession, SessionStore } from "./store.ts";
 
 /** What the area needs of other areas. */
@@ -223,7 +223,7 @@ export class SessionService {
     if (suspended || deleted || !person.isActive) throw loginRejected();
     this.logins.countPerson(tx, login.clientAddress, person.id);
     people.recordSeen(tx, person.ref);
-    const token_hash = tokenHash(token);
+    const token_hash = keyDigest(token);
     const endsAt = tx.now + SESSION_MS;
     const current = sessions.ofBrowser(login);
     if (current !== null && current.personRef === person.ref) {
@@ -280,7 +280,7 @@ export class SessionService {
         "Only a browser session can be ended. This request was sent with a key.",
       );
     }
-    sessions.end(tx, caller.session.id, tokenHash(token));
+    sessions.end(tx, caller.session.id, keyDigest(token));
     tx.audit({ ...aboutSession(caller.session.id, "ended"), before: {}, after: null });
     return setCookie(sessions.cookieName(from), "", 0);
   }
@@ -300,7 +300,7 @@ export class SessionService {
     const expiresAt = tx.now + minutes * MINUTE_MS;
     const isPerson = typeof owner === "number";
     const token = isPerson ? this.deps.people.createLoginLink(tx, owner, expiresAt) : this.newToken();
-    const hashed = tokenHash(token);
+    const hashed = keyDigest(token);
     if (!isPerson) this.deps.store.insertLink(tx, hashed, owner, expiresAt);
     tx.audit({
       summary: `Login link created, valid for ${minutes} minutes`,
@@ -317,7 +317,7 @@ export class SessionService {
 
   /** @throws ApiError `unauthorized`, with the same message for every reason. */
   private consumeLink(tx: Tx, link: string): Uint8Array {
-    const hashed = tokenHash(link);
+    const hashed = keyDigest(link);
     const row = this.deps.store.link(hashed);
     if (row === null || row.expires_at <= tx.now) {
       throw new ApiError("unauthorized", "This login link has been used or has expired. Create a new one.");
@@ -346,7 +346,7 @@ export class SessionService {
       proof: null,
       authenticated_at: tx.now,
     } as const;
-    const id = this.insertRow(tx, tokenHash(token), row, login);
+    const id = this.insertRow(tx, keyDigest(token), row, login);
     for (const old of store.exceptNewestOfKeys(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
       sessions.end(tx, old.id, old.token_hash);
     }

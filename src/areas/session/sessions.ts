@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Caller, CallerProject, CallerSession, LoginMethod } from "../../kernel/callers/caller.ts";
 import { CallerOfKey } from "../../kernel/callers/caller-of-key.ts";
@@ -7,6 +6,7 @@ import type { Authenticator, SessionAuthenticator } from "../../kernel/http/acce
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import { chosenProject } from "../../kernel/http/access/project-choice.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { keyDigest, keyDigestHex } from "../../kernel/secrets/key-format.ts";
 import { NOBODY, type Tx } from "../../kernel/storage/tx.ts";
 import {
   assertSameOrigin,
@@ -25,11 +25,6 @@ import type { SessionRow, SessionStore } from "./store.ts";
 export interface SessionDeps extends PersonCallerDeps {
   /** Finds the caller of a key by its digest. */
   readonly keys: Authenticator;
-}
-
-/** SHA-256 of a cookie's or link's token. */
-export function tokenHash(token: string): Uint8Array {
-  return hash("sha256", token, "buffer");
 }
 
 /** A session in memory. A step-up changes how and when its person logged in. */
@@ -171,7 +166,7 @@ export class Sessions implements SessionAuthenticator {
     const { authenticatedAt } = session;
     Object.assign(session, renewed);
     tx.onRollback(() => Object.assign(session, before, { authenticatedAt }));
-    if (token !== null) tx.afterCommit(() => this.active.drop(nameOf(token)));
+    if (token !== null) tx.afterCommit(() => this.active.drop(keyDigestHex(token)));
   }
 
   /** Ends a session in the unit of work that removes its row. */
@@ -199,14 +194,14 @@ export class Sessions implements SessionAuthenticator {
   /** Ends the previous session of a browser, in the unit of work that opens the new one. */
   endPrevious(tx: Tx, from: PageRequest): void {
     const token = this.tokenOf(from);
-    const replaced = token === null ? null : this.store.withToken(tokenHash(token));
-    if (token !== null && replaced !== null) this.end(tx, replaced.id, tokenHash(token));
+    const replaced = token === null ? null : this.store.withToken(keyDigest(token));
+    if (token !== null && replaced !== null) this.end(tx, replaced.id, keyDigest(token));
   }
 
   private find(token: string): ActiveSession | undefined {
     if (token.length !== TOKEN_LENGTH) return undefined;
-    const session = this.active.get(nameOf(token), () => {
-      const row = this.store.withToken(tokenHash(token));
+    const session = this.active.get(keyDigestHex(token), () => {
+      const row = this.store.withToken(keyDigest(token));
       return row === null ? undefined : activeSession(row);
     });
     return session && this.unlessOver(session);
@@ -246,11 +241,6 @@ export interface RenewedSession {
   readonly proof: LoginProof | null;
   readonly authenticatedAt: number;
   readonly endsAt: number;
-}
-
-/** The name of a session in memory. */
-function nameOf(token: string): string {
-  return Buffer.from(tokenHash(token)).toString("hex");
 }
 
 function activeSession(row: SessionRow): ActiveSession {

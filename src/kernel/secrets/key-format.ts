@@ -45,7 +45,7 @@ export function keyPrefix(key: string): string | null {
   return cut > 0 && hasValidChecksum(key) && KEY_TAIL.test(key.slice(cut)) ? key.slice(0, cut) : null;
 }
 
-/** SHA-256 of a key, 32 bytes: stored and looked up in place of the key. */
+/** SHA-256 of a key or another token, 32 bytes: stored and looked up in its place. */
 export function keyDigest(key: string): Uint8Array {
   return hash("sha256", key, "buffer");
 }
