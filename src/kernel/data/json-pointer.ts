@@ -21,6 +21,11 @@ export function jsonPointer(description: string, example: string) {
 /** The names in a JSON pointer (RFC 6901); null if a `~` is followed by neither 0 nor 1. */
 export function pointerSteps(pointer: string): string[] | null {
   if (pointer.replaceAll("~0", "").replaceAll("~1", "").includes("~")) return null;
+  return pointerNames(pointer);
+}
+
+/** The same of a pointer that has been checked. */
+export function pointerNames(pointer: string): string[] {
   const names = pointer.split("/").slice(1);
   return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

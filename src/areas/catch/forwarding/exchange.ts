@@ -9,9 +9,6 @@ import type { EventHeaders } from "../event-headers.ts";
 import { isProviderHeader, PRESETS } from "../providers/presets.ts";
 import type { AttemptRow } from "../store.ts";
 
-/** The headers that identify and sign a request by Standard Webhooks. */
-const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
-
 /** Headers without which the bytes of a body cannot be read. */
 const CONTENT_HEADERS: ReadonlySet<string> = new Set(["content-type", "content-encoding"]);
 
@@ -33,15 +30,12 @@ export function originalHeaders(
 }
 
 /** The sender's own headers of Standard Webhooks; null unless it sent all of them, and they can be forwarded. */
-export function standardHeadersOf(
-  received: EventHeaders,
-): Record<(typeof STANDARD_HEADERS)[number], string> | null {
-  const isSent = STANDARD_HEADERS.every(
-    (name) => received[name] && headerError(name, received[name]) === null,
-  );
-  return isSent
-    ? (Object.fromEntries(STANDARD_HEADERS.map((name) => [name, received[name] ?? ""])) as never)
-    : null;
+export function standardHeadersOf(received: EventHeaders) {
+  const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature } = received;
+  if (!id || !timestamp || !signature) return null;
+  const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
+  const canBeSent = Object.entries(headers).every(([name, value]) => headerError(name, value) === null);
+  return canBeSent ? headers : null;
 }
 
 /** An attempt as it is stored. */

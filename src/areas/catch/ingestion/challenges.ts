@@ -1,8 +1,9 @@
+import { pointerNames } from "../../../kernel/data/json-pointer.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import { type AdditionalReply, additionalReply } from "../../../kernel/http/responses/response.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
-import { memberOf, pointerMembers, type Received } from "../providers/extracted-fields.ts";
+import { memberOf, type Received } from "../providers/extracted-fields.ts";
 
 /** Values that may be echoed: other characters could form a page on this origin. */
 const ECHOED = /^[A-Za-z0-9_.~-]{1,512}$/;
@@ -105,26 +106,23 @@ export const CHALLENGE_BYTES_MAX = 64 * 1024;
 /** The response to a sender's challenge in the body of a POST, whose signature does not matter; null for other requests. */
 export function respondUnverified(bucket: BucketActor, received: Received): AdditionalReply | null {
   const { preset, stored, isChallenge } = bucket.settings;
-  const isEventGrid = preset?.challenge === "event-grid";
   const { pointer, as = "text", field } = stored.challenge ?? {};
-  if ((pointer === undefined && !isEventGrid) || received.body.length > CHALLENGE_BYTES_MAX) return null;
-  if (isEventGrid) return eventGridResponse(received);
+  if (received.body.length > CHALLENGE_BYTES_MAX) return null;
+  if (preset?.challenge === "event-grid") return eventGridResponse(received);
   if (pointer === undefined) return null;
   const value = memberOf(received, pointer);
   const isMatch = isChallenge === null ? isAlone(received, pointer) : isChallenge(memberOf(received, ""));
   if (typeof value !== "string" || !isMatch) return null;
-  return as === "text" ? echo(value) : echo(value, field ?? pointerMembers(pointer).at(-1) ?? "");
+  return as === "text" ? echo(value) : echo(value, field ?? pointerNames(pointer).at(-1) ?? "");
 }
 
 /** Whether a body has no other members than those along a pointer. */
 function isAlone(received: Received, pointer: string): boolean {
-  const names = pointer.split("/").slice(1);
-  return names.every((_, level) => {
-    const parent = memberOf(
-      received,
-      names.slice(0, level).reduce((path, name) => `${path}/${name}`, ""),
-    );
-    return typeof parent === "object" && parent !== null && Object.keys(parent).length === 1;
+  let parent = memberOf(received, "");
+  return pointerNames(pointer).every((name) => {
+    if (typeof parent !== "object" || parent === null || Object.keys(parent).length !== 1) return false;
+    parent = (parent as Readonly<Record<string, unknown>>)[name];
+    return true;
   });
 }
 

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { isExactNumber, isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 import { textOf } from "../../../kernel/data/content.ts";
+import { pointerNames } from "../../../kernel/data/json-pointer.ts";
 
 /** Longest id or type of an event that is stored: those of known senders have up to 100 characters. */
 export const FIELD_LENGTH_MAX = 200;
@@ -107,19 +108,13 @@ function readerOf(source: Source): FieldReader {
   const header = headerOf(source);
   if (header !== null) return ({ headers }) => headers.get(header);
   if (source === "digest") return ({ body }) => Bun.CryptoHasher.hash("sha256", body, "hex");
-  const members = pointerMembers(source);
+  const members = pointerNames(source);
   return (received) => scalarText(valueAt(jsonOf(received), members));
 }
 
 /** The value at a JSON pointer of the body, `""` for the whole body; undefined when there is none. */
 export function memberOf(received: Received, pointer: Source): unknown {
-  return valueAt(jsonOf(received), pointerMembers(pointer));
-}
-
-/** The names of the members along a JSON pointer. */
-export function pointerMembers(pointer: Source): readonly string[] {
-  const members = pointer.split("/").slice(1);
-  return members.map((member) => member.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return valueAt(jsonOf(received), pointerNames(pointer));
 }
 
 /** The text of the scalar at a JSON pointer of the body; empty when there is none. */

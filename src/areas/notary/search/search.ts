@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { pointerNames } from "../../../kernel/data/json-pointer.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { ChainActor } from "../chain.ts";
@@ -111,8 +112,7 @@ export class Search {
 /** The text form of the scalar at a JSON Pointer (RFC 6901); null for anything else, and for long texts. */
 function valueAt(log: Readonly<Record<string, unknown>>, pointer: string): string | null {
   let value: unknown = log;
-  for (const part of pointer.slice(1).split("/")) {
-    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+  for (const name of pointerNames(pointer)) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null;
     value = (value as Record<string, unknown>)[name];
   }
