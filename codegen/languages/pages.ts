@@ -29,10 +29,15 @@ export type Example = Readonly<Record<Language, string>>;
 /** Pages whose examples have other languages. */
 const PAGES = /^docs\/(?:guides|api)\//;
 
+/** The text of a page as it is written: without the examples in other languages. */
+export function withoutLanguages(page: string): string {
+  return page.replaceAll(GENERATED, "");
+}
+
 /** The text of a page with its examples of requests in all languages. */
 export function withLanguages(path: string, page: string, document: Document): string {
   if (!PAGES.test(path)) return page;
-  const plain = page.replaceAll(GENERATED, "");
+  const plain = withoutLanguages(page);
   const examples = examplesOf(plain, document);
   let at = 0;
   return plain.replaceAll(BLOCK, (block) => {
@@ -54,7 +59,7 @@ export function withLanguages(path: string, page: string, document: Document): s
 export function examplesOf(page: string, document: Document): (Example | null)[] {
   const finder = new MethodFinder(document);
   const known = new Set(["URL", "AUTH"]);
-  const steps = [...page.replaceAll(GENERATED, "").matchAll(BLOCK)].map(([, mark, block = ""]) => {
+  const steps = [...withoutLanguages(page).matchAll(BLOCK)].map(([, mark, block = ""]) => {
     const read = mark === undefined ? commandsOf(block).map(readStep) : [];
     const usable = read.filter((step) => step !== null).filter((step) => isKnown(step, known));
     return usable.some(({ kind }) => kind === "call") ? usable : null;

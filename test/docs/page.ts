@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { withoutLanguages } from "../../codegen/languages/pages.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 
 /** A command that a reader pastes, and its documented outcome. */
@@ -16,7 +17,7 @@ export function readPage(page: string): string {
 
 /** The text of a page as it is written: without the examples in other languages, which are generated. */
 export function readWritten(page: string): string {
-  return readPage(page).replaceAll(/\n<!-- languages -->\n.*?\n<!-- \/languages -->\n/gs, "");
+  return withoutLanguages(readPage(page));
 }
 
 /** The shell blocks of a page, in order. */

@@ -46,7 +46,7 @@ export type TierLimits = Readonly<Record<keyof typeof LIMITS, number>>;
 /** The limits of every tier. */
 export type Tiers = Readonly<Record<TierName, TierLimits>>;
 
-/** Effectively unlimited, but a number as any other limit. */
+/** Effectively unlimited, but a number like the other limits. */
 export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** The documented limits. `unlimited` has every feature of `scale`; its request limits are ignored. */

@@ -137,7 +137,7 @@ describe("from the response on", () => {
       for (const client of clients) expectError(await client.get("/v1/meter/balance"), "unauthorized");
       expect(await look(publicPaths.page)).toBe(404);
       expect(await look(publicPaths.ping)).toBe(404);
-      // An unknown bucket responds as any other, and stores nothing.
+      // An unknown bucket responds like every other one, and stores nothing.
       await look(publicPaths.bucket);
     }
     const { accounts } = (await server.operator.get("/v1/admin/accounts")).body;

@@ -92,7 +92,7 @@ describe("a heartbeat that was never pinged", () => {
     expect(metrics).toMatch(/^ninefold_monitor_overdue\{.*name="Nightly".*\} 1$/m);
   });
 
-  test("is no longer overdue after a success, and then watched as any other", async () => {
+  test("is no longer overdue after a success, and then watched like the others", async () => {
     await channel();
     const beat = await makeHeartbeat(server, account, TERMS);
     await server.clock.advance(2 * HOUR);
