@@ -139,7 +139,7 @@ export interface OperationSpec {
   /** The error of every other method at its path; 404 when omitted. */
   readonly rejectMethod?: () => ApiError;
   /** Public endpoints: a check of every request before its input is read. Throws an ApiError to reject. */
-  readonly admit?: (clientAddress: string, request: Request) => void;
+  readonly admit?: (clientAddress: string) => void;
 }
 
 /** A response as the API document describes it, in addition to those of its route's schemas. */

@@ -98,7 +98,7 @@ export class ProbeWorkplace {
    */
   async poll(call: OpenCall, query: ProbeWorkQuery): Promise<ProbeWork> {
     const { after, wait_ms = WAIT_MS, version = null } = query;
-    const probe = this.authenticate(call.request);
+    const probe = this.authenticate(call);
     this.takeTokens(this.requests, probe.ref, REQUEST_RATE, 1);
     if (version !== null && !isCompatible(this.deps.version, version)) {
       const message = `The server has version ${this.deps.version}, and the probe ${version.slice(0, 20)}. Update the older one.`;
@@ -127,7 +127,7 @@ export class ProbeWorkplace {
     }
     if (this.ended.signal.aborted)
       throw new ApiError("service_unavailable", "The server is shutting down. Retry the request.");
-    return this.workAfter(this.authenticate(call.request), presence, position);
+    return this.workAfter(this.authenticate(call), presence, position);
   }
 
   /**
@@ -135,7 +135,7 @@ export class ProbeWorkplace {
    * @throws ApiError `unauthorized`, `forbidden`, `rate_limit_exceeded`
    */
   async receive(call: OpenCall, { results }: ProbeResultsBody): Promise<ProbeResultsAccepted> {
-    const probe = this.authenticate(call.request);
+    const probe = this.authenticate(call);
     this.takeTokens(this.results, probe.ref, RESULT_RATE, Math.max(1, results.length));
     const received = this.deps.clock.now();
     const rejected: ProbeResultsAccepted["rejected"] = [];
@@ -211,8 +211,8 @@ export class ProbeWorkplace {
     return this.presences.get(ref)?.isWaiting === true;
   }
 
-  /** The probe whose token a request has. @throws ApiError `unauthorized`, `forbidden` */
-  authenticate(request: Request): ProbeRow {
+  /** @throws ApiError `unauthorized`, `forbidden` */
+  private authenticate({ request }: OpenCall): ProbeRow {
     const token = /^Bearer (\S{1,128})$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
     const probe = keyPrefix(token) === TOKEN_PREFIX ? this.deps.probes.withToken(keyDigest(token)) : null;
     if (probe === null || this.deps.stopped.has(probe.projectRef)) throw unauthorized();

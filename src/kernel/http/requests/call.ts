@@ -194,7 +194,7 @@ export class OpenCall implements Warnings {
    */
   enter(input: CallInput): void | Promise<void> {
     // Checked for every request, malformed ones included, before the body is read.
-    this.operation.admit?.(this.clientAddress, this.request);
+    this.operation.admit?.(this.clientAddress);
     if (this.endpoint.checks.body === null) return this.enterWithoutBody(input);
     return this.receive((bytes) => this.takeBody(input, bytes));
   }
