@@ -110,6 +110,9 @@ const NUMBERS_MIN = 150;
 test(
   "every number on every page is one of the API: a value, a count or a sum of the responses that the page has read",
   async () => {
+    // Below a second, ages are shown in milliseconds, which pass while a page is read.
+    const filledAt = Date.now();
+    await eventually(() => expect(Date.now() - filledAt).toBeGreaterThan(1_000));
     const visit = await Console.enter(server);
     const { page } = visit;
     let responses: Promise<unknown>[] = [];

@@ -236,7 +236,8 @@ export class OpenCall implements Warnings {
 
   private async takeLargeBody(input: CallInput, check: NonNullable<InputChecks["body"]>): Promise<void> {
     assertWithinLimits(this.bodyText, this.operation.bodyLimits);
-    if (slices.isOver) await slices.next();
+    // Parsing cannot be divided, and takes up to four slices by itself: it begins one.
+    await slices.next();
     const parsed = parseObject(this.bodyText);
     if (slices.isOver) await slices.next();
     input.body = check(parsed, this);
