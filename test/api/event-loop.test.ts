@@ -168,6 +168,12 @@ async function store(key: string): Promise<void> {
       900,
       (index) => post("/v1/relay/endpoints", { url: target, name: `endpoint ${index}`, event_types: ["a"] }),
     ],
+    // Each reads its order key from the payload of the message in the examples.
+    [
+      8,
+      (index) =>
+        post("/v1/relay/endpoints", { url: target, event_types: ["invoice.paid"], order_by: `/n${index}` }),
+    ],
     [
       STORED,
       (index) =>

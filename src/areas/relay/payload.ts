@@ -1,4 +1,4 @@
-import { endOfString } from "../../json-text.ts";
+import { endOfString, parseNearly } from "../../json-text.ts";
 import { slices } from "../../kernel/background/time-slices.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 
@@ -35,6 +35,24 @@ export async function messagePayloadTexts(bodyText: string, payloads: readonly o
     texts.push(JSON.stringify(payload));
   }
   return texts;
+}
+
+/** The value of a stored payload or body, parsed at its first use; undefined when there is none, or it is not JSON. */
+export function parsedOnce(read: () => string | null): () => unknown {
+  let parsed: { readonly value: unknown } | undefined;
+  return () => {
+    parsed ??= { value: storedValue(read()) };
+    return parsed.value;
+  };
+}
+
+function storedValue(text: string | null): unknown {
+  if (text === null) return undefined;
+  try {
+    return parseNearly(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

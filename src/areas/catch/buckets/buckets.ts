@@ -77,6 +77,12 @@ export interface FailureNotice {
   };
 }
 
+/** An endpoint that accepts an event, and the key by which it orders the event; null without an order. */
+export interface Recipient {
+  readonly ref: number;
+  readonly orderKey: string | null;
+}
+
 /** The project's endpoints, which may be targets of buckets, and the deliveries of events to them. */
 interface TargetEndpoints {
   hasEndpoint(projectRef: number, endpointId: string): boolean;
@@ -86,18 +92,18 @@ interface TargetEndpoints {
   isLive(projectRef: number, endpointId: string): boolean;
   /** Whether an endpoint exists and is not disabled. */
   isEnabled(projectRef: number, endpointId: string): boolean;
-  /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
+  /** An endpoint whose types and filter accept an event; null when they do not. */
   accepting(
     projectRef: number,
     endpointId: string,
     event: { readonly type: string | null; readonly value: () => unknown },
-  ): number | null;
+  ): Recipient | null;
   /** Stores a delivery of an event to each endpoint. */
   send(
     tx: Tx,
     owner: { readonly accountRef: number; readonly projectRef: number },
     event: { readonly bucket_id: string; readonly event_id: string; readonly type: string | null },
-    endpointRefs: readonly number[],
+    recipients: readonly Recipient[],
   ): { relay_id: string; endpoint_id: string }[];
   /** The deliveries of an event, oldest first. */
   ofEvent(eventId: string): EndpointDelivery[];

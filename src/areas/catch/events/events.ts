@@ -13,6 +13,7 @@ import {
   type BucketActor,
   type Buckets,
   hasTargets,
+  type Recipient,
   type SharedDeps,
 } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
@@ -246,7 +247,7 @@ export class EventService {
     projectRef: number,
     bucketId: string,
     eventId: string,
-  ): AcrossNetwork<Found, Attempt | readonly number[], EventReplayed | Reply<202, EventReplayQueued>> {
+  ): AcrossNetwork<Found, Attempt | readonly Recipient[], EventReplayed | Reply<202, EventReplayQueued>> {
     return {
       claim: () => {
         const found = this.find(projectRef, bucketId, eventId);
@@ -357,17 +358,17 @@ export class EventService {
   }
 
   /** The endpoints that accept an event now. */
-  matching({ bucket, row, payload }: Found): Promise<number[]> {
+  matching({ bucket, row, payload }: Found): Promise<Recipient[]> {
     return this.targets.matching(bucket, { event_type: row.event_type, ...payload });
   }
 
-  /** The reference of an endpoint that never got an event, and would accept it now; null if there is none. */
+  /** An endpoint that never got an event, and would accept it now; null if there is none. */
   missedBy(
     bucket: BucketActor,
     endpointId: string,
     row: EventRow,
     onRead: (bytes: number) => void = () => undefined,
-  ): number | null {
+  ): Recipient | null {
     return this.targets.missedBy(bucket, endpointId, row, () => {
       const payload = this.deps.events.payload(row.sequence);
       onRead(payload?.body.length ?? 0);
@@ -376,8 +377,8 @@ export class EventService {
   }
 
   /** Queues the replay of an event to endpoints. Each delivery after the first costs a credit. @throws ApiError `conflict` */
-  private queueReplay(tx: Tx, replay: Found, endpointRefs: readonly number[]): EventReplayQueued {
-    const deliveries = this.replayToEndpoints(tx, replay, endpointRefs);
+  private queueReplay(tx: Tx, replay: Found, recipients: readonly Recipient[]): EventReplayQueued {
+    const deliveries = this.replayToEndpoints(tx, replay, recipients);
     if (deliveries.length === 0)
       throw new ApiError("conflict", "No target of the bucket accepts this event: nothing was replayed.");
     const { bucket, row } = replay;
@@ -391,14 +392,18 @@ export class EventService {
   }
 
   /** Charges and stores new deliveries of an event: none if it was deleted. @throws ApiError `insufficient_balance` */
-  replayToEndpoints(tx: Tx, replay: Found, endpointRefs: readonly number[]): EventReplayQueued["deliveries"] {
+  replayToEndpoints(
+    tx: Tx,
+    replay: Found,
+    recipients: readonly Recipient[],
+  ): EventReplayQueued["deliveries"] {
     const { charger, accounts } = this.deps;
     const { bucket, row } = this.reload(replay);
-    if (bucket === undefined || row === null || endpointRefs.length === 0) return [];
-    const further = endpointRefs.length - 1;
+    if (bucket === undefined || row === null || recipients.length === 0) return [];
+    const further = recipients.length - 1;
     // The replay itself has paid for the first one.
     if (further > 0) charger.charge(tx, accounts.account(bucket.account_ref), REPLAY, further);
-    return this.targets.queue(tx, bucket, row, endpointRefs);
+    return this.targets.queue(tx, bucket, row, recipients);
   }
 
   /** An event with its bucket and payload; null when it is deleted. */

@@ -18,6 +18,7 @@ import {
   type Buckets,
   hasTargets,
   isSending,
+  type Recipient,
   type SharedDeps,
 } from "../buckets/buckets.ts";
 import { afterForward } from "../domain.ts";
@@ -102,7 +103,7 @@ function forwardRequest(
 /** The endpoints that accept a new event, and the targets among which they were found. */
 export interface MatchedTargets {
   readonly targets: BucketActor["settings"]["targets"];
-  readonly endpointRefs: readonly number[];
+  readonly recipients: readonly Recipient[];
 }
 
 /**
@@ -143,7 +144,7 @@ export class Forwarder {
     // Otherwise the targets were changed since they were matched.
     if (matched !== null && matched.targets === bucket.settings.targets) {
       const row = this.deps.events.find(bucket.ref, this.deps.sequence.last);
-      if (row !== null) this.targets.queue(tx, bucket, row, matched.endpointRefs);
+      if (row !== null) this.targets.queue(tx, bucket, row, matched.recipients);
       return;
     }
     this.jobs.beginNewest(tx, bucket);
@@ -192,7 +193,7 @@ export class Forwarder {
     const { events } = this.deps;
     const { targets } = bucket.settings;
     const { rows, through } = this.nextEvents(bucket, progress, EVENTS_QUEUED);
-    const matched: (readonly [EventRow, readonly number[]])[] = [];
+    const matched: (readonly [EventRow, readonly Recipient[]])[] = [];
     for (const row of rows) {
       if (slices.isOver) await slices.next();
       const payload = events.payload(row.sequence);
@@ -206,10 +207,10 @@ export class Forwarder {
         const now = this.buckets.withRef(ref);
         const isCurrent = this.jobs.progressOf(ref) === progress && now?.settings.targets === targets;
         if (now !== undefined && isCurrent && isSending(now)) {
-          for (const [{ sequence }, endpointRefs] of matched) {
+          for (const [{ sequence }, recipients] of matched) {
             // Replayed or deleted in the meantime.
             const row = this.pending(ref, sequence);
-            if (row?.retry_at === null) this.targets.queue(tx, now, row, endpointRefs);
+            if (row?.retry_at === null) this.targets.queue(tx, now, row, recipients);
           }
           const before = { through: progress.through };
           progress.through = through;

@@ -8,6 +8,7 @@ import {
   type Buckets,
   type EndpointDelivery,
   forwardsSecret,
+  type Recipient,
   type SharedDeps,
 } from "../buckets/buckets.ts";
 import { bucketIdIn } from "../buckets/own-path.ts";
@@ -51,22 +52,25 @@ export class Targets {
     private readonly failures: FailureNotices,
   ) {}
 
-  /** References of the endpoints of a bucket that accept an event. Filters are evaluated in slices. */
-  async matching(bucket: BucketActor, { event_type: type, headers, body }: MatchedEvent): Promise<number[]> {
+  /** The endpoints of a bucket that accept an event. Filters are evaluated in slices. */
+  async matching(
+    bucket: BucketActor,
+    { event_type: type, headers, body }: MatchedEvent,
+  ): Promise<Recipient[]> {
     const content = contentHeadersOf(headers);
     const isSliced = body.length > SLICED_BYTES_MIN || content.encoding !== null;
     const value = isSliced ? await parsedInSlices(body, content) : parsedOnce(body, content);
-    const refs: number[] = [];
+    const recipients: Recipient[] = [];
     for (const { endpoint_id, passes } of bucket.settings.targets) {
       if (slices.isOver) await slices.next();
-      const ref = this.deps.endpoints.accepting(bucket.project_ref, endpoint_id, { type, value });
-      if (ref !== null && (passes === null || passes(value()))) refs.push(ref);
+      const recipient = this.deps.endpoints.accepting(bucket.project_ref, endpoint_id, { type, value });
+      if (recipient !== null && (passes === null || passes(value()))) recipients.push(recipient);
     }
-    return refs;
+    return recipients;
   }
 
   /**
-   * The reference of an endpoint of a bucket if it accepts an event and has no delivery of it that was delivered, is
+   * An endpoint of a bucket if it accepts an event and has no delivery of it that was delivered, is
    * pending, or was cancelled; null otherwise. `payload` is read when a filter needs it.
    */
   missedBy(
@@ -74,7 +78,7 @@ export class Targets {
     endpointId: string,
     { sequence, event_type: type }: EventRow,
     payload: () => Pick<MatchedEvent, "headers" | "body"> | null,
-  ): number | null {
+  ): Recipient | null {
     const target = bucket.settings.targets.find(({ endpoint_id }) => endpoint_id === endpointId);
     if (target === undefined) return null;
     const sent = this.deliveries(bucket, sequence).filter(({ endpoint_id }) => endpoint_id === endpointId);
@@ -88,8 +92,8 @@ export class Targets {
       }
       return parsed.value();
     };
-    const ref = this.deps.endpoints.accepting(bucket.project_ref, endpointId, { type, value });
-    return ref !== null && (target.passes === null || target.passes(value())) ? ref : null;
+    const recipient = this.deps.endpoints.accepting(bucket.project_ref, endpointId, { type, value });
+    return recipient !== null && (target.passes === null || target.passes(value())) ? recipient : null;
   }
 
   /**
@@ -100,11 +104,11 @@ export class Targets {
     tx: Tx,
     bucket: BucketActor,
     row: EventRow,
-    endpointRefs: readonly number[],
+    recipients: readonly Recipient[],
   ): { relay_id: string; endpoint_id: string }[] {
     const owner = { accountRef: bucket.account_ref, projectRef: bucket.project_ref };
     const event = { bucket_id: bucket.id, event_id: eventIdOf(row.sequence), type: row.event_type };
-    const sent = this.deps.endpoints.send(tx, owner, event, endpointRefs);
+    const sent = this.deps.endpoints.send(tx, owner, event, recipients);
     this.record(tx, bucket, row, { attempt: null, retryAt: null });
     return sent;
   }

@@ -248,8 +248,8 @@ export class Ingestion {
   /** Finds the endpoints that accept an event before its unit of work, since filters parse the body. */
   private async keepForTargets(bucket: BucketActor, arrival: Arrival): Promise<Ingested> {
     const { targets } = bucket.settings;
-    const endpointRefs = await this.targets.matching(bucket, arrival);
-    const matched = { targets, endpointRefs };
+    const recipients = await this.targets.matching(bucket, arrival);
+    const matched = { targets, recipients };
     return this.deps.writer.submit((tx) => this.store(tx, bucket.id, { ...arrival, matched }));
   }
 
@@ -334,7 +334,7 @@ export class Ingestion {
       };
     }
     try {
-      const cost = Math.max(1, arrival.matched?.endpointRefs.length ?? 1);
+      const cost = Math.max(1, arrival.matched?.recipients.length ?? 1);
       charger.charge(tx, accounts.account(bucket.account_ref), "catch.ingest", cost);
     } catch (error) {
       nullFor(error, "insufficient_balance");

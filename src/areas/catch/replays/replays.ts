@@ -248,10 +248,10 @@ export class Replays {
       has: (row: EventRow): boolean => {
         if (bucket === undefined || endpoint === undefined) return true;
         events += 1;
-        const ref = this.service.missedBy(bucket, endpoint, row, (length) => {
+        const recipient = this.service.missedBy(bucket, endpoint, row, (length) => {
           bytes += length;
         });
-        return ref !== null;
+        return recipient !== null;
       },
       isEnough: (): boolean => events >= LOOKED_EVENTS_MAX || bytes >= LOOKED_BYTES_MAX,
     };
@@ -332,10 +332,10 @@ export class Replays {
           replay === null || endpoint === undefined
             ? null
             : this.service.missedBy(bucket, endpoint, replay.row);
-        const endpointRefs = missing === null ? accepting : [missing];
+        const recipients = missing === null ? accepting : [missing];
         // Without the credits, nothing is stored.
         rejectionBy(() => {
-          if (replay !== null) deliveries = this.service.replayToEndpoints(tx, replay, endpointRefs).length;
+          if (replay !== null) deliveries = this.service.replayToEndpoints(tx, replay, recipients).length;
         });
         const isQueued = deliveries > 0;
         if (!isQueued) charger.refund(tx, accounts.account(queued.account), CHARGED_AS, 1);

@@ -23,7 +23,7 @@ import {
   type RelayStore,
 } from "../deliveries/store.ts";
 import { afterRelayAttempt, DELIVER, DUE_HEADER } from "../domain.ts";
-import { messageBody } from "../payload.ts";
+import { messageBody, parsedOnce } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
 import type { RegisteredSource } from "./event-source.ts";
 import type { EndpointHealth } from "./health.ts";
@@ -336,10 +336,12 @@ export class EndpointDispatch implements EndpointDestination {
   private orderKeyOf(endpoint: Endpoint, row: RelayRequest): string | null {
     const { messages, source } = this.deps;
     const event = eventOf(row);
-    if (event !== null) return orderKeyOf(endpoint, { given: null, text: () => source.textOf(event) });
+    if (event !== null)
+      return orderKeyOf(endpoint, { given: null, value: parsedOnce(() => source.textOf(event)) });
     const messageRef = row.messageRef ?? 0;
     const given = messages.find(messageRef)?.order_key ?? null;
-    return orderKeyOf(endpoint, { given, text: () => messages.content(messageRef)?.payload ?? null });
+    const value = parsedOnce(() => messages.content(messageRef)?.payload ?? null);
+    return orderKeyOf(endpoint, { given, value });
   }
 
   /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */

@@ -19,6 +19,13 @@ export interface EventProperties {
   readonly value: () => unknown;
 }
 
+/** An endpoint that accepts an event. */
+export interface Recipient {
+  readonly ref: number;
+  /** The key that the event is ordered by; null without an order. */
+  readonly orderKey: string | null;
+}
+
 /** The deliveries of inbound events to endpoints. */
 export class EventDeliveries {
   /** Endpoints by id, for each list of the registry, which replaces a list that changes: a project may have a thousand. */
@@ -59,8 +66,8 @@ export class EventDeliveries {
     return isEnabled(this.find(projectRef, endpointId) ?? null);
   }
 
-  /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
-  accepting(projectRef: number, endpointId: string, { type, value }: EventProperties): number | null {
+  /** An endpoint whose types and filter accept an event; null when they do not. Call it before the unit of work: it may parse the body. */
+  accepting(projectRef: number, endpointId: string, { type, value }: EventProperties): Recipient | null {
     const endpoint = this.find(projectRef, endpointId);
     // Types of notices are reserved: an event of a sender cannot have one.
     const accepted = endpoint?.accepts({
@@ -69,7 +76,8 @@ export class EventDeliveries {
       ownerId: null,
       value,
     });
-    return accepted === true ? (endpoint?.row.ref ?? null) : null;
+    if (endpoint === undefined || accepted !== true) return null;
+    return { ref: endpoint.row.ref, orderKey: orderKeyOf(endpoint, { given: null, value }) };
   }
 
   /**
@@ -80,14 +88,16 @@ export class EventDeliveries {
     tx: Tx,
     { accountRef, projectRef }: DeliveryOwner,
     { type, ...event }: InboundEvent & { readonly type: string | null },
-    endpointRefs: readonly number[],
+    recipients: readonly Recipient[],
   ): { relay_id: string; endpoint_id: string }[] {
-    const { store, registry, order, relayIds, source } = this.deps;
-    const text = (): string | null => source.textOf(event);
-    // Deleted since they were matched.
-    const endpoints = endpointRefs.flatMap((ref) => registry.get(ref) ?? []);
-    const { first, uuid } = relayIds.reserve(endpoints.length);
-    return endpoints.map((endpoint, at) => {
+    const { store, registry, order, relayIds } = this.deps;
+    const found = recipients.flatMap(({ ref, orderKey: key }) => {
+      const endpoint = registry.get(ref);
+      // Deleted since it was matched.
+      return endpoint === null ? [] : { endpoint, key };
+    });
+    const { first, uuid } = relayIds.reserve(found.length);
+    return found.map(({ endpoint, key }, at) => {
       const ref = first + at;
       const relay_id = relayIds.idOf(uuid, ref);
       store.insertOfEvent(tx, {
@@ -101,7 +111,6 @@ export class EventDeliveries {
         scheduled_for: tx.now,
         endpointRef: endpoint.row.ref,
       });
-      const key = orderKeyOf(endpoint, { given: null, text });
       order.accept(tx, isEnabled(endpoint) ? endpoint : null, { ref, dueAt: tx.now, key });
       return { relay_id, endpoint_id: endpoint.row.endpoint_id };
     });

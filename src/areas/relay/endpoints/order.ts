@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isExactNumber, parseNearly } from "../../../json-text.ts";
+import { isExactNumber } from "../../../json-text.ts";
 import { memberAt, pointerSteps } from "../../../kernel/data/json-pointer.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -119,25 +119,23 @@ export class EndpointOrder {
 interface Keyed {
   /** The key that its message was sent with. */
   readonly given: string | null;
-  /** The payload or body, as JSON; null when it is not stored any more, or is not text. */
-  readonly text: () => string | null;
+  /**
+   * The payload or body, parsed; undefined when it is not stored any more, or is not JSON. Parsing a large one takes long: the
+   * deliveries of one message or event share it, and where there may be many, it is parsed before their unit of work.
+   */
+  readonly value: () => unknown;
+}
+
+/** Whether the order key of a delivery to an endpoint is read from its payload or body. */
+export function readsOrderKey({ terms: { order_by } }: Endpoint, given: string | null): boolean {
+  return given === null && order_by !== null;
 }
 
 /** The order key of a delivery: the message's, or the text or number at `order_by`; null without an order. */
-export function orderKeyOf({ terms: { order_by } }: Endpoint, { given, text }: Keyed): string | null {
+export function orderKeyOf({ terms: { order_by } }: Endpoint, { given, value }: Keyed): string | null {
   if (given !== null) return given;
   const steps = order_by === null ? null : pointerSteps(order_by);
-  if (steps === null) return null;
-  const json = text();
-  return json === null ? null : keyText(memberAt(parsed(json), steps));
-}
-
-function parsed(json: string): unknown {
-  try {
-    return parseNearly(json);
-  } catch {
-    return undefined;
-  }
+  return steps === null ? null : keyText(memberAt(value(), steps));
 }
 
 function keyText(value: unknown): string | null {

@@ -1,3 +1,4 @@
+import { slices } from "../../../kernel/background/time-slices.ts";
 import { uuidToBytes } from "../../../kernel/data/uuid.ts";
 import { isUnavailable } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
@@ -6,10 +7,11 @@ import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { DeliveryIds, ReservedIds } from "../deliveries/ids.ts";
 import type { DeliveryOwner, RelayStore } from "../deliveries/store.ts";
-import { type EndpointOrder, orderKeyOf } from "../endpoints/order.ts";
+import { type EndpointOrder, orderKeyOf, readsOrderKey } from "../endpoints/order.ts";
 import type { EndpointRegistry } from "../endpoints/registry.ts";
 import type { EndpointTerms } from "../endpoints/schema.ts";
 import type { EndpointStore } from "../endpoints/store.ts";
+import { parsedOnce } from "../payload.ts";
 import type { MessageDelivery, MessageRow, MessageStore } from "./store.ts";
 
 /** Deliveries stored in one unit of work: a few milliseconds. */
@@ -58,15 +60,15 @@ export class FanOut {
     });
   }
 
-  /** Stores deliveries of a message in this unit of work. */
+  /** Stores deliveries of a message in this unit of work. `value`: its payload, parsed. */
   storeNow(
     tx: Tx,
     message: FanOutMessage,
     { first, uuid }: ReservedIds,
     endpointRefs: readonly number[],
+    value: () => unknown,
   ): void {
-    const { store, registry, endpoints, order, relayIds, messages } = this.deps;
-    const text = (): string | null => messages.content(message.ref)?.payload ?? null;
+    const { store, registry, endpoints, order, relayIds } = this.deps;
     endpointRefs.forEach((endpointRef, at) => {
       const ref = first + at;
       const endpoint = registry.get(endpointRef);
@@ -84,7 +86,7 @@ export class FanOut {
         endpointRef,
         messageRef: message.ref,
       });
-      const key = endpoint === null ? null : orderKeyOf(endpoint, { given: message.order_key, text });
+      const key = endpoint === null ? null : orderKeyOf(endpoint, { given: message.order_key, value });
       order.accept(tx, endpoint, { ref, dueAt: Math.max(message.scheduled_for, tx.now), key });
     });
   }
@@ -147,7 +149,26 @@ export class FanOut {
   }
 
   private async storeAll(messageRef: number): Promise<void> {
-    while (await this.inTurn(() => this.deps.writer.submit((tx) => this.storeUnit(tx, messageRef))));
+    const value = await this.payloadOf(messageRef);
+    while (await this.inTurn(() => this.deps.writer.submit((tx) => this.storeUnit(tx, messageRef, value))));
+  }
+
+  /** The payload of a message. Where an endpoint reads its order key from it, it is parsed here, and not within a unit of work. */
+  private async payloadOf(messageRef: number): Promise<() => unknown> {
+    const { messages, registry } = this.deps;
+    const value = parsedOnce(() => messages.content(messageRef)?.payload ?? null);
+    const fanOut = messages.findFanOut(messageRef);
+    const refs = fanOut === null ? [] : (JSON.parse(fanOut.endpoints) as number[]);
+    const isRead = refs.some((ref) => {
+      const endpoint = registry.get(ref);
+      return endpoint !== null && readsOrderKey(endpoint, fanOut?.order_key ?? null);
+    });
+    if (isRead) {
+      await slices.next();
+      value();
+      await slices.next();
+    }
+    return value;
   }
 
   private inTurn<T>(unit: () => Promise<T>): Promise<T> {
@@ -157,7 +178,7 @@ export class FanOut {
   }
 
   /** @returns whether there are more. */
-  private storeUnit(tx: Tx, messageRef: number): boolean {
+  private storeUnit(tx: Tx, messageRef: number, value: () => unknown): boolean {
     const { messages, stopped, scheduler } = this.deps;
     const fanOut = messages.findFanOut(messageRef);
     if (fanOut === null) return false;
@@ -176,7 +197,7 @@ export class FanOut {
       accountRef,
       projectRef,
     };
-    this.storeNow(tx, message, { first: first_ref + stored, uuid }, unit);
+    this.storeNow(tx, message, { first: first_ref + stored, uuid }, unit, value);
     const isDone = unit.length === 0 || stored + unit.length === all.length;
     if (isDone) {
       messages.removeFanOut(tx, messageRef);

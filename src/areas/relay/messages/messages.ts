@@ -1,4 +1,3 @@
-import { parseNearly } from "../../../json-text.ts";
 import type { CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import { bytesToUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, rejectionBy } from "../../../kernel/errors.ts";
@@ -21,6 +20,7 @@ import {
 } from "../endpoints/registry.ts";
 import type { RelayEndpointTested } from "../endpoints/schema.ts";
 import { CLOSED } from "../endpoints/store.ts";
+import { parsedOnce } from "../payload.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
 import type { RelayMessage, RelayMessagePage, RelayMessageQuery, RelayMessageSent } from "./schema.ts";
 import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./store.ts";
@@ -38,6 +38,8 @@ export interface NewMessage {
   readonly type: string;
   /** JSON. */
   readonly payload: string;
+  /** The payload, parsed; default: parsed when an endpoint's order needs it. */
+  readonly value?: () => unknown;
   readonly channels?: readonly string[];
   /** The customer to whose endpoints it goes; default: to endpoints without an owner. */
   readonly ownerId?: string | null;
@@ -113,7 +115,8 @@ export class Messages {
     });
     const refs = endpoints.map(({ row }) => row.ref);
     const owned = { ...message, accountRef, projectRef };
-    if (isDirect ?? refs.length <= DIRECT_MAX) fanOut.storeNow(tx, owned, reserved, refs);
+    const value = content.value ?? parsedOnce(() => payload);
+    if (isDirect ?? refs.length <= DIRECT_MAX) fanOut.storeNow(tx, owned, reserved, refs, value);
     else {
       fanOut.storeLater(tx, owned, reserved, refs);
       unfinished.push(ref);
@@ -137,9 +140,9 @@ export class Messages {
   /** The endpoints that match a message now. */
   matchingEndpoints(
     projectRef: number,
-    { type, payload, channels = [], ownerId = null }: NewMessage,
+    { type, payload, value = parsedOnce(() => payload), channels = [], ownerId = null }: NewMessage,
   ): readonly Endpoint[] {
-    return this.endpointsAccepting(projectRef, { type, channels, ownerId, value: parsedOnce(payload) });
+    return this.endpointsAccepting(projectRef, { type, channels, ownerId, value });
   }
 
   /** Whether a message has unfinished deliveries. */
@@ -234,9 +237,10 @@ export class Messages {
   /** Creates a delivery of a message that has none to this endpoint, due now. */
   deliver(tx: Tx, { accountRef, projectRef }: DeliveryOwner, row: MessageRow, endpoint: Endpoint): void {
     const { messages, fanOut, relayIds } = this.deps;
+    const value = parsedOnce(() => messages.content(row.ref)?.payload ?? null);
     const reserved = relayIds.reserve(1);
     const delivery = { ...row, scheduled_for: tx.now, created_at: tx.now, accountRef, projectRef };
-    fanOut.storeNow(tx, delivery, reserved, [endpoint.row.ref]);
+    fanOut.storeNow(tx, delivery, reserved, [endpoint.row.ref], value);
     messages.addLater(tx, row.ref, reserved.first, projectRef, row.owner_id);
   }
 
@@ -315,17 +319,5 @@ function itemView(item: MessageItem) {
     scheduled_for,
     created_at,
     channels: channels === null ? [] : (JSON.parse(channels) as string[]),
-  };
-}
-
-/**
- * The value of a message, read when a filter needs it. Of a payload with too many numbers that a double does not hold, the nearest
- * doubles are compared.
- */
-export function parsedOnce(text: string): () => unknown {
-  let value: unknown;
-  return () => {
-    value ??= parseNearly(text);
-    return value;
   };
 }

@@ -7,10 +7,11 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { DeliveryOwner } from "../deliveries/store.ts";
 import { DEDUPLICATION_MS, dueAt } from "../domain.ts";
 import { assertNotReservedType } from "../endpoints/notices.ts";
+import { readsOrderKey } from "../endpoints/order.ts";
 import { acceptsNow, type Endpoint, type EndpointRegistry, isEnabled } from "../endpoints/registry.ts";
-import { messagePayloadTexts, payloadText } from "../payload.ts";
+import { messagePayloadTexts, parsedOnce, payloadText } from "../payload.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
-import { deliveryIds, type Messages, type NewMessage, parsedOnce } from "./messages.ts";
+import { deliveryIds, type Messages, type NewMessage } from "./messages.ts";
 import {
   BATCH_DELIVERIES_MAX,
   PAYLOAD_ADVISED_BYTES,
@@ -27,6 +28,8 @@ interface Prepared {
   readonly dueAt: (now: number) => number;
   /** References of the matching endpoints. */
   to: readonly number[];
+  /** The payload, parsed. */
+  value?: () => unknown;
 }
 
 /** The messages of a request, ready for its unit of work. */
@@ -43,6 +46,7 @@ interface CheckedMessage {
   readonly message: Prepared["message"];
   readonly dueAt: number;
   readonly to: readonly Endpoint[];
+  readonly value: (() => unknown) | undefined;
   /** The stored message that it repeats. */
   readonly first: MessageRow | null;
   /** The position in the request of the message that it repeats. */
@@ -100,19 +104,19 @@ export class MessageRequests {
       // A repeat within the request is not sent.
       if (ids.some((id) => seen.has(id))) continue;
       for (const id of ids) seen.add(id);
-      const { type, channels = [], ownerId = null } = candidate.message;
-      const properties = {
-        type,
-        channels,
-        ownerId,
-        value: filteredValue(candidate.message.payload, bodies[at]?.payload),
-      };
+      const { type, channels = [], ownerId = null, orderKey = null } = candidate.message;
+      const value = filteredValue(candidate.message.payload, bodies[at]?.payload);
+      const properties = { type, channels, ownerId, value };
       const to: number[] = [];
       for (const endpoint of this.deps.registry.ofProject(project.ref)) {
         if (slices.isOver) await slices.next();
-        if (acceptsNow(endpoint, properties)) to.push(endpoint.row.ref);
+        if (!acceptsNow(endpoint, properties)) continue;
+        to.push(endpoint.row.ref);
+        // Parsed here, and not within the unit of work.
+        if (readsOrderKey(endpoint, orderKey)) value();
       }
       candidate.to = to;
+      candidate.value = value;
     }
   }
 
@@ -159,7 +163,7 @@ export class MessageRequests {
   private findRepeats(tx: Tx, owner: DeliveryOwner, { messages, prefixOf }: Sending): CheckedMessage[] {
     const positions = new Map<string, number>();
     const checked: CheckedMessage[] = [];
-    for (const [at, { message, dueAt, to }] of messages.entries()) {
+    for (const [at, { message, dueAt, to, value }] of messages.entries()) {
       const ids = idsOf(message);
       const repeats = ids.map((id) => positions.get(id)).find((place) => place !== undefined) ?? null;
       const earlier = repeats === null ? null : (checked[repeats] ?? null);
@@ -169,6 +173,7 @@ export class MessageRequests {
       const refs = earlier === null ? to : [];
       checked.push({
         message,
+        value,
         dueAt: isNew ? withFieldPrefix(prefixOf(at), () => dueAt(tx.now)) : tx.now,
         to: earlier?.to ?? this.stillEnabled(refs),
         first,
@@ -191,7 +196,7 @@ export class MessageRequests {
   ): Sent[] {
     let direct = DIRECT_MAX;
     const sent: Sent[] = [];
-    for (const { message, dueAt, to, first, repeats } of checked) {
+    for (const { message, value, dueAt, to, first, repeats } of checked) {
       const warning =
         Buffer.byteLength(message.payload) > PAYLOAD_ADVISED_BYTES
           ? { warning: `The payload is larger than ${PAYLOAD_ADVISED_BYTES} bytes: receivers may reject it.` }
@@ -207,7 +212,13 @@ export class MessageRequests {
         const isDirect = to.length <= direct;
         if (isDirect) direct -= to.length;
         sent.push({
-          ...this.deps.messages.send(tx, owner, { ...message, dueAt, to }, isDirect, unfinished),
+          ...this.deps.messages.send(
+            tx,
+            owner,
+            { ...message, ...(value === undefined ? {} : { value }), dueAt, to },
+            isDirect,
+            unfinished,
+          ),
           ...warning,
         });
       }
@@ -234,9 +245,9 @@ export class MessageRequests {
   }
 }
 
-/** The value of a payload for filters: read again only if it has numbers that the parsed one does not hold. */
+/** The value of a payload for filters and order keys: read again only if it has numbers that the parsed one does not hold. */
 function filteredValue(text: string, parsed: unknown): () => unknown {
-  return mayHaveExactNumbers(text) ? parsedOnce(text) : () => parsed;
+  return mayHaveExactNumbers(text) ? parsedOnce(() => text) : () => parsed;
 }
 
 function prepared(body: RelayMessageBody, payload: string): Prepared {

@@ -18,8 +18,9 @@ import { RELAY_RETENTION_MS } from "../domain.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
 import { type Endpoint, type EndpointRegistry, isEnabled } from "../endpoints/registry.ts";
 import { LIVE } from "../endpoints/store.ts";
-import { type Messages, parsedOnce } from "../messages/messages.ts";
+import type { Messages } from "../messages/messages.ts";
 import type { MessageRow, MessageStore } from "../messages/store.ts";
+import { parsedOnce } from "../payload.ts";
 import { CHARGED_AS, RECOVERY, ResendRuns, type RunningResends, targetOf } from "./runs.ts";
 import type { RecoveryFilters, ResendRow, ResendStore } from "./store.ts";
 
@@ -188,6 +189,6 @@ function accepts(endpoint: Endpoint, row: MessageRow, read: () => string): boole
     type: row.event_type,
     channels: row.channels === null ? [] : (JSON.parse(row.channels) as string[]),
     ownerId: row.owner_id,
-    value: row.has_payload === 0 ? null : () => parsedOnce(read())(),
+    value: row.has_payload === 0 ? null : parsedOnce(read),
   });
 }

@@ -12,6 +12,7 @@ import type { RelayService } from "../deliveries/service.ts";
 import { DUE_HEADER } from "../domain.ts";
 import type { Endpoint } from "../endpoints/registry.ts";
 import type { Messages } from "../messages/messages.ts";
+import { parsedOnce } from "../payload.ts";
 import type { ScheduleRun } from "./schema.ts";
 import { nextRun } from "./settings.ts";
 import type { ScheduleProgress, ScheduleRow, ScheduleStore } from "./store.ts";
@@ -49,6 +50,8 @@ interface Sending {
   readonly next: number | null;
   /** Endpoints of its message; null for a schedule with `target_url`. */
   readonly to: readonly Endpoint[] | null;
+  /** The payload of its message, parsed. */
+  readonly value: () => unknown;
 }
 
 /** Runs schedules at their times. */
@@ -77,23 +80,24 @@ export class ScheduleRuns {
   /** Runs a schedule manually; its credit is already charged. @throws ApiError `insufficient_balance` for a message's deliveries */
   runNow(tx: Tx, row: ScheduleRow): ScheduleRun {
     const { charger, accounts } = this.deps;
-    const to = this.matchingEndpoints(row);
+    const { to, value } = this.matching(row);
     if (to !== null && to.length > 0)
       charger.charge(tx, accounts.account(row.accountRef), CHARGED_AS, to.length);
-    return this.send(tx, row, { due: tx.now, next: row.next_run_at, to });
+    return this.send(tx, row, { due: tx.now, next: row.next_run_at, to, value });
   }
 
-  /** Endpoints of a run's message; null for a schedule with `target_url`. */
-  private matchingEndpoints({
-    event_type: type,
-    projectRef,
-    payload,
-  }: ScheduleRow): readonly Endpoint[] | null {
-    return type === null ? null : this.deps.messages.matchingEndpoints(projectRef, { type, payload });
+  /** What a run's message is sent to. */
+  private matching({ event_type: type, projectRef, payload }: ScheduleRow): Pick<Sending, "to" | "value"> {
+    const value = parsedOnce(() => payload);
+    const { messages } = this.deps;
+    return {
+      to: type === null ? null : messages.matchingEndpoints(projectRef, { type, payload, value }),
+      value,
+    };
   }
 
   /** Runs a schedule in this unit of work, and counts the run. */
-  private send(tx: Tx, row: ScheduleRow, { due, next, to }: Sending): ScheduleRun {
+  private send(tx: Tx, row: ScheduleRow, { due, next, to, value }: Sending): ScheduleRun {
     const run = { next_run_at: next, last_run_at: tx.now, runs: row.runs + 1 };
     if (row.event_type === null || to === null) {
       const { relay_id } = this.sendToTarget(tx, row, due);
@@ -101,7 +105,7 @@ export class ScheduleRuns {
       return { relay_id };
     }
     const { event_type: type, payload, id: scheduleId } = row;
-    const message = { type, payload, to, scheduleId, dueAt: due };
+    const message = { type, payload, value, to, scheduleId, dueAt: due };
     const { message_id } = this.deps.messages.send(tx, row, message);
     this.note(tx, row, { ...run, last_relay_id: null, last_message_id: message_id });
     return { message_id };
@@ -153,7 +157,7 @@ export class ScheduleRuns {
     // Updated in the meantime: it has another job.
     if (row === null || row.next_run_at !== due) return;
     if (isEarly) this.note(tx, row, { next_run_at: next });
-    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.matchingEndpoints(row) });
+    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, ...this.matching(row) });
     else this.recordSkipped(tx, row, next);
   }
 
