@@ -24,7 +24,11 @@ class PortalSecret(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.RelaySecret:
-        """Reveal the signing secret of an endpoint."""
+        """Reveal the signing secret of an endpoint.
+
+        For a customer that has lost the secret or sets up another receiver. The secret does not change. Recorded in
+        the audit log with the customer as the actor.
+        """
         response = self._api.call(
             "POST /v1/relay/portal/endpoints/{endpoint_id}/secret",
             {"endpoint_id": endpoint_id},
@@ -92,7 +96,11 @@ class PortalEndpoints(Methods):
         retries: Optional[int] = None,
         **fields: Any
     ) -> models.PortalEndpointCreated:
-        """Add an endpoint of the customer."""
+        """Add an endpoint of the customer.
+
+        This response contains the signing secret. A customer can have 20 endpoints, including those that the account
+        created and those deleted in the last 24 hours. No e-mail is sent to the account when it is disabled.
+        """
         response = self._api.call(
             "POST /v1/relay/portal/endpoints",
             body=fields_of(body, fields),
@@ -118,7 +126,11 @@ class PortalEndpoints(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.PortalEndpointRead:
-        """Get an endpoint of the customer with its health and counts."""
+        """Get an endpoint of the customer with its health and counts.
+
+        Shows the customer whether its endpoint is healthy, paused or disabled, and why. An endpoint of another
+        customer is 404.
+        """
         response = self._api.call(
             "GET /v1/relay/portal/endpoints/{endpoint_id}",
             {"endpoint_id": endpoint_id},
@@ -136,7 +148,11 @@ class PortalEndpoints(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.RelayPortalEndpointsListQuery]
     ) -> Pages[models.PortalEndpoint, models.PortalEndpointPage]:
-        """List the customer's endpoints, newest first."""
+        """List the customer's endpoints, newest first.
+
+        Includes endpoints that the account created for the customer. Headers, filters, names and metadata, which only
+        the account sets, are not returned.
+        """
         response = self._api.pages(
             "GET /v1/relay/portal/endpoints",
             "endpoints",
@@ -202,7 +218,11 @@ class PortalEndpoints(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.PortalTestBody]
     ) -> models.RelayEndpointTested:
-        """Send a test event to an endpoint of the customer. Costs 1 credit."""
+        """Send a test event to an endpoint of the customer.
+
+        The account pays for it, and it counts towards the 20 requests with costs that a customer has per minute. The
+        event is sent regardless of the endpoint's types; a disabled endpoint is 409. Costs 1 credit.
+        """
         response = self._api.call(
             "POST /v1/relay/portal/endpoints/{endpoint_id}/test",
             {"endpoint_id": endpoint_id},
@@ -266,7 +286,11 @@ class PortalDeliveries(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.PortalDelivery:
-        """Get a delivery of the customer with its payload and attempts."""
+        """Get a delivery of the customer with its payload and attempts.
+
+        Shows the customer each attempt with the start of its own response, up to 4 KiB. ``payload`` is null once it
+        is deleted.
+        """
         response = self._api.call(
             "GET /v1/relay/portal/deliveries/{relay_id}",
             {"relay_id": relay_id},
@@ -284,7 +308,11 @@ class PortalDeliveries(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.RelayPortalDeliveriesListQuery]
     ) -> Pages[models.PortalDeliveryItem, models.PortalDeliveryPage]:
-        """List the customer's deliveries, newest first."""
+        """List the customer's deliveries, newest first.
+
+        Only deliveries of messages to this customer, including those to endpoints that it has deleted. Finished
+        deliveries are listed for 7 days.
+        """
         response = self._api.pages(
             "GET /v1/relay/portal/deliveries",
             "deliveries",
@@ -389,7 +417,11 @@ class MonitorIncidents(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.Incident:
-        """Get an incident with its updates, its timeline, and what status pages show of it. Costs 1 credit."""
+        """Get an incident with its updates, its timeline, and what status pages show of it.
+
+        Use it to understand an outage: the timeline has the checks that changed the status and the alerts that were
+        sent, with their result. Costs 1 credit.
+        """
         response = self._api.call(
             "GET /v1/pulse/incidents/{incident_id}",
             {"incident_id": incident_id},
@@ -407,7 +439,11 @@ class MonitorIncidents(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MonitorsIncidentsListQuery]
     ) -> Pages[models.IncidentSummary, models.IncidentPage]:
-        """List incidents, newest first. Costs 1 credit."""
+        """List incidents, newest first.
+
+        Automatic and manual ones. Resolved incidents are stored for 400 days. Updates and the timeline are only in a
+        single incident. Costs 1 credit.
+        """
         response = self._api.pages(
             "GET /v1/pulse/incidents",
             "incidents",
@@ -546,7 +582,11 @@ class MonitorChannels(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.ChannelDeleted:
-        """Delete a notification channel. Costs 1 credit."""
+        """Delete a notification channel.
+
+        Monitors that used it notify their other channels, and nobody if it was the only one: check their ``channels``
+        first. Costs 1 credit.
+        """
         response = self._api.call(
             "DELETE /v1/pulse/channels/{channel_id}",
             {"channel_id": channel_id},
@@ -563,7 +603,11 @@ class MonitorChannels(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.Channel:
-        """Get a notification channel. Costs 1 credit."""
+        """Get a notification channel.
+
+        Use it to see why alerts do not arrive: ``last_error`` is the reason the last message failed. Secrets in
+        ``config`` are returned as ``[secret]``, and an update of ``config`` must contain them again. Costs 1 credit.
+        """
         response = self._api.call(
             "GET /v1/pulse/channels/{channel_id}",
             {"channel_id": channel_id},
@@ -581,7 +625,11 @@ class MonitorChannels(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MonitorsChannelsListQuery]
     ) -> Pages[models.Channel, models.ChannelPage]:
-        """List notification channels, newest first. Costs 1 credit."""
+        """List notification channels, newest first.
+
+        ``last_error`` says why the last message to a channel could not be delivered. Secrets in ``config`` are
+        returned as ``[secret]``. Costs 1 credit.
+        """
         response = self._api.pages(
             "GET /v1/pulse/channels",
             "channels",
@@ -707,7 +755,11 @@ class MonitorMaintenance(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.Maintenance:
-        """Get a maintenance entry. Costs 1 credit."""
+        """Get a maintenance entry.
+
+        ``status`` follows the clock. For recurring windows, the times are those of the current or the next window.
+        Costs 1 credit.
+        """
         response = self._api.call(
             "GET /v1/pulse/maintenance/{maintenance_id}",
             {"maintenance_id": maintenance_id},
@@ -725,7 +777,11 @@ class MonitorMaintenance(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MonitorsMaintenanceListQuery]
     ) -> Pages[models.Maintenance, models.MaintenancePage]:
-        """List maintenance, newest first. Costs 1 credit."""
+        """List maintenance, newest first.
+
+        Includes past windows, at most 100 in a project. ``status`` selects those in progress, for example. Costs 1
+        credit.
+        """
         response = self._api.pages(
             "GET /v1/pulse/maintenance",
             "maintenance",
@@ -831,7 +887,11 @@ class MonitorProbes(Methods):
         return cast("models.ProbeDeleted", response)
 
     def get(self, probe_id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Probe:
-        """Get a probe. Costs 1 credit."""
+        """Get a probe.
+
+        Shows when the probe was last seen, and whether it is online. The token is not returned: it is shown once,
+        when the probe is created. Costs 1 credit.
+        """
         response = self._api.call(
             "GET /v1/pulse/probes/{probe_id}",
             {"probe_id": probe_id},
@@ -849,7 +909,11 @@ class MonitorProbes(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MonitorsProbesListQuery]
     ) -> Pages[models.Probe, models.ProbePage]:
-        """List probes, newest first. Costs 1 credit."""
+        """List probes, newest first.
+
+        Use it to see which probes are online. The tokens are not returned. The server itself, ``local``, is not
+        listed. Costs 1 credit.
+        """
         response = self._api.pages(
             "GET /v1/pulse/probes",
             "probes",
@@ -870,7 +934,11 @@ class MonitorProbes(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.ProbePatch]
     ) -> models.Probe:
-        """Update a probe. Costs 1 credit."""
+        """Update a probe.
+
+        Only the ``location``, which people read, can be changed. The name is fixed, because monitors refer to it:
+        create another probe instead. Costs 1 credit.
+        """
         response = self._api.call(
             "PATCH /v1/pulse/probes/{probe_id}",
             {"probe_id": probe_id},
@@ -915,7 +983,11 @@ class StatusPages(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Any
     ) -> models.StatusPage:
-        """Create a public status page. Costs 1 credit."""
+        """Create a public status page.
+
+        The page is public at ``/status/{slug}`` immediately, unless ``published`` is false. The slug is unique on the
+        server, not only in your project. Visitors are free of charge. Costs 1 credit.
+        """
         response = self._api.call(
             "POST /v1/pulse/pages",
             body=fields_of(body, fields),
@@ -933,7 +1005,11 @@ class StatusPages(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.StatusPageDeleted:
-        """Delete a status page. Costs 1 credit."""
+        """Delete a status page.
+
+        The public address is 404 immediately, and all subscribers are deleted. The monitors and incidents stay. To
+        hide a page for some time, set ``published`` to false. Costs 1 credit.
+        """
         response = self._api.call(
             "DELETE /v1/pulse/pages/{page_id}",
             {"page_id": page_id},
@@ -950,7 +1026,11 @@ class StatusPages(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.StatusPage:
-        """Get a status page's settings. Costs 1 credit."""
+        """Get a status page's settings.
+
+        For editing the page. What visitors see is at ``/status/{slug}`` and, as JSON, at ``/status/{slug}.json``.
+        Monitors that were deleted are not in ``groups``. Costs 1 credit.
+        """
         response = self._api.call(
             "GET /v1/pulse/pages/{page_id}",
             {"page_id": page_id},
@@ -968,7 +1048,11 @@ class StatusPages(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MonitorsPagesListQuery]
     ) -> Pages[models.StatusPageSummary, models.StatusPageList]:
-        """List status pages, newest first. Costs 1 credit."""
+        """List status pages, newest first.
+
+        Published and unpublished pages, without their ``groups`` and ``logo``: a single page has them. Costs 1
+        credit.
+        """
         response = self._api.pages(
             "GET /v1/pulse/pages",
             "pages",
@@ -1076,7 +1160,11 @@ class RelayEndpoints(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.RelayEndpoint:
-        """Get an endpoint with its health and counts."""
+        """Get an endpoint with its health and counts.
+
+        Use it to see why a customer receives nothing: ``health`` says whether the circuit breaker is open or the
+        endpoint is disabled, and why. The signing secret is not returned.
+        """
         response = self._api.call(
             "GET /v1/relay/endpoints/{endpoint_id}",
             {"endpoint_id": endpoint_id},
@@ -1094,7 +1182,11 @@ class RelayEndpoints(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.RelayEndpointsListQuery]
     ) -> Pages[models.RelayEndpointItem, models.RelayEndpointPage]:
-        """List endpoints, newest first."""
+        """List endpoints, newest first.
+
+        Of all customers and your own: ``owner_id`` selects those of one customer. ``state`` finds disabled endpoints,
+        which receive no messages.
+        """
         response = self._api.pages(
             "GET /v1/relay/endpoints",
             "endpoints",
@@ -1240,7 +1332,11 @@ class RelayMessages(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.RelayMessage:
-        """Get a message with its deliveries."""
+        """Get a message with its deliveries.
+
+        Shows which endpoints the message went to, and how each delivery ended. The payload is null once its retention
+        has passed, 7 days by default.
+        """
         response = self._api.call(
             "GET /v1/relay/messages/{message_id}",
             {"message_id": message_id},
@@ -1258,7 +1354,11 @@ class RelayMessages(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.RelayMessagesListQuery]
     ) -> Pages[models.RelayMessageItem, models.RelayMessagePage]:
-        """List messages, newest first."""
+        """List messages, newest first.
+
+        Use it to find the ``message_id`` of a message to resend. Lists have no payloads and no deliveries: a single
+        message has them.
+        """
         response = self._api.pages(
             "GET /v1/relay/messages",
             "messages",
@@ -1416,7 +1516,11 @@ class RelayPortal(Methods):
         return cast("models.PortalLinkCreated", response)
 
     def get(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.PortalLink:
-        """Get the portal link of this request."""
+        """Get the portal link of this request.
+
+        The first request of a page of your own: shows which customer the token is for, and when it expires. 401 means
+        that the customer needs a new link.
+        """
         response = self._api.call(
             "GET /v1/relay/portal",
             timeout=timeout,
@@ -1431,7 +1535,10 @@ class RelayPortal(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.PortalResend:
-        """Get the progress of a recovery that the customer started."""
+        """Get the progress of a recovery that the customer started.
+
+        Only recoveries that were started with the links of this customer; every other id is 404.
+        """
         response = self._api.call(
             "GET /v1/relay/portal/resends/{resend_id}",
             {"resend_id": resend_id},
@@ -1487,7 +1594,10 @@ class RelayPortal(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.PortalResend:
-        """Stop a recovery that the customer started."""
+        """Stop a recovery that the customer started.
+
+        What was sent stays sent and charged to the account. Stopping a recovery that has ended changes nothing.
+        """
         response = self._api.call(
             "DELETE /v1/relay/portal/resends/{resend_id}",
             {"resend_id": resend_id},
@@ -1569,7 +1679,11 @@ class RelaySchedules(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.Schedule:
-        """Get a schedule with its next runs."""
+        """Get a schedule with its next runs.
+
+        Use it to check a cron expression and a time zone: ``next_runs`` has the next five times. The runs themselves
+        are deliveries with this ``schedule_id``.
+        """
         response = self._api.call(
             "GET /v1/relay/schedules/{schedule_id}",
             {"schedule_id": schedule_id},
@@ -1587,7 +1701,11 @@ class RelaySchedules(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.RelaySchedulesListQuery]
     ) -> Pages[models.ScheduleItem, models.SchedulePage]:
-        """List schedules, newest first."""
+        """List schedules, newest first.
+
+        Lists omit ``payload`` and ``next_runs``. To find a schedule by its name, use ``name``: the list then has one
+        item or none.
+        """
         response = self._api.pages(
             "GET /v1/relay/schedules",
             "schedules",
@@ -1605,7 +1723,11 @@ class RelaySchedules(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.ScheduleRun:
-        """Run a schedule now, in addition to its times. Costs 1 credit."""
+        """Run a schedule now, in addition to its times.
+
+        For tests, and to make up for a missed run. Also works while the schedule is paused; the next time does not
+        change. With ``event_type`` it costs 1 more credit for each endpoint. Costs 1 credit.
+        """
         response = self._api.call(
             "POST /v1/relay/schedules/{schedule_id}/run",
             {"schedule_id": schedule_id},
@@ -1677,7 +1799,11 @@ class BucketsMethods(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> None:
-        """Delete a bucket and all its events."""
+        """Delete a bucket and all its events.
+
+        Requests of the provider are ``ignored`` from then on, with 200, so that it does not report errors. Pending
+        events are not forwarded. The events are removed in the background and cannot be restored.
+        """
         response = self._api.call(
             "DELETE /v1/catch/buckets/{bucket_id}",
             {"bucket_id": bucket_id},
@@ -1688,7 +1814,11 @@ class BucketsMethods(Methods):
         return cast("None", response)
 
     def get(self, bucket_id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Bucket:
-        """Get a bucket."""
+        """Get a bucket.
+
+        Use it to see whether events wait (``events``), and to copy the ``ingest_url`` for the provider. Its host is
+        that of your request, unless the server has a public URL. Secrets are not returned.
+        """
         response = self._api.call(
             "GET /v1/catch/buckets/{bucket_id}",
             {"bucket_id": bucket_id},
@@ -1809,7 +1939,12 @@ class EventsMethods(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.CaughtEvent:
-        """Get an event with its payload and headers. Costs 1 credit."""
+        """Get an event with its payload and headers.
+
+        Use it to see what the provider sent and how the forwarding went. ``payload`` is parsed for reading;
+        ``payload_base64`` has the exact bytes. Headers that may be secret are decrypted for this response. Costs 1
+        credit.
+        """
         response = self._api.call(
             "GET /v1/catch/{bucket_id}/events/{event_id}",
             {"bucket_id": bucket_id, "event_id": event_id},
@@ -1923,7 +2058,11 @@ class Replays(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.CatchReplay:
-        """Get the progress of a bulk replay."""
+        """Get the progress of a bulk replay.
+
+        Poll it until ``status`` is no longer ``running``. Replayed events are attempted after they are queued, so
+        their own status may change later. Stored for 7 days.
+        """
         response = self._api.call(
             "GET /v1/catch/{bucket_id}/replays/{replay_id}",
             {"bucket_id": bucket_id, "replay_id": replay_id},
@@ -1987,7 +2126,11 @@ class ReceiptsMethods(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.Receipt:
-        """Get a receipt."""
+        """Get a receipt.
+
+        The number is the position in the chain, from 1 without gaps. After a redaction the receipt has
+        ``redacted_at`` in place of ``log``, and still verifies.
+        """
         response = self._api.call(
             "GET /v1/witness/receipts/{sequence_id}",
             {"sequence_id": sequence_id},
@@ -2074,7 +2217,11 @@ class WitnessPeer(Methods):
     """The server as a witness for chains of others."""
 
     def get(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.PeerIdentity:
-        """Get the verifier key of this server as a witness."""
+        """Get the verifier key of this server as a witness.
+
+        For the operator of a log that this server should cosign: ``vkey`` verifies its cosignatures. 404 unless the
+        server has a ``notary.witness_name``.
+        """
         response = self._api.call(
             "GET /v1/witness/peer",
             timeout=timeout,
@@ -2087,7 +2234,11 @@ class ChainWitnesses(Methods):
     """The witnesses of the chain of the project."""
 
     def get(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.WitnessList:
-        """List the witnesses of the chain with what they have cosigned."""
+        """List the witnesses of the chain with what they have cosigned.
+
+        Use it to see whether witnesses follow the chain: ``cosigned_size`` is the size of the last checkpoint that
+        each has cosigned, and ``last_error`` why the last submission failed.
+        """
         response = self._api.call(
             "GET /v1/witness/witnesses",
             timeout=timeout,
@@ -2190,7 +2341,11 @@ class Storage(Methods):
         return cast("models.StorageConfigured", response)
 
     def get(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.ReceiptStorage:
-        """Get the storage configuration with masked credentials."""
+        """Get the storage configuration with masked credentials.
+
+        Use it to check where receipts are copied, and why copies fail. Returns only the ends of the credentials. 404
+        without a storage.
+        """
         response = self._api.call(
             "GET /v1/witness/config",
             timeout=timeout,
@@ -2263,7 +2418,11 @@ class PeopleSessions(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.PersonSessionsEnded:
-        """End all sessions of a person."""
+        """End all sessions of a person.
+
+        For a lost laptop or a stolen cookie: the person must log in again everywhere. Keys that they created continue
+        to work, and their passkeys stay. 403 for a person with a higher role than yours.
+        """
         response = self._api.call(
             "DELETE /v1/people/{person_id}/sessions",
             {"person_id": person_id},
@@ -2307,7 +2466,11 @@ class AdminAccounts(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Any
     ) -> models.AccountCreated:
-        """Create an account."""
+        """Create an account.
+
+        Only this response contains the account's platform key; nothing is sent by e-mail. ``balance`` defaults to the
+        monthly credits of the tier. An address that another account has, in any case, is 409.
+        """
         response = self._api.call(
             "POST /v1/admin/accounts",
             body=fields_of(body, fields),
@@ -2364,7 +2527,11 @@ class AdminAccounts(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.AdminAccountsListQuery]
     ) -> Pages[models.Account, models.AccountPage]:
-        """List accounts, newest first."""
+        """List accounts, newest first.
+
+        Includes suspended accounts and the operator's own. Keys are not returned: ``reset-key`` creates a new one if
+        an account has lost its key.
+        """
         response = self._api.pages(
             "GET /v1/admin/accounts",
             "accounts",
@@ -2453,7 +2620,11 @@ class AdminAudit(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.AuditEntry:
-        """Get an audit log entry of any account."""
+        """Get an audit log entry of any account.
+
+        Finds entries of all accounts and of the server itself by their number. A deleted account's own entries are
+        removed, and are 404.
+        """
         response = self._api.call(
             "GET /v1/admin/audit/{sequence}",
             {"sequence": sequence},
@@ -2519,7 +2690,12 @@ class AdminBackups(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.AdminBackupsListQuery]
     ) -> Pages[models.Backup, models.BackupPage]:
-        """List backups, newest first."""
+        """List backups, newest first.
+
+        Use it to check that backups are made: ``failure`` says why the last one failed, and ``plan.overdue`` whether
+        two scheduled times passed without one. Only files in the backup folder count; without a folder ``plan`` is
+        null.
+        """
         response = self._api.pages(
             "GET /v1/admin/backups",
             "backups",
@@ -2594,7 +2770,11 @@ class NotaryIndex(Methods):
     """Methods of ``nf.notary.index``."""
 
     def get(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.ReceiptIndex:
-        """Get the indexed fields and the retention of logs."""
+        """Get the indexed fields and the retention of logs.
+
+        Says by which fields receipts can be found with ``field`` and ``value``, and after how many days the texts of
+        logs are deleted (0: never). A project without a chain has the defaults.
+        """
         response = self._api.call(
             "GET /v1/witness/index",
             timeout=timeout,
@@ -2631,7 +2811,11 @@ class AccountMethods(Methods):
     """The account of the key: credits, platform key and browser sessions."""
 
     def balance(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.OwnBalance:
-        """Get the account's credit balance."""
+        """Get the account's credit balance.
+
+        The credits that pay for the requests of all projects and keys of the account. The balance is always current:
+        it includes charges that are written to the ledger later.
+        """
         response = self._api.call(
             "GET /v1/meter/balance",
             timeout=timeout,
@@ -2647,7 +2831,12 @@ class AccountMethods(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.OwnBalance:
-        """Deduct credits from the account balance."""
+        """Deduct credits from the account balance.
+
+        For charges of your own, in addition to those of requests: the same balance pays for both. More than the
+        balance is 402 and changes nothing. Recorded in the audit log. For the balances of your customers use tenant
+        meters.
+        """
         response = self._api.call(
             "POST /v1/meter/deduct",
             body={"amount": amount},
@@ -2664,7 +2853,11 @@ class AccountMethods(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.SessionsEnded:
-        """End all browser sessions of the account."""
+        """End all browser sessions of the account.
+
+        For a suspected theft: logs everyone out of the console, the caller's own session and people included. Keys
+        continue to work; to revoke a leaked platform key, rotate it.
+        """
         response = self._api.call(
             "DELETE /v1/sessions",
             timeout=timeout,
@@ -2703,7 +2896,11 @@ class AccountMethods(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.OwnBalance:
-        """Add credits to the account balance."""
+        """Add credits to the account balance.
+
+        Use it after a payment, or in tests. It is not limited to the tier's monthly credits, and a repeated request
+        adds the amount again unless it has an ``Idempotency-Key``. Recorded in the audit log.
+        """
         response = self._api.call(
             "POST /v1/meter/refill",
             body={"amount": amount},
@@ -2723,7 +2920,11 @@ class Meter(Methods):
         self.id = id
 
     def alert(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.MeterAlert:
-        """Get a meter's alert."""
+        """Get a meter's alert.
+
+        Returns the meter's own alert only: 404 if it has none, even if the alert of the project applies to it. The
+        meter's balance says which one applies.
+        """
         response = self._api.call(
             "GET /v1/meter/{meterId}/alert",
             {"meterId": self.id},
@@ -2794,7 +2995,11 @@ class Meter(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.TermRemoved:
-        """Delete a meter's alert."""
+        """Delete a meter's alert.
+
+        The alert of the project, if there is one, applies to the meter again. Without an alert nothing changes and
+        the response is the same.
+        """
         response = self._api.call(
             "DELETE /v1/meter/{meterId}/alert",
             {"meterId": self.id},
@@ -2811,7 +3016,11 @@ class Meter(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.TermRemoved:
-        """Delete a meter's refill plan."""
+        """Delete a meter's refill plan.
+
+        Stops future refills; the balance and past refills stay. Without a plan nothing changes and the response is
+        the same.
+        """
         response = self._api.call(
             "DELETE /v1/meter/{meterId}/plan",
             {"meterId": self.id},
@@ -2830,7 +3039,11 @@ class Meter(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.MeterHold:
-        """Extend a hold."""
+        """Extend a hold.
+
+        For work that takes longer than expected: the hold expires ``ttl_seconds`` from now, which can be earlier than
+        before. A hold that is no longer open, such as an expired one, is 409.
+        """
         response = self._api.call(
             "POST /v1/meter/{meterId}/holds/{hold_id}/extend",
             {"meterId": self.id, "hold_id": hold_id},
@@ -2848,7 +3061,11 @@ class Meter(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.MeterHold:
-        """Get a hold."""
+        """Get a hold.
+
+        Use it to learn what became of a hold after a lost response. A hold expires exactly at ``expires_at``, and is
+        404 from 7 days after it was closed.
+        """
         response = self._api.call(
             "GET /v1/meter/{meterId}/holds/{hold_id}",
             {"meterId": self.id, "hold_id": hold_id},
@@ -2866,7 +3083,12 @@ class Meter(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MeterHistoryQuery]
     ) -> Pages[models.LedgerEntry, models.LedgerPage]:
-        """List a tenant meter's ledger entries, newest first."""
+        """List a tenant meter's ledger entries, newest first.
+
+        Every change of the balance is an entry, which never changes, and the amounts add up to the balance. A hold
+        and its release are not entries; a capture is one, with its ``hold_id``. A meter that does not exist has an
+        empty history.
+        """
         response = self._api.pages(
             "GET /v1/meter/{meterId}/history",
             "entries",
@@ -2931,7 +3153,11 @@ class Meter(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MeterHoldsListQuery]
     ) -> Pages[models.MeterHold, models.HoldsPage]:
-        """List a meter's holds, newest first."""
+        """List a meter's holds, newest first.
+
+        Use it to find open holds that reduce the available credits. Closed holds (``captured``, ``released``,
+        ``expired``) are stored for 7 days.
+        """
         response = self._api.pages(
             "GET /v1/meter/{meterId}/holds",
             "holds",
@@ -2943,7 +3169,10 @@ class Meter(Methods):
         return cast("Pages[models.MeterHold, models.HoldsPage]", response)
 
     def plan(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.MeterPlan:
-        """Get a meter's refill plan."""
+        """Get a meter's refill plan.
+
+        Use it to show a customer when and by how much the meter is refilled next. A meter without a plan is 404.
+        """
         response = self._api.call(
             "GET /v1/meter/{meterId}/plan",
             {"meterId": self.id},
@@ -2979,7 +3208,11 @@ class Meter(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.MeterHold:
-        """Release a hold."""
+        """Release a hold.
+
+        Makes the held credits available again when the work was not done; what was captured before stays deducted. A
+        hold that is released or expired already returns 200, and a captured one 409.
+        """
         response = self._api.call(
             "POST /v1/meter/{meterId}/holds/{hold_id}/release",
             {"meterId": self.id, "hold_id": hold_id},
@@ -3125,7 +3358,10 @@ class AllMeters(Methods):
     """All meters of the project: their usage and alert."""
 
     def alert(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.MeterAlert:
-        """Get the project's alert, which applies to meters without their own."""
+        """Get the project's alert, which applies to meters without their own.
+
+        A project without this alert is 404, even if single meters have their own.
+        """
         response = self._api.call(
             "GET /v1/meter/alert",
             timeout=timeout,
@@ -3140,7 +3376,11 @@ class AllMeters(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.TermRemoved:
-        """Delete the project's alert, which applies to meters without their own."""
+        """Delete the project's alert, which applies to meters without their own.
+
+        Meters with their own alert keep it; all others cause no alert from then on. Without an alert nothing changes
+        and the response is the same.
+        """
         response = self._api.call(
             "DELETE /v1/meter/alert",
             timeout=timeout,
@@ -3202,7 +3442,12 @@ class AllMeters(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MeterUsageProjectQuery]
     ) -> models.ProjectUsage:
-        """Get the usage of all tenant meters by hour, day or month."""
+        """Get the usage of all tenant meters by hour, day or month.
+
+        Use it for reports and charts: the sum over all meters of the project, in UTC buckets. Buckets without entries
+        are omitted, and a series has at most 1,000 buckets. Captures count as deducted, and refills of plans as
+        refilled.
+        """
         response = self._api.call(
             "GET /v1/meter/usage",
             query=fields_of(query, fields),
@@ -3332,7 +3577,7 @@ class Projects(Methods):
         return cast("models.ProjectDeleted", response)
 
     def get(self, id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Project:
-        """Get a project."""
+        """Get a project. A key of one project sees only that project; every other id is 404, as is a deleted project."""
         response = self._api.call(
             "GET /v1/projects/{id}",
             {"id": id},
@@ -3452,7 +3697,11 @@ class KeysMethods(Methods):
         return cast("models.KeyCreated", response)
 
     def get(self, id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Key:
-        """Get a managed key. Costs 1 credit."""
+        """Get a managed key.
+
+        Use it to inspect a key by its id, such as its scopes, limits, expiry and last use. The secret is never
+        returned; to check a secret use ``POST /v1/keys/verify``. Costs 1 credit.
+        """
         response = self._api.call(
             "GET /v1/keys/{id}",
             {"id": id},
@@ -3617,7 +3866,11 @@ class FlagsMethods(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.FlagDefinition:
-        """Get a flag's definition."""
+        """Get a flag's definition.
+
+        Use it to edit a flag: it has the rules, variants and the ``version`` for ``if_version`` of a save. Nothing is
+        evaluated. Archived flags are returned as well.
+        """
         response = self._api.call(
             "GET /v1/gate/{flagKey}/definition",
             {"flagKey": flag_key},
@@ -3634,7 +3887,11 @@ class FlagsMethods(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.FlagDeleted:
-        """Delete a flag."""
+        """Delete a flag.
+
+        From the next request on, the flag does not exist: its switch is 404, and OFREP returns ``FLAG_NOT_FOUND``, so
+        that clients use their default. Its usage is deleted too. To be able to undo it, archive the flag instead.
+        """
         response = self._api.call(
             "DELETE /v1/gate/{flagKey}",
             {"flagKey": flag_key},
@@ -3811,7 +4068,11 @@ class LocksMethods(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.LatchListQuery]
     ) -> Pages[models.HeldLock, models.LockPage]:
-        """List the held locks, by key."""
+        """List the held locks, by key.
+
+        Use it to find locks that hang. A shared lock has one row per holder. Free locks are not listed, and tokens
+        are never returned.
+        """
         response = self._api.pages(
             "GET /v1/latch",
             "locks",
@@ -3848,7 +4109,11 @@ class LocksMethods(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.LockStatus:
-        """Get a lock's state."""
+        """Get a lock's state.
+
+        Use it to see who waits and for how long: the result may be outdated when you read it, so never decide by it
+        whether to acquire. A lock that nobody holds, or that never existed, is ``locked: false``.
+        """
         response = self._api.call(
             "GET /v1/latch/{key}",
             {"key": key},
@@ -3903,7 +4168,11 @@ class MonitorsMethods(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.MonitorDeleted:
-        """Delete a monitor and its history. Costs 1 credit."""
+        """Delete a monitor and its history.
+
+        Stops its checks, resolves its open incident, and removes it from status pages. The history cannot be
+        restored: to stop the checks and keep it, set ``active`` to false instead. Costs 1 credit.
+        """
         response = self._api.call(
             "DELETE /v1/pulse/{monitorId}",
             {"monitorId": monitor_id},
@@ -3920,7 +4189,11 @@ class MonitorsMethods(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.MonitorStatus:
-        """Get a monitor with its current status. Costs 1 credit."""
+        """Get a monitor with its current status.
+
+        Reads stored results; to check the target now use ``POST /v1/pulse/{monitorId}/check``. ``failing`` is true
+        while the last check failed, but not enough of them in a row to mark the target as down. Costs 1 credit.
+        """
         response = self._api.call(
             "GET /v1/pulse/{monitorId}",
             {"monitorId": monitor_id},
@@ -3962,7 +4235,11 @@ class MonitorsMethods(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MonitorsListQuery]
     ) -> Pages[models.MonitorStatus, models.MonitorPage]:
-        """List monitors with their current status, newest first. Costs 1 credit."""
+        """List monitors with their current status, newest first.
+
+        Use it for overviews and exports. It reads stored results and checks nothing. ``details=true`` adds uptime and
+        hours of the last day to each monitor. Costs 1 credit.
+        """
         response = self._api.pages(
             "GET /v1/pulse",
             "monitors",
@@ -4077,7 +4354,11 @@ class Relay(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.RelayCancelled:
-        """Cancel a delivery before its first attempt."""
+        """Cancel a delivery before its first attempt.
+
+        Only while its status is ``scheduled``: after the first attempt the response is 409, although retries may
+        follow. Cancelling again returns 200. The credit is not refunded, and no callback is sent.
+        """
         response = self._api.call(
             "DELETE /v1/relay/{relay_id}",
             {"relay_id": relay_id},
@@ -4088,7 +4369,11 @@ class Relay(Methods):
         return cast("models.RelayCancelled", response)
 
     def get(self, relay_id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Relay:
-        """Get a delivery with its attempts."""
+        """Get a delivery with its attempts.
+
+        Use it to find out why a webhook did not arrive: ``attempt_log`` has request, response and error of each
+        attempt. Values that may be secret are ``[secret]``. Deleted 7 days after the delivery is finished.
+        """
         response = self._api.call(
             "GET /v1/relay/{relay_id}",
             {"relay_id": relay_id},
@@ -4106,7 +4391,11 @@ class Relay(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.RelayListQuery]
     ) -> Pages[models.RelayItem, models.RelayPage]:
-        """List deliveries, newest first."""
+        """List deliveries, newest first.
+
+        Alerts and callbacks are deliveries too; ``filter`` separates them. ``status=failed`` lists those without
+        retries left. A filtered page may be short or empty and still have a ``cursor``: continue until there is none.
+        """
         response = self._api.pages(
             "GET /v1/relay",
             "deliveries",
@@ -4168,7 +4457,11 @@ class Relay(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.RelayResend:
-        """Get the progress of a bulk resend."""
+        """Get the progress of a bulk resend.
+
+        ``skipped`` counts matches that were not sent, such as those that another request had resent. A resend without
+        credits has the status ``cancelled`` with an ``error``. Stored for 7 days.
+        """
         response = self._api.call(
             "GET /v1/relay/resends/{resend_id}",
             {"resend_id": resend_id},
@@ -4291,7 +4584,11 @@ class Relay(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.RelayResend:
-        """Stop a bulk resend."""
+        """Stop a bulk resend.
+
+        Deliveries that were resent already are still attempted and charged; the others stay failed. Stopping a resend
+        that has ended changes nothing.
+        """
         response = self._api.call(
             "DELETE /v1/relay/resends/{resend_id}",
             {"resend_id": resend_id},
@@ -4375,7 +4672,11 @@ class NotaryMethods(Methods):
         retries: Optional[int] = None,
         **fields: Any
     ) -> models.ConsistencyProof:
-        """Prove that the chain only grew between two sizes."""
+        """Prove that the chain only grew between two sizes.
+
+        Use it to prove that nothing was removed, changed or reordered since a checkpoint that you stored: ``from`` is
+        its size. Without ``to`` the proof leads to the newest checkpoint. A size that the chain does not have is 400.
+        """
         response = self._api.call(
             "GET /v1/witness/proofs/consistency",
             query=fields_of(query, fields),
@@ -4411,7 +4712,12 @@ class NotaryMethods(Methods):
         retries: Optional[int] = None,
         **fields: Any
     ) -> models.InclusionProof:
-        """Prove that a receipt is in the chain."""
+        """Prove that a receipt is in the chain.
+
+        Use it to prove to an auditor that a receipt is part of the chain that a checkpoint covers, without all other
+        receipts. Without ``size`` the proof is for the newest checkpoint; a receipt that none covers yet is 409 with
+        ``Retry-After: 1``.
+        """
         response = self._api.call(
             "GET /v1/witness/proofs/inclusion",
             query=fields_of(query, fields),
@@ -4476,7 +4782,11 @@ class NotaryMethods(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.PublicKey:
-        """Get a chain's public key."""
+        """Get a chain's public key.
+
+        Needs no key, so that recipients of a receipt can verify it without trusting its sender. The key of a chain
+        never changes, so it can be cached.
+        """
         response = self._api.call(
             "GET /v1/witness/pubkey/{chainId}",
             {"chainId": chain_id},
@@ -4634,7 +4944,11 @@ class People(Methods):
         return cast("models.PersonDeleted", response)
 
     def get(self, person_id: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Person:
-        """Get a person."""
+        """Get a person.
+
+        Also of people who are disabled or have not yet accepted their invitation (``status``). A deleted person is
+        404, although the audit log still names them.
+        """
         response = self._api.call(
             "GET /v1/people/{person_id}",
             {"person_id": person_id},
@@ -4652,7 +4966,10 @@ class People(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.PeopleListQuery]
     ) -> Pages[models.Person, models.PeoplePage]:
-        """List people, newest first."""
+        """List people, newest first.
+
+        Disabled and invited people are included: ``status`` and ``role`` select. ``POST /v1/people`` invites.
+        """
         response = self._api.pages(
             "GET /v1/people",
             "people",
@@ -4726,7 +5043,11 @@ class Audit(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.AuditEntry:
-        """Get an audit log entry."""
+        """Get an audit log entry.
+
+        Use it for the link of an entry. An entry of another account is 404; for a key of one project, or without the
+        scope ``*``, so is one of another project.
+        """
         response = self._api.call(
             "GET /v1/audit/{sequence}",
             {"sequence": sequence},
@@ -4856,7 +5177,11 @@ class Admin(Methods):
         return cast("models.ServerOptions", response)
 
     def status(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.ServerStatus:
-        """Get the status of the server."""
+        """Get the status of the server.
+
+        Use it for dashboards and support requests: sizes, free disk space, mail, jobs and load of this node. For
+        health checks use ``/readyz``, and for monitoring ``/metrics``.
+        """
         response = self._api.call(
             "GET /v1/admin/status",
             timeout=timeout,
@@ -4920,7 +5245,11 @@ class NinefoldMethods(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.MeterListQuery]
     ) -> Pages[models.MeterItem, models.MeterPage]:
-        """List tenant meters by id."""
+        """List tenant meters by id.
+
+        Use it to find meters or to page through all of them. ``available`` excludes the credits that open holds
+        reserve. Meters that were never refilled or reset do not exist and are not listed.
+        """
         response = self._api.pages(
             "GET /v1/meter",
             "meters",
@@ -4931,7 +5260,11 @@ class NinefoldMethods(Methods):
         return cast("Pages[models.MeterItem, models.MeterPage]", response)
 
     def open_api(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.OpenApiDocument:
-        """Read this API's OpenAPI document."""
+        """Read this API's OpenAPI document.
+
+        For generating clients and for tools: OpenAPI 3.1 of this version of the server, as in the reference at
+        ``/docs``. Large; send ``If-None-Match`` to download it only after a change.
+        """
         response = self._api.call(
             "GET /openapi.json",
             timeout=timeout,
@@ -4958,7 +5291,11 @@ class NinefoldMethods(Methods):
         return cast("models.Overview", response)
 
     def ping(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.Pong:
-        """Check that the server responds."""
+        """Check that the server responds.
+
+        Says that the process accepts requests, and nothing about the database: use ``/readyz`` for load balancers and
+        health checks.
+        """
         response = self._api.call(
             "GET /v1/ping",
             timeout=timeout,

@@ -109,6 +109,8 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
           ofAccount: true,
           access: "meter:read",
           summary: "Get the account's credit balance",
+          description:
+            "The credits that pay for the requests of all projects and keys of the account. The balance is always current: it includes charges that are written to the ledger later.",
           response: AccountBalance,
         },
         ({ call }) => ledger.balance(call.caller.account),
@@ -141,6 +143,8 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
           accountOnly: true,
           changesProject: false,
           summary: "Deduct credits from the account balance",
+          description:
+            "For charges of your own, in addition to those of requests: the same balance pays for both. More than the balance is 402 and changes nothing. Recorded in the audit log. For the balances of your customers use tenant meters.",
           errors: ["insufficient_balance", "invalid_request"],
           example: { amount: 5 },
           body: AmountBody,
@@ -160,6 +164,8 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
           accountOnly: true,
           changesProject: false,
           summary: "Add credits to the account balance",
+          description:
+            "Use it after a payment, or in tests. It is not limited to the tier's monthly credits, and a repeated request adds the amount again unless it has an `Idempotency-Key`. Recorded in the audit log.",
           errors: ["invalid_request"],
           example: { amount: 100 },
           body: AmountBody,
@@ -188,6 +194,8 @@ function adminRoutes(api: Api, service: AccountService) {
           changesKeys: true,
           secret: true,
           summary: "Create an account",
+          description:
+            "Only this response contains the account's platform key; nothing is sent by e-mail. `balance` defaults to the monthly credits of the tier. An address that another account has, in any case, is 409.",
           errors: ["conflict"],
           example: { email: "grace@example.com", tier: "scale", balance: 5000 },
           body: AccountCreateBody,
@@ -208,6 +216,8 @@ function adminRoutes(api: Api, service: AccountService) {
           name: "admin.accounts.list",
           access: "operator",
           summary: "List accounts, newest first",
+          description:
+            "Includes suspended accounts and the operator's own. Keys are not returned: `reset-key` creates a new one if an account has lost its key.",
           query: pageQuery(50),
           response: AccountPage,
         },

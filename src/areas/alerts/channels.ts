@@ -78,11 +78,17 @@ function channelResource(deps: Deps, notifications: Notifications) {
     },
     list: {
       summary: "List notification channels, newest first",
+      description:
+        "`last_error` says why the last message to a channel could not be delivered. Secrets in `config` are returned as `[secret]`.",
       key: "channels",
       schema: "ChannelPage",
       limit: CHANNELS_MAX,
     },
-    read: { summary: "Get a notification channel" },
+    read: {
+      summary: "Get a notification channel",
+      description:
+        "Use it to see why alerts do not arrive: `last_error` is the reason the last message failed. Secrets in `config` are returned as `[secret]`, and an update of `config` must contain them again.",
+    },
     create: {
       summary: "Create a notification channel",
       description: "Tier starter and higher; the kind `email` requires the tier pro.",
@@ -127,6 +133,8 @@ function channelResource(deps: Deps, notifications: Notifications) {
     },
     delete: {
       summary: "Delete a notification channel",
+      description:
+        "Monitors that used it notify their other channels, and nobody if it was the only one: check their `channels` first.",
       schema: ChannelDeleted,
       remove({ tx }, { ref, projectRef }) {
         channels.remove(tx, ref);

@@ -67,6 +67,8 @@ function accountRoutes(api: Api, audit: AuditService) {
           ...READ,
           name: "audit.read",
           summary: "Get an audit log entry",
+          description:
+            "Use it for the link of an entry. An entry of another account is 404; for a key of one project, or without the scope `*`, so is one of another project.",
           errors: ["not_found"],
           params: EntryParams,
           response: AuditEntry,
@@ -113,6 +115,8 @@ function adminRoutes(api: Api, audit: AuditService) {
           ...ADMIN,
           name: "admin.audit.read",
           summary: "Get an audit log entry of any account",
+          description:
+            "Finds entries of all accounts and of the server itself by their number. A deleted account's own entries are removed, and are 404.",
           errors: ["not_found"],
           params: EntryParams,
           response: AuditEntry,

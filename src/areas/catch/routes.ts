@@ -110,6 +110,8 @@ function bucketRoutes(api: Api, buckets: Buckets) {
           name: "catch.buckets.list",
           access: "catch:read",
           summary: "List buckets, newest first",
+          description:
+            "All buckets of the project in one response, without pages, with the numbers of their events by status. Secrets are not returned.",
           query: BucketQuery,
           response: BucketList,
         },
@@ -127,6 +129,8 @@ function bucketRoutes(api: Api, buckets: Buckets) {
           name: "catch.buckets.get",
           access: "catch:read",
           summary: "Get a bucket",
+          description:
+            "Use it to see whether events wait (`events`), and to copy the `ingest_url` for the provider. Its host is that of your request, unless the server has a public URL. Secrets are not returned.",
           errors: ["catch.bucket_not_found"],
           params: BucketParams,
           response: Bucket,
@@ -168,6 +172,8 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
           audit: "yes",
           access: "catch:write",
           summary: "Delete a bucket and all its events",
+          description:
+            "Requests of the provider are `ignored` from then on, with 200, so that it does not report errors. Pending events are not forwarded. The events are removed in the background and cannot be restored.",
           errors: ["catch.bucket_not_found"],
           params: BucketParams,
           response: { 204: Type.Object({}) },
@@ -293,6 +299,8 @@ function eventReadRoutes(api: Api, events: EventService) {
           access: "catch:read",
           cost: 1,
           summary: "Get an event with its payload and headers",
+          description:
+            "Use it to see what the provider sent and how the forwarding went. `payload` is parsed for reading; `payload_base64` has the exact bytes. Headers that may be secret are decrypted for this response.",
           errors: ["catch.bucket_not_found", "catch.event_not_found"],
           params: EventParams,
           response: CaughtEvent,
@@ -332,6 +340,8 @@ function exportRoutes(api: Api, events: EventService) {
           access: "catch:read",
           cost: 1,
           summary: "Get the exact bytes of an event's body",
+          description:
+            "For verifying a signature yourself, or for bodies that are not text: always `application/octet-stream`, whatever the sender declared, so that no browser renders it.",
           responseTypes: ["application/octet-stream"],
           errors: ["catch.bucket_not_found", "catch.event_not_found"],
           params: EventParams,
@@ -409,6 +419,8 @@ function eventChangeRoutes(api: Api, events: EventService) {
           audit: "yes",
           access: "catch:write",
           summary: "Delete the events received before a time",
+          description:
+            "Deletes them whatever their status, pending ones included, which are then not forwarded. Use it to free space or to delete personal data early: events expire without it.",
           errors: ["catch.bucket_not_found"],
           params: BucketParams,
           query: EventsDeleteQuery,

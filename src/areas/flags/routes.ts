@@ -105,6 +105,8 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
           audit: "yes",
           access: "gate:write",
           summary: "Delete a flag",
+          description:
+            "From the next request on, the flag does not exist: its switch is 404, and OFREP returns `FLAG_NOT_FOUND`, so that clients use their default. Its usage is deleted too. To be able to undo it, archive the flag instead.",
           errors: ["flag_not_found"],
           params: FlagParams,
           response: FlagDeleted,
@@ -123,6 +125,8 @@ function readRoutes(api: Api, flags: FlagService) {
           name: "gate.list",
           access: "gate:read",
           summary: "List the keys of all flags, newest first",
+          description:
+            "Use it when the names are enough, as for completion: it is free of charge, and all names come in one response without pages. Archived flags are omitted. `GET /v1/gate/config` has the settings.",
           response: { 200: FlagKeys },
         },
         ({ call }) => listReply(call, "flags", flags.keys(call.caller.project.ref)),
@@ -170,6 +174,8 @@ function readRoutes(api: Api, flags: FlagService) {
           name: "gate.definition",
           access: "gate:read",
           summary: "Get a flag's definition",
+          description:
+            "Use it to edit a flag: it has the rules, variants and the `version` for `if_version` of a save. Nothing is evaluated. Archived flags are returned as well.",
           errors: ["gate.feature_not_found"],
           params: FlagParams,
           response: FlagDefinition,

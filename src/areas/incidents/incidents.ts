@@ -78,6 +78,8 @@ export function incidentResource(
     audited: (shown, row, done) => (done === "created" ? shown : summaryOf(incidents, row)),
     list: {
       summary: "List incidents, newest first",
+      description:
+        "Automatic and manual ones. Resolved incidents are stored for 400 days. Updates and the timeline are only in a single incident.",
       key: "incidents",
       schema: "IncidentPage",
       limit: INCIDENT_LIST_LIMIT,
@@ -92,6 +94,8 @@ export function incidentResource(
     },
     read: {
       summary: "Get an incident with its updates, its timeline, and what status pages show of it",
+      description:
+        "Use it to understand an outage: the timeline has the checks that changed the status and the alerts that were sent, with their result.",
       view(row, { tx }) {
         const affected = row.monitorIds.flatMap((id) => monitors.find(id) ?? []);
         return {

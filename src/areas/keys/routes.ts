@@ -134,6 +134,8 @@ function readRoutes(api: Api, keys: KeyService) {
           ...READ,
           name: "keys.get",
           summary: "Get a managed key",
+          description:
+            "Use it to inspect a key by its id, such as its scopes, limits, expiry and last use. The secret is never returned; to check a secret use `POST /v1/keys/verify`.",
           errors: ["not_found"],
           params: KeyParams,
           response: Key,

@@ -39,6 +39,8 @@ function readRoutes(api: Api, locks: LockService) {
           name: "latch.list",
           access: "latch:read",
           summary: "List the held locks, by key",
+          description:
+            "Use it to find locks that hang. A shared lock has one row per holder. Free locks are not listed, and tokens are never returned.",
           query: pageQuery(LOCKS_LIMIT),
           response: LockPage,
         },
@@ -146,6 +148,8 @@ function holderRoutes(api: Api, locks: LockService) {
           name: "latch.status",
           access: "latch:read",
           summary: "Get a lock's state",
+          description:
+            "Use it to see who waits and for how long: the result may be outdated when you read it, so never decide by it whether to acquire. A lock that nobody holds, or that never existed, is `locked: false`.",
           params: LockParams,
           response: LockStatus,
         },

@@ -50,6 +50,8 @@ function projectRoutes(api: Api, meters: MeterService, usage: UsageService) {
           name: "meter.list",
           access: "meter:read",
           summary: "List tenant meters by id",
+          description:
+            "Use it to find meters or to page through all of them. `available` excludes the credits that open holds reserve. Meters that were never refilled or reset do not exist and are not listed.",
           query: MeterQuery,
           response: MeterPage,
         },
@@ -64,6 +66,8 @@ function projectRoutes(api: Api, meters: MeterService, usage: UsageService) {
           name: "meter.usage.project",
           access: "meter:read",
           summary: "Get the usage of all tenant meters by hour, day or month",
+          description:
+            "Use it for reports and charts: the sum over all meters of the project, in UTC buckets. Buckets without entries are omitted, and a series has at most 1,000 buckets. Captures count as deducted, and refills of plans as refilled.",
           query: UsageQuery,
           response: ProjectUsage,
         },
@@ -95,6 +99,8 @@ function readRoutes(api: Api, meters: MeterService, usage: UsageService) {
           name: "meter.history",
           access: "meter:read",
           summary: "List a tenant meter's ledger entries, newest first",
+          description:
+            "Every change of the balance is an entry, which never changes, and the amounts add up to the balance. A hold and its release are not entries; a capture is one, with its `hold_id`. A meter that does not exist has an empty history.",
           params: MeterParams,
           query: pageQuery(HISTORY_LIMIT),
           response: LedgerPage,

@@ -37,6 +37,8 @@ function readRoutes(api: Api, monitors: MonitorService) {
           name: "monitors.list",
           ...READ,
           summary: "List monitors with their current status, newest first",
+          description:
+            "Use it for overviews and exports. It reads stored results and checks nothing. `details=true` adds uptime and hours of the last day to each monitor.",
           query: MonitorQuery,
           response: MonitorPage,
         },
@@ -50,6 +52,8 @@ function readRoutes(api: Api, monitors: MonitorService) {
           name: "monitors.read",
           ...READ,
           summary: "Get a monitor with its current status",
+          description:
+            "Reads stored results; to check the target now use `POST /v1/pulse/{monitorId}/check`. `failing` is true while the last check failed, but not enough of them in a row to mark the target as down.",
           errors: ["not_found"],
           params: MonitorParams,
           response: MonitorStatus,
@@ -128,6 +132,8 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           name: "monitors.delete",
           ...CHANGE,
           summary: "Delete a monitor and its history",
+          description:
+            "Stops its checks, resolves its open incident, and removes it from status pages. The history cannot be restored: to stop the checks and keep it, set `active` to false instead.",
           errors: ["not_found"],
           params: MonitorParams,
           response: MonitorDeleted,

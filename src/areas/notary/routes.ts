@@ -280,6 +280,8 @@ function receiptRoutes(api: Api, { notary, uploads, shownChain }: NotaryServices
           exactResponse: true,
           access: "witness:read",
           summary: "Get a receipt",
+          description:
+            "The number is the position in the chain, from 1 without gaps. After a redaction the receipt has `redacted_at` in place of `log`, and still verifies.",
           errors: ["not_found"],
           params: ReceiptParams,
           response: Receipt,
@@ -318,6 +320,8 @@ function receiptRoutes(api: Api, { notary, uploads, shownChain }: NotaryServices
         {
           name: "witness.pubkey",
           summary: "Get a chain's public key",
+          description:
+            "Needs no key, so that recipients of a receipt can verify it without trusting its sender. The key of a chain never changes, so it can be cached.",
           errors: ["not_found"],
           params: ChainParams,
           response: PublicKey,
@@ -380,6 +384,8 @@ function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
           name: "witness.index.read",
           access: "witness:read",
           summary: "Get the indexed fields and the retention of logs",
+          description:
+            "Says by which fields receipts can be found with `field` and `value`, and after how many days the texts of logs are deleted (0: never). A project without a chain has the defaults.",
           response: IndexSettings,
         },
         ({ call }) => notary.search.settings(notary.chain(call.caller.project.ref)),
@@ -423,6 +429,8 @@ function storageRoutes(api: Api, uploads: Uploads) {
           name: "witness.config.read",
           access: "witness:read",
           summary: "Get the storage configuration with masked credentials",
+          description:
+            "Use it to check where receipts are copied, and why copies fail. Returns only the ends of the credentials. 404 without a storage.",
           errors: ["not_found"],
           response: ReceiptStorage,
         },

@@ -76,6 +76,8 @@ function profileRoutes(api: Api, { people }: OwnRoutesDeps) {
           ...CHANGE,
           name: "people.me.update",
           summary: "Change your own profile",
+          description:
+            "Only in the session of a person; a key gets 403. Only `name` can be changed: an admin changes the role, and nobody the e-mail address.",
           example: { name: "Ann" },
           body: MePatchBody,
           response: Person,
@@ -94,6 +96,8 @@ function sessionRoutes(api: Api, { sessions }: OwnRoutesDeps) {
           ...OWN,
           name: "people.me.sessions.list",
           summary: "List your own sessions",
+          description:
+            "Only in the session of a person; a key gets 403. `current` marks the session of this request. A session ends after 7 days, or 24 hours after its last request.",
           response: PersonSessions,
         },
         ({ call }) => {
@@ -110,6 +114,8 @@ function sessionRoutes(api: Api, { sessions }: OwnRoutesDeps) {
           ...CHANGE,
           name: "people.me.sessions.end_others",
           summary: "End all of your sessions but this one",
+          description:
+            "For a browser that you forgot to log out of. Only in the session of a person; a key gets 403. `ended` is 0 if there was no other.",
           response: PersonSessionsEnded,
         },
         ({ call }) => {
@@ -131,6 +137,8 @@ function sessionRoutes(api: Api, { sessions }: OwnRoutesDeps) {
           ...CHANGE,
           name: "people.me.sessions.end",
           summary: "End one of your sessions",
+          description:
+            "May also be the session of this request, which then is logged out. Only in the session of a person; a key gets 403.",
           errors: ["not_found"],
           params: SessionParams,
           response: PersonSessionsEnded,
@@ -154,7 +162,14 @@ function passkeyRoutes(api: Api, { passkeys, directory }: OwnRoutesDeps) {
     .get(
       "",
       api.endpoint(
-        { ...OWN, name: "people.me.passkeys.list", summary: "List your own passkeys", response: PasskeyList },
+        {
+          ...OWN,
+          name: "people.me.passkeys.list",
+          summary: "List your own passkeys",
+          description:
+            "Only in the session of a person; a key gets 403. A passkey with `usable: false` belongs to an earlier host of the server, and cannot log you in.",
+          response: PasskeyList,
+        },
         ({ call }) => {
           const own = directory.store.passkeysOf(ownPerson(call.caller).ref);
           return { passkeys: own.map((row) => passkeyView(row, call.origin)) };
@@ -223,6 +238,8 @@ function changeRoutes(api: Api, { directory }: OwnRoutesDeps) {
           ...CHANGE,
           name: "people.me.passkeys.update",
           summary: "Rename a passkey",
+          description:
+            "The name is for you only, to tell passkeys apart; your device or password manager does not learn it. Only in the session of a person; a key gets 403.",
           errors: ["not_found"],
           example: { name: "Phone" },
           params: PasskeyParams,
@@ -249,6 +266,8 @@ function changeRoutes(api: Api, { directory }: OwnRoutesDeps) {
           name: "people.me.passkeys.delete",
           stepUp: true,
           summary: "Remove a passkey",
+          description:
+            "It can no longer log you in; delete it on your device as well. The last one can be removed too: then you log in by an identity provider or a new invitation. Only in the session of a person.",
           errors: ["not_found"],
           params: PasskeyParams,
           response: PasskeyDeleted,

@@ -42,6 +42,8 @@ function readRoutes(api: Api, people: PeopleService, roles: () => Roles) {
           ...READ,
           name: "people.list",
           summary: "List people, newest first",
+          description:
+            "Disabled and invited people are included: `status` and `role` select. `POST /v1/people` invites.",
           query: PeopleQuery,
           response: PeoplePage,
         },
@@ -69,6 +71,8 @@ function readRoutes(api: Api, people: PeopleService, roles: () => Roles) {
           ...READ,
           name: "people.read",
           summary: "Get a person",
+          description:
+            "Also of people who are disabled or have not yet accepted their invitation (`status`). A deleted person is 404, although the audit log still names them.",
           errors: ["not_found"],
           params: PersonParams,
           response: Person,
@@ -170,6 +174,8 @@ function accessRoutes(api: Api, people: PeopleService) {
           ...CHANGE,
           name: "people.sessions.end",
           summary: "End all sessions of a person",
+          description:
+            "For a lost laptop or a stolen cookie: the person must log in again everywhere. Keys that they created continue to work, and their passkeys stay. 403 for a person with a higher role than yours.",
           errors: ["not_found"],
           params: PersonParams,
           response: PersonSessionsEnded,

@@ -66,6 +66,8 @@ function createAndReadRoutes(api: Api, projects: ProjectService, kinds: readonly
           name: "projects.get",
           access: "projects:read",
           summary: "Get a project",
+          description:
+            "A key of one project sees only that project; every other id is 404, as is a deleted project.",
           errors: ["not_found"],
           params: ProjectParams,
           response: Project,

@@ -37,6 +37,8 @@ export function serverRoutes(api: Api, { service, minutes, settings }: ServerPar
           name: "admin.backups.list",
           access: "operator",
           summary: "List backups, newest first",
+          description:
+            "Use it to check that backups are made: `failure` says why the last one failed, and `plan.overdue` whether two scheduled times passed without one. Only files in the backup folder count; without a folder `plan` is null.",
           query: pageQuery(BACKUPS_LIMIT),
           response: BackupPage,
         },
@@ -66,6 +68,8 @@ export function serverRoutes(api: Api, { service, minutes, settings }: ServerPar
           name: "admin.status.read",
           access: "operator",
           summary: "Get the status of the server",
+          description:
+            "Use it for dashboards and support requests: sizes, free disk space, mail, jobs and load of this node. For health checks use `/readyz`, and for monitoring `/metrics`.",
           response: ServerStatus,
         },
         () => service.status(),

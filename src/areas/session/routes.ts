@@ -133,6 +133,8 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
           accountOnly: true,
           audit: "yes",
           summary: "End all browser sessions of the account",
+          description:
+            "For a suspected theft: logs everyone out of the console, the caller's own session and people included. Keys continue to work; to revoke a leaked platform key, rotate it.",
           response: SessionsEnded,
         },
         ({ call }) => call.perform((tx) => ({ ended: service.endAll(tx, call.caller) })),

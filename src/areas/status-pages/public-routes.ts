@@ -102,6 +102,8 @@ export function publicRoutes(
         {
           name: "status.feed",
           summary: "Get a status page's incidents and maintenance as an Atom feed",
+          description:
+            "For feed readers and chat integrations: public incidents with their updates, outages and maintenance, as far as the page shows them. Sends an `ETag`; caches may store it for 30 seconds.",
           responseTypes: [ATOM],
           tagged: "by-handler",
           admit,

@@ -83,6 +83,8 @@ export function statusPageResource(deps: PageResourceDeps) {
     }),
     list: {
       summary: "List status pages, newest first",
+      description:
+        "Published and unpublished pages, without their `groups` and `logo`: a single page has them.",
       key: "pages",
       schema: "StatusPageList",
       limit: PAGE_LIST_LIMIT,
@@ -90,9 +92,15 @@ export function statusPageResource(deps: PageResourceDeps) {
       item: StatusPageSummary,
       view: summaryOf,
     },
-    read: { summary: "Get a status page's settings" },
+    read: {
+      summary: "Get a status page's settings",
+      description:
+        "For editing the page. What visitors see is at `/status/{slug}` and, as JSON, at `/status/{slug}.json`. Monitors that were deleted are not in `groups`.",
+    },
     create: {
       summary: "Create a public status page",
+      description:
+        "The page is public at `/status/{slug}` immediately, unless `published` is false. The slug is unique on the server, not only in your project. Visitors are free of charge.",
       example: { slug: "acme", title: "Acme" },
       bodyLimits: BODY_LIMITS,
       body: StatusPageCreateBody,
@@ -123,6 +131,8 @@ export function statusPageResource(deps: PageResourceDeps) {
     },
     delete: {
       summary: "Delete a status page",
+      description:
+        "The public address is 404 immediately, and all subscribers are deleted. The monitors and incidents stay. To hide a page for some time, set `published` to false.",
       schema: StatusPageDeleted,
       remove({ tx }, { ref, slug }) {
         pages.remove(tx, ref);

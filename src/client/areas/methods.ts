@@ -110,12 +110,20 @@ export class NinefoldMethods extends Methods {
     return this.api.call("check", { body }, options);
   }
 
-  /** List tenant meters by id. */
+  /**
+   * List tenant meters by id. Use it to find meters or to page through all of them. `available` excludes the
+   * credits that open holds reserve. Meters that were never refilled or reset do not exist and are not
+   * listed.
+   */
   meters(query: QueryOf<"meter.list"> = {}, options: RequestOptions = {}): ListOf<"meter.list", "meters"> {
     return this.api.list("meter.list", "meters", { query }, options);
   }
 
-  /** Read this API's OpenAPI document. */
+  /**
+   * Read this API's OpenAPI document. For generating clients and for tools: OpenAPI 3.1 of this version of
+   * the server, as in the reference at `/docs`. Large; send `If-None-Match` to download it only after a
+   * change.
+   */
   openApi(options?: RequestOptions): Answers<"openapi.read"> {
     return this.api.call("openapi.read", {}, options);
   }
@@ -125,7 +133,10 @@ export class NinefoldMethods extends Methods {
     return this.api.call("overview.read", { query }, options);
   }
 
-  /** Check that the server responds. */
+  /**
+   * Check that the server responds. Says that the process accepts requests, and nothing about the database:
+   * use `/readyz` for load balancers and health checks.
+   */
   ping(options?: RequestOptions): Answers<"ping"> {
     return this.api.call("ping", {}, options);
   }
@@ -141,17 +152,28 @@ export class NinefoldMethods extends Methods {
 
 /** Methods of {@link Account} that send one request. */
 export class AccountMethods extends Methods {
-  /** Get the account's credit balance. */
+  /**
+   * Get the account's credit balance. The credits that pay for the requests of all projects and keys of the
+   * account. The balance is always current: it includes charges that are written to the ledger later.
+   */
   balance(options?: RequestOptions): Answers<"meter.own.balance"> {
     return this.api.call("meter.own.balance", {}, options);
   }
 
-  /** Deduct credits from the account balance. */
+  /**
+   * Deduct credits from the account balance. For charges of your own, in addition to those of requests: the
+   * same balance pays for both. More than the balance is 402 and changes nothing. Recorded in the audit log.
+   * For the balances of your customers use tenant meters.
+   */
   deduct(amount: AmountBody["amount"], options?: ChangeOptions): Answers<"meter.own.deduct"> {
     return this.api.call("meter.own.deduct", { body: { amount } }, options);
   }
 
-  /** End all browser sessions of the account. */
+  /**
+   * End all browser sessions of the account. For a suspected theft: logs everyone out of the console, the
+   * caller's own session and people included. Keys continue to work; to revoke a leaked platform key, rotate
+   * it.
+   */
   endSessions(options?: ChangeOptions): Answers<"sessions.end"> {
     return this.api.call("sessions.end", {}, options);
   }
@@ -164,7 +186,11 @@ export class AccountMethods extends Methods {
     return this.api.list("meter.own.history", "entries", { query }, options);
   }
 
-  /** Add credits to the account balance. */
+  /**
+   * Add credits to the account balance. Use it after a payment, or in tests. It is not limited to the tier's
+   * monthly credits, and a repeated request adds the amount again unless it has an `Idempotency-Key`.
+   * Recorded in the audit log.
+   */
   refill(amount: AmountBody["amount"], options?: ChangeOptions): Answers<"meter.own.refill"> {
     return this.api.call("meter.own.refill", { body: { amount } }, options);
   }
@@ -179,7 +205,10 @@ export class Meter extends Methods {
     super(api);
   }
 
-  /** Get a meter's alert. */
+  /**
+   * Get a meter's alert. Returns the meter's own alert only: 404 if it has none, even if the alert of the
+   * project applies to it. The meter's balance says which one applies.
+   */
   alert(options?: RequestOptions): Answers<"meter.alert.read"> {
     return this.api.call("meter.alert.read", { params: { meterId: this.id } }, options);
   }
@@ -206,17 +235,26 @@ export class Meter extends Methods {
     return this.api.call("meter.deduct", { params: { meterId: this.id }, body: { amount } }, options);
   }
 
-  /** Delete a meter's alert. */
+  /**
+   * Delete a meter's alert. The alert of the project, if there is one, applies to the meter again. Without
+   * an alert nothing changes and the response is the same.
+   */
   deleteAlert(options?: ChangeOptions): Answers<"meter.alert.delete"> {
     return this.api.call("meter.alert.delete", { params: { meterId: this.id } }, options);
   }
 
-  /** Delete a meter's refill plan. */
+  /**
+   * Delete a meter's refill plan. Stops future refills; the balance and past refills stay. Without a plan
+   * nothing changes and the response is the same.
+   */
   deletePlan(options?: ChangeOptions): Answers<"meter.plan.delete"> {
     return this.api.call("meter.plan.delete", { params: { meterId: this.id } }, options);
   }
 
-  /** Extend a hold. */
+  /**
+   * Extend a hold. For work that takes longer than expected: the hold expires `ttl_seconds` from now, which
+   * can be earlier than before. A hold that is no longer open, such as an expired one, is 409.
+   */
   extend(
     holdId: string,
     ttlSeconds: ExtendBody["ttl_seconds"],
@@ -229,12 +267,19 @@ export class Meter extends Methods {
     );
   }
 
-  /** Get a hold. */
+  /**
+   * Get a hold. Use it to learn what became of a hold after a lost response. A hold expires exactly at
+   * `expires_at`, and is 404 from 7 days after it was closed.
+   */
   getHold(holdId: string, options?: RequestOptions): Answers<"meter.holds.read"> {
     return this.api.call("meter.holds.read", { params: { meterId: this.id, hold_id: holdId } }, options);
   }
 
-  /** List a tenant meter's ledger entries, newest first. */
+  /**
+   * List a tenant meter's ledger entries, newest first. Every change of the balance is an entry, which never
+   * changes, and the amounts add up to the balance. A hold and its release are not entries; a capture is
+   * one, with its `hold_id`. A meter that does not exist has an empty history.
+   */
   history(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"meter.history", "entries"> {
     return this.api.list("meter.history", "entries", { params: { meterId: this.id }, query }, options);
   }
@@ -247,7 +292,10 @@ export class Meter extends Methods {
     return this.api.call("meter.holds.create", { params: { meterId: this.id }, body }, options);
   }
 
-  /** List a meter's holds, newest first. */
+  /**
+   * List a meter's holds, newest first. Use it to find open holds that reduce the available credits. Closed
+   * holds (`captured`, `released`, `expired`) are stored for 7 days.
+   */
   holds(
     query: QueryOf<"meter.holds.list"> = {},
     options: RequestOptions = {},
@@ -255,7 +303,10 @@ export class Meter extends Methods {
     return this.api.list("meter.holds.list", "holds", { params: { meterId: this.id }, query }, options);
   }
 
-  /** Get a meter's refill plan. */
+  /**
+   * Get a meter's refill plan. Use it to show a customer when and by how much the meter is refilled next. A
+   * meter without a plan is 404.
+   */
   plan(options?: RequestOptions): Answers<"meter.plan.read"> {
     return this.api.call("meter.plan.read", { params: { meterId: this.id } }, options);
   }
@@ -265,7 +316,10 @@ export class Meter extends Methods {
     return this.api.call("meter.refill", { params: { meterId: this.id }, body: { amount } }, options);
   }
 
-  /** Release a hold. */
+  /**
+   * Release a hold. Makes the held credits available again when the work was not done; what was captured
+   * before stays deducted. A hold that is released or expired already returns 200, and a captured one 409.
+   */
   release(holdId: string, options?: ChangeOptions): Answers<"meter.holds.release"> {
     return this.api.call("meter.holds.release", { params: { meterId: this.id, hold_id: holdId } }, options);
   }
@@ -304,12 +358,19 @@ export class Meter extends Methods {
 
 /** All meters of the project: their usage and alert. */
 export class AllMeters extends Methods {
-  /** Get the project's alert, which applies to meters without their own. */
+  /**
+   * Get the project's alert, which applies to meters without their own. A project without this alert is 404,
+   * even if single meters have their own.
+   */
   alert(options?: RequestOptions): Answers<"meter.alert.project.read"> {
     return this.api.call("meter.alert.project.read", {}, options);
   }
 
-  /** Delete the project's alert, which applies to meters without their own. */
+  /**
+   * Delete the project's alert, which applies to meters without their own. Meters with their own alert keep
+   * it; all others cause no alert from then on. Without an alert nothing changes and the response is the
+   * same.
+   */
   deleteAlert(options?: ChangeOptions): Answers<"meter.alert.project.delete"> {
     return this.api.call("meter.alert.project.delete", {}, options);
   }
@@ -322,7 +383,11 @@ export class AllMeters extends Methods {
     return this.api.call("meter.alert.project.set", { body }, options);
   }
 
-  /** Get the usage of all tenant meters by hour, day or month. */
+  /**
+   * Get the usage of all tenant meters by hour, day or month. Use it for reports and charts: the sum over
+   * all meters of the project, in UTC buckets. Buckets without entries are omitted, and a series has at most
+   * 1,000 buckets. Captures count as deducted, and refills of plans as refilled.
+   */
   usage(
     query: QueryOf<"meter.usage.project"> = {},
     options?: RequestOptions,
@@ -361,7 +426,10 @@ export class Projects extends Methods {
     return this.api.call("projects.delete", { params: { id } }, options);
   }
 
-  /** Get a project. */
+  /**
+   * Get a project. A key of one project sees only that project; every other id is 404, as is a deleted
+   * project.
+   */
   get(id: string, options?: RequestOptions): Answers<"projects.get"> {
     return this.api.call("projects.get", { params: { id } }, options);
   }
@@ -397,7 +465,10 @@ export class KeysMethods extends Methods {
     return this.api.call("keys.create", { body }, options);
   }
 
-  /** Get a managed key. Costs 1 credit. */
+  /**
+   * Get a managed key. Use it to inspect a key by its id, such as its scopes, limits, expiry and last use.
+   * The secret is never returned; to check a secret use `POST /v1/keys/verify`. Costs 1 credit.
+   */
   get(id: string, options?: RequestOptions): Answers<"keys.get"> {
     return this.api.call("keys.get", { params: { id } }, options);
   }
@@ -459,12 +530,19 @@ export class KeysMethods extends Methods {
 
 /** Methods of {@link Flags} that send one request. */
 export class FlagsMethods extends Methods {
-  /** Get a flag's definition. */
+  /**
+   * Get a flag's definition. Use it to edit a flag: it has the rules, variants and the `version` for
+   * `if_version` of a save. Nothing is evaluated. Archived flags are returned as well.
+   */
   definition(flagKey: string, options?: RequestOptions): Answers<"gate.definition"> {
     return this.api.call("gate.definition", { params: { flagKey } }, options);
   }
 
-  /** Delete a flag. */
+  /**
+   * Delete a flag. From the next request on, the flag does not exist: its switch is 404, and OFREP returns
+   * `FLAG_NOT_FOUND`, so that clients use their default. Its usage is deleted too. To be able to undo it,
+   * archive the flag instead.
+   */
   delete(flagKey: string, options?: ChangeOptions): Answers<"gate.delete"> {
     return this.api.call("gate.delete", { params: { flagKey } }, options);
   }
@@ -537,7 +615,10 @@ export class LocksMethods extends Methods {
     return this.api.call("latch.force", { params: { key }, body: { fencing_token: fencingToken } }, options);
   }
 
-  /** List the held locks, by key. */
+  /**
+   * List the held locks, by key. Use it to find locks that hang. A shared lock has one row per holder. Free
+   * locks are not listed, and tokens are never returned.
+   */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"latch.list", "locks"> {
     return this.api.list("latch.list", "locks", { query }, options);
   }
@@ -550,7 +631,11 @@ export class LocksMethods extends Methods {
     return this.api.call("latch.release", { params: { key }, body: { token } }, options);
   }
 
-  /** Get a lock's state. */
+  /**
+   * Get a lock's state. Use it to see who waits and for how long: the result may be outdated when you read
+   * it, so never decide by it whether to acquire. A lock that nobody holds, or that never existed, is
+   * `locked: false`.
+   */
   status(key: string, options?: RequestOptions): Answers<"latch.status"> {
     return this.api.call("latch.status", { params: { key } }, options);
   }
@@ -581,12 +666,20 @@ export class MonitorsMethods extends Methods {
     return this.api.call("monitors.create", { body }, options);
   }
 
-  /** Delete a monitor and its history. Costs 1 credit. */
+  /**
+   * Delete a monitor and its history. Stops its checks, resolves its open incident, and removes it from
+   * status pages. The history cannot be restored: to stop the checks and keep it, set `active` to false
+   * instead. Costs 1 credit.
+   */
   delete(monitorId: string, options?: ChangeOptions): Answers<"monitors.delete"> {
     return this.api.call("monitors.delete", { params: { monitorId } }, options);
   }
 
-  /** Get a monitor with its current status. Costs 1 credit. */
+  /**
+   * Get a monitor with its current status. Reads stored results; to check the target now use `POST
+   * /v1/pulse/{monitorId}/check`. `failing` is true while the last check failed, but not enough of them in a
+   * row to mark the target as down. Costs 1 credit.
+   */
   get(monitorId: string, options?: RequestOptions): Answers<"monitors.read"> {
     return this.api.call("monitors.read", { params: { monitorId } }, options);
   }
@@ -603,7 +696,11 @@ export class MonitorsMethods extends Methods {
     return this.api.list("monitors.history", "checks", { params: { monitorId }, query }, options);
   }
 
-  /** List monitors with their current status, newest first. Costs 1 credit. */
+  /**
+   * List monitors with their current status, newest first. Use it for overviews and exports. It reads stored
+   * results and checks nothing. `details=true` adds uptime and hours of the last day to each monitor. Costs
+   * 1 credit.
+   */
   list(
     query: QueryOf<"monitors.list"> = {},
     options: RequestOptions = {},
@@ -652,12 +749,19 @@ export class MonitorIncidents extends Methods {
     return this.api.call("monitors.incidents.create", { body }, options);
   }
 
-  /** Get an incident with its updates, its timeline, and what status pages show of it. Costs 1 credit. */
+  /**
+   * Get an incident with its updates, its timeline, and what status pages show of it. Use it to understand
+   * an outage: the timeline has the checks that changed the status and the alerts that were sent, with their
+   * result. Costs 1 credit.
+   */
   get(incidentId: string, options?: RequestOptions): Answers<"monitors.incidents.read"> {
     return this.api.call("monitors.incidents.read", { params: { incident_id: incidentId } }, options);
   }
 
-  /** List incidents, newest first. Costs 1 credit. */
+  /**
+   * List incidents, newest first. Automatic and manual ones. Resolved incidents are stored for 400 days.
+   * Updates and the timeline are only in a single incident. Costs 1 credit.
+   */
   list(
     query: QueryOf<"monitors.incidents.list"> = {},
     options: RequestOptions = {},
@@ -700,17 +804,27 @@ export class MonitorChannels extends Methods {
     return this.api.call("monitors.channels.create", { body }, options);
   }
 
-  /** Delete a notification channel. Costs 1 credit. */
+  /**
+   * Delete a notification channel. Monitors that used it notify their other channels, and nobody if it was
+   * the only one: check their `channels` first. Costs 1 credit.
+   */
   delete(channelId: string, options?: ChangeOptions): Answers<"monitors.channels.delete"> {
     return this.api.call("monitors.channels.delete", { params: { channel_id: channelId } }, options);
   }
 
-  /** Get a notification channel. Costs 1 credit. */
+  /**
+   * Get a notification channel. Use it to see why alerts do not arrive: `last_error` is the reason the last
+   * message failed. Secrets in `config` are returned as `[secret]`, and an update of `config` must contain
+   * them again. Costs 1 credit.
+   */
   get(channelId: string, options?: RequestOptions): Answers<"monitors.channels.read"> {
     return this.api.call("monitors.channels.read", { params: { channel_id: channelId } }, options);
   }
 
-  /** List notification channels, newest first. Costs 1 credit. */
+  /**
+   * List notification channels, newest first. `last_error` says why the last message to a channel could not
+   * be delivered. Secrets in `config` are returned as `[secret]`. Costs 1 credit.
+   */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.channels.list", "channels"> {
     return this.api.list("monitors.channels.list", "channels", { query }, options);
   }
@@ -752,12 +866,18 @@ export class MonitorMaintenance extends Methods {
     );
   }
 
-  /** Get a maintenance entry. Costs 1 credit. */
+  /**
+   * Get a maintenance entry. `status` follows the clock. For recurring windows, the times are those of the
+   * current or the next window. Costs 1 credit.
+   */
   get(maintenanceId: string, options?: RequestOptions): Answers<"monitors.maintenance.read"> {
     return this.api.call("monitors.maintenance.read", { params: { maintenance_id: maintenanceId } }, options);
   }
 
-  /** List maintenance, newest first. Costs 1 credit. */
+  /**
+   * List maintenance, newest first. Includes past windows, at most 100 in a project. `status` selects those
+   * in progress, for example. Costs 1 credit.
+   */
   list(
     query: QueryOf<"monitors.maintenance.list"> = {},
     options: RequestOptions = {},
@@ -800,17 +920,26 @@ export class MonitorProbes extends Methods {
     return this.api.call("monitors.probes.delete", { params: { probe_id: probeId } }, options);
   }
 
-  /** Get a probe. Costs 1 credit. */
+  /**
+   * Get a probe. Shows when the probe was last seen, and whether it is online. The token is not returned: it
+   * is shown once, when the probe is created. Costs 1 credit.
+   */
   get(probeId: string, options?: RequestOptions): Answers<"monitors.probes.read"> {
     return this.api.call("monitors.probes.read", { params: { probe_id: probeId } }, options);
   }
 
-  /** List probes, newest first. Costs 1 credit. */
+  /**
+   * List probes, newest first. Use it to see which probes are online. The tokens are not returned. The
+   * server itself, `local`, is not listed. Costs 1 credit.
+   */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.probes.list", "probes"> {
     return this.api.list("monitors.probes.list", "probes", { query }, options);
   }
 
-  /** Update a probe. Costs 1 credit. */
+  /**
+   * Update a probe. Only the `location`, which people read, can be changed. The name is fixed, because
+   * monitors refer to it: create another probe instead. Costs 1 credit.
+   */
   update(probeId: string, body: ProbePatch, options?: ChangeOptions): Answers<"monitors.probes.update"> {
     return this.api.call("monitors.probes.update", { params: { probe_id: probeId }, body }, options);
   }
@@ -818,22 +947,35 @@ export class MonitorProbes extends Methods {
 
 /** Status pages, visible to anyone at the `url` of the page. */
 export class StatusPages extends Methods {
-  /** Create a public status page. Costs 1 credit. */
+  /**
+   * Create a public status page. The page is public at `/status/{slug}` immediately, unless `published` is
+   * false. The slug is unique on the server, not only in your project. Visitors are free of charge. Costs 1
+   * credit.
+   */
   create(body: StatusPageCreateBody, options?: ChangeOptions): Answers<"monitors.pages.create"> {
     return this.api.call("monitors.pages.create", { body }, options);
   }
 
-  /** Delete a status page. Costs 1 credit. */
+  /**
+   * Delete a status page. The public address is 404 immediately, and all subscribers are deleted. The
+   * monitors and incidents stay. To hide a page for some time, set `published` to false. Costs 1 credit.
+   */
   delete(pageId: string, options?: ChangeOptions): Answers<"monitors.pages.delete"> {
     return this.api.call("monitors.pages.delete", { params: { page_id: pageId } }, options);
   }
 
-  /** Get a status page's settings. Costs 1 credit. */
+  /**
+   * Get a status page's settings. For editing the page. What visitors see is at `/status/{slug}` and, as
+   * JSON, at `/status/{slug}.json`. Monitors that were deleted are not in `groups`. Costs 1 credit.
+   */
   get(pageId: string, options?: RequestOptions): Answers<"monitors.pages.read"> {
     return this.api.call("monitors.pages.read", { params: { page_id: pageId } }, options);
   }
 
-  /** List status pages, newest first. Costs 1 credit. */
+  /**
+   * List status pages, newest first. Published and unpublished pages, without their `groups` and `logo`: a
+   * single page has them. Costs 1 credit.
+   */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.pages.list", "pages"> {
     return this.api.list("monitors.pages.list", "pages", { query }, options);
   }
@@ -874,17 +1016,29 @@ export class Relay extends Methods {
     return this.api.call("relay.body", { params: { relay_id: relayId } }, options);
   }
 
-  /** Cancel a delivery before its first attempt. */
+  /**
+   * Cancel a delivery before its first attempt. Only while its status is `scheduled`: after the first
+   * attempt the response is 409, although retries may follow. Cancelling again returns 200. The credit is
+   * not refunded, and no callback is sent.
+   */
   cancel(relayId: string, options?: ChangeOptions): Answers<"relay.cancel"> {
     return this.api.call("relay.cancel", { params: { relay_id: relayId } }, options);
   }
 
-  /** Get a delivery with its attempts. */
+  /**
+   * Get a delivery with its attempts. Use it to find out why a webhook did not arrive: `attempt_log` has
+   * request, response and error of each attempt. Values that may be secret are `[secret]`. Deleted 7 days
+   * after the delivery is finished.
+   */
   get(relayId: string, options?: RequestOptions): Answers<"relay.read"> {
     return this.api.call("relay.read", { params: { relay_id: relayId } }, options);
   }
 
-  /** List deliveries, newest first. */
+  /**
+   * List deliveries, newest first. Alerts and callbacks are deliveries too; `filter` separates them.
+   * `status=failed` lists those without retries left. A filtered page may be short or empty and still have a
+   * `cursor`: continue until there is none.
+   */
   list(query: QueryOf<"relay.list"> = {}, options: RequestOptions = {}): ListOf<"relay.list", "deliveries"> {
     return this.api.list("relay.list", "deliveries", { query }, options);
   }
@@ -905,7 +1059,11 @@ export class Relay extends Methods {
     return this.api.call("relay.resends.start", { body }, options);
   }
 
-  /** Get the progress of a bulk resend. */
+  /**
+   * Get the progress of a bulk resend. `skipped` counts matches that were not sent, such as those that
+   * another request had resent. A resend without credits has the status `cancelled` with an `error`. Stored
+   * for 7 days.
+   */
   resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.resends.read"> {
     return this.api.call("relay.resends.read", { params: { resend_id: resendId } }, options);
   }
@@ -939,7 +1097,10 @@ export class Relay extends Methods {
     return this.api.call("relay.stats", { query }, options);
   }
 
-  /** Stop a bulk resend. */
+  /**
+   * Stop a bulk resend. Deliveries that were resent already are still attempted and charged; the others stay
+   * failed. Stopping a resend that has ended changes nothing.
+   */
   stopResend(resendId: string, options?: ChangeOptions): Answers<"relay.resends.stop"> {
     return this.api.call("relay.resends.stop", { params: { resend_id: resendId } }, options);
   }
@@ -960,12 +1121,19 @@ export class RelayEndpoints extends Methods {
     return this.api.call("relay.endpoints.delete", { params: { endpoint_id: endpointId } }, options);
   }
 
-  /** Get an endpoint with its health and counts. */
+  /**
+   * Get an endpoint with its health and counts. Use it to see why a customer receives nothing: `health` says
+   * whether the circuit breaker is open or the endpoint is disabled, and why. The signing secret is not
+   * returned.
+   */
   get(endpointId: string, options?: RequestOptions): Answers<"relay.endpoints.read"> {
     return this.api.call("relay.endpoints.read", { params: { endpoint_id: endpointId } }, options);
   }
 
-  /** List endpoints, newest first. */
+  /**
+   * List endpoints, newest first. Of all customers and your own: `owner_id` selects those of one customer.
+   * `state` finds disabled endpoints, which receive no messages.
+   */
   list(
     query: QueryOf<"relay.endpoints.list"> = {},
     options: RequestOptions = {},
@@ -1030,12 +1198,18 @@ export class RelayEndpoints extends Methods {
 
 /** Messages to all subscribed endpoints. */
 export class RelayMessages extends Methods {
-  /** Get a message with its deliveries. */
+  /**
+   * Get a message with its deliveries. Shows which endpoints the message went to, and how each delivery
+   * ended. The payload is null once its retention has passed, 7 days by default.
+   */
   get(messageId: string, options?: RequestOptions): Answers<"relay.messages.read"> {
     return this.api.call("relay.messages.read", { params: { message_id: messageId } }, options);
   }
 
-  /** List messages, newest first. */
+  /**
+   * List messages, newest first. Use it to find the `message_id` of a message to resend. Lists have no
+   * payloads and no deliveries: a single message has them.
+   */
   list(
     query: QueryOf<"relay.messages.list"> = {},
     options: RequestOptions = {},
@@ -1094,12 +1268,18 @@ export class RelayPortal extends Methods {
     return this.api.call("relay.portal.create", { body }, options);
   }
 
-  /** Get the portal link of this request. */
+  /**
+   * Get the portal link of this request. The first request of a page of your own: shows which customer the
+   * token is for, and when it expires. 401 means that the customer needs a new link.
+   */
   get(options?: RequestOptions): Answers<"relay.portal.read"> {
     return this.api.call("relay.portal.read", {}, options);
   }
 
-  /** Get the progress of a recovery that the customer started. */
+  /**
+   * Get the progress of a recovery that the customer started. Only recoveries that were started with the
+   * links of this customer; every other id is 404.
+   */
   resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.portal.resends.read"> {
     return this.api.call("relay.portal.resends.read", { params: { resend_id: resendId } }, options);
   }
@@ -1109,7 +1289,10 @@ export class RelayPortal extends Methods {
     return this.api.call("relay.portal.revoke", { body }, options);
   }
 
-  /** Stop a recovery that the customer started. */
+  /**
+   * Stop a recovery that the customer started. What was sent stays sent and charged to the account. Stopping
+   * a recovery that has ended changes nothing.
+   */
   stopResend(resendId: string, options?: RequestOptions): Answers<"relay.portal.resends.stop"> {
     return this.api.call("relay.portal.resends.stop", { params: { resend_id: resendId } }, options);
   }
@@ -1120,7 +1303,11 @@ export class PortalEndpoints extends Methods {
   /** The signing secret of an endpoint, for a client whose key is the token of a portal link. */
   readonly secret = new PortalSecret(this.api);
 
-  /** Add an endpoint of the customer. */
+  /**
+   * Add an endpoint of the customer. This response contains the signing secret. A customer can have 20
+   * endpoints, including those that the account created and those deleted in the last 24 hours. No e-mail is
+   * sent to the account when it is disabled.
+   */
   create(body: PortalEndpointBody, options?: RequestOptions): Answers<"relay.portal.endpoints.create"> {
     return this.api.call("relay.portal.endpoints.create", { body }, options);
   }
@@ -1130,12 +1317,18 @@ export class PortalEndpoints extends Methods {
     return this.api.call("relay.portal.endpoints.delete", { params: { endpoint_id: endpointId } }, options);
   }
 
-  /** Get an endpoint of the customer with its health and counts. */
+  /**
+   * Get an endpoint of the customer with its health and counts. Shows the customer whether its endpoint is
+   * healthy, paused or disabled, and why. An endpoint of another customer is 404.
+   */
   get(endpointId: string, options?: RequestOptions): Answers<"relay.portal.endpoints.read"> {
     return this.api.call("relay.portal.endpoints.read", { params: { endpoint_id: endpointId } }, options);
   }
 
-  /** List the customer's endpoints, newest first. */
+  /**
+   * List the customer's endpoints, newest first. Includes endpoints that the account created for the
+   * customer. Headers, filters, names and metadata, which only the account sets, are not returned.
+   */
   list(
     query: PageQuery = {},
     options: RequestOptions = {},
@@ -1161,7 +1354,11 @@ export class PortalEndpoints extends Methods {
     );
   }
 
-  /** Send a test event to an endpoint of the customer. Costs 1 credit. */
+  /**
+   * Send a test event to an endpoint of the customer. The account pays for it, and it counts towards the 20
+   * requests with costs that a customer has per minute. The event is sent regardless of the endpoint's
+   * types; a disabled endpoint is 409. Costs 1 credit.
+   */
   test(
     endpointId: string,
     body: PortalTestBody = {},
@@ -1194,7 +1391,10 @@ export class PortalEndpoints extends Methods {
 
 /** The signing secret of an endpoint, for a client whose key is the token of a portal link. */
 export class PortalSecret extends Methods {
-  /** Reveal the signing secret of an endpoint. */
+  /**
+   * Reveal the signing secret of an endpoint. For a customer that has lost the secret or sets up another
+   * receiver. The secret does not change. Recorded in the audit log with the customer as the actor.
+   */
   reveal(endpointId: string, options?: RequestOptions): Answers<"relay.portal.endpoints.secret.reveal"> {
     return this.api.call(
       "relay.portal.endpoints.secret.reveal",
@@ -1230,12 +1430,18 @@ export class PortalDeliveries extends Methods {
     return this.api.call("relay.portal.deliveries.body", { params: { relay_id: relayId } }, options);
   }
 
-  /** Get a delivery of the customer with its payload and attempts. */
+  /**
+   * Get a delivery of the customer with its payload and attempts. Shows the customer each attempt with the
+   * start of its own response, up to 4 KiB. `payload` is null once it is deleted.
+   */
   get(relayId: string, options?: RequestOptions): Answers<"relay.portal.deliveries.read"> {
     return this.api.call("relay.portal.deliveries.read", { params: { relay_id: relayId } }, options);
   }
 
-  /** List the customer's deliveries, newest first. */
+  /**
+   * List the customer's deliveries, newest first. Only deliveries of messages to this customer, including
+   * those to endpoints that it has deleted. Finished deliveries are listed for 7 days.
+   */
   list(
     query: QueryOf<"relay.portal.deliveries.list"> = {},
     options: RequestOptions = {},
@@ -1267,12 +1473,18 @@ export class RelaySchedules extends Methods {
     return this.api.call("relay.schedules.delete", { params: { schedule_id: scheduleId } }, options);
   }
 
-  /** Get a schedule with its next runs. */
+  /**
+   * Get a schedule with its next runs. Use it to check a cron expression and a time zone: `next_runs` has
+   * the next five times. The runs themselves are deliveries with this `schedule_id`.
+   */
   get(scheduleId: string, options?: RequestOptions): Answers<"relay.schedules.read"> {
     return this.api.call("relay.schedules.read", { params: { schedule_id: scheduleId } }, options);
   }
 
-  /** List schedules, newest first. */
+  /**
+   * List schedules, newest first. Lists omit `payload` and `next_runs`. To find a schedule by its name, use
+   * `name`: the list then has one item or none.
+   */
   list(
     query: QueryOf<"relay.schedules.list"> = {},
     options: RequestOptions = {},
@@ -1280,7 +1492,11 @@ export class RelaySchedules extends Methods {
     return this.api.list("relay.schedules.list", "schedules", { query }, options);
   }
 
-  /** Run a schedule now, in addition to its times. Costs 1 credit. */
+  /**
+   * Run a schedule now, in addition to its times. For tests, and to make up for a missed run. Also works
+   * while the schedule is paused; the next time does not change. With `event_type` it costs 1 more credit
+   * for each endpoint. Costs 1 credit.
+   */
   run(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.run"> {
     return this.api.call("relay.schedules.run", { params: { schedule_id: scheduleId } }, options);
   }
@@ -1314,12 +1530,20 @@ export class BucketsMethods extends Methods {
     return this.api.call("catch.buckets.create", { body }, options);
   }
 
-  /** Delete a bucket and all its events. */
+  /**
+   * Delete a bucket and all its events. Requests of the provider are `ignored` from then on, with 200, so
+   * that it does not report errors. Pending events are not forwarded. The events are removed in the
+   * background and cannot be restored.
+   */
   delete(bucketId: string, options?: ChangeOptions): Answers<"catch.buckets.delete"> {
     return this.api.call("catch.buckets.delete", { params: { bucket_id: bucketId } }, options);
   }
 
-  /** Get a bucket. */
+  /**
+   * Get a bucket. Use it to see whether events wait (`events`), and to copy the `ingest_url` for the
+   * provider. Its host is that of your request, unless the server has a public URL. Secrets are not
+   * returned.
+   */
   get(bucketId: string, options?: RequestOptions): Answers<"catch.buckets.get"> {
     return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
   }
@@ -1366,7 +1590,11 @@ export class EventsMethods extends Methods {
     );
   }
 
-  /** Get an event with its payload and headers. Costs 1 credit. */
+  /**
+   * Get an event with its payload and headers. Use it to see what the provider sent and how the forwarding
+   * went. `payload` is parsed for reading; `payload_base64` has the exact bytes. Headers that may be secret
+   * are decrypted for this response. Costs 1 credit.
+   */
   get(bucketId: string, eventId: string, options?: RequestOptions): Answers<"catch.events.get"> {
     return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);
   }
@@ -1411,7 +1639,10 @@ export class EventsMethods extends Methods {
 
 /** Replays of many events. */
 export class Replays extends Methods {
-  /** Get the progress of a bulk replay. */
+  /**
+   * Get the progress of a bulk replay. Poll it until `status` is no longer `running`. Replayed events are
+   * attempted after they are queued, so their own status may change later. Stored for 7 days.
+   */
   get(bucketId: string, replayId: string, options?: RequestOptions): Answers<"catch.replays.get"> {
     return this.api.call(
       "catch.replays.get",
@@ -1462,7 +1693,11 @@ export class NotaryMethods extends Methods {
     return this.api.call("witness.accept_fork", { body: { chain_id: chainId } }, options);
   }
 
-  /** Prove that the chain only grew between two sizes. */
+  /**
+   * Prove that the chain only grew between two sizes. Use it to prove that nothing was removed, changed or
+   * reordered since a checkpoint that you stored: `from` is its size. Without `to` the proof leads to the
+   * newest checkpoint. A size that the chain does not have is 400.
+   */
   consistencyProof(
     query: QueryOf<"witness.proofs.consistency">,
     options?: RequestOptions,
@@ -1470,7 +1705,11 @@ export class NotaryMethods extends Methods {
     return this.api.call("witness.proofs.consistency", { query }, options);
   }
 
-  /** Prove that a receipt is in the chain. */
+  /**
+   * Prove that a receipt is in the chain. Use it to prove to an auditor that a receipt is part of the chain
+   * that a checkpoint covers, without all other receipts. Without `size` the proof is for the newest
+   * checkpoint; a receipt that none covers yet is 409 with `Retry-After: 1`.
+   */
   inclusionProof(
     query: QueryOf<"witness.proofs.inclusion">,
     options?: RequestOptions,
@@ -1498,7 +1737,10 @@ export class NotaryMethods extends Methods {
     return this.api.call("witness.log", { body: { log } }, options);
   }
 
-  /** Get a chain's public key. */
+  /**
+   * Get a chain's public key. Needs no key, so that recipients of a receipt can verify it without trusting
+   * its sender. The key of a chain never changes, so it can be cached.
+   */
   publicKey(chainId: string, options?: RequestOptions): Answers<"witness.pubkey"> {
     return this.api.call("witness.pubkey", { params: { chainId } }, options);
   }
@@ -1523,7 +1765,10 @@ export class NotaryMethods extends Methods {
 
 /** Methods of {@link Receipts} that send one request. */
 export class ReceiptsMethods extends Methods {
-  /** Get a receipt. */
+  /**
+   * Get a receipt. The number is the position in the chain, from 1 without gaps. After a redaction the
+   * receipt has `redacted_at` in place of `log`, and still verifies.
+   */
   get(sequenceId: string | number, options?: RequestOptions): Answers<"witness.receipts.read"> {
     return this.api.call("witness.receipts.read", { params: { sequence_id: String(sequenceId) } }, options);
   }
@@ -1561,7 +1806,10 @@ export class ReceiptsMethods extends Methods {
 
 /** The server as a witness for chains of others. */
 export class WitnessPeer extends Methods {
-  /** Get the verifier key of this server as a witness. */
+  /**
+   * Get the verifier key of this server as a witness. For the operator of a log that this server should
+   * cosign: `vkey` verifies its cosignatures. 404 unless the server has a `notary.witness_name`.
+   */
   get(options?: RequestOptions): Answers<"witness.peer.read"> {
     return this.api.call("witness.peer.read", {}, options);
   }
@@ -1569,7 +1817,11 @@ export class WitnessPeer extends Methods {
 
 /** The witnesses of the chain of the project. */
 export class ChainWitnesses extends Methods {
-  /** List the witnesses of the chain with what they have cosigned. */
+  /**
+   * List the witnesses of the chain with what they have cosigned. Use it to see whether witnesses follow the
+   * chain: `cosigned_size` is the size of the last checkpoint that each has cosigned, and `last_error` why
+   * the last submission failed.
+   */
   get(options?: RequestOptions): Answers<"witness.witnesses.read"> {
     return this.api.call("witness.witnesses.read", {}, options);
   }
@@ -1596,7 +1848,10 @@ export class Storage extends Methods {
     return this.api.call("witness.config.set", { body }, options);
   }
 
-  /** Get the storage configuration with masked credentials. */
+  /**
+   * Get the storage configuration with masked credentials. Use it to check where receipts are copied, and
+   * why copies fail. Returns only the ends of the credentials. 404 without a storage.
+   */
   get(options?: RequestOptions): Answers<"witness.config.read"> {
     return this.api.call("witness.config.read", {}, options);
   }
@@ -1633,12 +1888,18 @@ export class People extends Methods {
     return this.api.call("people.delete", { params: { person_id: personId }, query }, options);
   }
 
-  /** Get a person. */
+  /**
+   * Get a person. Also of people who are disabled or have not yet accepted their invitation (`status`). A
+   * deleted person is 404, although the audit log still names them.
+   */
   get(personId: string, options?: RequestOptions): Answers<"people.read"> {
     return this.api.call("people.read", { params: { person_id: personId } }, options);
   }
 
-  /** List people, newest first. */
+  /**
+   * List people, newest first. Disabled and invited people are included: `status` and `role` select. `POST
+   * /v1/people` invites.
+   */
   list(query: QueryOf<"people.list"> = {}, options: RequestOptions = {}): ListOf<"people.list", "people"> {
     return this.api.list("people.list", "people", { query }, options);
   }
@@ -1686,7 +1947,11 @@ export class PeopleInvitation extends Methods {
 
 /** Browser sessions of people. */
 export class PeopleSessions extends Methods {
-  /** End all sessions of a person. */
+  /**
+   * End all sessions of a person. For a lost laptop or a stolen cookie: the person must log in again
+   * everywhere. Keys that they created continue to work, and their passkeys stay. 403 for a person with a
+   * higher role than yours.
+   */
   end(personId: string, options?: ChangeOptions): Answers<"people.sessions.end"> {
     return this.api.call("people.sessions.end", { params: { person_id: personId } }, options);
   }
@@ -1699,7 +1964,10 @@ export class Audit extends Methods {
     return this.api.call("audit.export", { query }, options);
   }
 
-  /** Get an audit log entry. */
+  /**
+   * Get an audit log entry. Use it for the link of an entry. An entry of another account is 404; for a key
+   * of one project, or without the scope `*`, so is one of another project.
+   */
   get(sequence: string | number, options?: RequestOptions): Answers<"audit.read"> {
     return this.api.call("audit.read", { params: { sequence: String(sequence) } }, options);
   }
@@ -1762,7 +2030,10 @@ export class Admin extends Methods {
     return this.api.call("admin.options.list", {}, options);
   }
 
-  /** Get the status of the server. */
+  /**
+   * Get the status of the server. Use it for dashboards and support requests: sizes, free disk space, mail,
+   * jobs and load of this node. For health checks use `/readyz`, and for monitoring `/metrics`.
+   */
   status(options?: RequestOptions): Answers<"admin.status.read"> {
     return this.api.call("admin.status.read", {}, options);
   }
@@ -1770,7 +2041,11 @@ export class Admin extends Methods {
 
 /** All accounts, for the operator. */
 export class AdminAccounts extends Methods {
-  /** Create an account. */
+  /**
+   * Create an account. Only this response contains the account's platform key; nothing is sent by e-mail.
+   * `balance` defaults to the monthly credits of the tier. An address that another account has, in any case,
+   * is 409.
+   */
   create(body: AccountCreateBody, options?: ChangeOptions): Answers<"admin.accounts.create"> {
     return this.api.call("admin.accounts.create", { body }, options);
   }
@@ -1793,7 +2068,10 @@ export class AdminAccounts extends Methods {
     return this.api.call("admin.accounts.export", { params: { user_id: userId } }, options);
   }
 
-  /** List accounts, newest first. */
+  /**
+   * List accounts, newest first. Includes suspended accounts and the operator's own. Keys are not returned:
+   * `reset-key` creates a new one if an account has lost its key.
+   */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.accounts.list", "accounts"> {
     return this.api.list("admin.accounts.list", "accounts", { query }, options);
   }
@@ -1826,7 +2104,10 @@ export class AdminAudit extends Methods {
     return this.api.call("admin.audit.export", { query }, options);
   }
 
-  /** Get an audit log entry of any account. */
+  /**
+   * Get an audit log entry of any account. Finds entries of all accounts and of the server itself by their
+   * number. A deleted account's own entries are removed, and are 404.
+   */
   get(sequence: string | number, options?: RequestOptions): Answers<"admin.audit.read"> {
     return this.api.call("admin.audit.read", { params: { sequence: String(sequence) } }, options);
   }
@@ -1854,7 +2135,11 @@ export class AdminBackups extends Methods {
     return this.api.call("admin.backups.create", {}, options);
   }
 
-  /** List backups, newest first. */
+  /**
+   * List backups, newest first. Use it to check that backups are made: `failure` says why the last one
+   * failed, and `plan.overdue` whether two scheduled times passed without one. Only files in the backup
+   * folder count; without a folder `plan` is null.
+   */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.backups.list", "backups"> {
     return this.api.list("admin.backups.list", "backups", { query }, options);
   }
@@ -1888,7 +2173,11 @@ export class AdminSettings extends Methods {
 
 /** Methods of `nf.notary.index`. */
 export class NotaryIndex extends Methods {
-  /** Get the indexed fields and the retention of logs. */
+  /**
+   * Get the indexed fields and the retention of logs. Says by which fields receipts can be found with
+   * `field` and `value`, and after how many days the texts of logs are deleted (0: never). A project without
+   * a chain has the defaults.
+   */
   get(options?: RequestOptions): Answers<"witness.index.read"> {
     return this.api.call("witness.index.read", {}, options);
   }

@@ -67,7 +67,14 @@ export function systemRoutes(
     .get(
       "/v1/ping",
       api.open(
-        { name: "ping", showsNothing: true, summary: "Check that the server responds", response: Pong },
+        {
+          name: "ping",
+          showsNothing: true,
+          summary: "Check that the server responds",
+          description:
+            "Says that the process accepts requests, and nothing about the database: use `/readyz` for load balancers and health checks.",
+          response: Pong,
+        },
         () => ({ pong: true as const }),
       ),
     )
@@ -78,6 +85,8 @@ export function systemRoutes(
           name: "openapi.read",
           showsNothing: true,
           summary: "Read this API's OpenAPI document",
+          description:
+            "For generating clients and for tools: OpenAPI 3.1 of this version of the server, as in the reference at `/docs`. Large; send `If-None-Match` to download it only after a change.",
           tagged: true,
           response: OpenApiDocument,
         },

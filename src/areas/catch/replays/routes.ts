@@ -44,6 +44,8 @@ export function replayRoutes(api: Api, replays: Replays) {
           name: "catch.replays.get",
           access: "catch:read",
           summary: "Get the progress of a bulk replay",
+          description:
+            "Poll it until `status` is no longer `running`. Replayed events are attempted after they are queued, so their own status may change later. Stored for 7 days.",
           errors: ["catch.bucket_not_found", "not_found"],
           params: ReplayParams,
           response: CatchReplay,

@@ -50,6 +50,8 @@ function createRoutes(api: Api, meters: MeterService, holds: HoldService) {
           name: "meter.holds.list",
           access: "meter:read",
           summary: "List a meter's holds, newest first",
+          description:
+            "Use it to find open holds that reduce the available credits. Closed holds (`captured`, `released`, `expired`) are stored for 7 days.",
           params: MeterParams,
           query: HoldQuery,
           response: HoldsPage,
@@ -67,6 +69,8 @@ function createRoutes(api: Api, meters: MeterService, holds: HoldService) {
           name: "meter.holds.read",
           access: "meter:read",
           summary: "Get a hold",
+          description:
+            "Use it to learn what became of a hold after a lost response. A hold expires exactly at `expires_at`, and is 404 from 7 days after it was closed.",
           errors: ["not_found"],
           params: HoldParams,
           response: MeterHold,
@@ -109,6 +113,8 @@ function changeRoutes(api: Api, holds: HoldService) {
           name: "meter.holds.release",
           access: "meter:write",
           summary: "Release a hold",
+          description:
+            "Makes the held credits available again when the work was not done; what was captured before stays deducted. A hold that is released or expired already returns 200, and a captured one 409.",
           errors: ["not_found", "conflict"],
           params: HoldParams,
           response: MeterHold,
@@ -123,6 +129,8 @@ function changeRoutes(api: Api, holds: HoldService) {
           name: "meter.holds.extend",
           access: "meter:write",
           summary: "Extend a hold",
+          description:
+            "For work that takes longer than expected: the hold expires `ttl_seconds` from now, which can be earlier than before. A hold that is no longer open, such as an expired one, is 409.",
           errors: ["not_found", "conflict"],
           example: { ttl_seconds: 300 },
           params: HoldParams,

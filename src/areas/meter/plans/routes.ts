@@ -26,12 +26,19 @@ export function planAndAlertRoutes(api: Api, meters: MeterService, plans: PlanSe
       path: "/v1/meter/alert",
       name: "meter.alert.project",
       what: "the project's alert, which applies to meters without their own",
+      reading: "A project without this alert is 404, even if single meters have their own.",
+      deleting:
+        "Meters with their own alert keep it; all others cause no alert from then on. Without an alert nothing changes and the response is the same.",
       params: undefined,
     }),
     alertRoutes(api, plans, charger, {
       path: "/v1/meter/:meterId/alert",
       name: "meter.alert",
       what: "a meter's alert",
+      reading:
+        "Returns the meter's own alert only: 404 if it has none, even if the alert of the project applies to it. The meter's balance says which one applies.",
+      deleting:
+        "The alert of the project, if there is one, applies to the meter again. Without an alert nothing changes and the response is the same.",
       params: MeterParams,
     }),
   ];
@@ -46,6 +53,8 @@ function planRoutes(api: Api, meters: MeterService, plans: PlanService, charger:
           name: "meter.plan.read",
           access: "meter:read",
           summary: "Get a meter's refill plan",
+          description:
+            "Use it to show a customer when and by how much the meter is refilled next. A meter without a plan is 404.",
           errors: ["not_found"],
           params: MeterParams,
           response: MeterPlan,
@@ -88,6 +97,8 @@ function planRoutes(api: Api, meters: MeterService, plans: PlanService, charger:
           audit: "yes",
           access: "meter:write",
           summary: "Delete a meter's refill plan",
+          description:
+            "Stops future refills; the balance and past refills stay. Without a plan nothing changes and the response is the same.",
           params: MeterParams,
           response: TermRemoved,
         },
@@ -104,6 +115,9 @@ interface AlertRoute<Params> {
   readonly path: string;
   readonly name: string;
   readonly what: string;
+  /** Descriptions of its operations. */
+  readonly reading: string;
+  readonly deleting: string;
   readonly params: Params;
 }
 
@@ -111,7 +125,7 @@ function alertRoutes(
   api: Api,
   plans: PlanService,
   charger: Charger,
-  { path, name, what, params }: AlertRoute<typeof MeterParams | undefined>,
+  { path, name, what, reading, deleting, params }: AlertRoute<typeof MeterParams | undefined>,
 ) {
   const input = params === undefined ? {} : { params };
   const costs = params === undefined ? FREE : CREATES_METER;
@@ -123,6 +137,7 @@ function alertRoutes(
           name: `${name}.read`,
           access: "meter:read",
           summary: `Get ${what}`,
+          description: reading,
           errors: ["not_found"],
           ...input,
           response: MeterAlert,
@@ -165,6 +180,7 @@ function alertRoutes(
           audit: "yes",
           access: "meter:write",
           summary: `Delete ${what}`,
+          description: deleting,
           ...input,
           response: TermRemoved,
         },

@@ -80,6 +80,8 @@ export function maintenanceResource(
     audited: ({ id, status, created_at, updated_at, ...settings }) => settings,
     list: {
       summary: "List maintenance, newest first",
+      description:
+        "Includes past windows, at most 100 in a project. `status` selects those in progress, for example.",
       key: "maintenance",
       schema: "MaintenancePage",
       limit: LIST_LIMIT,
@@ -91,7 +93,11 @@ export function maintenanceResource(
           .slice(0, rowsMax);
       },
     },
-    read: { summary: "Get a maintenance entry" },
+    read: {
+      summary: "Get a maintenance entry",
+      description:
+        "`status` follows the clock. For recurring windows, the times are those of the current or the next window.",
+    },
     create: {
       role: "responder",
       summary: "Create a maintenance window",

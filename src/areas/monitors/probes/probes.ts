@@ -73,11 +73,17 @@ export function probeResource({ db, ids, tiers, probes, votes, monitors, workpla
     audited: (_, { name, location }) => ({ name, location }),
     list: {
       summary: "List probes, newest first",
+      description:
+        "Use it to see which probes are online. The tokens are not returned. The server itself, `local`, is not listed.",
       key: "probes",
       schema: "ProbePage",
       limit: PROBES_PAGE,
     },
-    read: { summary: "Get a probe" },
+    read: {
+      summary: "Get a probe",
+      description:
+        "Shows when the probe was last seen, and whether it is online. The token is not returned: it is shown once, when the probe is created.",
+    },
     create: {
       summary: "Create a probe",
       description:
@@ -105,6 +111,8 @@ export function probeResource({ db, ids, tiers, probes, votes, monitors, workpla
     change: {
       verb: "update",
       summary: "Update a probe",
+      description:
+        "Only the `location`, which people read, can be changed. The name is fixed, because monitors refer to it: create another probe instead.",
       example: { location: "Frankfurt, second rack" },
       body: ProbePatch,
       row: ({ tx }, before, { location }) => ({

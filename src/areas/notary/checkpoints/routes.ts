@@ -56,6 +56,8 @@ export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
           ...READ,
           name: "witness.proofs.inclusion",
           summary: "Prove that a receipt is in the chain",
+          description:
+            "Use it to prove to an auditor that a receipt is part of the chain that a checkpoint covers, without all other receipts. Without `size` the proof is for the newest checkpoint; a receipt that none covers yet is 409 with `Retry-After: 1`.",
           errors: [...READ.errors, "not_found"],
           query: InclusionQuery,
           response: InclusionProof,
@@ -75,6 +77,8 @@ export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
           ...READ,
           name: "witness.proofs.consistency",
           summary: "Prove that the chain only grew between two sizes",
+          description:
+            "Use it to prove that nothing was removed, changed or reordered since a checkpoint that you stored: `from` is its size. Without `to` the proof leads to the newest checkpoint. A size that the chain does not have is 400.",
           query: ConsistencyQuery,
           response: ConsistencyProof,
         },

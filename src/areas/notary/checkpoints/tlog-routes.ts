@@ -64,6 +64,8 @@ export function tlogRoutes(
           {
             name: "witness.tlog.checkpoint",
             summary: "Get the newest checkpoint of a published chain",
+            description:
+              "For auditors and monitors without a key, in the format of c2sp.org/tlog-tiles. 404 unless the project has published its log. It may contain cosignatures of witnesses.",
             responseTypes: ["text/plain"],
             errors: ["not_found", "rate_limit_exceeded"],
             admit,

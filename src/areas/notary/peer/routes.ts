@@ -19,6 +19,8 @@ export function peerRoutes(api: Api, peer: PeerWitness, admit: AdmitAddress) {
         {
           name: "witness.peer.read",
           summary: "Get the verifier key of this server as a witness",
+          description:
+            "For the operator of a log that this server should cosign: `vkey` verifies its cosignatures. 404 unless the server has a `notary.witness_name`.",
           errors: ["not_found", "rate_limit_exceeded"],
           admit,
           response: PeerIdentity,
@@ -68,6 +70,8 @@ export function peerRoutes(api: Api, peer: PeerWitness, admit: AdmitAddress) {
         {
           name: "witness.peer.checkpoint",
           summary: "Get the newest checkpoint that this server has cosigned as a witness",
+          description:
+            "Lets a log, or anyone, compare what the witness has seen. `origin` in the path is the SHA-256 of the log's origin, in hex. 404 for a log that the server does not witness.",
           responseTypes: ["text/plain"],
           errors: ["not_found", "rate_limit_exceeded"],
           admit,

@@ -15,6 +15,8 @@ export function witnessRoutes(api: Api, witnesses: Witnesses) {
           name: "witness.witnesses.read",
           access: "witness:read",
           summary: "List the witnesses of the chain with what they have cosigned",
+          description:
+            "Use it to see whether witnesses follow the chain: `cosigned_size` is the size of the last checkpoint that each has cosigned, and `last_error` why the last submission failed.",
           errors: ["conflict"],
           response: WitnessList,
         },

@@ -28,6 +28,8 @@ export const DELIVERY_OPERATIONS = {
     name: "relay.list",
     access: "relay:read",
     summary: "List deliveries, newest first",
+    description:
+      "Alerts and callbacks are deliveries too; `filter` separates them. `status=failed` lists those without retries left. A filtered page may be short or empty and still have a `cursor`: continue until there is none.",
     query: RelayQuery,
     response: RelayPage,
   },
@@ -35,6 +37,8 @@ export const DELIVERY_OPERATIONS = {
     name: "relay.read",
     access: "relay:read",
     summary: "Get a delivery with its attempts",
+    description:
+      "Use it to find out why a webhook did not arrive: `attempt_log` has request, response and error of each attempt. Values that may be secret are `[secret]`. Deleted 7 days after the delivery is finished.",
     errors: ["not_found"],
     params: RelayParams,
     response: Relay,
@@ -128,6 +132,8 @@ export function relayRoutes(api: Api, relays: RelayService) {
           audit: "yes",
           access: "relay:write",
           summary: "Cancel a delivery before its first attempt",
+          description:
+            "Only while its status is `scheduled`: after the first attempt the response is 409, although retries may follow. Cancelling again returns 200. The credit is not refunded, and no callback is sent.",
           errors: ["not_found", "conflict"],
           params: RelayParams,
           response: RelayCancelled,

@@ -55,6 +55,8 @@ export const ENDPOINT_OPERATIONS = {
     name: "relay.endpoints.list",
     ...READ,
     summary: "List endpoints, newest first",
+    description:
+      "Of all customers and your own: `owner_id` selects those of one customer. `state` finds disabled endpoints, which receive no messages.",
     query: RelayEndpointQuery,
     response: RelayEndpointPage,
   },
@@ -62,6 +64,8 @@ export const ENDPOINT_OPERATIONS = {
     name: "relay.endpoints.read",
     ...READ,
     summary: "Get an endpoint with its health and counts",
+    description:
+      "Use it to see why a customer receives nothing: `health` says whether the circuit breaker is open or the endpoint is disabled, and why. The signing secret is not returned.",
     errors: ["not_found"],
     params: RelayEndpointParams,
     response: RelayEndpoint,

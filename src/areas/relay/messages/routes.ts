@@ -91,6 +91,8 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
           name: "relay.messages.list",
           access: "relay:read",
           summary: "List messages, newest first",
+          description:
+            "Use it to find the `message_id` of a message to resend. Lists have no payloads and no deliveries: a single message has them.",
           query: RelayMessageQuery,
           response: RelayMessagePage,
         },
@@ -104,6 +106,8 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
           name: "relay.messages.read",
           access: "relay:read",
           summary: "Get a message with its deliveries",
+          description:
+            "Shows which endpoints the message went to, and how each delivery ended. The payload is null once its retention has passed, 7 days by default.",
           errors: ["not_found"],
           params: RelayMessageParams,
           response: RelayMessage,

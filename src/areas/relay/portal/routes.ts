@@ -95,6 +95,8 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
           access: "relay:read",
           byPortal: true,
           summary: "Get the portal link of this request",
+          description:
+            "The first request of a page of your own: shows which customer the token is for, and when it expires. 401 means that the customer needs a new link.",
           response: PortalLink,
         },
         ({ call }) => links.read(call.caller),
@@ -107,6 +109,8 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
           ...forCustomer(ENDPOINT_OPERATIONS.list),
           name: "relay.portal.endpoints.list",
           summary: "List the customer's endpoints, newest first",
+          description:
+            "Includes endpoints that the account created for the customer. Headers, filters, names and metadata, which only the account sets, are not returned.",
           query: PortalEndpointQuery,
           response: PortalEndpointPage,
         },
@@ -120,6 +124,8 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
           ...forCustomer(ENDPOINT_OPERATIONS.create),
           name: "relay.portal.endpoints.create",
           summary: "Add an endpoint of the customer",
+          description:
+            "This response contains the signing secret. A customer can have 20 endpoints, including those that the account created and those deleted in the last 24 hours. No e-mail is sent to the account when it is disabled.",
           example: { url: "https://example.com/hooks", event_types: ["order.paid"] },
           errors: ["endpoint_limit_exceeded"],
           body: PortalEndpointBody,
@@ -138,6 +144,8 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
           ...forCustomer(ENDPOINT_OPERATIONS.read),
           name: "relay.portal.endpoints.read",
           summary: "Get an endpoint of the customer with its health and counts",
+          description:
+            "Shows the customer whether its endpoint is healthy, paused or disabled, and why. An endpoint of another customer is 404.",
           response: PortalEndpointRead,
         },
         ({ call, params }) => portal.read(call.caller, params.endpoint_id, call.receivedAt),
@@ -195,6 +203,8 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
           audit: "yes",
           secret: true,
           summary: "Reveal the signing secret of an endpoint",
+          description:
+            "For a customer that has lost the secret or sets up another receiver. The secret does not change. Recorded in the audit log with the customer as the actor.",
           errors: ["not_found"],
           params: RelayEndpointParams,
           response: RelaySecret,
@@ -229,6 +239,8 @@ export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) 
           name: "relay.portal.endpoints.test",
           audit: "yes",
           summary: "Send a test event to an endpoint of the customer",
+          description:
+            "The account pays for it, and it counts towards the 20 requests with costs that a customer has per minute. The event is sent regardless of the endpoint's types; a disabled endpoint is 409.",
           body: PortalTestBody,
         },
         ({ call, params, body }) =>
@@ -263,6 +275,8 @@ export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Po
           ...forCustomer(RESEND_OPERATIONS.read),
           name: "relay.portal.resends.read",
           summary: "Get the progress of a recovery that the customer started",
+          description:
+            "Only recoveries that were started with the links of this customer; every other id is 404.",
           response: PortalResend,
         },
         ({ call, params }) => portal.recovery(call.caller, params.resend_id),
@@ -275,6 +289,8 @@ export function portalRecoverRoutes(api: Api, recoveries: Recoveries, portal: Po
           ...forCustomer(RESEND_OPERATIONS.stop),
           name: "relay.portal.resends.stop",
           summary: "Stop a recovery that the customer started",
+          description:
+            "What was sent stays sent and charged to the account. Stopping a recovery that has ended changes nothing.",
           response: PortalResend,
         },
         ({ call, params }) => call.perform((tx) => portal.stopRecovery(tx, call.caller, params.resend_id)),
@@ -292,6 +308,8 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
           ...forCustomer(DELIVERY_OPERATIONS.list),
           name: "relay.portal.deliveries.list",
           summary: "List the customer's deliveries, newest first",
+          description:
+            "Only deliveries of messages to this customer, including those to endpoints that it has deleted. Finished deliveries are listed for 7 days.",
           query: PortalDeliveryQuery,
           response: PortalDeliveryPage,
         },
@@ -305,6 +323,8 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
           ...forCustomer(DELIVERY_OPERATIONS.read),
           name: "relay.portal.deliveries.read",
           summary: "Get a delivery of the customer with its payload and attempts",
+          description:
+            "Shows the customer each attempt with the start of its own response, up to 4 KiB. `payload` is null once it is deleted.",
           response: PortalDelivery,
         },
         ({ call, params }) => portal.delivery(call.caller, params.relay_id),

@@ -35,6 +35,8 @@ export const RESEND_OPERATIONS = {
     name: "relay.resends.read",
     access: "relay:read",
     summary: "Get the progress of a bulk resend",
+    description:
+      "`skipped` counts matches that were not sent, such as those that another request had resent. A resend without credits has the status `cancelled` with an `error`. Stored for 7 days.",
     errors: ["not_found"],
     params: RelayResendParams,
     response: RelayResend,
@@ -45,6 +47,8 @@ export const RESEND_OPERATIONS = {
     audit: "yes",
     access: "relay:write",
     summary: "Stop a bulk resend",
+    description:
+      "Deliveries that were resent already are still attempted and charged; the others stay failed. Stopping a resend that has ended changes nothing.",
     errors: ["not_found"],
     params: RelayResendParams,
     response: RelayResend,

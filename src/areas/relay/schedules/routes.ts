@@ -21,6 +21,8 @@ function runRoute(api: Api, schedules: Schedules) {
         audit: "yes",
         cost: 1,
         summary: "Run a schedule now, in addition to its times",
+        description:
+          "For tests, and to make up for a missed run. Also works while the schedule is paused; the next time does not change. With `event_type` it costs 1 more credit for each endpoint.",
         errors: ["not_found"],
         params: idParams("schedule"),
         response: { 201: ScheduleRun },

@@ -98,6 +98,8 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
     },
     list: {
       summary: "List schedules, newest first",
+      description:
+        "Lists omit `payload` and `next_runs`. To find a schedule by its name, use `name`: the list then has one item or none.",
       key: "schedules",
       schema: "SchedulePage",
       limit: LIST_LIMIT,
@@ -109,7 +111,11 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
       item: ScheduleItem,
       view: item,
     },
-    read: { summary: "Get a schedule with its next runs" },
+    read: {
+      summary: "Get a schedule with its next runs",
+      description:
+        "Use it to check a cron expression and a time zone: `next_runs` has the next five times. The runs themselves are deliveries with this `schedule_id`.",
+    },
     create: {
       summary: "Create a schedule that sends a webhook at the times of a cron expression",
       description:

@@ -73,6 +73,8 @@ export function subscriptionRoutes(
       api.open(
         {
           ...spec("subscribe_form", "Get the form for e-mails about a status page", []),
+          description:
+            "HTML without scripts. 404 if the server has no mail server or no public URL configured: then nobody can subscribe.",
           params: PublicPageParams,
         },
         ({ params: { page } }) => shown(200, subscribeHtml(pageOf(page), style)),
@@ -109,6 +111,8 @@ export function subscriptionRoutes(
       api.open(
         {
           ...spec("subscription", "Get the page of a subscription's link", [404]),
+          description:
+            "The page that the links in e-mails open. Opening it changes nothing, so that link scanners of mail servers neither confirm nor end a subscription: its button sends the `POST`.",
           params: PublicPageParams,
           query: SubscriptionQuery,
         },
