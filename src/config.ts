@@ -240,7 +240,7 @@ export type StoredValues = ReadonlyMap<string, unknown>;
 export function withStored(config: Config, stored: StoredValues): Config {
   const read = new Map<string, Value>();
   for (const { name, schema } of STORABLE) {
-    const isFree = config.settings.some((one) => one.name === name && one.source === "default");
+    const isFree = config.settings.some((setting) => setting.name === name && setting.source === "default");
     if (!isFree || !stored.has(name)) continue;
     const value = stored.get(name);
     read.set(name, readValue(schema, { value, source: "stored", origin: name }));
@@ -258,10 +258,10 @@ export function withStored(config: Config, stored: StoredValues): Config {
     archive: STORABLE.some(({ name }) => name.startsWith("archive") && read.has(name))
       ? archiveOf(values)
       : config.archive,
-    settings: config.settings.map((one) => {
-      const value = read.get(one.name);
-      if (value === undefined) return one;
-      return { ...one, value: one.secret ? masked(one.name, value) : value, source: "stored" };
+    settings: config.settings.map((setting) => {
+      const value = read.get(setting.name);
+      if (value === undefined) return setting;
+      return { ...setting, value: setting.secret ? masked(setting.name, value) : value, source: "stored" };
     }),
   };
   assertStorable(resolved);

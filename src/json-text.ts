@@ -206,7 +206,7 @@ export class InexactnessScan {
       nextMember(inside);
     }
     if (problem === null || (this.member !== undefined && open[0]?.at !== this.member)) return false;
-    this.found = { path: open.map((one) => one.at), problem };
+    this.found = { path: open.map((container) => container.at), problem };
     return true;
   }
 }
@@ -355,8 +355,8 @@ function keepNumber(
 }
 
 /** Order of two numbers by their texts, of any length: negative, 0 or positive. */
-export function compareNumbers(one: string, other: string): number {
-  const [a, b] = [readDecimal(one), readDecimal(other)];
+export function compareNumbers(left: string, right: string): number {
+  const [a, b] = [readDecimal(left), readDecimal(right)];
   const [signA, signB] = [signOf(a), signOf(b)];
   if (signA !== signB) return signA - signB;
   const power = a.digits.length + a.exponent - (b.digits.length + b.exponent);
@@ -527,8 +527,8 @@ function isZeroOrPoint(code: number): boolean {
   return code === DIGIT_0 || code === POINT;
 }
 
-function isSameDecimal(one: Decimal, other: Decimal): boolean {
+function isSameDecimal(left: Decimal, right: Decimal): boolean {
   return (
-    one.exponent === other.exponent && one.isNegative === other.isNegative && one.digits === other.digits
+    left.exponent === right.exponent && left.isNegative === right.isNegative && left.digits === right.digits
   );
 }

@@ -32,7 +32,7 @@ export class LiveConfig implements StorableOptions {
 
   constructor(
     private readonly kernel: Kernel,
-    private readonly given: Config,
+    private readonly startConfig: Config,
   ) {
     this.started = this.withStoredAtStart();
     this.config = this.started;
@@ -63,13 +63,13 @@ export class LiveConfig implements StorableOptions {
   }
 
   assertUsable(stored: ReadonlyMap<string, unknown>, changed: readonly string[]): void {
-    const { backups } = withStored(this.given, stored);
+    const { backups } = withStored(this.startConfig, stored);
     if (backups !== null && changed.includes("backup_dir")) prepareBackupFolder(backups.folder);
   }
 
   apply(tx: Tx, stored: ReadonlyMap<string, unknown>): void {
     const before = { config: this.config, mailer: this.currentMailer };
-    const config = withStored(this.given, stored);
+    const config = withStored(this.startConfig, stored);
     if (JSON.stringify(config.backups) !== JSON.stringify(before.config.backups)) this.replan(tx, config);
     this.use(config, mailerOf(config));
     tx.onRollback(() => this.use(before.config, before.mailer));
@@ -77,7 +77,7 @@ export class LiveConfig implements StorableOptions {
   }
 
   waitsForRestart(name: string): boolean {
-    const option = STORABLE.find((one) => one.name === name);
+    const option = STORABLE.find((storable) => storable.name === name);
     if (option?.storable !== "restart") return false;
     return this.config.values[option.name] !== this.started.values[option.name];
   }
@@ -95,10 +95,10 @@ export class LiveConfig implements StorableOptions {
   /** What is stored never keeps a server from starting: its operator corrects it in the console. */
   private withStoredAtStart(): Config {
     try {
-      return withStored(this.given, new StoredSettings(this.kernel).read());
+      return withStored(this.startConfig, new StoredSettings(this.kernel).read());
     } catch (error) {
       this.report(error);
-      return this.given;
+      return this.startConfig;
     }
   }
 
@@ -108,7 +108,7 @@ export class LiveConfig implements StorableOptions {
     try {
       return new ScheduledBackups(this.kernel, backups);
     } catch (error) {
-      if (this.given.backups !== null) throw error;
+      if (this.startConfig.backups !== null) throw error;
       this.report(error);
       this.config = { ...this.config, backups: null };
       return null;

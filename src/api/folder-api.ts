@@ -22,8 +22,8 @@ const ORIGIN = "http://offline";
  * meanwhile.
  * @throws StartupError if the folder has no database, a server uses it, or the master key does not match.
  */
-export async function openFolderApi(given: string, line: CommandLine): Promise<Api> {
-  const folder = resolve(given);
+export async function openFolderApi(path: string, line: CommandLine): Promise<Api> {
+  const folder = resolve(path);
   const config = resolveConfig(flagsGiven(line));
   if (!isDatabaseThere(dataFilesOf(folder).database)) {
     throw new StartupError(
@@ -88,10 +88,10 @@ function take(folder: string): ReleaseFolder {
 function requestOf(
   method: string,
   path: string,
-  given: Readonly<Record<string, string>>,
+  additional: Readonly<Record<string, string>>,
   body: JsonObject | undefined,
 ): Request {
-  const headers = { ...given, "content-type": "application/json" };
+  const headers = { ...additional, "content-type": "application/json" };
   return new Request(`${ORIGIN}${path}`, {
     method,
     headers,

@@ -167,8 +167,8 @@ export async function ask(
   }
 }
 
-function baseOf(given: string | null): string {
-  const url = URL.parse(given ?? DEFAULT_URL);
+function baseOf(text: string | null): string {
+  const url = URL.parse(text ?? DEFAULT_URL);
   const usable = url !== null && /^https?:$/.test(url.protocol) && `${url.username}${url.password}` === "";
   if (!usable || `${url.search}${url.hash}` !== "") {
     throw new StartupError(`The server's URL must look like ${DEFAULT_URL}, without a password or query.`);

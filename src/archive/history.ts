@@ -80,8 +80,8 @@ async function endOf(store: ArchiveStore, { base, objects }: History): Promise<P
 }
 
 /** Whether a position of a commit log comes after another one of it. */
-function isAfter(one: Position, other: Position): boolean {
-  return one.epoch > other.epoch || (one.epoch === other.epoch && one.seq > other.seq);
+function isAfter(position: Position, other: Position): boolean {
+  return position.epoch > other.epoch || (position.epoch === other.epoch && position.seq > other.seq);
 }
 
 /** Where an archive ends. */

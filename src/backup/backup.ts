@@ -153,8 +153,8 @@ function isOfDataFolder(file: string, folder: string, source: string): boolean {
   const real = existsSync(file)
     ? realpathSync(file)
     : join(realpathSync(dirname(resolve(file))), basename(file));
-  const own = Object.values(dataFilesOf(realpathSync(folder)));
-  return [source, ...SIDE_FILES.map((side) => `${source}${side}`), ...own].includes(real);
+  const dataFiles = Object.values(dataFilesOf(realpathSync(folder)));
+  return [source, ...SIDE_FILES.map((side) => `${source}${side}`), ...dataFiles].includes(real);
 }
 
 function alreadyThere(file: string): StartupError {

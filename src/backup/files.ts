@@ -97,8 +97,8 @@ export async function removeTemporary(path: string): Promise<void> {
 /** Removes the temporary files of killed processes from a folder, if `isOurs` accepts the name of their final file. */
 export async function removeLeftovers(folder: string, isOurs: (name: string) => boolean): Promise<void> {
   for (const name of readdirSync(folder)) {
-    const [, made, pid] = /^(.+)\.(\d{1,10})\.partial(?:-wal|-shm|-journal)?$/.exec(name) ?? [];
-    if (made === undefined || !isOurs(made) || isRunning(Number(pid))) continue;
+    const [, target, pid] = /^(.+)\.(\d{1,10})\.partial(?:-wal|-shm|-journal)?$/.exec(name) ?? [];
+    if (target === undefined || !isOurs(target) || isRunning(Number(pid))) continue;
     await removeGently(join(folder, name));
   }
 }

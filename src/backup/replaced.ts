@@ -58,10 +58,10 @@ export function moveAside(path: string, now: number): string {
  */
 export function discardSecondName(path: string, aside: string): void {
   try {
-    const [one, other] = [path, aside].map((name) =>
+    const [current, former] = [path, aside].map((name) =>
       lstatSync(name, { bigint: true, throwIfNoEntry: false }),
     );
-    if (one !== undefined && one.ino === other?.ino && one.dev === other.dev) rmSync(aside);
+    if (current !== undefined && current.ino === former?.ino && current.dev === former.dev) rmSync(aside);
   } catch {
     // The first error is the one to report.
   }

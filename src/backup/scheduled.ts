@@ -117,11 +117,11 @@ export class ScheduledBackups {
   async list(before: number, filesMax: number): Promise<BackupFile[]> {
     const found = madeUntil(await readdir(this.plan.folder), before - 1).toReversed();
     const files: BackupFile[] = [];
-    for (const one of found) {
+    for (const candidate of found) {
       if (files.length === filesMax) break;
       // It may be deleted meanwhile.
-      const status = await stat(join(this.plan.folder, one.name)).catch(() => null);
-      if (status?.isFile() === true) files.push({ ...one, bytes: status.size });
+      const status = await stat(join(this.plan.folder, candidate.name)).catch(() => null);
+      if (status?.isFile() === true) files.push({ ...candidate, bytes: status.size });
     }
     return files;
   }
@@ -156,27 +156,27 @@ export class ScheduledBackups {
 
   private async makeScheduled(): Promise<"cut-off" | undefined> {
     await this.making?.done;
-    const one = tryOf(this.kernel.clock.now());
+    const planned = tryOf(this.kernel.clock.now());
     // One was requested in the same second.
-    if (one.at === this.last) return undefined;
-    return this.makeAlone(one, SCHEDULED);
+    if (planned.at === this.last) return undefined;
+    return this.makeAlone(planned, SCHEDULED);
   }
 
   private async makeAsked(at: number): Promise<JobOutcome> {
-    const one = tryOf(at);
-    this.asked = one;
+    const requested = tryOf(at);
+    this.asked = requested;
     try {
       await this.making?.done;
-      const outcome = await this.makeAlone(one, ASKED);
+      const outcome = await this.makeAlone(requested, ASKED);
       return outcome === "cut-off" ? { retryAt: this.kernel.clock.now(), attempt: 0 } : {};
     } finally {
       this.asked = null;
     }
   }
 
-  private async makeAlone(one: BackupTry, why: typeof ASKED): Promise<"cut-off" | undefined> {
-    const done = this.make(one, why);
-    this.making = { ...one, done };
+  private async makeAlone(backup: BackupTry, why: typeof ASKED): Promise<"cut-off" | undefined> {
+    const done = this.make(backup, why);
+    this.making = { ...backup, done };
     try {
       return await done;
     } finally {
@@ -238,8 +238,8 @@ export class ScheduledBackups {
 }
 
 /** Creates the folder of backups if it is missing. @throws StartupError if it cannot be created, read or written. */
-export function prepareBackupFolder(given: string): void {
-  const folder = resolve(given);
+export function prepareBackupFolder(path: string): void {
+  const folder = resolve(path);
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.W_OK);
@@ -258,6 +258,6 @@ function tryOf(now: number): BackupTry {
 function madeUntil(names: readonly string[], moment: number): { name: string; at: number }[] {
   return names
     .map((name) => ({ name, at: timeOfScheduled(name) }))
-    .filter((one): one is { name: string; at: number } => one.at !== null && one.at <= moment)
+    .filter((file): file is { name: string; at: number } => file.at !== null && file.at <= moment)
     .toSorted((a, b) => a.at - b.at);
 }

@@ -111,7 +111,7 @@ export async function archiveVerify(args: Arguments): Promise<number> {
     progress.finish();
     for (const { name, extent, problems } of checks)
       print(
-        `${problems.count === 0 ? "ok      " : "failed  "} ${name}: ${extent}\n${problems.listed.map((one) => `         ${one}\n`).join("")}`,
+        `${problems.count === 0 ? "ok      " : "failed  "} ${name}: ${extent}\n${problems.listed.map((problem) => `         ${problem}\n`).join("")}`,
       );
     print(`${end.objects} objects after the base; the last change is of ${isoTime(end.position.at)}\n`);
     return checks.every(({ problems }) => problems.count === 0) ? 0 : 1;

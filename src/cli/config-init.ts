@@ -21,9 +21,9 @@ export function configInit(args: Arguments): number {
 export function initialConfig(): string {
   const options = OPTIONS.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
   const sections = Map.groupBy(options, ({ section }) => section ?? "");
-  const blocks = [...sections].map(([section, own]) => {
+  const blocks = [...sections].map(([section, members]) => {
     const heading = section === "" ? [] : [`[${section}]`, ""];
-    return [...heading, ...own.flatMap(linesOf)].join("\n");
+    return [...heading, ...members.flatMap(linesOf)].join("\n");
   });
   const title =
     "# Configuration of Ninefold. Every option is at its default: remove the # before one to change it.\n";

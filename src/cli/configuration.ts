@@ -24,7 +24,7 @@ const VALUE_LENGTH_MAX = 200;
 /** `ninefold plan FILE`: prints what `apply` would change. Resolves to the exit code. */
 export async function plan(args: Arguments): Promise<number> {
   const plans = await withApi(args, async (api) => planned(api, args, await declaredKinds()));
-  const steps = plans.flatMap((one) => one.steps);
+  const steps = plans.flatMap((plan) => plan.steps);
   show(args, plans);
   return steps.length === 0 ? NO_CHANGES : CHANGES;
 }
@@ -33,7 +33,7 @@ export async function plan(args: Arguments): Promise<number> {
 export function apply(args: Arguments): Promise<number> {
   return withApi(args, async (api) => {
     const plans = await planned(api, args, await declaredKinds());
-    const steps = plans.flatMap((one) => one.steps);
+    const steps = plans.flatMap((plan) => plan.steps);
     const out = args.text("--secrets-out");
     if (createsKeys(plans) && out === null && !args.has("--dry-run"))
       throw new StartupError("The file creates keys. Name a file for their secrets with --secrets-out FILE.");
@@ -69,7 +69,7 @@ export function exportConfiguration(args: Arguments): Promise<number> {
     const kinds = await declaredKinds();
     const projects = await projectsOf(api);
     const wanted = args.texts("--project");
-    const unknown = wanted.find((slug) => !projects.some((one) => one.slug === slug));
+    const unknown = wanted.find((slug) => !projects.some((project) => project.slug === slug));
     if (unknown !== undefined) throw new StartupError(`There is no project with the slug ${unknown}.`);
     const isWanted = ({ slug }: { readonly slug: string }) =>
       wanted.length === 0 ? projects.length === 1 || slug === "default" : wanted.includes(slug);
@@ -78,7 +78,7 @@ export function exportConfiguration(args: Arguments): Promise<number> {
       exported.push(await exportProject(new ProjectApi(api, project), kinds));
     print(textOf(exported));
     for (const note of new Set(exported.flatMap(({ notes }) => notes))) printError(note);
-    const variables = exported.flatMap((one) => one.variables);
+    const variables = exported.flatMap((project) => project.variables);
     if (variables.length > 0) printError(`Secrets are read from the environment: ${variables.join(", ")}.`);
     return 0;
   });
@@ -108,8 +108,8 @@ const SIGNS = { create: "+ create", change: "~ change", rename: "~ rename", dele
 
 /** Prints the steps of plans; warnings go to standard error. */
 function show(args: Arguments, plans: readonly ProjectPlan[]): void {
-  const steps = plans.flatMap((one) => one.steps);
-  const warnings = plans.flatMap((one) => one.warnings);
+  const steps = plans.flatMap((plan) => plan.steps);
+  const warnings = plans.flatMap((plan) => plan.warnings);
   if (args.has("--json")) {
     printJson({ changes: steps.map(changeOf), ...(warnings.length === 0 ? {} : { warnings }) });
     return;
@@ -117,7 +117,7 @@ function show(args: Arguments, plans: readonly ProjectPlan[]): void {
   for (const warning of warnings) printError(`Warning: ${warning}`);
   const lines = steps.flatMap(({ action, kind, name, renamed_from, fields }) => [
     `${SIGNS[action]} ${kind} ${renamed_from === undefined ? "" : `${oneLine(renamed_from)} → `}${oneLine(name)}`,
-    ...fields.map((one) => `    ${one.field}: ${valueText(one.old)} → ${valueText(one.new)}`),
+    ...fields.map((field) => `    ${field.field}: ${valueText(field.old)} → ${valueText(field.new)}`),
   ]);
   print(lines.length === 0 ? "No changes.\n" : `${lines.join("\n")}\n`);
 }
@@ -169,9 +169,9 @@ function secretFile(path: string): SecretFile {
     writeDurably(path, `${JSON.stringify(secrets, null, 2)}\n`);
   };
   const of = (project: string) => {
-    const own = secrets[project] ?? {};
-    secrets[project] = own;
-    return own;
+    const ofProject = secrets[project] ?? {};
+    secrets[project] = ofProject;
+    return ofProject;
   };
   return {
     begin(project, name) {

@@ -143,10 +143,10 @@ function report(
 ): string {
   const { seal, aside, keyProblem } = outcome;
   const at = origin?.at ?? seal?.createdAt;
-  const made =
+  const created =
     at === undefined ? "no backup's own line: a database copied by other means" : `of ${isoTime(at)}`;
   const lines = [
-    `restored  ${origin?.name ?? file} (${made}) to ${folder}`,
+    `restored  ${origin?.name ?? file} (${created}) to ${folder}`,
     ...(aside === null ? [] : [`kept      the former database as ${aside}`]),
     ...outcome.report,
     keyProblem === null

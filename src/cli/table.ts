@@ -180,7 +180,7 @@ const DECLARED = [
     ...API_CALL,
     options: [
       { ...option("--project", "SLUG", "Slug of the project; repeatable (default)"), repeatable: true },
-      ...API_OPTIONS.filter((one) => one !== JSON_OPTION),
+      ...API_OPTIONS.filter((option) => option !== JSON_OPTION),
     ],
     example: "ninefold export > ninefold.yaml",
   },
@@ -316,7 +316,7 @@ const DECLARED = [
       "code is 1; a complete export ends with a line of the type end.",
     arguments: [USER],
     ...API_CALL,
-    options: API_OPTIONS.filter((one) => one !== JSON_OPTION),
+    options: API_OPTIONS.filter((option) => option !== JSON_OPTION),
     example: "ninefold account export ada@example.com > ada.jsonl",
   },
   {
@@ -403,7 +403,7 @@ const DECLARED = [
     options: [
       option("--since", "TIME", "Only events received at or after this time, such as 2026-01-31T12:00:00Z"),
       option("--until", "TIME", "Only events received before this time"),
-      ...API_OPTIONS.filter((one) => one !== JSON_OPTION),
+      ...API_OPTIONS.filter((option) => option !== JSON_OPTION),
     ],
     example: "ninefold catch export brave-otter-314159 > events.jsonl",
   },
@@ -506,7 +506,10 @@ const DECLARED = [
       "Writes the receipts in ascending order, one JSON object per line, and a checkpoint over them as the last line,\n" +
       "so that ninefold verify proves that the file is complete. If it fails, the exit code is 1 and FILE is not created.",
     ...API_CALL,
-    options: [option("--out", "FILE", "File to write"), ...API_OPTIONS.filter((one) => one !== JSON_OPTION)],
+    options: [
+      option("--out", "FILE", "File to write"),
+      ...API_OPTIONS.filter((option) => option !== JSON_OPTION),
+    ],
     example: "ninefold notary export --out chain.jsonl",
   },
   {

@@ -120,16 +120,19 @@ function asText(body: Uint8Array, change: (text: string) => string): Uint8Array 
 function pythonJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonJson).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${pythonJson(one)}`);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}: ${pythonJson(member)}`,
+  );
   return `{${members.join(", ")}}`;
 }
 
 function providerOf(name: string | null, headers: Headers): Provider {
   if (name === null) return detectProvider(headers) ?? "standard";
-  const provider = PROVIDERS.find((one) => one === name);
+  const provider = PROVIDERS.find((provider) => provider === name);
   // Certificates are fetched by servers only.
   const known = PROVIDERS.filter(
-    (one) => canVerifySignatures(PRESETS[one]) && PRESETS[one].ownSignature?.certificate === undefined,
+    (provider) =>
+      canVerifySignatures(PRESETS[provider]) && PRESETS[provider].ownSignature?.certificate === undefined,
   );
   if (provider === undefined || !known.includes(provider))
     throw new UsageError(`--provider must be one of ${known.join(", ")}.`);

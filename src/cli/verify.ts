@@ -83,7 +83,7 @@ function verifyFile(
   // A single receipt has no end.
   const lines = isValid && chain.count > 1 ? ending.proved : [];
   const notValid =
-    chain.invalid === 0 && chain.count > 0 ? ending.problems.map((one) => `not valid: ${one}`) : [];
+    chain.invalid === 0 && chain.count > 0 ? ending.problems.map((problem) => `not valid: ${problem}`) : [];
   const results = notValid.length > 0 ? `${notValid.join("\n")}\n` : summary(chain);
   printResult(problems.join("") + results + lines.map((line) => `${line}\n`).join(""));
   return isValid ? 0 : 1;

@@ -94,11 +94,13 @@ export class Api {
   ): ListOf<N, Items> {
     return new Pages(
       (cursor, limit) => {
-        const given = input.query as { limit?: number | undefined; cursor?: string | undefined } | undefined;
-        const isPaged = given !== undefined && !COMPLETE_LISTS.has(name);
+        const requested = input.query as
+          | { limit?: number | undefined; cursor?: string | undefined }
+          | undefined;
+        const isPaged = requested !== undefined && !COMPLETE_LISTS.has(name);
         const query = isPaged
-          ? { ...given, cursor: cursor ?? given.cursor, limit: given.limit ?? limit }
-          : given;
+          ? { ...requested, cursor: cursor ?? requested.cursor, limit: requested.limit ?? limit }
+          : requested;
         return this.call(name, { ...input, query } as unknown as InputOf<N>, options);
       },
       (page) => (page as Record<Items, ItemsOf<N, Items>>)[items],
@@ -129,8 +131,8 @@ export class Api {
 
   /** Slow operations have a timeout of their own, unless the client's is longer. */
   private ownTimeoutMs(name: OperationName): number | undefined {
-    const own = SLOW_MS[name];
-    return own === undefined ? undefined : Math.max(own, this.transport.settings.timeoutMs);
+    const minimumMs = SLOW_MS[name];
+    return minimumMs === undefined ? undefined : Math.max(minimumMs, this.transport.settings.timeoutMs);
   }
 }
 
@@ -148,8 +150,8 @@ interface Call {
 
 function build({ method, path, body, name }: Call, { idempotencyKey }: ChangeOptions): WireRequest {
   const repeat = repeatOf(name, method);
-  const given = idempotencyKey === undefined && repeat === "keyed" ? randomUuid() : idempotencyKey;
-  const key = given === undefined || given === null ? null : readIdempotencyKey(given);
+  const chosen = idempotencyKey === undefined && repeat === "keyed" ? randomUuid() : idempotencyKey;
+  const key = chosen === undefined || chosen === null ? null : readIdempotencyKey(chosen);
   const isText = (name === "catch.ingest" || name === "catch.in") && typeof body === "string";
   const asItIs = body === undefined || body instanceof Uint8Array || isText;
   return {
@@ -200,7 +202,7 @@ function segment(parameter: string, value: unknown): string {
 }
 
 function queryText(query: object | undefined): string {
-  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
-  if (given.length === 0) return "";
-  return `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
+  const present = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+  if (present.length === 0) return "";
+  return `?${new URLSearchParams(present.map(([name, value]): [string, string] => [name, String(value)]))}`;
 }

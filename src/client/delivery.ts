@@ -67,7 +67,7 @@ export async function verifyDelivery(
   const secrets = keys.filter(isSecret);
   const platformKeys = keys.filter((key) => !isSecret(key));
   if (platformKeys.length === 0) return verifyStandard(headers, bytes, secrets, options);
-  if (secrets.length === 0 || one(headers, "webhook-signature") === null)
+  if (secrets.length === 0 || singleHeader(headers, "webhook-signature") === null)
     return verifyByPlatformKey(headers, bytes, platformKeys, options);
   const byKey = () => verifyByPlatformKey(headers, bytes, platformKeys, options);
   // A receiver that migrates from one format to the other has both secrets.
@@ -93,7 +93,7 @@ async function verifyByPlatformKey(
   const { toleranceMs = TOLERANCE_MS_DEFAULT, alertToleranceMs = ALERT_TOLERANCE_MS_DEFAULT } = options;
   assertRecent(signedAt, claim.kind === "alert" ? alertToleranceMs : toleranceMs, options);
   const idHeader = claim.kind === "event" ? "X-Svc-Event-Id" : "X-Svc-Delivery-Id";
-  const id = one(headers, idHeader.toLowerCase());
+  const id = singleHeader(headers, idHeader.toLowerCase());
   if (id === null) throw invalid(`the header ${idHeader} is missing`);
   return { kind: claim.kind, id, event, signedAt, text, json: () => JSON.parse(text) };
 }
@@ -122,8 +122,8 @@ async function verifyStandard(
   secrets: readonly string[],
   options: VerifyDeliveryOptions,
 ): Promise<Delivery> {
-  const [id, timestamp, given] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
-    const value = one(headers, name);
+  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
+    const value = singleHeader(headers, name);
     if (value === null || value === "") throw invalid(`the header ${name} is missing`);
     return value;
   }) as [string, string, string];
@@ -131,12 +131,12 @@ async function verifyStandard(
   const signed = joined(UTF8.encode(`${id}.${timestamp}.`), bytes);
   const expected = await Promise.all(secrets.map((secret) => standardSignature(secret, signed)));
   // The sender chooses the number of signatures, so no HMAC is computed per signature: each is compared with each.
-  const holds = given.split(" ").map((signature) => expected.some((right) => isSame(signature, right)));
+  const holds = signatures.split(" ").map((signature) => expected.some((right) => isSame(signature, right)));
   if (!holds.includes(true)) throw invalid("its signature is not valid");
   const signedAt = Number(timestamp) * 1000;
   assertRecent(signedAt, options.toleranceMs ?? TOLERANCE_MS_DEFAULT, options);
   const text = new TextDecoder().decode(bytes);
-  const isAlert = one(headers, "x-svc-event") !== null;
+  const isAlert = singleHeader(headers, "x-svc-event") !== null;
   const event = isAlert ? readAlert(headers, text).event : null;
   const kind = isAlert ? "alert" : id.startsWith("evt_") ? "event" : "relay";
   return { kind, id, event, signedAt, text, json: () => JSON.parse(text) };
@@ -149,10 +149,11 @@ async function standardSignature(secret: string, signed: Uint8Array<ArrayBuffer>
 }
 
 /** Takes a time that depends on the lengths only. */
-function isSame(given: string, right: string): boolean {
-  if (given.length !== right.length) return false;
+function isSame(actual: string, expected: string): boolean {
+  if (actual.length !== expected.length) return false;
   let difference = 0;
-  for (let at = 0; at < right.length; at += 1) difference |= given.charCodeAt(at) ^ right.charCodeAt(at);
+  for (let at = 0; at < expected.length; at += 1)
+    difference |= actual.charCodeAt(at) ^ expected.charCodeAt(at);
   return difference === 0;
 }
 
@@ -186,17 +187,17 @@ const TIMESTAMP_MS = /^[0-9]{13}$/;
 
 /** The three formats sign different inputs, so that none can be passed off as another. */
 function readClaim(headers: DeliveryHeaders): Claim {
-  const given = one(headers, "x-svc-signature");
-  if (given === null) throw invalid("the header X-Svc-Signature is missing");
-  const [, seconds, eventHex] = EVENT_SIGNATURE.exec(given) ?? [];
+  const header = singleHeader(headers, "x-svc-signature");
+  if (header === null) throw invalid("the header X-Svc-Signature is missing");
+  const [, seconds, eventHex] = EVENT_SIGNATURE.exec(header) ?? [];
   if (seconds !== undefined && eventHex !== undefined) {
     const signedAt = Number(seconds) * 1000;
     return { kind: "event", signature: unhex(eventHex), signedBefore: `${seconds}.`, signedAt };
   }
-  const [, hex] = SIGNATURE.exec(given) ?? [];
+  const [, hex] = SIGNATURE.exec(header) ?? [];
   if (hex === undefined) throw invalid("its X-Svc-Signature is malformed");
   const signature = unhex(hex);
-  const timestamp = one(headers, "x-svc-timestamp");
+  const timestamp = singleHeader(headers, "x-svc-timestamp");
   if (timestamp === null) return { kind: "alert", signature, signedBefore: "", signedAt: Number.NaN };
   if (!TIMESTAMP_MS.test(timestamp)) throw invalid("its X-Svc-Timestamp is malformed");
   return { kind: "relay", signature, signedBefore: timestamp, signedAt: Number(timestamp) };
@@ -213,7 +214,7 @@ function readAlert(headers: DeliveryHeaders, text: string): { event: string; sig
   const event = body?.event;
   if (typeof event !== "string" || typeof body?.timestamp !== "number")
     throw invalid("it is not an alert of a monitor");
-  if (one(headers, "x-svc-event") !== event) throw invalid("its X-Svc-Event differs from the body");
+  if (singleHeader(headers, "x-svc-event") !== event) throw invalid("its X-Svc-Event differs from the body");
   return { event, signedAt: body.timestamp * 1000 };
 }
 
@@ -251,7 +252,7 @@ function readKeys(apiKey: string | readonly string[]): readonly string[] {
 }
 
 /** The value of a header that occurs once; null otherwise. */
-function one(headers: DeliveryHeaders, name: string): string | null {
+function singleHeader(headers: DeliveryHeaders, name: string): string | null {
   if (isHeaders(headers)) return headers.get(name) ?? null;
   const values = Object.entries(headers)
     .filter(([key, value]) => key.toLowerCase() === name && value !== undefined)

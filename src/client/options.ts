@@ -85,8 +85,8 @@ function printWarning(warning: string): void {
   console.warn(`Ninefold: ${warning}`);
 }
 
-function readUrls(given: string | readonly string[] | undefined): [string, ...string[]] {
-  const [first, ...others] = Array.isArray(given) ? given : [given];
+function readUrls(urls: string | readonly string[] | undefined): [string, ...string[]] {
+  const [first, ...others] = Array.isArray(urls) ? urls : [urls];
   return [readUrl(first), ...others.map(readUrl)];
 }
 

@@ -64,10 +64,10 @@ export class ClockComparison {
   }
 
   private get limits(): Pick<Limits, "least" | "most"> {
-    const limits = [this.now, this.before].filter((one) => one !== null);
+    const limits = [this.now, this.before].filter((limit) => limit !== null);
     return {
-      least: Math.max(...limits.map((one) => one.least)),
-      most: Math.min(...limits.map((one) => one.most)),
+      least: Math.max(...limits.map((limit) => limit.least)),
+      most: Math.min(...limits.map((limit) => limit.most)),
     };
   }
 }

@@ -225,32 +225,32 @@ export class Follower {
     const begun = folder.begins === null ? null : await this.positionBegun(range, folder.begins);
     if (begun !== null) return this.begin(begun);
     if (!folder.hasDatabase) return this.fetch();
-    const own = folder.position();
-    if (own === null)
+    const position = folder.position();
+    if (position === null)
       throw new StartupError(
         `The commit log of the cell ${this.deps.cell} has data of its own, and this folder has others: start with an empty folder, ` +
           "or name another --cell. To continue with the data of this folder, such as after a restore, stop all nodes and run ninefold " +
           "cluster reset-log --accept here.",
       );
-    if (own.log === null) await this.proveFormer(range);
-    else this.assertIsOurs(own.log);
-    if (own.seq < range.first)
-      throw new LogTrimmed(`the log begins at entry ${range.first}, after this node's ${own.seq}`);
-    const there = own.seq > range.last ? null : await this.entryAt(own.seq);
-    if (there !== null && there.epoch === own.epoch && there.log === own.log) {
-      await this.assertHasNothingLost(own, range);
-      return this.begin(own);
+    if (position.log === null) await this.proveFormer(range);
+    else this.assertIsOurs(position.log);
+    if (position.seq < range.first)
+      throw new LogTrimmed(`the log begins at entry ${range.first}, after this node's ${position.seq}`);
+    const there = position.seq > range.last ? null : await this.entryAt(position.seq);
+    if (there !== null && there.epoch === position.epoch && there.log === position.log) {
+      await this.assertHasNothingLost(position, range);
+      return this.begin(position);
     }
-    if (!(await this.isOwnBatch(own, range))) throw this.isAhead(own, range);
+    if (!(await this.isOwnBatch(position, range))) throw this.isAhead(position, range);
     if (folder.cutUnconfirmed()) {
       this.deps.logger.info("the last change of this node was confirmed to nobody, and is undone", {
-        seq: own.seq,
+        seq: position.seq,
       });
       return this.establish();
     }
-    if (own.seq > range.last) return this.awaitOthers(own);
+    if (position.seq > range.last) return this.awaitOthers(position);
     throw new LogTrimmed(
-      `this node has a change at entry ${own.seq} that the log does not have, and that was confirmed to nobody`,
+      `this node has a change at entry ${position.seq} that the log does not have, and that was confirmed to nobody`,
     );
   }
 
@@ -391,20 +391,20 @@ export class Follower {
    * The last batch of this node was not appended before its process ended. Another node leads soon, and decides that the batch
    * never was. If none does, no other node has the data: then it is kept, which it may be, since its outcome is unknown.
    */
-  private async awaitOthers(own: LogPosition): Promise<boolean> {
+  private async awaitOthers(position: LogPosition): Promise<boolean> {
     const { log, node, leaseMs, key, logger, time } = this.deps;
     this.waitingSince ??= time.monotonic();
     this.note("this node has a change that the log does not have: another node is to lead");
     const isFree = this.leaderNow === null || this.leaderNow.id === node.id;
     if (!isFree || time.monotonic() - this.waitingSince < OTHERS_FIRST_LEASES * leaseMs) return false;
-    const epoch = await log.tryLead(node, leaseMs, own.epoch + 1);
+    const epoch = await log.tryLead(node, leaseMs, position.epoch + 1);
     if (epoch === null) return false;
     // Its pages are only here: the other nodes copy the database.
-    const entry = { ...own, at: 0, isSeal: false, filePages: 0, payload: new Uint8Array() };
-    await log.append({ ...own, parts: [...encodeEntry(entry, key)] });
+    const entry = { ...position, at: 0, isSeal: false, filePages: 0, payload: new Uint8Array() };
+    await log.append({ ...position, parts: [...encodeEntry(entry, key)] });
     logger.warn(
       "no other node leads: the last change of this node is kept, and other nodes copy its database",
-      { seq: own.seq },
+      { seq: position.seq },
     );
     return false;
   }
@@ -499,15 +499,15 @@ export class Follower {
 
   /** Whether an entry is of the log that this node follows: entries without an id come before the first one that has one. */
   private async assertContinues({ log, seq }: Entry): Promise<void> {
-    const own = this.applied?.log ?? null;
-    if (log === own) return;
-    if (own === null) {
+    const applied = this.applied?.log ?? null;
+    if (log === applied) return;
+    if (applied === null) {
       if (log !== this.identity) this.identity = await this.deps.log.identity();
       if (log === this.identity) return;
     }
     throw new StartupError(
       `Entry ${seq} of the commit log of the cell ${this.deps.cell} is of the log ${log ?? "without an id"}, and this node follows the log ` +
-        `${own ?? this.identity ?? "without an id"}: somebody has changed the engine's data. Nothing of it was applied. Restore the engine's ` +
+        `${applied ?? this.identity ?? "without an id"}: somebody has changed the engine's data. Nothing of it was applied. Restore the engine's ` +
         "data, or stop all nodes and run ninefold cluster reset-log --accept on the one with the newest data.",
     );
   }

@@ -43,7 +43,7 @@ export function declareNodeMetrics(metrics: Metrics, { place, errors, elections 
     labels: ["role"],
     samples: (): Sample[] => {
       const { role } = place();
-      return ROLES.map((one) => ({ labels: { role: one }, value: one === role ? 1 : 0 }));
+      return ROLES.map((known) => ({ labels: { role: known }, value: known === role ? 1 : 0 }));
     },
   });
   metrics.number("ninefold_cluster_epoch", "Number of the present leader's term.", () => place().epoch);

@@ -180,9 +180,9 @@ export function readConfigFile(path: string): ConfigFile {
 /** `:12` for the line of `[tiers.<tier>]`, or of a limit in this table; empty if it cannot be found. */
 function lineOfTier(text: string, tier: string, limit: string | undefined): string {
   const lines = text.split("\n");
-  const table = lines.findIndex((one) => one.replaceAll(/[\s"']/g, "") === `[tiers.${tier}]`);
+  const table = lines.findIndex((line) => line.replaceAll(/[\s"']/g, "") === `[tiers.${tier}]`);
   if (table < 0 || limit === undefined) return table < 0 ? "" : `:${table + 1}`;
-  const line = lines.findIndex((one, at) => at > table && one.split("=")[0]?.trim() === limit);
+  const line = lines.findIndex((line, at) => at > table && line.split("=")[0]?.trim() === limit);
   return `:${(line < 0 ? table : line) + 1}`;
 }
 
@@ -191,7 +191,7 @@ function lineOf(text: string, fileName: string): string {
   const key = fileName.split(".").at(-1) ?? "";
   const line = text
     .split("\n")
-    .findIndex((one) => one.split("=")[0]?.trim() === key || one.trim() === `[${key}]`);
+    .findIndex((line) => line.split("=")[0]?.trim() === key || line.trim() === `[${key}]`);
   return line < 0 ? "" : `:${line + 1}`;
 }
 

@@ -81,15 +81,19 @@ async function perform(run: Run, step: Step): Promise<readonly MadeUrl[]> {
   const { file } = run.plan;
   if (step.resource === null) {
     if (step.action === "create") {
-      const made = (await run.api.send("POST", "/v1/projects", newProject(file))) as unknown as ServerProject;
-      if (made.slug !== file.slug)
-        throw new StartupError(`The project got the slug ${made.slug}: another one has ${file.slug}.`);
-      run.project = new ProjectApi(run.api, made);
-      if (file.name !== null && file.name !== made.name)
-        await run.api.send("PATCH", `/v1/projects/${made.id}`, { name: file.name });
+      const created = (await run.api.send(
+        "POST",
+        "/v1/projects",
+        newProject(file),
+      )) as unknown as ServerProject;
+      if (created.slug !== file.slug)
+        throw new StartupError(`The project got the slug ${created.slug}: another one has ${file.slug}.`);
+      run.project = new ProjectApi(run.api, created);
+      if (file.name !== null && file.name !== created.name)
+        await run.api.send("PATCH", `/v1/projects/${created.id}`, { name: file.name });
       return [];
     }
-    const change = Object.fromEntries(step.fields.map((one) => [one.field, one.new]));
+    const change = Object.fromEntries(step.fields.map((field) => [field.field, field.new]));
     await run.api.send("PATCH", `/v1/projects/${String(step.item?.["id"])}`, change);
     return [];
   }
@@ -109,22 +113,22 @@ async function create(
 ): Promise<readonly MadeUrl[]> {
   if (resource === null || wanted === null) return [];
   const { facts, fields, create: route } = resource;
-  const given = [...fields.values()].filter(({ name }) => name in wanted.values);
-  const values = withIds(plan, given, wanted.values);
-  const own = facts.isSingle === true ? {} : { [facts.name]: wanted.name, managed_by: "apply" };
-  const inCreate = given.filter((one) => one.inCreate);
-  const body = { ...requestOf(resource, inCreate, values), ...own };
+  const present = [...fields.values()].filter(({ name }) => name in wanted.values);
+  const values = withIds(plan, present, wanted.values);
+  const identity = facts.isSingle === true ? {} : { [facts.name]: wanted.name, managed_by: "apply" };
+  const inCreate = present.filter((field) => field.inCreate);
+  const body = { ...requestOf(resource, inCreate, values), ...identity };
   const { slug } = api.project;
   const { onceShown = null } = facts;
   const isKeyed = onceShown !== null && sink !== null;
   const headers: Record<string, string> = isKeyed ? { "idempotency-key": sink.begin(slug, wanted.name) } : {};
-  const made = await api.send("POST", pathOf(route.path, api.project.id), body, headers);
-  if (isKeyed) sink.store(slug, wanted.name, String(made[onceShown]));
-  const id = String(made[resource.idKey] ?? made["id"] ?? made[facts.name] ?? "");
+  const created = await api.send("POST", pathOf(route.path, api.project.id), body, headers);
+  if (isKeyed) sink.store(slug, wanted.name, String(created[onceShown]));
+  const id = String(created[resource.idKey] ?? created["id"] ?? created[facts.name] ?? "");
   const names = plan.ids.get(resource.section) ?? new Map<string, string>();
   plan.ids.set(resource.section, names.set(wanted.name, id));
   // Such as the state of a bucket.
-  const later = given.filter((one) => !one.inCreate);
+  const later = present.filter((field) => !field.inCreate);
   if (later.length > 0 && resource.change !== null)
     await api.send(
       resource.change.method,
@@ -132,7 +136,7 @@ async function create(
       requestOf(resource, later, values),
     );
   return (facts.urls ?? []).flatMap(({ field, isSecret }) => {
-    const url = made[field];
+    const url = created[field];
     return typeof url === "string" ? [{ project: slug, field, url, isSecret }] : [];
   });
 }
@@ -149,11 +153,11 @@ async function saveAs(run: Run, api: ProjectApi, step: Step): Promise<void> {
   });
   const wantedFields = fields.filter(({ name }) => name in wanted.values);
   const values = { ...Object.fromEntries(shown), ...withIds(run.plan, wantedFields, wanted.values) };
-  const given = fields.filter(({ name }) => name in values);
-  const own = { [facts.name]: wanted.name, managed_by: "apply" };
+  const present = fields.filter(({ name }) => name in values);
+  const identity = { [facts.name]: wanted.name, managed_by: "apply" };
   await api.send("POST", pathOf(route.path, api.project.id), {
-    ...requestOf(resource, given, values),
-    ...own,
+    ...requestOf(resource, present, values),
+    ...identity,
   });
   await remove(api, step);
 }
@@ -171,15 +175,16 @@ async function change(
       fields.some(({ field }) => field === name) || (sentAlong.includes(name) && name in wanted.values),
   );
   // A save and a flattened object are given as a whole.
-  const isWhole = facts.isSingle === true || changed.some((one) => one.isFlattened);
+  const isWhole = facts.isSingle === true || changed.some((field) => field.isFlattened);
   const sent = isWhole
     ? [...resource.fields.values()].filter(
-        (one) =>
-          one.name in wanted.values && (facts.isSingle === true || one.isFlattened || changed.includes(one)),
+        (field) =>
+          field.name in wanted.values &&
+          (facts.isSingle === true || field.isFlattened || changed.includes(field)),
       )
     : changed;
   const body = requestOf(resource, sent, withIds(plan, sent, wanted.values));
-  const own =
+  const identity =
     facts.isSave === true
       ? { [facts.name]: wanted.name, enabled: wanted.values["enabled"] ?? item["enabled"] }
       : action === "rename"
@@ -187,7 +192,7 @@ async function change(
         : {};
   const path =
     facts.isSave === true || facts.isSingle === true ? route.path : pathOf(route.path, item[resource.idKey]);
-  await api.send(route.method, path, { ...body, ...own });
+  await api.send(route.method, path, { ...body, ...identity });
 }
 
 async function remove(api: ProjectApi, { resource, item }: Step): Promise<void> {
@@ -203,6 +208,6 @@ async function remove(api: ProjectApi, { resource, item }: Step): Promise<void> 
 /** Values with ids in place of names. What is no name is an id already. */
 function withIds({ ids }: ProjectPlan, fields: readonly Field[], values: JsonObject): JsonObject {
   const idOf = (section: string, name: string) => ids.get(section)?.get(name) ?? name;
-  const own = fields.map(({ name, schema }) => [name, replaced(schema, values[name], idOf)]);
-  return { ...values, ...Object.fromEntries(own) };
+  const entries = fields.map(({ name, schema }) => [name, replaced(schema, values[name], idOf)]);
+  return { ...values, ...Object.fromEntries(entries) };
 }

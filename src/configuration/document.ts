@@ -110,11 +110,11 @@ function* tokensOf(file: string, text: string, lines: LineCounter): Generator<CS
     const type = CST.tokenType(lexeme);
     const what = COUNTED.get(type);
     if (what !== undefined) {
-      const one = counted[what];
-      one.count += 1;
-      if (one.count > one.max) {
+      const counter = counted[what];
+      counter.count += 1;
+      if (counter.count > counter.max) {
         const { line, col } = lines.linePos(offset);
-        throw new FileError(file, { line, column: col }, `has more than ${one.max} ${what}`);
+        throw new FileError(file, { line, column: col }, `has more than ${counter.max} ${what}`);
       }
     }
     yield* parser.next(lexeme);
@@ -222,30 +222,31 @@ class Conversion {
   }
 
   private map({ items }: YAMLMap<Node, Node | null>, depth: number, at: Place): FileMap {
-    const own: Map<string, { at: Place; value: FileValue }> = new Map();
+    const members: Map<string, { at: Place; value: FileValue }> = new Map();
     const merged: FileMap["entries"][] = [];
     for (const { key, value } of items) {
       const keyAt = key.range ? this.placeOf(key.range[0]) : at;
       const name = isScalar(key) ? String(key.value) : "";
-      if (own.has(name)) throw new FileError(this.file, keyAt, `${name} occurs twice: remove one of them`);
+      if (members.has(name))
+        throw new FileError(this.file, keyAt, `${name} occurs twice: remove one of them`);
       const converted = this.value(value, depth + 1, keyAt);
-      own.set(name, { at: keyAt, value: converted });
+      members.set(name, { at: keyAt, value: converted });
       if (isScalar(key) && key.type === "PLAIN" && name === MERGE_KEY) {
-        own.delete(name);
+        members.delete(name);
         merged.push(...this.sources(converted));
       }
     }
-    if (merged.length === 0) return { kind: "map", at, entries: own };
+    if (merged.length === 0) return { kind: "map", at, entries: members };
     // Its own fields come first, then those of the first source that has them.
-    const entries = new Map([...merged.toReversed(), own].flatMap((one) => [...one]));
+    const entries = new Map([...merged.toReversed(), members].flatMap((entry) => [...entry]));
     return { kind: "map", at, entries };
   }
 
   /** The fields that a merge key adds. */
   private sources(value: FileValue): FileMap["entries"][] {
     const all = value.kind === "list" ? value.items : [value];
-    return all.map((one) => {
-      if (one.kind === "map") return one.entries;
+    return all.map((node) => {
+      if (node.kind === "map") return node.entries;
       throw new FileError(this.file, value.at, "<< must be a mapping or a list of mappings, such as *name");
     });
   }

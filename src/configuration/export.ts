@@ -32,7 +32,7 @@ export async function exportProject(api: ProjectApi, kinds: readonly Kind[]): Pr
     if (kind.facts.createOnly === true) notes.push(...(await notesOfKeys(api, kind, items.length)));
   }
   const nameOf = (section: string, id: string): string => {
-    const kind = kinds.find((one) => one.section === section);
+    const kind = kinds.find((kind) => kind.section === section);
     const found = [...(named.get(section) ?? [])].find(([, item]) => item[kind?.idKey ?? ""] === id);
     return found?.[0] ?? id;
   };
@@ -153,20 +153,23 @@ function written(
   path: string,
 ): unknown {
   const type = Array.isArray(value) ? "array" : typeof value;
-  const own = schema["anyOf"] === undefined ? schema : notNull(schema).find((one) => one["type"] === type);
-  if (own === undefined || isFree(own) || typeof value !== "object" || value === null) return value;
+  const typed =
+    schema["anyOf"] === undefined ? schema : notNull(schema).find((member) => member["type"] === type);
+  if (typed === undefined || isFree(typed) || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value))
-    return value.map((one, index) => written(own["items"] ?? {}, one, writing, digests, `${path}.${index}`));
-  const properties: Readonly<Record<string, TSchema>> | undefined = own["properties"];
+    return value.map((item, index) =>
+      written(typed["items"] ?? {}, item, writing, digests, `${path}.${index}`),
+    );
+  const properties: Readonly<Record<string, TSchema>> | undefined = typed["properties"];
   if (properties === undefined) return value;
   const members = value as JsonObject;
-  const entries = Object.entries(properties).flatMap(([name, one]): [string, unknown][] => {
+  const entries = Object.entries(properties).flatMap(([name, property]): [string, unknown][] => {
     const inner = `${path}.${name}`;
-    if (isSecret(one, members)) return inner in digests ? [[name, reference(writing, name)]] : [];
+    if (isSecret(property, members)) return inner in digests ? [[name, reference(writing, name)]] : [];
     const member = members[name];
-    if ((member ?? null) === null && !isRequiredNull(own, name, member)) return [];
-    if (one["default"] !== undefined && isDeepStrictEqual(member, one["default"])) return [];
-    return [[fileName(name, one), written(one, member, writing, digests, inner)]];
+    if ((member ?? null) === null && !isRequiredNull(typed, name, member)) return [];
+    if (property["default"] !== undefined && isDeepStrictEqual(member, property["default"])) return [];
+    return [[fileName(name, property), written(property, member, writing, digests, inner)]];
   });
   return Object.fromEntries(entries);
 }

@@ -95,7 +95,7 @@ function kindOf(create: DeclaredRoute, facts: FileFacts, routes: readonly Declar
 
 function largestObject(schema: TSchema): TObject {
   const members: TSchema[] = schema["anyOf"] ?? [schema];
-  const sizes = members.map((one) => Object.keys(one["properties"] ?? {}).length);
+  const sizes = members.map((member) => Object.keys(member["properties"] ?? {}).length);
   return members[sizes.indexOf(Math.max(...sizes))] as TObject;
 }
 
@@ -123,8 +123,8 @@ function fieldsOf(
       continue;
     if (apiName !== flattened) add(apiName, schema, false, apiName);
     else
-      for (const [inner, own] of Object.entries<TSchema>(schema["properties"]))
-        add(inner, own, true, apiName);
+      for (const [inner, member] of Object.entries<TSchema>(schema["properties"]))
+        add(inner, member, true, apiName);
   }
   return fields;
 }
@@ -137,22 +137,22 @@ export function fileName(apiName: string, schema: TSchema): string {
 
 /** The section that a text, or the texts of a list, refer to; null for none. */
 function referenceOf(schema: TSchema): string | null {
-  const own = referenceIn(schema) ?? referenceIn(schema["items"] ?? {});
-  if (own !== null) return own;
+  const direct = referenceIn(schema) ?? referenceIn(schema["items"] ?? {});
+  if (direct !== null) return direct;
   const [first] = notNull(schema);
   return schema["anyOf"] === undefined || first === undefined ? null : referenceOf(first);
 }
 
 function referencesIn(schema: TSchema): string[] {
   const inner = [schema["items"], ...(schema["anyOf"] ?? []), ...Object.values(schema["properties"] ?? {})];
-  const own = referenceIn(schema);
-  const below = inner.flatMap((one) => (one === undefined ? [] : referencesIn(one as TSchema)));
-  return own === null ? below : [own, ...below];
+  const direct = referenceIn(schema);
+  const below = inner.flatMap((nested) => (nested === undefined ? [] : referencesIn(nested as TSchema)));
+  return direct === null ? below : [direct, ...below];
 }
 
 /** Whether a field maps the names of headers to texts. */
 export function isHeaders(name: string, schema: TSchema): boolean {
-  return name === "headers" && notNull(schema).some((one) => one["patternProperties"] !== undefined);
+  return name === "headers" && notNull(schema).some((member) => member["patternProperties"] !== undefined);
 }
 
 /** Whether a field accepts any JSON: its members are no fields of ours. */

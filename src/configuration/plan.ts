@@ -77,7 +77,7 @@ async function planOfProject(
   const ids = new Map<string, Map<string, string>>();
   if (project === null) {
     const slug = file.slug ?? "";
-    const made = { action: "create", kind: "project", name: slug, fields: [] } as const;
+    const creation = { action: "create", kind: "project", name: slug, fields: [] } as const;
     assertReferences(planning, file, ids);
     assertUnique(planning, file, new Map());
     const creations = ordered(planning, file).map((wanted) => creationOf(wanted));
@@ -85,7 +85,7 @@ async function planOfProject(
       file,
       api: null,
       ids,
-      steps: [{ ...made, resource: null, wanted: null, item: null }, ...creations],
+      steps: [{ ...creation, resource: null, wanted: null, item: null }, ...creations],
       warnings: [],
     };
   }
@@ -126,11 +126,11 @@ function projectOf(
   { slug, at }: FileProject,
   projects: readonly ServerProject[],
 ): ServerProject | null {
-  if (slug !== null) return projects.find((one) => one.slug === slug) ?? null;
-  const own = projects.length === 1 ? projects[0] : projects.find((one) => one.slug === "default");
-  if (own === undefined)
+  if (slug !== null) return projects.find((project) => project.slug === slug) ?? null;
+  const chosen = projects.length === 1 ? projects[0] : projects.find((project) => project.slug === "default");
+  if (chosen === undefined)
     throw new FileError(path, at, "the key sees several projects: name one with project:");
-  return own;
+  return chosen;
 }
 
 function projectSteps({ name, description }: FileProject, project: ServerProject): Step[] {
@@ -157,11 +157,13 @@ function namedItems(
   file: FileProject,
 ): Map<string, JsonObject> {
   const named = new Map<string, JsonObject>();
-  const own = new Map(file.resources.filter((one) => one.kind === kind).map((one) => [one.name, one]));
+  const byName = new Map(
+    file.resources.filter((resource) => resource.kind === kind).map((resource) => [resource.name, resource]),
+  );
   for (const item of items) {
     const name = kind.facts.isSingle === true ? (kind.section.split(".")[1] ?? "") : item[kind.facts.name];
     if (typeof name !== "string") continue;
-    const wanted = own.get(name);
+    const wanted = byName.get(name);
     if (named.has(name) && wanted !== undefined)
       throw new FileError(
         path,
@@ -183,11 +185,11 @@ function renamesOf(
   items: ReadonlyMap<string, JsonObject>,
   { resources }: FileProject,
 ): ReadonlyMap<string, string> {
-  const own = resources.filter((one) => one.kind === kind);
-  const names = new Set(own.map(({ name }) => name));
+  const ofKind = resources.filter((resource) => resource.kind === kind);
+  const names = new Set(ofKind.map(({ name }) => name));
   const renames = new Map<string, string>();
   const claimed = new Map<string, string>();
-  for (const { name, renamedFrom } of own) {
+  for (const { name, renamedFrom } of ofKind) {
     if (renamedFrom === null || items.has(name)) continue;
     const { name: former, at } = renamedFrom;
     const other = names.has(former) ? former : claimed.get(former);
@@ -212,8 +214,8 @@ function assertReferences(
   const known = new Map<string, Set<string>>();
   for (const { kind, name } of resources)
     known.set(kind.section, (known.get(kind.section) ?? new Set()).add(name));
-  for (const [section, own] of ids)
-    known.set(section, new Set([...(known.get(section) ?? []), ...own.keys(), ...own.values()]));
+  for (const [section, idByName] of ids)
+    known.set(section, new Set([...(known.get(section) ?? []), ...idByName.keys(), ...idByName.values()]));
   for (const { kind, name, at, values, places } of resources) {
     for (const field of kind.fields.values())
       replaced(field.schema, values[field.name], (section, text) => {
@@ -235,7 +237,10 @@ async function addUnlisted(
     const items = found.get(kind.section);
     if (items === undefined || kind.onlyRead.length === 0) continue;
     const wanted = resources.filter(
-      (one) => one.kind === kind && items.has(one.name) && kind.onlyRead.some((field) => field in one.values),
+      (resource) =>
+        resource.kind === kind &&
+        items.has(resource.name) &&
+        kind.onlyRead.some((field) => field in resource.values),
     );
     const names = wanted.map(({ name }) => name);
     const read = await api.readAll(
@@ -253,26 +258,26 @@ async function addUnlisted(
  */
 function ordered({ kinds, path }: Planning, { resources }: FileProject): readonly FileResource[] {
   return kinds.flatMap((kind) => {
-    const own = resources.filter((one) => one.kind === kind);
-    const byName = new Map(own.map((one) => [one.name, one]));
+    const ofKind = resources.filter((resource) => resource.kind === kind);
+    const byName = new Map(ofKind.map((resource) => [resource.name, resource]));
     const begun = new Set<FileResource>();
     const sorted = new Set<FileResource>();
-    for (const first of own) {
+    for (const first of ofKind) {
       // A list of our own: a chain can be as long as a file, and the stack of calls cannot.
       const open = [first];
-      for (let one = open.at(-1); one !== undefined; one = open.at(-1)) {
-        const needed = begun.has(one) ? [] : referredIn(kind, one, byName);
-        begun.add(one);
+      for (let current = open.at(-1); current !== undefined; current = open.at(-1)) {
+        const needed = begun.has(current) ? [] : referredIn(kind, current, byName);
+        begun.add(current);
         // What has begun and is not sorted leads to this one.
         const circular = needed.find((other) => begun.has(other) && !sorted.has(other));
         if (circular !== undefined) {
-          const message = `${kind.section}.${one.name} refers to ${circular.name}, and so to itself`;
-          throw new FileError(path, one.at, message);
+          const message = `${kind.section}.${current.name} refers to ${circular.name}, and so to itself`;
+          throw new FileError(path, current.at, message);
         }
         const missing = needed.filter((other) => !begun.has(other));
         for (const other of missing.reverse()) open.push(other);
         if (missing.length > 0) continue;
-        sorted.add(one);
+        sorted.add(current);
         open.pop();
       }
     }
@@ -283,12 +288,12 @@ function ordered({ kinds, path }: Planning, { resources }: FileProject): readonl
 /** What a resource refers to in its own section. */
 function referredIn(
   kind: Kind,
-  one: FileResource,
+  resource: FileResource,
   byName: ReadonlyMap<string, FileResource>,
 ): readonly FileResource[] {
   const found: FileResource[] = [];
   for (const { name, schema } of kind.fields.values())
-    replaced(schema, one.values[name], (section, text) => {
+    replaced(schema, resource.values[name], (section, text) => {
       const other = section === kind.section ? byName.get(text) : undefined;
       if (other !== undefined) found.push(other);
       return text;
@@ -354,8 +359,8 @@ function assertAlternatives(
     [second, first],
   ] as const) {
     if (isEmpty(values[set]) || other in values || isEmpty(item[other])) continue;
-    const none = Array.isArray(item[other]) ? "[]" : "null";
-    const message = `${set} of ${kind.section}.${name} cannot be combined with its ${other}: set ${other} to ${none}`;
+    const empty = Array.isArray(item[other]) ? "[]" : "null";
+    const message = `${set} of ${kind.section}.${name} cannot be combined with its ${other}: set ${other} to ${empty}`;
     throw new FileError(path, places.get(set) ?? at, message);
   }
 }
@@ -372,17 +377,17 @@ function assertUnique(
 ): void {
   for (const kind of kinds) {
     const { unique } = kind.facts;
-    const own = resources.filter((one) => one.kind === kind);
-    if (unique === undefined || own.length === 0) continue;
-    const inFile = new Set(own.filter(({ values }) => unique in values).map(({ name }) => name));
+    const ofKind = resources.filter((resource) => resource.kind === kind);
+    if (unique === undefined || ofKind.length === 0) continue;
+    const inFile = new Set(ofKind.filter(({ values }) => unique in values).map(({ name }) => name));
     const owners = new Map<unknown, string>();
     for (const [name, item] of found.get(kind.section) ?? [])
       if (!inFile.has(name) && !isEmpty(item[unique])) owners.set(item[unique], name);
-    for (const { name, at, values, places } of own) {
+    for (const { name, at, values, places } of ofKind) {
       if (isEmpty(values[unique])) continue;
       const owner = owners.get(values[unique]);
       if (owner !== undefined) {
-        const isMissing = !own.some((one) => one.name === owner);
+        const isMissing = !ofKind.some((resource) => resource.name === owner);
         const rename = isMissing ? `, or add renamed_from: ${owner} if ${name} is its new name` : "";
         const message = `${unique} of ${kind.section}.${name} is that of ${owner}: choose another one${rename}`;
         throw new FileError(path, places.get(unique) ?? at, message);
@@ -411,7 +416,7 @@ function missingIn(
   found: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
 ): readonly Missing[] {
   const gone = kinds.flatMap((kind) => {
-    const wanted = new Set(resources.filter((one) => one.kind === kind).map(({ name }) => name));
+    const wanted = new Set(resources.filter((resource) => resource.kind === kind).map(({ name }) => name));
     return [...(found.get(kind.section) ?? [])].flatMap(([name, item]): Missing[] =>
       wanted.has(name) || item["managed_by"] !== "apply" || kind.remove === null
         ? []

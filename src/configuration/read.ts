@@ -137,11 +137,11 @@ class Reader {
     if (inner !== undefined) {
       this.assertKnown(
         section,
-        this.kinds.flatMap((one) => one.section.split(".")[1] ?? []),
+        this.kinds.flatMap((kind) => kind.section.split(".")[1] ?? []),
         "field",
       );
-      const own = section.entries.get(inner);
-      return own === undefined ? [] : [this.resource(kind, inner, own.at, own.value)];
+      const single = section.entries.get(inner);
+      return single === undefined ? [] : [this.resource(kind, inner, single.at, single.value)];
     }
     return [...section.entries].map(([name, { at, value }]) => this.resource(kind, name, at, value));
   }
@@ -174,8 +174,8 @@ class Reader {
     }
     // A value that is missing cannot be checked; what is unset is an error in any case.
     if (this.unset.length === unsetBefore) this.check(kind, name, values, places);
-    const own = entries.map(([field, entry]) => [field, entry.value.at] as const);
-    return { kind, name, renamedFrom, at, values, sensitive, places: new Map(own) };
+    const valuePlaces = entries.map(([field, entry]) => [field, entry.value.at] as const);
+    return { kind, name, renamedFrom, at, values, sensitive, places: new Map(valuePlaces) };
   }
 
   /** @throws FileError naming all variables that are not set */
@@ -237,7 +237,7 @@ class Reader {
 
   /** A value as a request has it, except for ids, in whose place names stand. */
   private value(
-    given: FileValue,
+    found: FileValue,
     schema: TSchema,
     name: string,
     at: {
@@ -247,51 +247,56 @@ class Reader {
     },
   ): unknown {
     const { pointer, beside, reading } = at;
-    if (isNull(given)) return null;
+    if (isNull(found)) return null;
     const members = notNull(schema);
     const secret = isSecret(schema, beside);
     if (acceptsText(members)) {
-      const referred = this.referred(given);
+      const referred = this.referred(found);
       if (referred !== null) {
         reading.sensitive.add(reading.field);
         return referred;
       }
       if (secret)
         throw this.error(
-          given.at,
+          found.at,
           `${name} is a secret: write {env: NAME} or {file: PATH} in place of the text`,
         );
     }
-    if (given.kind === "scalar") {
-      if (isExactNumber(given.value))
-        throw this.error(given.at, `${name} ${EXACT_NUMBER_PROBLEM}, as "${given.source}"`);
+    if (found.kind === "scalar") {
+      if (isExactNumber(found.value))
+        throw this.error(found.at, `${name} ${EXACT_NUMBER_PROBLEM}, as "${found.source}"`);
       const unit = members.length === 1 && members[0] !== undefined ? durationUnitOf(members[0]) : null;
-      if (unit !== null) return readDuration(given.value, unit);
+      if (unit !== null) return readDuration(found.value, unit);
       const isOnlyText = members.every(({ type }) => type === "string");
-      if (isOnlyText && typeof given.value !== "string")
-        throw this.error(given.at, `${name} must be a text: quote it, as "${given.source}"`);
-      return given.value;
+      if (isOnlyText && typeof found.value !== "string")
+        throw this.error(found.at, `${name} must be a text: quote it, as "${found.source}"`);
+      return found.value;
     }
-    const [own] = members.filter(({ type }) => type === (given.kind === "list" ? "array" : "object"));
-    if (own === undefined || isFree(own)) return plainOf(given);
-    if (given.kind === "list") {
-      return given.items.map((item, index) => {
+    const [typed] = members.filter(({ type }) => type === (found.kind === "list" ? "array" : "object"));
+    if (typed === undefined || isFree(typed)) return plainOf(found);
+    if (found.kind === "list") {
+      return found.items.map((item, index) => {
         const inner = `${pointer}/${index}`;
         reading.places.set(inner, item.at);
-        return this.value(item, own["items"], name, { ...at, pointer: inner });
+        return this.value(item, typed["items"], name, { ...at, pointer: inner });
       });
     }
-    const isMap = own["patternProperties"] !== undefined;
-    const properties: Record<string, TSchema> = own["properties"] ?? {};
+    const isMap = typed["patternProperties"] !== undefined;
+    const properties: Record<string, TSchema> = typed["properties"] ?? {};
     const byName = new Map(
-      Object.entries(properties).map(([key, one]) => [fileName(key, one), [key, one] as const]),
+      Object.entries(properties).map(([key, property]) => [
+        fileName(key, property),
+        [key, property] as const,
+      ]),
     );
-    if (!isMap) this.assertKnown(given, [...byName.keys()], "field");
-    const besideInner = Object.fromEntries([...given.entries].map(([key, one]) => [key, plainOf(one.value)]));
-    const entries = [...given.entries].map(([key, entry]) => {
+    if (!isMap) this.assertKnown(found, [...byName.keys()], "field");
+    const besideInner = Object.fromEntries(
+      [...found.entries].map(([key, entry]) => [key, plainOf(entry.value)]),
+    );
+    const entries = [...found.entries].map(([key, entry]) => {
       const [apiName, inner] = byName.get(key) ?? [
         key,
-        Object.values<TSchema>(own["patternProperties"] ?? {})[0],
+        Object.values<TSchema>(typed["patternProperties"] ?? {})[0],
       ];
       const path = `${pointer}/${apiName}`;
       reading.places.set(path, entry.at);
@@ -310,9 +315,9 @@ class Reader {
   }
 
   /** The text that `{env: NAME}` or `{file: PATH}` refers to; null for anything else. */
-  private referred(given: FileValue): string | null {
-    if (given.kind !== "map" || given.entries.size !== 1) return null;
-    const [[source, entry]] = [...given.entries] as [[string, { at: Place; value: FileValue }]];
+  private referred(wanted: FileValue): string | null {
+    if (wanted.kind !== "map" || wanted.entries.size !== 1) return null;
+    const [[source, entry]] = [...wanted.entries] as [[string, { at: Place; value: FileValue }]];
     if (source !== "env" && source !== "file") return null;
     const target = this.textOf(entry.value, source);
     if (source === "file") return this.secrets.file(target).replace(/\r?\n$/, "");
@@ -364,7 +369,7 @@ export function problemOf(
   values: Readonly<Record<string, unknown>>,
 ): Problem | null {
   const fields = [...kind.fields.values()].filter((field) => field.name in values);
-  const own = kind.facts.isSingle === true ? {} : { [kind.facts.name]: name };
+  const identity = kind.facts.isSingle === true ? {} : { [kind.facts.name]: name };
   for (const route of [kind.create, kind.change]) {
     if (route?.body === undefined) continue;
     const isCreate = route === kind.create;
@@ -374,11 +379,11 @@ export function problemOf(
       values,
     );
     let found: string | undefined;
-    const messages = fieldMessages(typed(route.body), isCreate ? { ...own, ...body } : body, (path) => {
+    const messages = fieldMessages(typed(route.body), isCreate ? { ...identity, ...body } : body, (path) => {
       found ??= path;
       return path.replaceAll("/", ".");
     });
-    const all = isCreate ? { ...own, ...body } : body;
+    const all = isCreate ? { ...identity, ...body } : body;
     const rejected = isCreate && Object.keys(messages).length === 0 ? checkedBy(kind, all) : messages;
     const [first] = Object.entries(rejected);
     if (first === undefined) continue;
@@ -466,13 +471,13 @@ const typedSchemas = new WeakMap<TSchema, TSchema>();
 function typed(schema: TSchema): TSchema {
   const known = typedSchemas.get(schema);
   if (known !== undefined) return known;
-  const properties = Object.entries<TSchema>(schema["properties"]).map(([name, one]) => {
-    if (one[TypeKind] !== "Any") return [name, one];
-    return [name, { ...one, [TypeKind]: kindOf(one) }];
+  const properties = Object.entries<TSchema>(schema["properties"]).map(([name, property]) => {
+    if (property[TypeKind] !== "Any") return [name, property];
+    return [name, { ...property, [TypeKind]: kindOf(property) }];
   });
-  const made = { ...schema, properties: Object.fromEntries(properties) };
-  typedSchemas.set(schema, made);
-  return made;
+  const typed = { ...schema, properties: Object.fromEntries(properties) };
+  typedSchemas.set(schema, typed);
+  return typed;
 }
 
 function kindOf(schema: TSchema): string {

@@ -94,14 +94,19 @@ function valueSchema(schema: TSchema): Json {
 function renamed(schema: TSchema): TSchema {
   const { properties, items, anyOf, required } = schema;
   const names = new Map(
-    Object.entries<TSchema>(properties ?? {}).map(([name, one]) => [name, fileName(name, one)] as const),
+    Object.entries<TSchema>(properties ?? {}).map(
+      ([name, property]) => [name, fileName(name, property)] as const,
+    ),
   );
   return {
     ...schema,
     ...(isSecret(schema, {}) ? { writeOnly: true } : {}),
     ...(properties && {
       properties: Object.fromEntries(
-        Object.entries<TSchema>(properties).map(([name, one]) => [names.get(name) ?? name, renamed(one)]),
+        Object.entries<TSchema>(properties).map(([name, property]) => [
+          names.get(name) ?? name,
+          renamed(property),
+        ]),
       ),
       ...(required && { required: (required as string[]).map((name) => names.get(name) ?? name) }),
     }),
@@ -112,15 +117,15 @@ function renamed(schema: TSchema): TSchema {
 
 function withReferences(schema: Json): Json {
   const { properties, items, anyOf, ...rest } = schema;
-  const own: Json = {
+  const converted: Json = {
     ...rest,
     ...(properties === undefined
       ? {}
       : {
           properties: Object.fromEntries(
-            Object.entries(properties as Record<string, Json>).map(([name, one]) => [
+            Object.entries(properties as Record<string, Json>).map(([name, property]) => [
               name,
-              withReferences(one),
+              withReferences(property),
             ]),
           ),
         }),
@@ -130,8 +135,8 @@ function withReferences(schema: Json): Json {
   const types = [schema["type"]].flat();
   // A duration in the form of a text is no text that a file could hold.
   const isText = types.includes("string") && !types.includes("integer") && !types.includes("number");
-  if (!isText || schema["enum"] !== undefined) return own;
-  const { description, ...text } = own;
+  if (!isText || schema["enum"] !== undefined) return converted;
+  const { description, ...text } = converted;
   const shown = description === undefined ? {} : { description };
   if (schema["writeOnly"] === true) return { ...shown, ...REFERENCE };
   return { ...shown, anyOf: [text, ...(REFERENCE["anyOf"] as Json[])] };

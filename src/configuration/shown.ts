@@ -14,16 +14,16 @@ export function replaced(schema: TSchema, value: unknown, replace: Replace): unk
   if (value === null || value === undefined) return value;
   const section = referenceIn(schema);
   if (section !== null && typeof value === "string") return replace(section, value);
-  const own = memberFor(schema, value);
-  if (own === undefined || isFree(own)) return value;
-  if (own !== schema) return replaced(own, value, replace);
-  if (Array.isArray(value)) return value.map((one) => replaced(own["items"] ?? {}, one, replace));
+  const typed = memberFor(schema, value);
+  if (typed === undefined || isFree(typed)) return value;
+  if (typed !== schema) return replaced(typed, value, replace);
+  if (Array.isArray(value)) return value.map((item) => replaced(typed["items"] ?? {}, item, replace));
   if (typeof value !== "object") return value;
-  const properties: Readonly<Record<string, TSchema>> = own["properties"] ?? {};
+  const properties: Readonly<Record<string, TSchema>> = typed["properties"] ?? {};
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [
+    Object.entries(value).map(([name, member]) => [
       name,
-      replaced(properties[name] ?? Type.Unknown(), one, replace),
+      replaced(properties[name] ?? Type.Unknown(), member, replace),
     ]),
   );
 }
@@ -33,7 +33,7 @@ function memberFor(schema: TSchema, value: unknown): TSchema | undefined {
   if (schema["anyOf"] === undefined) return schema;
   const type = Array.isArray(value) ? "array" : typeof value;
   const members = notNull(schema);
-  return members.length === 1 ? members[0] : members.find((one) => one["type"] === type);
+  return members.length === 1 ? members[0] : members.find((member) => member["type"] === type);
 }
 
 /** The value of a field in the response to a resource. */
@@ -65,24 +65,25 @@ function hasDigest(digest: unknown, wanted: SecretValue): boolean {
 function isEqual(schema: TSchema, wanted: unknown, current: unknown, digests: Values, path: string): boolean {
   if (wanted === null || wanted === undefined || current === null || current === undefined)
     return (wanted ?? null) === (current ?? null);
-  const own = memberFor(schema, wanted);
-  if (own === undefined || isFree(own) || typeof wanted !== "object")
-    return isDeepStrictEqual(wanted, current) || isSameTime(own, wanted, current);
+  const typed = memberFor(schema, wanted);
+  if (typed === undefined || isFree(typed) || typeof wanted !== "object")
+    return isDeepStrictEqual(wanted, current) || isSameTime(typed, wanted, current);
   if (Array.isArray(wanted)) {
     if (!Array.isArray(current) || current.length !== wanted.length) return false;
-    return wanted.every((one, index) =>
-      isEqual(own["items"] ?? {}, one, current[index], digests, `${path}.${index}`),
+    return wanted.every((item, index) =>
+      isEqual(typed["items"] ?? {}, item, current[index], digests, `${path}.${index}`),
     );
   }
-  const properties: Record<string, TSchema> | undefined = own["properties"];
+  const properties: Record<string, TSchema> | undefined = typed["properties"];
   if (properties === undefined) return isDeepStrictEqual(wanted, current);
-  return Object.entries(properties).every(([name, one]) => {
+  return Object.entries(properties).every(([name, property]) => {
     const inner = `${path}.${name}`;
-    const given = (wanted as Values)[name];
-    if (isSecret(one, wanted as Values)) return hasDigest(digests[inner], (given ?? null) as SecretValue);
+    const member = (wanted as Values)[name];
+    if (isSecret(property, wanted as Values))
+      return hasDigest(digests[inner], (member ?? null) as SecretValue);
     const shown = (current as Values)[name];
-    if (given !== undefined) return isEqual(one, given, shown, digests, inner);
-    return (shown ?? null) === null || isDeepStrictEqual(shown, one["default"]);
+    if (member !== undefined) return isEqual(property, member, shown, digests, inner);
+    return (shown ?? null) === null || isDeepStrictEqual(shown, property["default"]);
   });
 }
 

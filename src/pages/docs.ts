@@ -25,8 +25,8 @@ export function docsPages(http: Http): void {
       read: readPage,
     }),
   );
-  http.page("/docs/page.css", own(pageStyle, STYLE));
-  http.page("/docs/page.js", own(pageScript, SCRIPT));
+  http.page("/docs/page.css", pageFile(pageStyle, STYLE));
+  http.page("/docs/page.js", pageFile(pageScript, SCRIPT));
   http.page(
     `/docs/swagger-ui-${uiVersion}.css`,
     ofUi(STYLE, () => readCompressed(uiStyle)),
@@ -45,7 +45,7 @@ export function docsPages(http: Http): void {
   );
 }
 
-function own(path: string, contentType: string): PageHandler {
+function pageFile(path: string, contentType: string): PageHandler {
   return asset({ contentType, immutable: false, read: () => Bun.file(path).bytes() });
 }
 

@@ -35,11 +35,11 @@ export function guidePages(http: Http): void {
   };
   http.page(`${ERRORS}:code`, explain);
   for (const path of ["/docs/guides", ROOT, `${ROOT}:page`, `${ROOT}:page/:below`]) http.page(path, serve);
-  const own = [
+  const files = [
     ["guides.css", guidesStyle, "text/css"],
     ["guides.js", guidesScript, "text/javascript"],
   ] as const;
-  for (const [name, path, type] of own) {
+  for (const [name, path, type] of files) {
     const contentType = `${type}; charset=utf-8`;
     http.page(`/docs/${name}`, asset({ contentType, immutable: false, read: () => Bun.file(path).bytes() }));
   }

@@ -49,8 +49,8 @@ function spelt(ms: number, ...names: readonly string[]): Record<string, number> 
   return Object.fromEntries(names.map((name) => [name, ms]));
 }
 
-function notADuration(given: Duration): RangeError {
-  const shown = typeof given === "string" ? JSON.stringify(given) : String(given);
+function notADuration(value: Duration): RangeError {
+  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
   return new RangeError(
     `${shown} is not a duration: use milliseconds (0 or more), or amounts with units from ms, s, m, h, d and w, such as "3 days", "90 s" or "2h30m".`,
   );

@@ -141,8 +141,8 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
     now: async () => (isReal ? Date.now() : Number((await ask("GET", 200, "/v1/admin/clock"))["now"])),
     account: async ({ email = `user-${crypto.randomUUID()}@example.com`, tier = "scale", balance } = {}) => {
       const terms = { email, tier, ...(balance === undefined ? {} : { balance }) };
-      const made = await ask("POST", 201, "/v1/admin/accounts", terms);
-      return { userId: String(made["user_id"]), apiKey: String(made["api_key"]), email };
+      const account = await ask("POST", 201, "/v1/admin/accounts", terms);
+      return { userId: String(account["user_id"]), apiKey: String(account["api_key"]), email };
     },
     webhookSink: async () => {
       const open = await openSink();

@@ -32,7 +32,7 @@ function launch(): void {
   child.once("exit", (code, signal) => {
     if (code !== null) process.exitCode = code;
     if (signal === null) return;
-    for (const one of SIGNALS) process.removeAllListeners(one);
+    for (const signalName of SIGNALS) process.removeAllListeners(signalName);
     process.kill(process.pid, signal);
   });
 }

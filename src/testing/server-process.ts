@@ -131,7 +131,9 @@ export class ServerProcess {
   /** Handles that could keep this process alive. */
   private held(): Partial<Referenced>[] {
     const { stdin, stdout, stderr } = this.process;
-    return [this.process, stdin, stdout, stderr].filter((one) => one !== null) as Partial<Referenced>[];
+    return [this.process, stdin, stdout, stderr].filter(
+      (referenced) => referenced !== null,
+    ) as Partial<Referenced>[];
   }
 }
 
@@ -173,8 +175,8 @@ const OWN_LINE = "ninefold: ";
 
 /** The server's own message if there is one. */
 function startFailure([program]: Command, problem: string, log: string): string {
-  const own = log.split("\n").find((line) => line.startsWith(OWN_LINE));
-  if (own !== undefined) return `Ninefold did not start: ${own.slice(OWN_LINE.length)}`;
+  const message = log.split("\n").find((line) => line.startsWith(OWN_LINE));
+  if (message !== undefined) return `Ninefold did not start: ${message.slice(OWN_LINE.length)}`;
   return `Ninefold did not start: ${problem}. The program was ${program}.${log === "" ? "" : `\n${log}`}`;
 }
 

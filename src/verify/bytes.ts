@@ -62,6 +62,6 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Whether two byte arrays are equal. */
-export function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
+export function isEqual(left: Uint8Array, right: Uint8Array): boolean {
+  return left.length === right.length && left.every((byte, at) => byte === right[at]);
 }

@@ -141,11 +141,11 @@ export function parseVkey(crypto: Pick<VerifierCrypto, "sha256">, vkey: string):
 export function verifySignature(
   crypto: VerifierCrypto,
   text: string,
-  given: NoteSignature,
+  claimed: NoteSignature,
   key: NoteKey,
 ): number | null {
-  const { signature } = given;
-  if (!isOf(given, key)) return null;
+  const { signature } = claimed;
+  if (!isOf(claimed, key)) return null;
   if (key.type === ED25519) {
     if (signature.length !== SIGNATURE_BYTES) return null;
     return crypto.verifyEd25519(signature, UTF8.encode(text), key.publicKey) ? 0 : null;
@@ -178,9 +178,9 @@ export function signatureBy(
   { text, signatures }: Note,
   key: NoteKey,
 ): NoteSignature | null {
-  const own = signatures.filter((signature) => isOf(signature, key));
-  const isValid = own.every((signature) => verifySignature(crypto, text, signature, key) !== null);
-  return isValid ? (own[0] ?? null) : null;
+  const ofKey = signatures.filter((signature) => isOf(signature, key));
+  const isValid = ofKey.every((signature) => verifySignature(crypto, text, signature, key) !== null);
+  return isValid ? (ofKey[0] ?? null) : null;
 }
 
 /** Whether a signature names a key. */

@@ -99,9 +99,9 @@ export class PlatformCredentials implements Authenticator {
   }
 
   /** Creates the newest key of an account, or stores the given one. Returns the key. */
-  issue(tx: Tx, account: AccountActor, given?: string): string {
+  issue(tx: Tx, account: AccountActor, chosen?: string): string {
     const { vault, ids } = this.kernel;
-    const key = given ?? mintKey(PLATFORM_PREFIX, ids);
+    const key = chosen ?? mintKey(PLATFORM_PREFIX, ids);
     const sealed = PLATFORM_KEY.seal(vault, account.userId, key);
     const id = this.nextId++;
     this.accounts.change(tx, account, { newestKey: id });

@@ -70,7 +70,9 @@ type Named = Record<string, string | number | Uint8Array | null>;
 
 function walk<Scope extends Named>(db: Database, where: readonly string[]): Walk<Scope> {
   const all = (columns: string, more: string) =>
-    where.map((one) => `SELECT ${columns} FROM audit_log WHERE ${one} AND ${more}`).join(" UNION ALL ");
+    where
+      .map((condition) => `SELECT ${columns} FROM audit_log WHERE ${condition} AND ${more}`)
+      .join(" UNION ALL ");
   const range = "sequence >= $first AND sequence <= $last";
   const down = db.number<[Named]>(
     `SELECT sequence AS n FROM (${all("sequence", "sequence <= $last")} ORDER BY sequence DESC LIMIT 1 OFFSET $rows - 1)`,

@@ -65,17 +65,17 @@ function callRoute<KeyRequest>(
         const { list, isList } = checksOf(body);
         if (isList) {
           const exact = exactMember("checks", body, call.bodyText) ?? [];
-          const requests = list.map((one, index) =>
-            withFieldPrefix(`checks.${index}.`, () => requestOf(deps, one, exact[index]?.context)),
+          const requests = list.map((item, index) =>
+            withFieldPrefix(`checks.${index}.`, () => requestOf(deps, item, exact[index]?.context)),
           );
           return runChecks(call, service, requests, (tx) =>
             deps.charger.charge(tx, call.caller.account, CHECK_NAME, list.length - 1),
           );
         }
         const context = exactMember("context", body, call.bodyText);
-        const [one] = list.map((item) => requestOf(deps, item, context));
-        if (one === undefined) throw new Error("a request has at least one check");
-        return runCheck(call, service, one, (result) =>
+        const [request] = list.map((item) => requestOf(deps, item, context));
+        if (request === undefined) throw new Error("a request has at least one check");
+        return runCheck(call, service, request, (result) =>
           // A stored denial would be returned for a day after its cause is gone.
           result.allowed ? result : unstored(result),
         );

@@ -94,15 +94,15 @@ export function checkBody<KeyRequest>(deps: CheckDeps<KeyRequest>) {
 export type CheckBody = Static<ReturnType<typeof checkBody>>;
 
 /** The checks of a request, and whether it had a list of them. @throws ApiError `validation_error` */
-export function checksOf({ checks, ...one }: CheckBody): { list: readonly CheckItem[]; isList: boolean } {
+export function checksOf({ checks, ...single }: CheckBody): { list: readonly CheckItem[]; isList: boolean } {
   if (checks !== undefined) {
-    if (Object.values(one).some((value) => value !== undefined))
+    if (Object.values(single).some((value) => value !== undefined))
       throw invalidField("checks", "cannot be combined with other fields");
     return { list: checks, isList: true };
   }
-  const { secret } = one;
+  const { secret } = single;
   if (secret === undefined) throw invalidField("secret", SECRET_MESSAGE);
-  return { list: [{ ...one, secret }], isList: false };
+  return { list: [{ ...single, secret }], isList: false };
 }
 
 /** State of the meter after a check. */

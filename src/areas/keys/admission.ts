@@ -214,7 +214,7 @@ class KeyEvaluation implements Evaluation {
 
   reject(tx: Tx, outcome?: Outcome): void {
     const { deps, key } = this;
-    const counted = outcome ?? OUTCOMES.find((one) => one === this.error);
+    const counted = outcome ?? OUTCOMES.find((outcome) => outcome === this.error);
     // `deleted` is no outcome: nothing is stored for keys of a deleted project.
     if (counted !== undefined) tx.afterCommit(() => deps.uses.recordRejection(key, tx.now, counted));
   }

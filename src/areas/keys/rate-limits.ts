@@ -135,7 +135,7 @@ export class KeyLimits {
 }
 
 function costOf({ name, isAutomatic }: KeyLimit, named: readonly NamedLimit[]): number {
-  for (const one of named) if (one.name === name) return one.cost;
+  for (const limit of named) if (limit.name === name) return limit.cost;
   return isAutomatic ? 1 : 0;
 }
 
@@ -148,7 +148,7 @@ function assertNamed(limits: readonly KeyLimit[], named: readonly NamedLimit[]):
   if (named.length === 0) return;
   const names = new Set<string>();
   for (const { name, cost } of named) {
-    const limit = limits.find((one) => one.name === name);
+    const limit = limits.find((limit) => limit.name === name);
     if (limit === undefined)
       throw invalidField("ratelimits", `names ${echoed(name)}, which is not a limit of the key`);
     const { capacity } = limit.rate;

@@ -19,12 +19,12 @@ interface Combination {
  * Parses the `require` of a request.
  * @throws ApiError `validation_error`, naming the part that is wrong.
  */
-export function parseRequirement(given: unknown): Requirement | null {
-  if (given === null || given === undefined) return null;
-  if (!Array.isArray(given)) return combinationOf(given, "require", { level: 1, texts: 0 });
-  if (given.length === 0 || given.length > REQUIRE_MAX)
+export function parseRequirement(value: unknown): Requirement | null {
+  if (value === null || value === undefined) return null;
+  if (!Array.isArray(value)) return combinationOf(value, "require", { level: 1, texts: 0 });
+  if (value.length === 0 || value.length > REQUIRE_MAX)
     throw invalidField("require", `must be a list of 1 to ${REQUIRE_MAX} texts`);
-  return given.map((text, index) => textOf(text, `require.${index}`));
+  return value.map((text, index) => textOf(text, `require.${index}`));
 }
 
 /** Why a key that holds these texts does not fulfil a requirement; null if it does. A held text may end in a star. */
@@ -41,8 +41,8 @@ export function unmetReasonOf(
   return requirement.every(holds) ? null : "insufficient_scope";
 }
 
-function combinationOf(given: unknown, path: string, state: { level: number; texts: number }): Combination {
-  const names = typeof given === "object" && given !== null ? Object.keys(given) : [];
+function combinationOf(value: unknown, path: string, state: { level: number; texts: number }): Combination {
+  const names = typeof value === "object" && value !== null ? Object.keys(value) : [];
   const [operator] = names;
   if (names.length !== 1 || (operator !== "and" && operator !== "or"))
     throw invalidField(path, "must be an object with exactly one of `and` and `or`");
@@ -51,7 +51,7 @@ function combinationOf(given: unknown, path: string, state: { level: number; tex
       path,
       `is nested too deeply: \`require\` has at most ${REQUIREMENT_LEVELS_MAX} levels`,
     );
-  const list: unknown = (given as Readonly<Record<string, unknown>>)[operator];
+  const list: unknown = (value as Readonly<Record<string, unknown>>)[operator];
   const at = `${path}.${operator}`;
   if (!Array.isArray(list) || list.length === 0)
     throw invalidField(at, "must be a list of at least one text or object");
@@ -71,7 +71,7 @@ function combinationOf(given: unknown, path: string, state: { level: number; tex
   return { operator, parts };
 }
 
-function textOf(given: unknown, path: string): string {
-  if (typeof given === "string" && given.length >= 1 && given.length <= SCOPE_LENGTH_MAX) return given;
+function textOf(value: unknown, path: string): string {
+  if (typeof value === "string" && value.length >= 1 && value.length <= SCOPE_LENGTH_MAX) return value;
   throw invalidField(path, `must be a text of 1 to ${SCOPE_LENGTH_MAX} characters`);
 }

@@ -98,11 +98,11 @@ function parseExpiry(text: string, now: number): number {
 }
 
 /** Limits as they are stored, with every field; null for none. */
-function serializeLimits(given: NonNullable<KeyCreateBody["ratelimits"]>): string | null {
-  if (given.length === 0) return null;
-  const names = new Set(given.map(({ name }) => name));
-  if (names.size < given.length) throw invalidField("ratelimits", "must each have a different name");
-  const limits = given.map(
+function serializeLimits(requested: NonNullable<KeyCreateBody["ratelimits"]>): string | null {
+  if (requested.length === 0) return null;
+  const names = new Set(requested.map(({ name }) => name));
+  if (names.size < requested.length) throw invalidField("ratelimits", "must each have a different name");
+  const limits = requested.map(
     ({ name, limit, duration_ms, auto = true, shared = "key" }): Ratelimit => ({
       name,
       limit,

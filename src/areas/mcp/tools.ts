@@ -177,9 +177,9 @@ export function argumentProblem(
 /** Characters of a parameter, with its name before each value. Ends above `max`. Null for what is no parameter. */
 function parameterLength(name: string, value: unknown, max: number): number | null {
   let length = 0;
-  for (const one of Array.isArray(value) ? value : [value]) {
-    if (typeof one === "object" && one !== null) return null;
-    length += name.length + String(one).length;
+  for (const item of Array.isArray(value) ? value : [value]) {
+    if (typeof item === "object" && item !== null) return null;
+    length += name.length + String(item).length;
     if (length > max) break;
   }
   return length;
@@ -204,7 +204,7 @@ export function inputOf({ route }: Tool, args: Readonly<Record<string, unknown>>
       // Models send null for what they omit, in the path and in the query.
       if (value === null) continue;
       if (isParameter) params[name] = String(value);
-      else for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+      else for (const item of Array.isArray(value) ? value : [value]) query.append(name, String(item));
     } else if (name === IDEMPOTENCY_KEY) idempotencyKey = String(value);
     else body[name] = value;
   }

@@ -275,7 +275,7 @@ export class MeterBook {
     const isTrusted = this.kernel.scheduler.clockTrust.isTrusted;
     if (isTrusted) this.refilledOnce.clear();
     else if (this.refilledOnce.has(meter.ref)) next = null;
-    for (let made = 1; next !== null && next.nextAt <= tx.now; made += 1) {
+    for (let refills = 1; next !== null && next.nextAt <= tx.now; refills += 1) {
       this.expireHolds(tx, meter, extras, next.nextAt);
       this.grant(tx, meter, next, extras.holds.held);
       // A wrong clock may have skipped years, so that only one period is refilled.
@@ -286,7 +286,7 @@ export class MeterBook {
         break;
       }
       // Raising a balance several times has the same effect as once.
-      const isLast = next.mode === "raise" || made === MISSED_REFILLS_MAX;
+      const isLast = next.mode === "raise" || refills === MISSED_REFILLS_MAX;
       next = { ...next, nextAt: nextRefill(next, isLast ? tx.now : next.nextAt) };
     }
     this.expireHolds(tx, meter, extras, tx.now);

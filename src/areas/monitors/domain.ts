@@ -224,14 +224,14 @@ type Counts = Omit<HourCount, "hour">;
 export const NO_CHECKS: Counts = { checks: 0, up: 0, latencySum: 0, knownMs: 0, upMs: 0 };
 
 /** Counts of two periods together. */
-export function sumOf(one: Counts, other: Counts): Counts {
+export function sumOf(left: Counts, right: Counts): Counts {
   return {
-    checks: one.checks + other.checks,
-    up: one.up + other.up,
+    checks: left.checks + right.checks,
+    up: left.up + right.up,
     latencySum:
-      one.latencySum === null || other.latencySum === null ? null : one.latencySum + other.latencySum,
-    knownMs: one.knownMs + other.knownMs,
-    upMs: one.upMs + other.upMs,
+      left.latencySum === null || right.latencySum === null ? null : left.latencySum + right.latencySum,
+    knownMs: left.knownMs + right.knownMs,
+    upMs: left.upMs + right.upMs,
   };
 }
 

@@ -251,8 +251,8 @@ const OPTIONS = {
 type Options = typeof OPTIONS;
 
 /** Optional settings of creation and update. */
-export const OPTION_FIELDS = partOf(OPTIONS, "given");
-type OptionFields = { [Field in keyof Options]?: Static<Options[Field]["given"]> };
+export const OPTION_FIELDS = partOf(OPTIONS, "requested");
+type OptionFields = { [Field in keyof Options]?: Static<Options[Field]["requested"]> };
 
 /** Optional settings in every response. */
 export const SHOWN_OPTIONS = partOf(OPTIONS, "shown");
@@ -290,8 +290,8 @@ export function storedOptions(options: MonitorOptions): string | null {
     : JSON.stringify(Object.fromEntries(set.map((field) => [field, options[field]])));
 }
 
-function isEqual(one: unknown, other: unknown): boolean {
-  return one === other || (Array.isArray(one) && JSON.stringify(one) === JSON.stringify(other));
+function isEqual(left: unknown, right: unknown): boolean {
+  return left === right || (Array.isArray(left) && JSON.stringify(left) === JSON.stringify(right));
 }
 
 /** Restores options from their stored form. */

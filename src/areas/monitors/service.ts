@@ -97,8 +97,8 @@ export class MonitorService {
     const isNewHere = settings !== undefined && !settings.probes.includes(LOCAL) && probes.includes(LOCAL);
     const target = isNewHere && settings.type === "http" ? { url: settings.url } : {};
     const host = isNewHere && settings.host !== null ? { host: settings.host } : {};
-    const given = { ...target, ...host, ...body };
-    assertSettings(this.deps, given, caller.account.tier, probes.includes(LOCAL));
+    const changed = { ...target, ...host, ...body };
+    assertSettings(this.deps, changed, caller.account.tier, probes.includes(LOCAL));
   }
 
   /** The same for a new monitor, including required fields. */

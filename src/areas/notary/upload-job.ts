@@ -61,12 +61,12 @@ export function registerUploadJob(kernel: Kernel, notary: NotaryService, uploads
       const attempts = await Promise.all(group.map(attempt));
       await writer.submit((tx) => {
         for (const [index, upload] of group.entries()) {
-          const made = attempts[index];
-          if (made) uploads.record(tx, upload, made.outcome, made.receipt);
+          const attempt = attempts[index];
+          if (attempt) uploads.record(tx, upload, attempt.outcome, attempt.receipt);
         }
       });
-      if (attempts.some((made) => made?.outcome.kind === "unavailable")) return UNAVAILABLE;
-      if (attempts.some((made) => made?.outcome.kind === "conflict")) isComplete = false;
+      if (attempts.some((attempt) => attempt?.outcome.kind === "unavailable")) return UNAVAILABLE;
+      if (attempts.some((attempt) => attempt?.outcome.kind === "conflict")) isComplete = false;
     }
     return { isAvailable: true, isComplete };
   };

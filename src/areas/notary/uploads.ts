@@ -117,7 +117,7 @@ export class Uploads {
     const destination = this.destination(project.ref, tx);
     const { store: before } = destination;
     const { endpoint, bucket, region, prefix = "" } = config;
-    const given: NewReceiptStore = {
+    const wanted: NewReceiptStore = {
       endpoint,
       bucket,
       region,
@@ -129,13 +129,13 @@ export class Uploads {
       summary: `Receipts are copied to the storage bucket ${bucket}`,
       target: { type: "receipt_storage", id: project.id },
       before: before && auditFields(before),
-      after: auditFields(given),
+      after: auditFields(wanted),
     });
-    if (before !== null && isSameDestination(before, given)) {
-      this.deps.store.updateCredentials(tx, { ...given, ref: before.ref });
+    if (before !== null && isSameDestination(before, wanted)) {
+      this.deps.store.updateCredentials(tx, { ...wanted, ref: before.ref });
     } else {
       assertDestinationCount(this.deps.store.countStores(project.ref));
-      this.deps.store.addStore(tx, { ...given, project_ref: project.ref, now: tx.now });
+      this.deps.store.addStore(tx, { ...wanted, project_ref: project.ref, now: tx.now });
     }
     change(tx, destination, { store: this.deps.store.storeOf(project.ref) });
     if (destination.buffered > 0) this.scheduleUpload(tx, project.ref, tx.now);
@@ -382,8 +382,8 @@ function locationOf(store: StoreLocation, sequence: number): string {
   return objectUrl(store, objectKey(store.prefix, sequence));
 }
 
-function isSameDestination(one: StoreLocation, other: StoreLocation): boolean {
-  return one.endpoint === other.endpoint && one.bucket === other.bucket && one.prefix === other.prefix;
+function isSameDestination(left: StoreLocation, right: StoreLocation): boolean {
+  return left.endpoint === right.endpoint && left.bucket === right.bucket && left.prefix === right.prefix;
 }
 
 /** Returns a storage's fields for the audit log, which masks the secret. */

@@ -165,7 +165,7 @@ export class PeopleDirectory {
       email,
       name,
       role,
-      projects: new Map(roles.map((one) => [one.project_ref, one.role])),
+      projects: new Map(roles.map((role) => [role.project_ref, role.role])),
       status,
       isActive: status === "active",
       isFromFile: from_file !== 0,

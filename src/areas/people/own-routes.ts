@@ -63,7 +63,7 @@ function profileRoutes(api: Api, { people }: OwnRoutesDeps) {
         },
         ({ call }) => {
           const { person, session } = call.caller;
-          const view = people.view(people.own(call.caller));
+          const view = people.view(people.callingPerson(call.caller));
           const authenticated_at = isoTime(person?.authenticatedAt ?? 0);
           return { ...view, session_id: session?.id ?? 0, authenticated_at };
         },
@@ -102,8 +102,8 @@ function sessionRoutes(api: Api, { sessions }: OwnRoutesDeps) {
         },
         ({ call }) => {
           const current = call.caller.session?.id;
-          const own = sessions.ofPerson(ownPerson(call.caller).ref);
-          return { sessions: own.map((session) => sessionView(session, current)) };
+          const list = sessions.ofPerson(ownPerson(call.caller).ref);
+          return { sessions: list.map((session) => sessionView(session, current)) };
         },
       ),
     )
@@ -171,8 +171,8 @@ function passkeyRoutes(api: Api, { passkeys, directory }: OwnRoutesDeps) {
           response: PasskeyList,
         },
         ({ call }) => {
-          const own = directory.store.passkeysOf(ownPerson(call.caller).ref);
-          return { passkeys: own.map((row) => passkeyView(row, call.origin)) };
+          const rows = directory.store.passkeysOf(ownPerson(call.caller).ref);
+          return { passkeys: rows.map((row) => passkeyView(row, call.origin)) };
         },
       ),
     )
@@ -225,8 +225,8 @@ function passkeyRoutes(api: Api, { passkeys, directory }: OwnRoutesDeps) {
 
 function changeRoutes(api: Api, { directory }: OwnRoutesDeps) {
   const find = (call: Call, id: string): PasskeyRow => {
-    const own = directory.store.passkeysOf(ownPerson(call.caller).ref);
-    const row = own.find((one) => one.id === id);
+    const passkeys = directory.store.passkeysOf(ownPerson(call.caller).ref);
+    const row = passkeys.find((passkey) => passkey.id === id);
     if (row !== undefined) return row;
     throw new ApiError("not_found", "You have no passkey with this id.");
   };

@@ -143,7 +143,7 @@ export class PeopleService {
 
   /** Changes the caller's own name. @throws ApiError `forbidden` with a key. */
   rename(tx: Tx, caller: Caller, name: string | null | undefined): PersonView {
-    const row = this.own(caller);
+    const row = this.callingPerson(caller);
     const before = { name: row.name };
     if (name !== undefined) this.apply(tx, row, { ...this.person(row.ref), name, disabled: row.disabled });
     const after = this.row(row.ref);
@@ -172,7 +172,7 @@ export class PeopleService {
     const row = this.visible(caller, id);
     assertNotAbove(caller, row.role);
     const { store } = this.deps.directory;
-    const identity = store.identitiesOf(row.ref).find((one) => one.id === identityId);
+    const identity = store.identitiesOf(row.ref).find((linked) => linked.id === identityId);
     if (identity === undefined) throw new ApiError("not_found", "This person has no identity with this id.");
     store.removeIdentity(tx, identity.ref);
     this.deps.directory.changed(tx, row.ref);
@@ -195,7 +195,7 @@ export class PeopleService {
   }
 
   /** The row of the calling person. @throws ApiError `forbidden` with a key. */
-  own({ person }: Caller): PersonRow {
+  callingPerson({ person }: Caller): PersonRow {
     if (person === undefined)
       throw new ApiError("forbidden", "Only people have a profile. This request was sent with a key.");
     return this.row(person.ref);
@@ -205,7 +205,7 @@ export class PeopleService {
   insert(
     tx: Tx,
     accountRef: number,
-    given: Grant & {
+    person: Grant & {
       readonly email: string;
       readonly name: string | null;
       readonly invitedBy: string | null;
@@ -214,7 +214,7 @@ export class PeopleService {
     },
   ): PersonRow {
     const { directory, ids } = this.deps;
-    const { email, name, role, projects, invitedBy, acceptedAt, isFromFile = false } = given;
+    const { email, name, role, projects, invitedBy, acceptedAt, isFromFile = false } = person;
     const id = `psn_${ids.base62(PERSON_ID_LENGTH)}`;
     directory.store.insertPerson(tx, {
       id,
@@ -231,7 +231,8 @@ export class PeopleService {
     });
     const row = directory.store.withId(id);
     if (row === null) throw new Error("a person was not stored");
-    for (const [projectRef, one] of projects) directory.store.insertProjectRole(tx, row.ref, projectRef, one);
+    for (const [projectRef, projectRole] of projects)
+      directory.store.insertProjectRole(tx, row.ref, projectRef, projectRole);
     directory.changed(tx, row.ref);
     return row;
   }
@@ -262,7 +263,7 @@ export class PeopleService {
       from_file: Number(isFromFile),
     });
     store.removeProjectRoles(tx, row.ref);
-    for (const [projectRef, one] of next.projects) store.insertProjectRole(tx, row.ref, projectRef, one);
+    for (const [projectRef, role] of next.projects) store.insertProjectRole(tx, row.ref, projectRef, role);
     directory.changed(tx, row.ref);
     if (disabled === 0 || row.disabled !== 0) return;
     store.removePersonLinksOf(tx, row.ref);
@@ -384,13 +385,13 @@ export class PeopleService {
         projects: isList ? this.rolesOf(account.ref, projects) : (before?.projects ?? new Map()),
       };
     }
-    const given = role === undefined ? (before?.role ?? null) : role;
-    if (given === null)
+    const accountRole = role === undefined ? (before?.role ?? null) : role;
+    if (accountRole === null)
       throw invalidField(
         "role",
         "is required, unless projects is a list: one of viewer, responder, editor, admin, owner",
       );
-    return { role: given, projects: new Map() };
+    return { role: accountRole, projects: new Map() };
   }
 
   private rolesOf(

@@ -76,7 +76,7 @@ export class SettingsService {
     const before = this.list();
     const stored = this.merged(changes);
     for (const [name, value] of Object.entries(changes)) {
-      const option = this.deps.options.storable.find((one) => one.name === name);
+      const option = this.deps.options.storable.find((storable) => storable.name === name);
       if (value === undefined || option === undefined) continue;
       if (value === null) this.stored.remove(tx, name);
       else this.stored.set(tx, name, { value, secret: option.secret });

@@ -440,13 +440,13 @@ export class SessionService {
   }
 
   /** The other accounts that the login of a session opens, for which it has proven the identity or address. */
-  private accountsOf(sessionId: number, own: string): { user_id: string; email: string }[] {
+  private accountsOf(sessionId: number, current: string): { user_id: string; email: string }[] {
     const { store, people, accounts } = this.deps;
     const proof = store.withId(sessionId)?.proof ?? null;
     const proven = proof === null ? [] : people.provenBy(JSON.parse(proof) as LoginProof);
     const others = proven
       .map(({ accountRef }) => accounts.account(accountRef))
-      .filter(({ userId, suspended, deleted }) => userId !== own && !suspended && !deleted)
+      .filter(({ userId, suspended, deleted }) => userId !== current && !suspended && !deleted)
       .map(({ userId, email }) => ({ user_id: userId, email }));
     return others;
   }

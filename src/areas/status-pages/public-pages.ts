@@ -182,12 +182,12 @@ export class PublicStatusPages {
   private branded(page: PageRow): PageRow {
     const { color, logo, website_url } = page.settings;
     const brand = this.deps.brand();
-    const own = {
+    const branding = {
       color: color ?? brand.color,
       logo: logo ?? brand.logo,
       website_url: website_url ?? brand.website_url,
     };
-    return { ...page, settings: { ...page.settings, ...own } };
+    return { ...page, settings: { ...page.settings, ...branding } };
   }
 
   private isVisible({ settings, projectRef, accountRef }: PageRow): boolean {

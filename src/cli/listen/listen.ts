@@ -31,10 +31,10 @@ export async function listen(args: Arguments): Promise<number> {
   const { bucketId } = options;
   if (bucketId !== null)
     return new Session(options, server, signal, { bucketId, url: target.url ?? DEFAULT_URL }).run();
-  const made = await server.call("POST", "/v1/catch/buckets", { body: { delivery: "pull" } });
-  if (made === null) return 0;
-  const id = String(made["id"]);
-  printError(`Created for this session: ${made["ingest_url"]}`);
+  const bucket = await server.call("POST", "/v1/catch/buckets", { body: { delivery: "pull" } });
+  if (bucket === null) return 0;
+  const id = String(bucket["id"]);
+  printError(`Created for this session: ${bucket["ingest_url"]}`);
   try {
     return await new Session(options, server, signal, { bucketId: id, url: target.url ?? DEFAULT_URL }).run();
   } finally {

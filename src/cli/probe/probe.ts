@@ -82,7 +82,7 @@ function serverUrl(text: string): string {
 
 function outboundOf(args: Arguments): OutboundClient {
   const allowed = args.texts("--allow-private-targets").flatMap((text) => text.split(","));
-  return new OutboundClient(allowed.map((one) => one.trim()).filter((one) => one !== ""));
+  return new OutboundClient(allowed.map((range) => range.trim()).filter((range) => range !== ""));
 }
 
 /** A running probe. */

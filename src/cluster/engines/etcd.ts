@@ -196,7 +196,7 @@ export class EtcdLog implements CommitLog {
     const { kvs = [] } = await this.rangeOf(this.entryKey(from), this.entryEnd(), {
       limit: Math.min(max, READ_ENTRIES_MAX),
     });
-    const found = kvs.map((one) => ({ seq: this.seqOf(one), value: bytesOf(one) }));
+    const found = kvs.map((kv) => ({ seq: this.seqOf(kv), value: bytesOf(kv) }));
     const entries: LoggedEntry[] = [];
     for (const [index, { seq, value }] of found.entries()) {
       if (seq !== from + index) throw new LogTrimmed(`the log begins at entry ${seq}`);
@@ -243,7 +243,7 @@ export class EtcdLog implements CommitLog {
     });
     if (!outcome.answered || outcome.status !== 200) return null;
     const lines = Buffer.from(outcome.body).toString("latin1").split("\n");
-    const line = lines.find((one) => one.startsWith(QUOTA_METRIC)) ?? QUOTA_METRIC;
+    const line = lines.find((line) => line.startsWith(QUOTA_METRIC)) ?? QUOTA_METRIC;
     return Number(line.slice(QUOTA_METRIC.length)) || QUOTA_BYTES_DEFAULT;
   }
 
@@ -307,7 +307,7 @@ export class EtcdLog implements CommitLog {
 
   async nodes(): Promise<NodeReport[]> {
     const { kvs = [] } = await this.rangeOf(this.key("node/"), this.key("node0"));
-    return kvs.map((one) => JSON.parse(bytesOf(one).toString("utf8")) as NodeReport);
+    return kvs.map((kv) => JSON.parse(bytesOf(kv).toString("utf8")) as NodeReport);
   }
 
   async forget(id: string): Promise<void> {

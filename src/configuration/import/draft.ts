@@ -103,7 +103,7 @@ export class Draft {
    * exist without them.
    */
   add({ section, name: wanted, subject, values: given }: NewResource): string | null {
-    const kind = this.kinds.find((one) => one.section === section);
+    const kind = this.kinds.find((kind) => kind.section === section);
     if (kind === undefined) throw new Error(`no section ${section}`);
     const name = validName(section, wanted);
     const values = Object.fromEntries(
@@ -129,13 +129,13 @@ export class Draft {
       this.note(subject, field, `${problem.message}: not carried over`);
       delete values[field];
     }
-    const own = this.nameFor(section, wanted);
-    if (own !== wanted) this.noteChange(subject, "name", `is ${own} in ${section}`);
+    const unique = this.nameFor(section, wanted);
+    if (unique !== wanted) this.noteChange(subject, "name", `is ${unique} in ${section}`);
     const resources = this.sections.get(section) ?? new Map();
-    const place = { section, name: own, subject };
-    resources.set(own, this.withReferences(values, [], place) as Record<string, unknown>);
+    const place = { section, name: unique, subject };
+    resources.set(unique, this.withReferences(values, [], place) as Record<string, unknown>);
     this.sections.set(section, resources);
-    return own;
+    return unique;
   }
 
   /** The text of the file. @throws StartupError if it is larger than a configuration file may be. */
@@ -144,7 +144,7 @@ export class Draft {
     const sections = [...this.sections].sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
     const document = {
       ninefold: 1,
-      ...Object.fromEntries(sections.map(([section, own]) => [section, Object.fromEntries(own)])),
+      ...Object.fromEntries(sections.map(([section, resources]) => [section, Object.fromEntries(resources)])),
     };
     const text = stringify(document, { lineWidth: 0, aliasDuplicateObjects: false });
     const size = Buffer.byteLength(text);
@@ -156,10 +156,10 @@ export class Draft {
 
   private fieldOf({ fields, facts }: Kind, pointer: string): string | null {
     const [first = "", second = ""] = pointer.slice(1).split("/");
-    const own = [...fields.values()].find(({ apiName, isFlattened }) =>
+    const found = [...fields.values()].find(({ apiName, isFlattened }) =>
       isFlattened ? first === facts.flattened && apiName === second : apiName === first,
     );
-    return own?.name ?? null;
+    return found?.name ?? null;
   }
 
   /** A value with references in place of secrets. */
@@ -172,12 +172,15 @@ export class Draft {
       return { env };
     }
     if (Array.isArray(value))
-      return value.map((one, index) =>
-        one instanceof Secret ? this.withReferences(one, [...path, index + 1], place) : one,
+      return value.map((item, index) =>
+        item instanceof Secret ? this.withReferences(item, [...path, index + 1], place) : item,
       );
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.withReferences(one, [...path, name], place)]),
+      Object.entries(value).map(([name, member]) => [
+        name,
+        this.withReferences(member, [...path, name], place),
+      ]),
     );
   }
 }
@@ -200,13 +203,13 @@ function requestedValue(schema: TSchema | undefined, value: unknown): unknown {
   if (value instanceof Secret) return value.value;
   if (typeof value !== "object" || value === null) return value;
   const type = Array.isArray(value) ? "array" : "object";
-  const own = schema && notNull(schema).find((one) => one["type"] === type);
-  if (Array.isArray(value)) return value.map((one) => requestedValue(own?.["items"], one));
-  const properties = Object.entries<TSchema>(own?.["properties"] ?? {});
-  const names = new Map(properties.map(([name, one]) => [fileName(name, one), name]));
-  const entries = Object.entries(value).map(([name, one]) => {
+  const typed = schema && notNull(schema).find((member) => member["type"] === type);
+  if (Array.isArray(value)) return value.map((item) => requestedValue(typed?.["items"], item));
+  const properties = Object.entries<TSchema>(typed?.["properties"] ?? {});
+  const names = new Map(properties.map(([name, property]) => [fileName(name, property), name]));
+  const entries = Object.entries(value).map(([name, member]) => {
     const apiName = names.get(name) ?? name;
-    return [apiName, requestedValue(own?.["properties"]?.[apiName], one)] as const;
+    return [apiName, requestedValue(typed?.["properties"]?.[apiName], member)] as const;
   });
   return Object.fromEntries(entries);
 }
@@ -222,8 +225,8 @@ function validName(section: string, wanted: string): string {
   if (section === "status_pages") {
     const words = wanted.toLowerCase().match(/[a-z0-9]+/g) ?? ["page"];
     const slug = words.join("-").slice(0, 40);
-    const own = slug.endsWith("-") ? slug.slice(0, -1) : slug;
-    return own.length < SLUG_LENGTH_MIN ? `page-${own}` : own;
+    const trimmed = slug.endsWith("-") ? slug.slice(0, -1) : slug;
+    return trimmed.length < SLUG_LENGTH_MIN ? `page-${trimmed}` : trimmed;
   }
   const line = wanted.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
   const text = line.slice(0, NAME_LENGTH_MAX).toWellFormed().trim();

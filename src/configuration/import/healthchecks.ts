@@ -33,17 +33,17 @@ export function importHealthchecks(
   value: unknown,
   { keepsIds }: ImportOptions = IMPORT_DEFAULTS,
 ): void {
-  const given = Array.isArray(value) ? { checks: value } : value;
-  if (!isObject(given) || !Array.isArray(given["checks"]))
+  const source = Array.isArray(value) ? { checks: value } : value;
+  if (!isObject(source) || !Array.isArray(source["checks"]))
     throw new StartupError(
       'The checks of Healthchecks must be {"checks": […]}, as GET /api/v3/checks/ returns them.',
     );
-  const all = new SourceObject(draft, "Healthchecks", given);
+  const all = new SourceObject(draft, "Healthchecks", source);
   const channels = new Map<string, string | null>();
-  for (const [index, one] of all.list("channels").entries()) channelOf(draft, one, index, channels);
+  for (const [index, channel] of all.list("channels").entries()) channelOf(draft, channel, index, channels);
   const slugs = new Set<string>();
-  for (const [index, one] of all.list("checks").entries())
-    checkOf(draft, one, { index, channels, slugs, keepsIds });
+  for (const [index, check] of all.list("checks").entries())
+    checkOf(draft, check, { index, channels, slugs, keepsIds });
   all.rest();
 }
 

@@ -115,7 +115,7 @@ export class SourceObject implements Subject {
   /** A list of texts; empty if it is missing. @throws StartupError */
   texts(name: string): readonly string[] {
     const list = this.list(name);
-    if (list.every((one) => typeof one === "string")) return list as readonly string[];
+    if (list.every((item) => typeof item === "string")) return list as readonly string[];
     throw this.mistyped(name, "a list of texts");
   }
 

@@ -18,21 +18,23 @@ const STATE = ["createdAt", "updatedAt", "id", "version"];
 export function importSvix(draft: Draft, value: unknown, owner: string | null): void {
   const isWhole = isObject(value) && "endpoints" in value;
   if (!isWhole) {
-    for (const one of items(draft, value, "endpoints")) endpointOf(draft, one, owner);
+    for (const endpoint of items(draft, value, "endpoints")) endpointOf(draft, endpoint, owner);
     return;
   }
   const all = new SourceObject(draft, "Svix", value);
   const owners = new Map<string, string>();
   const applications = all.any("applications");
-  for (const one of applications === null ? [] : items(draft, applications, "applications"))
-    applicationOf(draft, one, owners);
+  for (const application of applications === null ? [] : items(draft, applications, "applications"))
+    applicationOf(draft, application, owners);
   const endpoints = all.any("endpoints");
   const isByApplication = isObject(endpoints) && !("data" in endpoints);
-  if (!isByApplication) for (const one of items(draft, endpoints, "endpoints")) endpointOf(draft, one, owner);
+  if (!isByApplication)
+    for (const endpoint of items(draft, endpoints, "endpoints")) endpointOf(draft, endpoint, owner);
   else
     for (const [application, list] of Object.entries(endpoints)) {
-      const own = owners.get(application) ?? application;
-      for (const one of items(draft, list, `endpoints of ${shown(application)}`)) endpointOf(draft, one, own);
+      const ownerId = owners.get(application) ?? application;
+      for (const endpoint of items(draft, list, `endpoints of ${shown(application)}`))
+        endpointOf(draft, endpoint, ownerId);
     }
   const types = all.any("event_types");
   const count = types === null ? 0 : items(draft, types, "event types").length;
@@ -81,7 +83,7 @@ function endpointOf(draft: Draft, value: unknown, owner: string | null): void {
   const types = endpoint.texts("filterTypes");
   const channels = endpoint.texts("channels");
   const metadata = endpoint.any("metadata");
-  const isTexts = isObject(metadata) && Object.values(metadata).every((one) => typeof one === "string");
+  const isTexts = isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string");
   if (metadata !== null && !isTexts)
     throw new StartupError(`${endpoint.label}: metadata must be texts by name.`);
   const values = {
@@ -106,21 +108,21 @@ function endpointOf(draft: Draft, value: unknown, owner: string | null): void {
 
 /** A text, or `{key}` as the API returns it. */
 function secretOf(endpoint: SourceObject): Secret {
-  const given = endpoint.any("secret");
-  const text = isObject(given)
-    ? new SourceObject(endpoint.draft, `${endpoint.label}: secret`, given).text("key")
+  const secret = endpoint.any("secret");
+  const text = isObject(secret)
+    ? new SourceObject(endpoint.draft, `${endpoint.label}: secret`, secret).text("key")
     : endpoint.text("secret");
   return text === null ? Secret.unknown(SECRET_FORM) : new Secret(text);
 }
 
 /** `{"X-Name": "value"}`, or `{headers, sensitive}` as the API returns them, where sensitive values are missing. */
 function headersOf(endpoint: SourceObject): Readonly<Record<string, unknown>> | null {
-  const given = endpoint.any("headers");
-  if (given === null) return null;
-  if (!isObject(given)) throw new StartupError(`${endpoint.label}: headers must be an object.`);
-  const isResponse = isObject(given["headers"]);
-  const plain = isResponse ? (given["headers"] as Readonly<Record<string, unknown>>) : given;
-  const sensitive = isResponse && Array.isArray(given["sensitive"]) ? given["sensitive"] : [];
+  const source = endpoint.any("headers");
+  if (source === null) return null;
+  if (!isObject(source)) throw new StartupError(`${endpoint.label}: headers must be an object.`);
+  const isResponse = isObject(source["headers"]);
+  const plain = isResponse ? (source["headers"] as Readonly<Record<string, unknown>>) : source;
+  const sensitive = isResponse && Array.isArray(source["sensitive"]) ? source["sensitive"] : [];
   const headers = Object.entries(plain).map(([name, value]) => {
     if (typeof value !== "string")
       throw new StartupError(`${endpoint.label}: header ${shown(name)} must be a text.`);

@@ -8,9 +8,9 @@ export function changed(change: AuditChange): AuditChange | null {
     : change;
 }
 
-/** The fields of `one` that differ from those of `other`; a field that only `other` has is null. */
-export function difference(one: Fields, other: Fields): Fields {
-  const names = Object.keys({ ...one, ...other });
-  const differing = names.filter((name) => !Bun.deepEquals(one[name] ?? null, other[name] ?? null));
-  return Object.fromEntries(differing.map((name) => [name, one[name] ?? null]));
+/** The fields of `changed` that differ from those of `original`; a field that only `original` has is null. */
+export function difference(changed: Fields, original: Fields): Fields {
+  const names = Object.keys({ ...changed, ...original });
+  const differing = names.filter((name) => !Bun.deepEquals(changed[name] ?? null, original[name] ?? null));
+  return Object.fromEntries(differing.map((name) => [name, changed[name] ?? null]));
 }

@@ -61,7 +61,7 @@ function plainValue(name: string, value: unknown): unknown {
   const known = name.toLowerCase();
   if (SECRET_NAMES.has(known)) return SECRET;
   if (typeof value === "string") return plainUrl(value);
-  if (Array.isArray(value)) return value.map((one) => plainValue("", one));
+  if (Array.isArray(value)) return value.map((item) => plainValue("", item));
   if (typeof value !== "object" || value === null || isExactNumber(value)) return value;
   // Values of headers are stored encrypted elsewhere.
   if (known === "headers") return Object.fromEntries(Object.keys(value).map((header) => [header, SECRET]));

@@ -70,10 +70,10 @@ function part(name: string, wanted: unknown, place: Place): Filter {
     return (value) => !holds(value);
   }
   if (name === "$or" || name === "$and") {
-    const holds = listed(wanted, place).map((one, at) => all(one, inside(place, String(at))));
+    const holds = listed(wanted, place).map((alternative, at) => all(alternative, inside(place, String(at))));
     return name === "$or"
-      ? (value) => holds.some((one) => one(value))
-      : (value) => holds.every((one) => one(value));
+      ? (value) => holds.some((matches) => matches(value))
+      : (value) => holds.every((matches) => matches(value));
   }
   if (name.startsWith("$")) throw invalidField(place.path, "is not an operator that is allowed here");
   const steps = name.startsWith("/") ? stepsOf(name, place) : [name];
@@ -146,7 +146,7 @@ const FEW_ELEMENTS = 16;
 const CONTENTS = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
 function contains(array: readonly unknown[], wanted: unknown): boolean {
-  if (array.length <= FEW_ELEMENTS) return array.some((one) => comparable(one) === wanted);
+  if (array.length <= FEW_ELEMENTS) return array.some((element) => comparable(element) === wanted);
   let contents = CONTENTS.get(array);
   if (contents === undefined) {
     contents = new Set(array.map(comparable));
@@ -156,13 +156,13 @@ function contains(array: readonly unknown[], wanted: unknown): boolean {
 }
 
 function isAmong(wanted: unknown, place: Place): Filter {
-  const list = listed(wanted, place).map((one, at) => scalar(one, inside(place, String(at))));
+  const list = listed(wanted, place).map((element, at) => scalar(element, inside(place, String(at))));
   const among = new Set<unknown>(list);
   return (value) => {
     if (!Array.isArray(value)) return among.has(comparable(value));
     return value.length <= FEW_ELEMENTS
-      ? value.some((one) => among.has(comparable(one)))
-      : list.some((one) => contains(value, one));
+      ? value.some((element) => among.has(comparable(element)))
+      : list.some((element) => contains(value, element));
   };
 }
 
@@ -176,8 +176,8 @@ function ordered(wanted: unknown, { path }: Place, holds: (order: number) => boo
       return other !== null && holds(compareNumbers(value.rawJSON, other));
     }
     if (typeof value !== typeof wanted) return false;
-    const [one, other] = [value as typeof wanted, wanted];
-    return holds(one < other ? -1 : one > other ? 1 : 0);
+    const [left, right] = [value as typeof wanted, wanted];
+    return holds(left < right ? -1 : left > right ? 1 : 0);
   };
 }
 

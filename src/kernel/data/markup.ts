@@ -36,7 +36,7 @@ function textOf(part: Part): string {
 }
 
 function escaped(text: string): string {
-  return text.toWellFormed().replace(UNSAFE, (one) => ENTITIES[one] ?? REPLACEMENT);
+  return text.toWellFormed().replace(UNSAFE, (character) => ENTITIES[character] ?? REPLACEMENT);
 }
 
 /** Characters of a link: browsers and servers do not agree on longer addresses. */

@@ -103,7 +103,7 @@ export function isSecret(schema: TSchema, beside: Readonly<Record<string, unknow
   if (schema["writeOnly"] === true) return true;
   const condition: { field: string; values: readonly unknown[] } | undefined = schema[SECRET_IF];
   if (condition?.values.includes(beside[condition.field]) === true) return true;
-  return schema["anyOf"] !== undefined && notNull(schema).some((one) => isSecret(one, beside));
+  return schema["anyOf"] !== undefined && notNull(schema).some((member) => isSecret(member, beside));
 }
 
 /** A field that can be omitted, and null: both mean the same. */
@@ -442,18 +442,18 @@ export const NextCursor = Type.Optional(
 
 /** A setting: its schema in requests and in responses, and its default. */
 interface Setting {
-  readonly given: TSchema;
+  readonly requested: TSchema;
   readonly shown: TSchema;
   readonly initial: unknown;
 }
 
 /** Declares a setting. `initial`: its value where a new thing is created without it. */
-export function setting<Given extends TSchema, Shown extends TSchema>(
-  given: Given,
+export function setting<Requested extends TSchema, Shown extends TSchema>(
+  requested: Requested,
   shown: Shown,
   initial: Static<Shown>,
 ) {
-  return { given, shown, initial };
+  return { requested, shown, initial };
 }
 
 /** One part of each setting: the schemas of a body or of a response, or the defaults. */
@@ -461,7 +461,7 @@ export function partOf<const Settings extends Readonly<Record<string, Setting>>,
   settings: Settings,
   part: Part,
 ) {
-  const parts = Object.entries(settings).map(([field, one]) => [field, one[part]]);
+  const parts = Object.entries(settings).map(([field, declared]) => [field, declared[part]]);
   return Object.fromEntries(parts) as { [Field in keyof Settings]: Settings[Field][Part] };
 }
 

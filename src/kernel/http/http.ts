@@ -121,7 +121,7 @@ export class Http implements Front {
       operation: operationOf({ name: "none", access: "public", summary: "No endpoint" }),
       checks: inputChecks({}),
       cursors: null,
-      requests: this.requests.none,
+      requests: this.requests.unrouted,
     };
     // Endpoints catch their errors: what comes here is a request without a route, or one that Elysia itself rejects.
     this.app.onError(({ code, request, error }) =>

@@ -56,12 +56,12 @@ export function systemRoutes(
   http: Http,
   { gate, readsDetails, readiness, metrics, publicUrl }: Monitoring,
 ) {
-  let made: { readonly url: string | null; readonly serve: ReturnType<typeof asset> } | undefined;
+  let cached: { readonly url: string | null; readonly serve: ReturnType<typeof asset> } | undefined;
   /** The document names the public URL, which may change. */
   const document = (call: Parameters<ReturnType<typeof asset>>[0]): ReturnType<ReturnType<typeof asset>> => {
     const url = publicUrl();
-    if (made === undefined || made.url !== url) made = { url, serve: documentAt(http, url) };
-    return made.serve(call);
+    if (cached === undefined || cached.url !== url) cached = { url, serve: documentAt(http, url) };
+    return cached.serve(call);
   };
   return new Elysia({ tags: ["System"] })
     .get(

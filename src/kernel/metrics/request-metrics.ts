@@ -73,7 +73,7 @@ export class OperationRequests {
 /** Counts requests, by operation: each endpoint has its place from its declaration on, and looks nothing up. */
 export class RequestMetrics {
   /** Requests that reach no endpoint. */
-  readonly none: OperationRequests;
+  readonly unrouted: OperationRequests;
   private readonly operations: OperationRequests[] = [];
   /** Called before the first request of each endpoint, and before every request that no endpoint serves. */
   onArrival: () => void = () => undefined;
@@ -82,7 +82,7 @@ export class RequestMetrics {
   private completed = 0;
 
   constructor() {
-    this.none = this.of(NO_OPERATION);
+    this.unrouted = this.of(NO_OPERATION);
   }
 
   /** The place of a newly declared endpoint. */

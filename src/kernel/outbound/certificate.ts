@@ -29,7 +29,7 @@ export class TrustAnchors {
   haveIssued(certificate: X509Certificate): boolean {
     this.bySubject ??= Map.groupBy(this.read(), ({ subject }) => subject);
     const named = this.bySubject.get(certificate.issuer) ?? [];
-    return named.some((one) => isIssuedBy(certificate, one));
+    return named.some((issuer) => isIssuedBy(certificate, issuer));
   }
 
   /**
@@ -43,7 +43,9 @@ export class TrustAnchors {
       if (this.haveIssued(current)) return true;
       const { issuer } = current;
       const issued: X509Certificate = current;
-      current = others.find((one) => one.ca && one.subject === issuer && isIssuedBy(issued, one));
+      current = others.find(
+        (candidate) => candidate.ca && candidate.subject === issuer && isIssuedBy(issued, candidate),
+      );
     }
     return false;
   }
@@ -88,14 +90,19 @@ function earlierOnPath(
   presented: readonly DetailedPeerCertificate[],
   anchors: TrustAnchors,
 ): Certificate | null {
-  const [leaf, ...others] = presented.map((one) => ({ read: new X509Certificate(one.raw), ...one }));
+  const [leaf, ...others] = presented.map((certificate) => ({
+    read: new X509Certificate(certificate.raw),
+    ...certificate,
+  }));
   if (leaf === undefined) return null;
   let earliest: Certificate | null = null;
   let current = leaf;
   for (let depth = 0; depth < others.length && !anchors.haveIssued(current.read); depth += 1) {
     const { read } = current;
     const [issuer] = others
-      .filter((one) => one.read.subject !== one.read.issuer && isIssuedBy(read, one.read))
+      .filter(
+        (candidate) => candidate.read.subject !== candidate.read.issuer && isIssuedBy(read, candidate.read),
+      )
       .toSorted((a, b) => Date.parse(b.valid_to) - Date.parse(a.valid_to));
     if (issuer === undefined) break;
     const notAfter = Date.parse(issuer.valid_to);
@@ -116,7 +123,7 @@ function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): bool
 }
 
 /** The one that ends first. */
-export function endingFirst(one: Certificate | null, other: Certificate | null): Certificate | null {
-  if (one === null || other === null) return one ?? other;
-  return one.notAfter <= other.notAfter ? one : other;
+export function endingFirst(left: Certificate | null, right: Certificate | null): Certificate | null {
+  if (left === null || right === null) return left ?? right;
+  return left.notAfter <= right.notAfter ? left : right;
 }

@@ -320,10 +320,10 @@ async function answered(ipv4: Promise<Response>, ipv6: Promise<Response>): Promi
   cancel();
   const responses: Response[] = [];
   let error: LookupFailure | null = null;
-  for (const one of results) {
-    if (one.status === "fulfilled") responses.push(one.value);
-    else if (one.reason instanceof LookupFailure) error = one.reason;
-    else throw one.reason;
+  for (const result of results) {
+    if (result.status === "fulfilled") responses.push(result.value);
+    else if (result.reason instanceof LookupFailure) error = result.reason;
+    else throw result.reason;
   }
   return { responses, error, isWhole: results !== ended };
 }

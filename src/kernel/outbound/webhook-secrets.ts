@@ -138,9 +138,9 @@ export class WebhookSecrets {
     const rest = older.map((row) => this.open(ownerRef, row));
     // The ends of older ones come first, so that those dropped are the oldest.
     const kept = rest
-      .filter((one) => (one.expiresAt ?? 0) > tx.now && one.text !== text)
+      .filter((secret) => (secret.expiresAt ?? 0) > tx.now && secret.text !== text)
       .slice(0, VALID_SECRETS_MAX - 1);
-    for (const one of rest) if (!kept.includes(one)) this.removeOne(tx, ownerRef, one.number);
+    for (const secret of rest) if (!kept.includes(secret)) this.removeOne(tx, ownerRef, secret.number);
     // Read again, should the unit not be committed.
     tx.onRollback(() => this.opened.delete(ownerRef));
     return this.remember(ownerRef, [

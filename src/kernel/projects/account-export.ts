@@ -132,8 +132,8 @@ export class AccountExporter {
     const greater = all(` AND ${first} > ?`, "LIMIT ?");
     let read: Read;
     if (table.newest !== undefined) {
-      const one = all(` AND ${first} = ?`, "");
-      read = (values, at) => one(...values, ...(at ?? []));
+      const single = all(` AND ${first} = ?`, "");
+      read = (values, at) => single(...values, ...(at ?? []));
     } else if (second === undefined) {
       read = (values, after) =>
         after === null ? beginning(...values) : greater(...values, ...after, rowsMax);

@@ -51,7 +51,7 @@ export class Changes {
     this.listening += 1;
     return () => {
       this.listening -= 1;
-      for (const one of leave) one();
+      for (const unsubscribe of leave) unsubscribe();
     };
   }
 }

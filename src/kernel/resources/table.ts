@@ -86,7 +86,7 @@ export function resourceTable<Shape extends Columns>(db: Database, table: Resour
     projectRef: once(column<number>()),
     managedBy: once(column<string | null>()),
     ...table.columns,
-  }).map(([field, one]) => [field, one.name ?? snakeCase(field), one]);
+  }).map(([field, declared]) => [field, declared.name ?? snakeCase(field), declared]);
   const decoded = columns.filter(([, , { decode }]) => decode !== undefined);
   const inserted = columns.filter(([, , { written }]) => written !== "elsewhere");
   const updated = columns.filter(([, , { written }]) => written === "with the row");
@@ -99,13 +99,13 @@ export function resourceTable<Shape extends Columns>(db: Database, table: Resour
 
   function rowOf(stored: Stored): Row {
     const row: Record<string, unknown> = decoded.length === 0 ? stored : { ...stored };
-    for (const [field, , one] of decoded) row[field] = one.decode?.(stored[field] ?? null);
+    for (const [field, , declared] of decoded) row[field] = declared.decode?.(stored[field] ?? null);
     return row as Row;
   }
   function storedOf(row: Row): Stored {
-    const encoded = inserted.map(([field, , one]): [string, SqlValue] => {
+    const encoded = inserted.map(([field, , declared]): [string, SqlValue] => {
       const value = row[field as keyof Row];
-      return [field, one.encode === undefined ? (value as SqlValue) : one.encode(value)];
+      return [field, declared.encode === undefined ? (value as SqlValue) : declared.encode(value)];
     });
     return Object.fromEntries(encoded);
   }

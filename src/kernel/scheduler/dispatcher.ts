@@ -170,10 +170,10 @@ export class Dispatcher {
 
   /** The search is complete: its lanes and owners have nothing left in the table. */
   endSearch(): void {
-    for (const one of this.searching) {
-      one.searched = false;
-      if ("waiting" in one) this.forgetIfIdle(one);
-      else this.forgetOwnerIfIdle(one);
+    for (const searched of this.searching) {
+      searched.searched = false;
+      if ("waiting" in searched) this.forgetIfIdle(searched);
+      else this.forgetOwnerIfIdle(searched);
     }
     this.searching.clear();
   }
@@ -306,18 +306,18 @@ export class Dispatcher {
     return false;
   }
 
-  private beginSearchOf(one: Lane | Owner): number | null {
-    const from = one.leftFrom;
+  private beginSearchOf(queue: Lane | Owner): number | null {
+    const from = queue.leftFrom;
     if (from === null) return null;
-    one.leftFrom = null;
-    one.searched = true;
-    this.searching.add(one);
+    queue.leftFrom = null;
+    queue.searched = true;
+    this.searching.add(queue);
     return from;
   }
 
-  private endSearchOf(one: Lane | Owner): void {
-    one.searched = false;
-    this.searching.delete(one);
+  private endSearchOf(queue: Lane | Owner): void {
+    queue.searched = false;
+    this.searching.delete(queue);
   }
 
   private laneOf(name: string): Lane {
@@ -406,8 +406,8 @@ export class Dispatcher {
   }
 }
 
-function leave(one: Leaving, job: JobPosition): void {
-  one.leftFrom = Math.min(one.leftFrom ?? job.dueAt, job.dueAt);
+function leave(queue: Leaving, job: JobPosition): void {
+  queue.leftFrom = Math.min(queue.leftFrom ?? job.dueAt, job.dueAt);
 }
 
 /** The owner in a lane's name; empty for a lane without one. */

@@ -85,7 +85,7 @@ export class Database {
     return (...params) => {
       try {
         const query = statement();
-        return query.get(...own(params, query));
+        return query.get(...exactParams(params, query));
       } catch (error) {
         throw this.noted(error);
       }
@@ -110,7 +110,7 @@ export class Database {
     return (...params) => {
       try {
         const query = statement();
-        return query.all(...own(params, query));
+        return query.all(...exactParams(params, query));
       } catch (error) {
         throw this.noted(error);
       }
@@ -332,7 +332,7 @@ export class Database {
  * The arguments that a statement has. A function may be called with more than it declares, as a callback of `map` is, and
  * SQLite rejects those. `params` is the caller's own list.
  */
-function own<Params extends unknown[]>(
+function exactParams<Params extends unknown[]>(
   params: Params,
   { paramsCount }: { readonly paramsCount: number },
 ): Params {

@@ -55,6 +55,6 @@ function parse(text: string): unknown {
 
 /** A query string of the given values. */
 export function queryOf(values: Readonly<Record<string, string | undefined>>): string {
-  const given = Object.entries(values).filter((entry): entry is [string, string] => !!entry[1]);
-  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+  const present = Object.entries(values).filter((entry): entry is [string, string] => !!entry[1]);
+  return present.length === 0 ? "" : `?${new URLSearchParams(present)}`;
 }

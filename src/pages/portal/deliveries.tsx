@@ -50,14 +50,14 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
       {first === null ? <Waiting problem={problem} /> : null}
       {first !== null && all.length === 0 ? <p class="quiet">No deliveries.</p> : null}
       <ul class="cards">
-        {all.map((one) => (
-          <li key={one.relay_id}>
-            <a class="card" href={href("deliveries", one.relay_id)}>
-              <span>{one.event_type}</span>
-              <DeliveryStatus delivery={one} />
+        {all.map((delivery) => (
+          <li key={delivery.relay_id}>
+            <a class="card" href={href("deliveries", delivery.relay_id)}>
+              <span>{delivery.event_type}</span>
+              <DeliveryStatus delivery={delivery} />
               <span class="quiet">
-                <Time at={one.created_at} />
-                {isPending(one) ? <NextAttempt at={one.next_attempt_at} /> : null}
+                <Time at={delivery.created_at} />
+                {isPending(delivery) ? <NextAttempt at={delivery.next_attempt_at} /> : null}
               </span>
             </a>
           </li>

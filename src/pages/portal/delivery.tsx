@@ -75,9 +75,9 @@ export function Delivery({ id }: { id: string }) {
         <h2 id="attempts">Attempts</h2>
         {value.attempt_log.length === 0 ? <p class="quiet">No attempts yet.</p> : null}
         <ol class="cards">
-          {value.attempt_log.toReversed().map((one) => (
-            <li key={one.attempt}>
-              <Attempt attempt={one} />
+          {value.attempt_log.toReversed().map((attempt) => (
+            <li key={attempt.attempt}>
+              <Attempt attempt={attempt} />
             </li>
           ))}
         </ol>

@@ -9,7 +9,7 @@ interface FormProps {
   readonly submit: string;
   readonly endpoint?: PortalEndpoint;
   readonly onCancel: () => void;
-  readonly save: (given: PortalEndpointBody) => Promise<unknown>;
+  readonly save: (body: PortalEndpointBody) => Promise<unknown>;
 }
 
 /** URL, description and event types of an endpoint. */
@@ -90,7 +90,7 @@ function Types({ offered, types, onChange }: TypesProps) {
             type="checkbox"
             checked={types.includes(type)}
             onChange={({ currentTarget }) =>
-              onChange(currentTarget.checked ? [...types, type] : types.filter((one) => one !== type))
+              onChange(currentTarget.checked ? [...types, type] : types.filter((chosen) => chosen !== type))
             }
           />
           {type}

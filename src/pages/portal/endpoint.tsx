@@ -37,15 +37,15 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
         <Waiting problem={problem} />
       </>
     );
-  const change = (given: object): Promise<unknown> =>
+  const change = (body: object): Promise<unknown> =>
     action.run(async () => {
-      await send<PortalEndpoint>("PATCH", path, given);
+      await send<PortalEndpoint>("PATCH", path, body);
       await reload();
     });
   const test = async (): Promise<void> => {
-    const type = value.event_types.find((one) => !one.endsWith(".*")) ?? link.event_types[0];
-    const given = type === undefined ? {} : { event_type: type };
-    await send<RelayEndpointTested>("POST", `${path}/test`, given);
+    const type = value.event_types.find((pattern) => !pattern.endsWith(".*")) ?? link.event_types[0];
+    const body = type === undefined ? {} : { event_type: type };
+    await send<RelayEndpointTested>("POST", `${path}/test`, body);
     setSent(sent + 1);
   };
   return (
@@ -65,8 +65,8 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
           submit="Save"
           endpoint={value}
           onCancel={() => setEditing(false)}
-          save={async (given) => {
-            await send<PortalEndpoint>("PATCH", path, given);
+          save={async (body) => {
+            await send<PortalEndpoint>("PATCH", path, body);
             await reload();
             setEditing(false);
           }}
@@ -132,7 +132,7 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
 function StateButton(props: {
   endpoint: PortalEndpoint;
   action: Action;
-  change: (given: object) => Promise<unknown>;
+  change: (body: object) => Promise<unknown>;
 }) {
   const { endpoint, action, change } = props;
   const isLive = endpoint.state === "live";

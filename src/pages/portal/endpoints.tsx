@@ -38,9 +38,9 @@ export function Endpoints({ link }: { link: PortalLink }) {
           title="New endpoint"
           submit="Add"
           onCancel={() => setAdding(false)}
-          save={async (given) => {
-            const made = await send<PortalEndpoint>("POST", "/endpoints", given);
-            go("endpoints", made.endpoint_id);
+          save={async (body) => {
+            const created = await send<PortalEndpoint>("POST", "/endpoints", body);
+            go("endpoints", created.endpoint_id);
           }}
         />
       ) : null}
@@ -48,13 +48,15 @@ export function Endpoints({ link }: { link: PortalLink }) {
         <p class="quiet">You have no endpoints yet. An endpoint is a URL of yours that receives events.</p>
       ) : null}
       <ul class="cards">
-        {all.map((one) => (
-          <li key={one.endpoint_id}>
-            <a class="card" href={href("endpoints", one.endpoint_id)}>
-              <span class="url">{one.url}</span>
-              <State endpoint={one} />
+        {all.map((endpoint) => (
+          <li key={endpoint.endpoint_id}>
+            <a class="card" href={href("endpoints", endpoint.endpoint_id)}>
+              <span class="url">{endpoint.url}</span>
+              <State endpoint={endpoint} />
               <span class="quiet">
-                {one.description === null || one.description === "" ? typesOf(one) : one.description}
+                {endpoint.description === null || endpoint.description === ""
+                  ? typesOf(endpoint)
+                  : endpoint.description}
               </span>
             </a>
           </li>

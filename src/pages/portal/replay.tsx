@@ -29,17 +29,17 @@ export function Replay({ path, onStart, onCancel }: ReplayProps) {
     event.preventDefault();
     const data = new FormData(event.currentTarget as HTMLFormElement);
     const timeOf = (name: string): number => Date.parse(String(data.get(name)));
-    const given = {
+    const period = {
       since: timeOf("since"),
       ...(data.get("until") === "" ? {} : { until: timeOf("until") }),
     };
     void action.run(async () => {
       if (counted === null) {
-        const body = { ...given, dry_run: true };
+        const body = { ...period, dry_run: true };
         setCounted(await send<RelayResendMatched>("POST", `${path}/recover`, body));
         return;
       }
-      const body = { ...given, per_second: Number(data.get("per_second")) };
+      const body = { ...period, per_second: Number(data.get("per_second")) };
       const started = await send<RelayResendStarted>("POST", `${path}/recover`, body);
       onStart(started.resend_id);
     });

@@ -15,9 +15,9 @@ export function Secret({ path }: { path: string }) {
     setPreviousUntil(found.previous[0]?.expires_at ?? null);
   };
   const rotate = async (): Promise<void> => {
-    const made = await send<RelaySecretRotated>("POST", `${path}/secret/rotate`, {});
-    setSecret(made.secret);
-    setPreviousUntil(made.previous_expires_at);
+    const rotated = await send<RelaySecretRotated>("POST", `${path}/secret/rotate`, {});
+    setSecret(rotated.secret);
+    setPreviousUntil(rotated.previous_expires_at);
   };
   return (
     <section aria-labelledby="secret">

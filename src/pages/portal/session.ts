@@ -24,9 +24,9 @@ export const place = signal<readonly string[]>([]);
 
 /** Reads the token and the theme from the address, or the token from this tab's storage. */
 export function takeToken(): void {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const found = given.get("token");
-  const theme = given.get("theme");
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const found = fragment.get("token");
+  const theme = fragment.get("theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset["theme"] = theme;
   const inUse = token === "" ? stored() : token;
   if (found === null) token = inUse;
@@ -56,9 +56,9 @@ export function switchToProposed(): void {
   visit.value += 1;
 }
 
-function use(given: string): void {
-  token = given;
-  store(given);
+function use(newToken: string): void {
+  token = newToken;
+  store(newToken);
 }
 
 /** The token in use. */

@@ -91,7 +91,9 @@ export function respondToOrigin(
   const origins = settings.stored.challenge?.origins ?? [];
   const origin = headers.get("webhook-request-origin") ?? "";
   if (!ORIGIN.test(origin)) return null;
-  const isAllowed = origins.some((one) => one === "*" || one.toLowerCase() === origin.toLowerCase());
+  const isAllowed = origins.some(
+    (allowed) => allowed === "*" || allowed.toLowerCase() === origin.toLowerCase(),
+  );
   if (!isAllowed) return null;
   return additionalReply(200, "", {
     allow: "POST",

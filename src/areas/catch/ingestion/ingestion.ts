@@ -52,7 +52,7 @@ type Arrival = NewEvent & {
   /** Digest of the sender's id, if repeats are detected. */
   readonly digest: Uint8Array | null;
   /** Digests of a token that its sender uses for one body only; null for other signatures. */
-  readonly token: { readonly own: Uint8Array; readonly withBody: Uint8Array } | null;
+  readonly token: { readonly digest: Uint8Array; readonly withBody: Uint8Array } | null;
   /** The endpoints that accept it; null when the bucket has no targets. */
   readonly matched: MatchedTargets | null;
 };
@@ -290,7 +290,7 @@ export class Ingestion {
       token:
         token === undefined || verification !== "valid"
           ? null
-          : { own: tokenDigest(token), withBody: bodyOfTokenDigest(token, body) },
+          : { digest: tokenDigest(token), withBody: bodyOfTokenDigest(token, body) },
     };
   }
 
@@ -301,8 +301,8 @@ export class Ingestion {
     const { events } = this.deps;
     const isKnown = (digest: Uint8Array) => events.findReceived(bucket_ref, digest, tx.now) !== null;
     if (isKnown(token.withBody)) return arrival;
-    if (isKnown(token.own)) return { ...arrival, verification: "invalid", matched: null };
-    for (const digest of [token.own, token.withBody])
+    if (isKnown(token.digest)) return { ...arrival, verification: "invalid", matched: null };
+    for (const digest of [token.digest, token.withBody])
       events.addReceivedId(tx, {
         bucket_ref,
         digest,

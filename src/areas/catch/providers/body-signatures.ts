@@ -113,7 +113,7 @@ function nameOf(headers: string): string | undefined {
   const lines = headers.split("\r\n");
   const disposition = lines.find((line) => line.toLowerCase().startsWith(DISPOSITION)) ?? "";
   const name = parameterOf(disposition, "name");
-  return MAILGUN_FIELDS.find((one) => one === name);
+  return MAILGUN_FIELDS.find((field) => field === name);
 }
 
 /** Longest boundary (RFC 2046, section 5.1.1). */

@@ -45,10 +45,13 @@ export function isAtSender(
 ): boolean {
   if (url.protocol !== "https:" || url.username !== "" || url.password !== "" || url.hash !== "")
     return false;
-  const own = replaced[provider];
-  if (own === undefined || own.length === 0) return url.port === "" && hosts.test(url.hostname);
+  const replacements = replaced[provider];
+  if (replacements === undefined || replacements.length === 0)
+    return url.port === "" && hosts.test(url.hostname);
   const port = url.port === "" ? "443" : url.port;
-  return own.some((one) => one === `${url.hostname}:${port}` || (port === "443" && one === url.hostname));
+  return replacements.some(
+    (host) => host === `${url.hostname}:${port}` || (port === "443" && host === url.hostname),
+  );
 }
 
 /** Fetches the certificates that senders sign with from the senders' hosts, verifies their chains, and caches their keys. */

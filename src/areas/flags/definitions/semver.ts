@@ -37,36 +37,36 @@ function cut(text: string, mark: string): [before: string, after: string | undef
 }
 
 /** Compares two versions by SemVer 2 precedence: negative, 0 or positive. Build metadata is ignored. */
-export function compareVersions(one: Version, other: Version): number {
+export function compareVersions(left: Version, right: Version): number {
   for (let part = 0; part < 3; part += 1) {
-    const order = compareDigits(one.numbers[part] as string, other.numbers[part] as string);
+    const order = compareDigits(left.numbers[part] as string, right.numbers[part] as string);
     if (order !== 0) return order;
   }
-  const [ones, others] = [one.prerelease, other.prerelease];
+  const [leftNames, rightNames] = [left.prerelease, right.prerelease];
   // A release has a higher precedence than its prereleases.
-  if (ones.length === 0 || others.length === 0) return others.length - ones.length;
-  const shared = Math.min(ones.length, others.length);
+  if (leftNames.length === 0 || rightNames.length === 0) return rightNames.length - leftNames.length;
+  const shared = Math.min(leftNames.length, rightNames.length);
   for (let at = 0; at < shared; at += 1) {
-    const order = compareNames(ones[at] as string, others[at] as string);
+    const order = compareNames(leftNames[at] as string, rightNames[at] as string);
     if (order !== 0) return order;
   }
-  return ones.length - others.length;
+  return leftNames.length - rightNames.length;
 }
 
 /** Compares numbers of any length without leading zeros. */
-function compareDigits(one: string, other: string): number {
-  return one.length - other.length || compareTexts(one, other);
+function compareDigits(left: string, right: string): number {
+  return left.length - right.length || compareTexts(left, right);
 }
 
 /** Numeric identifiers have a lower precedence than alphanumeric ones. */
-function compareNames(one: string, other: string): number {
-  const isNumber = DIGITS.test(one);
-  if (isNumber !== DIGITS.test(other)) return isNumber ? -1 : 1;
-  return isNumber ? compareDigits(one, other) : compareTexts(one, other);
+function compareNames(left: string, right: string): number {
+  const isNumber = DIGITS.test(left);
+  if (isNumber !== DIGITS.test(right)) return isNumber ? -1 : 1;
+  return isNumber ? compareDigits(left, right) : compareTexts(left, right);
 }
 
 /** Compares by code unit, which is the byte order for ASCII. */
-function compareTexts(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
+function compareTexts(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
 }

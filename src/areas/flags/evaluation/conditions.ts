@@ -114,10 +114,10 @@ function spendNumber({ rawJSON }: ExactNumber, effort: Effort): void {
 
 function matchesText(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
   const { op, texts, set, ignoresCase } = condition;
-  const given = textOf(value);
-  if (given === null) return false;
-  effort.spendText(given, ignoresCase ? 2 : 1);
-  const text = ignoresCase ? given.toLowerCase() : given;
+  const original = textOf(value);
+  if (original === null) return false;
+  effort.spendText(original, ignoresCase ? 2 : 1);
+  const text = ignoresCase ? original.toLowerCase() : original;
   if (set !== null) return set.has(text);
   if (op === "contains") effort.spendText(text, texts.length);
   else effort.spend(texts.length);
@@ -141,9 +141,9 @@ function matchesTime({ op, number }: CompiledCondition, value: unknown, effort: 
 
 function matchesVersion({ op, version }: CompiledCondition, value: unknown, effort: Effort): boolean {
   if (typeof value === "string") effort.spend(Math.min(value.length, SEMVER_LENGTH_MAX));
-  const given = versionOf(value);
-  if (given === null || version === null) return false;
-  const order = compareVersions(given, version);
+  const actual = versionOf(value);
+  if (actual === null || version === null) return false;
+  const order = compareVersions(actual, version);
   if (op === "semver_eq") return order === 0;
   if (op === "semver_gt") return order > 0;
   if (op === "semver_gte") return order >= 0;

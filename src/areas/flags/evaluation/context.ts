@@ -44,14 +44,14 @@ export interface Attribute {
 /** Creates an attribute from its name; dots select members of objects. */
 export function attributeNamed(name: string): Attribute {
   const parts = name.split(".");
-  const isInherited = [name, ...parts].some((one) => one in Object.prototype);
+  const isInherited = [name, ...parts].some((part) => part in Object.prototype);
   return { name, path: parts.length === 1 ? null : parts, isInherited };
 }
 
 /** Returns the value of an attribute: the member with the complete name, or else the nested member. */
 export function attributeValue(context: EvaluationContext, { name, path, isInherited }: Attribute): unknown {
-  const own = memberOf(context, name, isInherited);
-  if (own !== undefined || path === null) return own;
+  const member = memberOf(context, name, isInherited);
+  if (member !== undefined || path === null) return member;
   let value: unknown = context;
   for (const part of path) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;

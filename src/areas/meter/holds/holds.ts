@@ -131,7 +131,7 @@ export class HoldService {
     const now = this.kernel.clock.now();
     const statuses = status === undefined ? HOLD_STATUSES : [status];
     const rows = statuses
-      .flatMap((one) => this.store.page(meter?.ref ?? 0, holdStatus(one), before, limit + 1))
+      .flatMap((state) => this.store.page(meter?.ref ?? 0, holdStatus(state), before, limit + 1))
       .sort((a, b) => b.ref - a.ref);
     const { items, ...next } = pageOf(rows.slice(0, limit + 1), limit, ({ ref }) => [ref]);
     return { holds: items.map((row) => this.view(row, meter, meterId, now)), ...next };

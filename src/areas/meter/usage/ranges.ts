@@ -23,14 +23,14 @@ export interface UsageRange {
  */
 export function usageRangeOf(
   { granularity = "day" }: UsageQuery,
-  given: { readonly from: number | null; readonly to: number | null },
+  requested: { readonly from: number | null; readonly to: number | null },
   now: number,
 ): UsageRange {
   // Includes the current millisecond.
-  const until = given.to ?? now + 1;
+  const until = requested.to ?? now + 1;
   // A range that ends within a bucket includes the complete bucket.
   const to = bucketAfter(granularity, until - 1);
-  const from = bucketOf(granularity, given.from ?? Math.max(EARLIEST_MS, until - DEFAULT_RANGE_MS));
+  const from = bucketOf(granularity, requested.from ?? Math.max(EARLIEST_MS, until - DEFAULT_RANGE_MS));
   if (from >= to) throw invalidField("from", "must be before to");
   if (to > LATEST_MS) throw invalidField("to", "must be before the last month of the year 9999");
   if (indexOf(granularity, to) - indexOf(granularity, from) > BUCKETS_MAX) {

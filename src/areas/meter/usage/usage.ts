@@ -46,11 +46,11 @@ export class UsageService {
 
   private range(query: UsageQuery): UsageRange {
     const { from, to } = query;
-    const given = {
+    const requested = {
       from: from === undefined ? null : timestampOfQuery("from", from),
       to: to === undefined ? null : timestampOfQuery("to", to),
     };
-    return usageRangeOf(query, given, this.kernel.clock.now());
+    return usageRangeOf(query, requested, this.kernel.clock.now());
   }
 
   private async waitForReader(): Promise<void> {

@@ -264,19 +264,24 @@ export class Checks {
     monitor: MonitorRow,
     check: CompletedCheck,
     { state, reason }: FinalEffect,
-    own = check,
+    countedCheck = check,
   ): MonitorRow {
     const { at, up, manual, certificate: seen } = check;
     const isCounted = reason === null;
     const added = isCounted
-      ? { ...NO_CHECKS, checks: 1, up: own.up ? 1 : 0, latencySum: own.up ? own.latencyMs : 0 }
+      ? {
+          ...NO_CHECKS,
+          checks: 1,
+          up: countedCheck.up ? 1 : 0,
+          latencySum: countedCheck.up ? countedCheck.latencyMs : 0,
+        }
       : NO_CHECKS;
     // A manual check stands for no time, and the one before it still does.
     const counted = manual ? monitor : settled(this.deps, tx, monitor, at);
     const current = { hour: counted.hour, ...sumOf(counted, added) };
     const standing = manual ? {} : { standsSince: isCounted ? at : null, standsUp: up };
     const sequence = this.nextSequence++;
-    this.insert(tx, own, {
+    this.insert(tx, countedCheck, {
       sequence,
       ref: monitor.ref,
       previous: monitor.lastCheck,

@@ -58,7 +58,7 @@ export function seriesByProbe(
   const range = rangeOf(now, "24h", bucketMs);
   const walk = { ref, lastCheck, from: range.from, bucketMs, walkedMax: WALKED_CHECKS_MAX };
   const buckets = Map.groupBy(checks.bucketsByProbe(walk), ({ probe }) => probe ?? LOCAL);
-  return Object.fromEntries([...buckets].map(([name, own]) => [name, viewOf(range, own)]));
+  return Object.fromEntries([...buckets].map(([name, ofProbe]) => [name, viewOf(range, ofProbe)]));
 }
 
 interface BucketRange {

@@ -34,7 +34,11 @@ export const OFFLINE_MS = 2 * MINUTE_MS;
 
 /** Whether a server and a probe understand each other: they are at most one minor version apart. */
 export function isCompatible(server: string, probe: string): boolean {
-  const [one, other] = [server, probe].map((version) => /^(\d{1,6})\.(\d{1,6})\./.exec(version));
-  if (!one || !other) return false;
-  return one[1] === other[1] && Math.abs(Number(one[2]) - Number(other[2])) <= 1;
+  const [serverVersion, probeVersion] = [server, probe].map((version) =>
+    /^(\d{1,6})\.(\d{1,6})\./.exec(version),
+  );
+  if (!serverVersion || !probeVersion) return false;
+  return (
+    serverVersion[1] === probeVersion[1] && Math.abs(Number(serverVersion[2]) - Number(probeVersion[2])) <= 1
+  );
 }

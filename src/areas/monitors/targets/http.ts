@@ -45,9 +45,9 @@ async function checkUrl(
   return { ...outcome, error: failureOf(settings, response) };
 }
 
-function headersOf(own: RequestHeaders | null, body: string | null): RequestHeaders {
+function headersOf(configured: RequestHeaders | null, body: string | null): RequestHeaders {
   const type: RequestHeaders = body === null ? {} : { "Content-Type": contentTypeOf(body) };
-  return withDefaults(own ?? {}, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
+  return withDefaults(configured ?? {}, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
 }
 
 function contentTypeOf(body: string): string {

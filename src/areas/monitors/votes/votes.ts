@@ -57,7 +57,7 @@ export class Votes {
   cast(tx: Tx, monitor: MonitorRow, check: CompletedCheck, rules: AlertRules): Verdict | null {
     const probeRef = check.probe?.ref ?? LOCAL_REF;
     const voters = this.store.voters(monitor.ref);
-    const voter = voters.find((one) => one.probeRef === probeRef);
+    const voter = voters.find((voter) => voter.probeRef === probeRef);
     // It has left the list meanwhile: others decide.
     if (voter !== undefined) {
       const before = { ...voter, alertedAt: null, overdue: false, isSplit: false };

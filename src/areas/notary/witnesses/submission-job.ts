@@ -46,18 +46,18 @@ export function registerSubmissionJob(
         const current = notary.chain(projectRef, tx);
         if (current === undefined) return;
         for (const [at, row] of rows.entries()) {
-          const one = said[at];
-          if (one === undefined) continue;
+          const outcome = said[at];
+          if (outcome === undefined) continue;
           // A witness that returns the same at each checkpoint is logged once.
-          if (one.kind === "rejected" && one.problem !== row.last_error)
+          if (outcome.kind === "rejected" && outcome.problem !== row.last_error)
             log.warn("a witness has not cosigned a checkpoint", {
               chain: current.chainId,
               witness: row.name,
-              error: one.problem,
+              error: outcome.problem,
             });
-          const isKnown = witnesses.record(tx, current, row, checkpoint, one);
-          if (isKnown && one.kind === "larger")
-            detectFork(tx, current, checkpoint.epoch, { by: `the witness ${row.name}`, seen: one.size });
+          const isKnown = witnesses.record(tx, current, row, checkpoint, outcome);
+          if (isKnown && outcome.kind === "larger")
+            detectFork(tx, current, checkpoint.epoch, { by: `the witness ${row.name}`, seen: outcome.size });
         }
       };
       if (!said.some(({ kind }) => kind === "unavailable")) return { record };

@@ -95,21 +95,22 @@ export class Witnesses {
     const { store, notary, submissions } = this.deps;
     const chain = notary.chainToUse(projectRef, tx);
     const before = store.witnesses(chain.ref);
-    const given = witnesses.map(({ name, url, vkey }): WitnessRow => {
+    const configured = witnesses.map(({ name, url, vkey }): WitnessRow => {
       const known = before.find((row) => row.vkey === vkey && row.url === url);
       const state = known ?? { epoch: chain.epoch, size: 0, cosigned_at: null, last_error: null };
       return { ...state, name: name ?? nameOf(vkey), url, vkey };
     });
     store.removeWitnesses(tx, chain.ref);
-    for (const [position, row] of given.entries()) store.add(tx, { ...row, chain_ref: chain.ref, position });
+    for (const [position, row] of configured.entries())
+      store.add(tx, { ...row, chain_ref: chain.ref, position });
     tx.audit({
       summary: "Witnesses of the chain set",
       target: { type: "chain", id: chain.chainId },
       before: { witnesses: before.map(termsOf) },
-      after: { witnesses: given.map(termsOf) },
+      after: { witnesses: configured.map(termsOf) },
     });
     submissions.schedule(tx, chain);
-    return given.map((row) => viewOf(chain, row));
+    return configured.map((row) => viewOf(chain, row));
   }
 
   /** Returns the witnesses of a project's chain with their state. @throws ApiError `conflict` before init. */
@@ -184,13 +185,13 @@ export class Witnesses {
     if (checkpoint === null) return { found: null, problems: [] };
     const said = await Promise.all(rows.map((row) => this.submit(chain, row, checkpoint)));
     let fork: Fork | null = null;
-    for (const [at, one] of said.entries()) {
-      if (one.kind !== "larger" || one.size <= Math.max(chain.sequence, fork?.seen ?? 0)) continue;
-      fork = { by: `the witness ${rows[at]?.name}`, seen: one.size };
+    for (const [at, outcome] of said.entries()) {
+      if (outcome.kind !== "larger" || outcome.size <= Math.max(chain.sequence, fork?.seen ?? 0)) continue;
+      fork = { by: `the witness ${rows[at]?.name}`, seen: outcome.size };
     }
     const problems = rows.flatMap(({ vkey }, at) => {
-      const one = said[at];
-      return one !== undefined && "problem" in one ? [{ vkey, problem: one.problem }] : [];
+      const outcome = said[at];
+      return outcome !== undefined && "problem" in outcome ? [{ vkey, problem: outcome.problem }] : [];
     });
     const isUnknown = said.some(({ kind }) => kind === "unavailable");
     return { found: fork ?? (isUnknown ? "unknown" : null), problems };
@@ -290,13 +291,13 @@ export class Witnesses {
   private cosignatureIn({ body }: Answered, vkey: string, note: string): Submitted {
     const key = parseVkey(this.crypto, vkey);
     const parsed = parseNote(note + Buffer.from(body).toString("utf8"));
-    const own = key && parsed && signatureBy(this.crypto, parsed, key);
-    const time = key && parsed && own && verifySignature(this.crypto, parsed.text, own, key);
+    const signature = key && parsed && signatureBy(this.crypto, parsed, key);
+    const time = key && parsed && signature && verifySignature(this.crypto, parsed.text, signature, key);
     // A response with an empty line would move the end of the text, so that something else is signed.
     const isOfCheckpoint = parsed?.text === parseNote(note)?.text;
-    if (own === null || time === null || !isOfCheckpoint)
+    if (signature === null || time === null || !isOfCheckpoint)
       return { kind: "rejected", problem: "the response has no valid cosignature of the key in vkey" };
-    return { kind: "cosigned", line: own.line, signedAt: time * 1_000 };
+    return { kind: "cosigned", line: signature.line, signedAt: time * 1_000 };
   }
 }
 

@@ -97,11 +97,11 @@ function bodyIn(bytes: Uint8Array, isTruncated: boolean): object {
 
 /** Checks the callback URLs of a request. @throws ApiError `validation_error` naming the field */
 export function assertCallbackUrls(
-  given: { readonly [Name in keyof CallbackUrls]?: string | null | undefined },
+  urls: { readonly [Name in keyof CallbackUrls]?: string | null | undefined },
   policy: Pick<TargetPolicy, "assertUrl">,
 ): void {
   for (const name of ["callback_url", "failure_callback_url"] as const) {
-    const url = given[name];
+    const url = urls[name];
     if (typeof url === "string") policy.assertUrl(name, url);
   }
 }

@@ -337,11 +337,11 @@ export class EndpointDispatch implements EndpointDestination {
     const { messages, source } = this.deps;
     const event = eventOf(row);
     if (event !== null)
-      return orderKeyOf(endpoint, { given: null, value: parsedOnce(() => source.textOf(event)) });
+      return orderKeyOf(endpoint, { explicit: null, value: parsedOnce(() => source.textOf(event)) });
     const messageRef = row.messageRef ?? 0;
-    const given = messages.find(messageRef)?.order_key ?? null;
+    const explicit = messages.find(messageRef)?.order_key ?? null;
     const value = parsedOnce(() => messages.content(messageRef)?.payload ?? null);
-    return orderKeyOf(endpoint, { given, value });
+    return orderKeyOf(endpoint, { explicit, value });
   }
 
   /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */

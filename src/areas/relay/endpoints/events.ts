@@ -77,7 +77,7 @@ export class EventDeliveries {
       value,
     });
     if (endpoint === undefined || accepted !== true) return null;
-    return { ref: endpoint.row.ref, orderKey: orderKeyOf(endpoint, { given: null, value }) };
+    return { ref: endpoint.row.ref, orderKey: orderKeyOf(endpoint, { explicit: null, value }) };
   }
 
   /**

@@ -118,7 +118,7 @@ export class EndpointOrder {
 /** What the order key of a delivery is read from. */
 interface Keyed {
   /** The key that its message was sent with. */
-  readonly given: string | null;
+  readonly explicit: string | null;
   /**
    * The payload or body, parsed; undefined when it is not stored any more, or is not JSON. Parsing a large one takes long: the
    * deliveries of one message or event share it, and where there may be many, it is parsed before their unit of work.
@@ -127,13 +127,13 @@ interface Keyed {
 }
 
 /** Whether the order key of a delivery to an endpoint is read from its payload or body. */
-export function readsOrderKey({ terms: { order_by } }: Endpoint, given: string | null): boolean {
-  return given === null && order_by !== null;
+export function readsOrderKey({ terms: { order_by } }: Endpoint, explicit: string | null): boolean {
+  return explicit === null && order_by !== null;
 }
 
 /** The order key of a delivery: the message's, or the text or number at `order_by`; null without an order. */
-export function orderKeyOf({ terms: { order_by } }: Endpoint, { given, value }: Keyed): string | null {
-  if (given !== null) return given;
+export function orderKeyOf({ terms: { order_by } }: Endpoint, { explicit, value }: Keyed): string | null {
+  if (explicit !== null) return explicit;
   const steps = order_by === null ? null : pointerSteps(order_by);
   return steps === null ? null : keyText(memberAt(value(), steps));
 }

@@ -31,7 +31,7 @@ import {
   TimeoutMs,
 } from "../deliveries/schema.ts";
 import { STANDARD_RETRIES } from "../domain.ts";
-import { GIVEN_SECRETS, SHOWN_SECRETS } from "./secret-settings.ts";
+import { REQUESTED_SECRETS, SHOWN_SECRETS } from "./secret-settings.ts";
 
 /** Longest `event_types` and `channels`: every message is compared with each of them. */
 export const EVENT_TYPES_MAX = 100;
@@ -221,11 +221,11 @@ const SettableState = oneOf(["live", "paused"], {
 export const ENDPOINT_STATES = ["live", "paused", "disabled"] as const;
 
 const OPTIONAL = {
-  ...partOf(SETTINGS, "given"),
+  ...partOf(SETTINGS, "requested"),
   name: Type.Optional(Named),
   owner_id: Type.Optional(Owner),
   metadata: GivenMetadata,
-  ...GIVEN_SECRETS,
+  ...REQUESTED_SECRETS,
   state: Type.Optional(SettableState),
 };
 

@@ -10,16 +10,16 @@ import { CustomHeaders } from "../deliveries/schema.ts";
  * A setting of an endpoint that holds secrets which its requests carry. Its name is that of the field and of the column. From
  * it follow the schemas, storage, responses, exports, audit entries, digests, and that it does not move to another origin.
  */
-interface SecretSetting<Given extends TSchema, Shown extends TSchema, Value extends object> {
+interface SecretSetting<Requested extends TSchema, Shown extends TSchema, Value extends object> {
   /** Schema in requests. */
-  readonly given: Given;
+  readonly requested: Requested;
   /** Schema in responses. */
   readonly shown: Shown;
   /** Value of an endpoint without it: no members, since nothing is stored of it. */
   readonly initial: Value;
   readonly column: SealedColumn<Value>;
-  /** Checks a given value. @throws ApiError `validation_error` */
-  read(given: Static<Given>): Value;
+  /** Checks a requested value. @throws ApiError `validation_error` */
+  read(requested: Static<Requested>): Value;
   /** The value as it is shown: secrets are covered. */
   cover(value: Value): Static<Shown>;
   hasSecrets(value: Value): boolean;
@@ -27,8 +27,8 @@ interface SecretSetting<Given extends TSchema, Shown extends TSchema, Value exte
   requestHeaders(value: Value): RequestHeaders;
 }
 
-function secretSetting<Given extends TSchema, Shown extends TSchema, Value extends object>(
-  setting: SecretSetting<Given, Shown, Value>,
+function secretSetting<Requested extends TSchema, Shown extends TSchema, Value extends object>(
+  setting: SecretSetting<Requested, Shown, Value>,
 ) {
   return setting;
 }
@@ -36,7 +36,7 @@ function secretSetting<Given extends TSchema, Shown extends TSchema, Value exten
 /** All secret settings of an endpoint, by field. */
 const SECRET_SETTINGS = {
   headers: secretSetting({
-    given: CustomHeaders,
+    requested: CustomHeaders,
     shown: Type.Record(Type.String(), Type.String(), {
       description: "Headers of every request, with `[secret]` in place of values that may be secret.",
       examples: [{ "X-Source": "[secret]" }],
@@ -59,14 +59,14 @@ const SETTINGS: Readonly<Record<Field, SecretSetting<TSchema, TSchema, object>>>
 export type SecretValues = { readonly [Name in Field]: Settings[Name]["initial"] };
 /** The same as they are stored. */
 export type SealedValues = { readonly [Name in Field]: Uint8Array | null };
-type GivenValues = { readonly [Name in Field]?: Static<Settings[Name]["given"]> | undefined };
+type RequestedValues = { readonly [Name in Field]?: Static<Settings[Name]["requested"]> | undefined };
 
 /** Names of the secret settings: of their fields and columns. */
 export const SECRET_FIELDS = Object.keys(SECRET_SETTINGS) as Field[];
 
 /** The members that a request has for them. */
-export const GIVEN_SECRETS = mapped<{ readonly [Name in Field]: TOptional<Settings[Name]["given"]> }>(
-  (field) => Type.Optional(SETTINGS[field].given),
+export const REQUESTED_SECRETS = mapped<{ readonly [Name in Field]: TOptional<Settings[Name]["requested"]> }>(
+  (field) => Type.Optional(SETTINGS[field].requested),
 );
 /** The members of a response. */
 export const SHOWN_SECRETS = partOf(SECRET_SETTINGS, "shown");
@@ -74,9 +74,9 @@ export const SHOWN_SECRETS = partOf(SECRET_SETTINGS, "shown");
 export const INITIAL_SECRETS: SecretValues = partOf(SECRET_SETTINGS, "initial");
 
 /** The secret settings in a request, checked. @throws ApiError `validation_error` */
-export function readSecrets(given: GivenValues): Partial<SecretValues> {
-  const fields = SECRET_FIELDS.filter((field) => given[field] !== undefined);
-  return Object.fromEntries(fields.map((field) => [field, SETTINGS[field].read(given[field])]));
+export function readSecrets(values: RequestedValues): Partial<SecretValues> {
+  const fields = SECRET_FIELDS.filter((field) => values[field] !== undefined);
+  return Object.fromEntries(fields.map((field) => [field, SETTINGS[field].read(values[field])]));
 }
 
 /** The values of an endpoint as they are stored. */
@@ -123,16 +123,16 @@ export function coverSealed(
   return cover(column.open(vault, endpointId, sealed));
 }
 
-/** What an audit entry says of given values: the secrets themselves cannot be compared. */
-export function secretChanges(given: Partial<SecretValues>): Readonly<Record<string, true>> {
-  const changed = SECRET_FIELDS.filter((field) => given[field] !== undefined);
+/** What an audit entry says of requested values: the secrets themselves cannot be compared. */
+export function secretChanges(values: Partial<SecretValues>): Readonly<Record<string, true>> {
+  const changed = SECRET_FIELDS.filter((field) => values[field] !== undefined);
   return Object.fromEntries(changed.map((field) => [`${field}_changed`, true]));
 }
 
 /** Fields whose stored secrets a change keeps. */
-export function keptSecrets(stored: SecretValues, given: Partial<SecretValues>): Field[] {
+export function keptSecrets(stored: SecretValues, changes: Partial<SecretValues>): Field[] {
   return SECRET_FIELDS.filter(
-    (field) => given[field] === undefined && SETTINGS[field].hasSecrets(stored[field]),
+    (field) => changes[field] === undefined && SETTINGS[field].hasSecrets(stored[field]),
   );
 }
 

@@ -86,7 +86,7 @@ export class FanOut {
         endpointRef,
         messageRef: message.ref,
       });
-      const key = endpoint === null ? null : orderKeyOf(endpoint, { given: message.order_key, value });
+      const key = endpoint === null ? null : orderKeyOf(endpoint, { explicit: message.order_key, value });
       order.accept(tx, endpoint, { ref, dueAt: Math.max(message.scheduled_for, tx.now), key });
     });
   }

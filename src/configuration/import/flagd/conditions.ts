@@ -56,7 +56,7 @@ export class Conditions {
     const [operator, operands] = found;
     if (operator === "!" || operator === "!!") return this.of(operands[0], (operator === "!") !== isNegated);
     if (operator === "and" || operator === "or") {
-      const parts = operands.map((one) => this.of(one, isNegated));
+      const parts = operands.map((operand) => this.of(operand, isNegated));
       return (operator === "and") !== isNegated ? allOf(parts) : anyOf(parts);
     }
     if (operator === "sem_ver" && operands[1] === "!=") {
@@ -66,7 +66,7 @@ export class Conditions {
     }
     const conditions = this.simple(operator, operands);
     if (!isNegated) return [conditions];
-    return conditions.map((one) => [negated(one)]);
+    return conditions.map((condition) => [negated(condition)]);
   }
 
   /** The conditions of an operator that compares an attribute; all must match. */
@@ -113,7 +113,7 @@ export class Conditions {
     if (!Array.isArray(right))
       return { attribute: this.attribute(right, "in"), op: "contains", values: [textOf(left, "in")] };
     const attribute = this.attribute(left, "in");
-    const values = right.map((one) => plainValue(one, "in"));
+    const values = right.map((item) => plainValue(item, "in"));
     // Nothing is in an empty list: this never matches.
     if (values.length === 0) throw new NotConvertible("compares with an empty list");
     return { attribute, op: "in", values };
@@ -127,12 +127,16 @@ export class Conditions {
     const attribute = name ?? this.attribute(middle, operator);
     const number = name === null ? left : middle;
     if (typeof number !== "number") throw new NotConvertible(`compares with no number (${operator})`);
-    const own = name === null ? OPPOSITE[operator] : operator;
-    if (attribute !== NOW) return [{ attribute, op: NUMERIC[own], values: [number] }];
+    const comparison = name === null ? OPPOSITE[operator] : operator;
+    if (attribute !== NOW) return [{ attribute, op: NUMERIC[comparison], values: [number] }];
     // Timestamps of flagd are whole seconds.
-    const from = own === ">" || own === "<=" ? Math.floor(number) + 1 : Math.ceil(number);
+    const from = comparison === ">" || comparison === "<=" ? Math.floor(number) + 1 : Math.ceil(number);
     return [
-      { attribute: NOW, op: own === "<" || own === "<=" ? "before" : "after", values: [from * SECOND_MS] },
+      {
+        attribute: NOW,
+        op: comparison === "<" || comparison === "<=" ? "before" : "after",
+        values: [from * SECOND_MS],
+      },
     ];
   }
 
@@ -202,12 +206,12 @@ function allOf(parts: readonly Alternatives[]): Alternatives {
 export function both(a: Alternatives, b: Alternatives): Alternatives {
   if (a.length * b.length > ALTERNATIVES_MAX)
     throw new NotConvertible(`has more than ${ALTERNATIVES_MAX} alternatives`);
-  return a.flatMap((one) => b.map((other) => limited([...one, ...other])));
+  return a.flatMap((left) => b.map((right) => limited([...left, ...right])));
 }
 
 function anyOf(parts: readonly Alternatives[]): Alternatives {
   const alternatives = parts.flat();
-  if (alternatives.some((one) => one.length === 0)) return ALWAYS;
+  if (alternatives.some((alternative) => alternative.length === 0)) return ALWAYS;
   if (alternatives.length > ALTERNATIVES_MAX)
     throw new NotConvertible(`has more than ${ALTERNATIVES_MAX} alternatives`);
   return alternatives;

@@ -34,7 +34,7 @@ export function importFlagd(draft: Draft, value: unknown): void {
   const evaluators = new Map(Object.entries(membersOf(set.any("$evaluators"), "$evaluators")));
   set.ignore("$schema");
   set.rest();
-  for (const [key, one] of Object.entries(flags)) flagOf(draft, key, one, { shared, evaluators });
+  for (const [key, flag] of Object.entries(flags)) flagOf(draft, key, flag, { shared, evaluators });
 }
 
 interface Context {
@@ -49,9 +49,9 @@ function flagOf(draft: Draft, key: string, value: unknown, { shared, evaluators 
     flag.noteLoss(pathText(exact), `${EXACT_NUMBER_PROBLEM}. The flag is not carried over`);
     return;
   }
-  const given = membersOf(flag.any("variants"), `${flag.label}: variants`);
-  const variants = variantNames(flag, Object.keys(given));
-  const type = typeOf(Object.values(given));
+  const source = membersOf(flag.any("variants"), `${flag.label}: variants`);
+  const variants = variantNames(flag, Object.keys(source));
+  const type = typeOf(Object.values(source));
   const state = flag.text("state");
   const defaultVariant = flag.text("defaultVariant");
   const metadata = { ...shared, ...membersOf(flag.any("metadata"), `${flag.label}: metadata`) };
@@ -67,7 +67,7 @@ function flagOf(draft: Draft, key: string, value: unknown, { shared, evaluators 
     enabled: state !== "DISABLED",
     type,
     variants: Object.fromEntries(
-      Object.entries(given).map(([name, one]) => [variants.get(name) ?? name, one]),
+      Object.entries(source).map(([name, member]) => [variants.get(name) ?? name, member]),
     ),
     ...served,
     metadata: Object.keys(metadata).length === 0 ? null : metadata,
@@ -131,11 +131,11 @@ function variantNames(flag: SourceObject, names: readonly string[]): ReadonlyMap
   for (const name of names) {
     const base = name.replaceAll(/[^A-Za-z0-9_.-]+/g, "-").slice(0, VARIANT_NAME_LENGTH_MAX - 4);
     const plain = /^[A-Za-z0-9]/.test(base) ? base : `v${base}`;
-    let own = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name) ? name : plain;
-    for (let number = 2; taken.has(own); number += 1) own = `${plain}-${number}`;
-    taken.add(own);
-    valid.set(name, own);
-    if (own !== name) flag.noteChange(`variants.${name}`, `is named ${own}`);
+    let unique = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name) ? name : plain;
+    for (let number = 2; taken.has(unique); number += 1) unique = `${plain}-${number}`;
+    taken.add(unique);
+    valid.set(name, unique);
+    if (unique !== name) flag.noteChange(`variants.${name}`, `is named ${unique}`);
   }
   return valid;
 }
@@ -143,7 +143,7 @@ function variantNames(flag: SourceObject, names: readonly string[]): ReadonlyMap
 /** Null for values of several types. */
 function typeOf(values: readonly unknown[]): string | null {
   const types = new Set(
-    values.map((one) => (isObject(one) ? "object" : Array.isArray(one) ? "list" : typeof one)),
+    values.map((value) => (isObject(value) ? "object" : Array.isArray(value) ? "list" : typeof value)),
   );
   const [type] = types;
   if (type === undefined || types.size > 1 || type === "list") return null;

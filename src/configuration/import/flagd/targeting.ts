@@ -86,10 +86,10 @@ class Conversion {
 
   private nameOf(result: unknown): string {
     const name = typeof result === "boolean" ? String(result) : result;
-    const own = typeof name === "string" ? this.flag.variants.get(name) : undefined;
-    if (own === undefined)
+    const variant = typeof name === "string" ? this.flag.variants.get(name) : undefined;
+    if (variant === undefined)
       throw new NotConvertible(`has the result ${shown(JSON.stringify(name))}, which is no variant`);
-    return own;
+    return variant;
   }
 
   private split(operands: readonly unknown[]): Serve {

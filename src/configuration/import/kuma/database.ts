@@ -32,10 +32,10 @@ function settingsOf(database: ForeignDatabase): unknown {
     notificationList: database.rows("notification"),
     monitorList: database.rows("monitor").map((row) => ({
       ...row,
-      notificationIDList: (notifications.get(row["id"]) ?? []).map((one) => one["notification_id"]),
-      tags: (tags.get(row["id"]) ?? []).map((one) => ({
-        name: names.get(one["tag_id"]),
-        value: one["value"],
+      notificationIDList: (notifications.get(row["id"]) ?? []).map((link) => link["notification_id"]),
+      tags: (tags.get(row["id"]) ?? []).map((tag) => ({
+        name: names.get(tag["tag_id"]),
+        value: tag["value"],
       })),
     })),
     statusPageList: database.rows("status_page").map((row) => ({
@@ -43,13 +43,13 @@ function settingsOf(database: ForeignDatabase): unknown {
       domains: (domains.get(row["id"]) ?? []).map(({ domain }) => domain),
       groups: sorted(groups.get(row["id"])).map(({ id, name }) => ({
         name,
-        monitors: sorted(members.get(id)).map((one) => one["monitor_id"]),
-        shows_urls: (members.get(id) ?? []).some((one) => one["send_url"] === 1),
+        monitors: sorted(members.get(id)).map((member) => member["monitor_id"]),
+        shows_urls: (members.get(id) ?? []).some((member) => member["send_url"] === 1),
       })),
     })),
     maintenanceList: database.rows("maintenance").map((row) => ({
       ...row,
-      monitors: (maintained.get(row["id"]) ?? []).map((one) => one["monitor_id"]),
+      monitors: (maintained.get(row["id"]) ?? []).map((link) => link["monitor_id"]),
       is_public: (shownOn.get(row["id"]) ?? []).length > 0,
     })),
   };

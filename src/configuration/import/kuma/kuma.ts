@@ -16,15 +16,19 @@ export function importKuma(draft: Draft, value: unknown, options: ImportOptions 
   if (!isObject(value) || !Array.isArray(value["monitorList"]))
     throw new StartupError('A backup of Uptime Kuma must have {"monitorList": […]}.');
   const all = new SourceObject(draft, "Uptime Kuma", value);
-  const channels = new Map(all.list("notificationList").map((one) => notificationOf(draft, one)));
-  const given = all.list("monitorList").map(normalized);
+  const channels = new Map(
+    all.list("notificationList").map((notification) => notificationOf(draft, notification)),
+  );
+  const monitorList = all.list("monitorList").map(normalized);
   const groups = new Map<unknown, string>();
-  for (const one of given)
-    if (isObject(one) && one["type"] === "group" && typeof one["name"] === "string")
-      groups.set(one["id"], one["name"]);
-  const monitors = new Map(given.map((one) => monitorOf(draft, one, { ...options, channels, groups })));
-  for (const one of all.list("statusPageList")) statusPageOf(draft, one, monitors);
-  for (const one of all.list("maintenanceList")) maintenanceOf(draft, one, monitors);
+  for (const monitor of monitorList)
+    if (isObject(monitor) && monitor["type"] === "group" && typeof monitor["name"] === "string")
+      groups.set(monitor["id"], monitor["name"]);
+  const monitors = new Map(
+    monitorList.map((monitor) => monitorOf(draft, monitor, { ...options, channels, groups })),
+  );
+  for (const page of all.list("statusPageList")) statusPageOf(draft, page, monitors);
+  for (const maintenance of all.list("maintenanceList")) maintenanceOf(draft, maintenance, monitors);
   all.ignore("version");
   all.rest();
 }
@@ -59,12 +63,12 @@ function maintenanceOf(draft: Draft, value: unknown, monitors: Names): void {
   if (names.length > MONITORS_MAX)
     maintenance.noteChange("monitors", `are those of several entries: one has at most ${MONITORS_MAX}`);
   for (let from = 0; from === 0 || from < names.length; from += MONITORS_MAX) {
-    const own = names.slice(from, from + MONITORS_MAX);
+    const part = names.slice(from, from + MONITORS_MAX);
     draft.add({
       section: "maintenance",
       name: title,
       subject: maintenance,
-      values: { ...values, monitors: own },
+      values: { ...values, monitors: part },
     });
   }
 }

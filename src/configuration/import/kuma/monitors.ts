@@ -88,9 +88,9 @@ export function namesOf(object: SourceObject, ids: readonly unknown[], names: Na
 /** A monitor with names of one form: backups have `retryInterval`, and the database has `retry_interval`. */
 export function normalized(value: unknown): unknown {
   if (!isObject(value)) return value;
-  const entries = Object.entries(value).map(([name, one]) => [
+  const entries = Object.entries(value).map(([name, member]) => [
     name.replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase(),
-    one,
+    member,
   ]);
   return Object.fromEntries(entries);
 }
@@ -123,7 +123,7 @@ export function monitorOf(
   const foreign = [...OTHER_TYPES, ...others];
   monitor.ignore(
     ...STATE,
-    ...monitor.names.filter((one) => foreign.some((prefix) => one.startsWith(prefix))),
+    ...monitor.names.filter((name) => foreign.some((prefix) => name.startsWith(prefix))),
   );
   monitor.rest({ conditions: ["[]"] });
   return [id, draft.add({ section: "monitors", name, subject: monitor, values })];
@@ -132,7 +132,7 @@ export function monitorOf(
 function commonOf(monitor: SourceObject, { channels, groups }: Referred): Readonly<Record<string, unknown>> {
   const isActive = monitor.any("active") === null || monitor.flag("active");
   const parent = monitor.any("parent");
-  const tags = monitor.list("tags").flatMap((one) => (isObject(one) ? [String(one["name"])] : []));
+  const tags = monitor.list("tags").flatMap((tag) => (isObject(tag) ? [String(tag["name"])] : []));
   const group = parent === null ? null : (groups.get(parent) ?? null);
   const [first] = tags;
   if (tags.length > (group === null ? 1 : 0))
@@ -149,9 +149,9 @@ function commonOf(monitor: SourceObject, { channels, groups }: Referred): Readon
 
 /** Backups have `{"1": true}`. */
 function channelsOf(monitor: SourceObject, channels: ReadonlyMap<unknown, string | null>): readonly string[] {
-  const given = monitor.any("notification_idlist");
-  const ids = isObject(given)
-    ? Object.entries(given).flatMap(([id, isOn]) => (isOn === true ? [Number(id)] : []))
+  const selected = monitor.any("notification_idlist");
+  const ids = isObject(selected)
+    ? Object.entries(selected).flatMap(([id, isOn]) => (isOn === true ? [Number(id)] : []))
     : monitor.list("notification_idlist");
   const names = ids.flatMap((id) => {
     const name = channels.get(id);
@@ -278,12 +278,12 @@ function credentials(monitor: SourceObject, fromUrl: string | null): Record<stri
 
 function headersOf(monitor: SourceObject): Record<string, unknown> {
   const text = monitor.text("headers");
-  const given = text === null ? {} : parseJson(text, `${monitor.label}: headers`);
-  if (!isObject(given)) {
+  const headers = text === null ? {} : parseJson(text, `${monitor.label}: headers`);
+  if (!isObject(headers)) {
     monitor.note("headers", "must be an object: not carried over");
     return {};
   }
-  const entries = Object.entries(given);
+  const entries = Object.entries(headers);
   for (const [name] of entries.filter(([name]) => isOwnHeader(name)))
     monitor.note("headers", `${shown(name)} is set by the server itself: not carried over`);
   const sent = entries.filter(([name]) => !isOwnHeader(name));
@@ -298,11 +298,13 @@ function headersOf(monitor: SourceObject): Record<string, unknown> {
 /** The database has them as the text of a list. */
 function acceptedOf(monitor: SourceObject): readonly string[] | null {
   const text = monitor.text("accepted_statuscodes_json");
-  const given =
+  const accepted =
     text === null
       ? monitor.list("accepted_statuscodes")
       : parseJson(text, `${monitor.label}: accepted_statuscodes`);
-  const codes = Array.isArray(given) ? given.filter((one): one is string => typeof one === "string") : [];
+  const codes = Array.isArray(accepted)
+    ? accepted.filter((code): code is string => typeof code === "string")
+    : [];
   return codes.length === 0 ? null : codes;
 }
 
@@ -340,7 +342,8 @@ function within(
   [minimum, maximum]: readonly [number, number],
   shownAs: (value: number) => string = durationText,
 ): number {
-  const own = Math.min(Math.max(Math.round(value), minimum), maximum);
-  if (own !== value) monitor.noteChange(field, `${own < value ? "lowered" : "raised"} to ${shownAs(own)}`);
-  return own;
+  const fitting = Math.min(Math.max(Math.round(value), minimum), maximum);
+  if (fitting !== value)
+    monitor.noteChange(field, `${fitting < value ? "lowered" : "raised"} to ${shownAs(fitting)}`);
+  return fitting;
 }

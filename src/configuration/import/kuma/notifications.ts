@@ -39,8 +39,8 @@ const SETTINGS: Readonly<Record<string, (config: SourceObject) => Readonly<Recor
     };
   },
   smtp: (config) => {
-    const recipients = (config.text("smtpTo") ?? "").split(",").map((one) => one.trim());
-    const to = recipients.filter((one) => one !== "");
+    const recipients = (config.text("smtpTo") ?? "").split(",").map((recipient) => recipient.trim());
+    const to = recipients.filter((recipient) => recipient !== "");
     config.noteChange("smtpHost", "is not used: the mail server is an option of ninefold serve (--smtp-url)");
     config.ignore(...config.names.filter((name) => name.startsWith("smtp")));
     return { kind: "email", to: config.limited("smtpTo", to, RECIPIENTS_MAX) };
@@ -56,9 +56,9 @@ export function notificationOf(draft: Draft, value: unknown): readonly [id: unkn
   const isDefault = notification.flag("is_default") || notification.flag("isDefault");
   const isActive = notification.any("active") === null || notification.flag("active");
   notification.ignore("user_id", "userId");
-  const given = notification.any("config");
+  const stored = notification.any("config");
   notification.rest();
-  const settings = typeof given === "string" ? parseJson(given, `${notification.label}: config`) : given;
+  const settings = typeof stored === "string" ? parseJson(stored, `${notification.label}: config`) : stored;
   const config = new SourceObject(draft, notification.label, settings ?? {}, notification.noun);
   const type = config.text("type") ?? "";
   const convert = Object.hasOwn(SETTINGS, type) ? SETTINGS[type] : undefined;

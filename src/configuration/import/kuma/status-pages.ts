@@ -16,9 +16,9 @@ export function statusPageOf(draft: Draft, value: unknown, monitors: Names): voi
   const page = new SourceObject(draft, "status page", value);
   const slug = page.text("slug") ?? "page";
   page.label = `status page ${shown(slug)}`;
-  const given = page.list("groups").map((one) => new SourceObject(draft, page.label, one, page.noun));
-  const showsUrls = given.some((group) => group.flag("shows_urls"));
-  const groups = given.flatMap((group) =>
+  const list = page.list("groups").map((group) => new SourceObject(draft, page.label, group, page.noun));
+  const showsUrls = list.some((group) => group.flag("shows_urls"));
+  const groups = list.flatMap((group) =>
     split(page, {
       name: shortened(page, "group name", group.text("name") ?? "", PAGE_LENGTHS_MAX.groupName),
       monitors: namesOf(group, group.list("monitors"), monitors),

@@ -394,14 +394,14 @@ export class Guard {
   ): RateVerdict {
     const { monitorBurst, monitorRequestsPerMinute } = this.tiers[tier];
     const isMonitor = operation.limit === "monitor";
-    const own = `${isMonitor ? "monitor/" : ""}person/${person.ref}`;
+    const bucket = `${isMonitor ? "monitor/" : ""}person/${person.ref}`;
     const verdict = isMonitor
-      ? this.keys.take(own, monitorBurst, monitorRequestsPerMinute, tierSince, ref)
-      : this.keys.take(own, PERSON_REQUESTS_PER_MINUTE, PERSON_REQUESTS_PER_MINUTE, 0, ref);
+      ? this.keys.take(bucket, monitorBurst, monitorRequestsPerMinute, tierSince, ref)
+      : this.keys.take(bucket, PERSON_REQUESTS_PER_MINUTE, PERSON_REQUESTS_PER_MINUTE, 0, ref);
     if (!verdict.allowed) return verdict;
     const all = this.keys.take(PEOPLE_BUCKET, PEOPLE_REQUESTS_PER_MINUTE, PEOPLE_REQUESTS_PER_MINUTE, 0, ref);
     if (all.allowed) return verdict;
-    this.keys.release(own, ref);
+    this.keys.release(bucket, ref);
     return { ...all, overAllKeys: true };
   }
 

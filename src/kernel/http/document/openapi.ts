@@ -501,9 +501,12 @@ function union({ anyOf: _, ...rest }: Json, members: readonly Json[]): Json {
 /** One schema for constants of one type; undefined for anything else. */
 function enumOf(members: readonly Json[]): Json | undefined {
   const [first] = members;
-  if (first === undefined || !members.every((one) => "const" in one && one["type"] === first["type"]))
+  if (
+    first === undefined ||
+    !members.every((member) => "const" in member && member["type"] === first["type"])
+  )
     return undefined;
-  return { type: first["type"], enum: members.map((one) => one["const"]) };
+  return { type: first["type"], enum: members.map((member) => member["const"]) };
 }
 
 /** The same with null; undefined where a second type does not express it, since an object's rules are next to its type. */

@@ -64,8 +64,8 @@ const IDS: Readonly<Record<string, string>> = {
 
 /** The id of an operation in the API document, by the operation's name. */
 export function operationIdOf(name: string): string {
-  const own = IDS[name];
-  if (own !== undefined) return own;
+  const exception = IDS[name];
+  if (exception !== undefined) return exception;
   const words = name.split(".");
   const verb = words.pop() ?? "";
   return [...words, VERBS[verb] ?? verb].join(".");

@@ -264,7 +264,7 @@ export class OpenCall implements Warnings {
   /** Compressed where that is worth it, with the headers that every response has. */
   private sendNow(response: RenderedResponse): Response | Promise<Response> {
     const sent = this.operation.secret ? response : compressed(response, this.request);
-    return sent instanceof Promise ? sent.then((one) => this.responseOf(one)) : this.responseOf(sent);
+    return sent instanceof Promise ? sent.then((result) => this.responseOf(result)) : this.responseOf(sent);
   }
 
   /** Counts a response that is complete. Returns the error in its place, if it would hold too much. */

@@ -67,7 +67,9 @@ function* unknownFields(schema: TSchema, path: string, value: unknown): Generato
         yield* unknownFields(schema.items, `${path}${index}.`, item);
       return;
     case "Union": {
-      const fitting = (schema.anyOf as readonly TSchema[]).find((one) => compiledCheck(one).Check(value));
+      const fitting = (schema.anyOf as readonly TSchema[]).find((member) =>
+        compiledCheck(member).Check(value),
+      );
       if (fitting !== undefined) yield* unknownFields(fitting, path, value);
     }
   }

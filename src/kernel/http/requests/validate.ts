@@ -242,7 +242,7 @@ function readParameters(text: string, schema: TObject): Record<string, unknown> 
   for (const [name, property] of Object.entries(schema.properties)) {
     const [value, ...more] = parameters.getAll(name);
     if (property.type === "array") {
-      if (value !== undefined) values[name] = [value, ...more].map((one) => readValue(one, property.items));
+      if (value !== undefined) values[name] = [value, ...more].map((item) => readValue(item, property.items));
       continue;
     }
     if (more.length > 0) throw invalidField(name, "is given more than once");

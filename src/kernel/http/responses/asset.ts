@@ -43,7 +43,7 @@ export function asset(
     });
     const { name, compressed } = await prepared;
     const accepted = sent.get("accept-encoding");
-    const coding = CODINGS.find((one) => accepts(accepted, one));
+    const coding = CODINGS.find((coding) => accepts(accepted, coding));
     const etag = coding === undefined ? `"${name}"` : `"${name}-${coding}"`;
     const headers = {
       "cache-control": source.immutable ? IMMUTABLE : REVALIDATED,

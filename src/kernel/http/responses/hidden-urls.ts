@@ -22,7 +22,7 @@ export function withoutSecretUrls<T>(value: T, caller: Caller): T {
 /** `isSetting`: whether every URL in it is one that may contain a token. */
 function hidden(value: unknown, isSetting: boolean): unknown {
   if (typeof value === "string") return isSetting ? hostOnly(value) : value;
-  if (Array.isArray(value)) return value.map((one) => hidden(one, isSetting));
+  if (Array.isArray(value)) return value.map((item) => hidden(item, isSetting));
   if (typeof value !== "object" || value === null || isExactNumber(value)) return value;
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
   const isEndpoint = ENDPOINT_ID in value;

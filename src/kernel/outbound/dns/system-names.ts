@@ -128,7 +128,7 @@ function readRules(text: string): SearchRules {
     }
   }
   return {
-    search: search.map((domain) => domain.replace(/\.$/, "")).filter((one) => one !== ""),
+    search: search.map((domain) => domain.replace(/\.$/, "")).filter((domain) => domain !== ""),
     ndots,
     patience: { timeoutMs, rounds },
   };

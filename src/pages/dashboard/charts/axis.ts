@@ -67,7 +67,7 @@ export function scaleOf(
 function niceStep(rough: number): number {
   if (rough <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(rough));
-  return ([1, 2, 5, 10].find((one) => one * power >= rough) ?? 10) * power;
+  return ([1, 2, 5, 10].find((step) => step * power >= rough) ?? 10) * power;
 }
 
 /** The line; a value between two gaps is a dot. */

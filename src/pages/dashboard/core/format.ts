@@ -63,8 +63,8 @@ export function titled(word: string): string {
 }
 
 /** A number of things: `1 key`, `3 keys`. */
-export function count(value: number, one: string, many = `${one}s`): string {
-  return `${formatNumber(value)} ${value === 1 ? one : many}`;
+export function count(value: number, singular: string, plural = `${singular}s`): string {
+  return `${formatNumber(value)} ${value === 1 ? singular : plural}`;
 }
 
 /** A percentage, with two decimals unless it is 0 or 100; what is not quite 100 is never shown as 100. */

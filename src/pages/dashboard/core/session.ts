@@ -93,7 +93,7 @@ export function chooseProject(id: string | null, page = place.value.page): void 
 export function may(scope: string): boolean {
   const scopes = session.value?.scopes ?? [];
   const [area] = scope.split(":");
-  return scopes.some((one) => one === "*" || one === scope || one === `${area}:*`);
+  return scopes.some((granted) => granted === "*" || granted === scope || granted === `${area}:*`);
 }
 
 /**

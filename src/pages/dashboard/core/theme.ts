@@ -11,7 +11,7 @@ const KEPT_UTC = "ninefold.utc";
 
 /** Stored in this browser. */
 export const theme = signal<Theme>(
-  THEMES.find((one) => one === localStorage.getItem(KEPT_THEME)) ?? "system",
+  THEMES.find((theme) => theme === localStorage.getItem(KEPT_THEME)) ?? "system",
 );
 /** Whether single-key shortcuts are enabled. */
 export const shortcutsOn = signal(localStorage.getItem(KEPT_SHORTCUTS) !== "off");

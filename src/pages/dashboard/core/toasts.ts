@@ -27,7 +27,7 @@ export function toast(text: string, undo?: () => void): void {
 
 /** Shows an error until the user closes it: it may be needed for a report. The same error is shown once. */
 export function errorToast(text: string): void {
-  if (!toasts.value.some((one) => one.isError && one.text === text)) show({ text, isError: true });
+  if (!toasts.value.some((toast) => toast.isError && toast.text === text)) show({ text, isError: true });
 }
 
 /** Shows the state of work that is running. Returns a function that replaces the text; null removes the message. */
@@ -35,13 +35,13 @@ export function progressToast(text: string, action?: Toast["action"]): (text: st
   const id = show({ text, action });
   return (next) => {
     if (next === null) closeToast(id);
-    else toasts.value = toasts.value.map((one) => (one.id === id ? { ...one, text: next } : one));
+    else toasts.value = toasts.value.map((toast) => (toast.id === id ? { ...toast, text: next } : toast));
   };
 }
 
 /** Removes a message. */
 export function closeToast(id: number): void {
-  toasts.value = toasts.value.filter((one) => one.id !== id);
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
 }
 
 function show({ text, action, isError = false }: Content): number {

@@ -128,13 +128,13 @@ interface ReceiptListProps {
 }
 
 function ReceiptList({ list, sequence, isSearch }: ReceiptListProps) {
-  const none = isSearch ? <Empty icon="notary" title="No receipt has this value" /> : <NoReceipts />;
+  const empty = isSearch ? <Empty icon="notary" title="No receipt has this value" /> : <NoReceipts />;
   return (
-    <Loaded of={list} missing={none}>
+    <Loaded of={list} missing={empty}>
       {(receipts) => {
         const selected = receipts.find(({ sequence_id }) => sequence_id === sequence);
         const [head] = receipts;
-        if (head === undefined) return none;
+        if (head === undefined) return empty;
         return (
           <div class="stack">
             <Panel>

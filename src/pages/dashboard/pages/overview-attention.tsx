@@ -69,7 +69,9 @@ function incidentItems({ pulse, incidents_open }: Overview, onDone: () => void):
   const { incidents = [] } = pulse ?? {};
   const heartbeats = incidents.filter(({ monitor_type }) => monitor_type === "heartbeat");
   const missed = heartbeats.length > 1 ? heartbeats : [];
-  const items = incidents.filter((one) => !missed.includes(one)).map((one) => incidentItem(one, onDone));
+  const items = incidents
+    .filter((incident) => !missed.includes(incident))
+    .map((incident) => incidentItem(incident, onDone));
   const actions = <Open to={href(["monitors", "incidents"], { status: "open" })} />;
   const down = { state: "down", tone: "bad", actions } as const;
   const text = joined(...missed.map(({ title, started_at }) => `${title}, ${ageOf(started_at)}`));

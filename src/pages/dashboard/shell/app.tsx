@@ -67,8 +67,8 @@ function Frame() {
 /** Whether the address names a project that the session cannot open. */
 function isOutside(): boolean {
   const named = addressProject.value;
-  const own = session.value?.project_id ?? null;
-  return named !== undefined && named !== DEFAULT_PROJECT && own !== null && named !== own;
+  const current = session.value?.project_id ?? null;
+  return named !== undefined && named !== DEFAULT_PROJECT && current !== null && named !== current;
 }
 
 function NoProject() {

@@ -51,11 +51,11 @@ export function commands(): readonly Command[] {
       }),
     ),
     ...THEMES.map(
-      (one): Command => ({
-        title: one === "system" ? "Theme: system" : `Theme: ${one}`,
-        icon: one,
+      (choice): Command => ({
+        title: choice === "system" ? "Theme: system" : `Theme: ${choice}`,
+        icon: choice,
         run: () => {
-          theme.value = one;
+          theme.value = choice;
         },
       }),
     ),

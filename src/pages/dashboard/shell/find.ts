@@ -17,20 +17,24 @@ const SHOWN_PER_KIND = 4;
 const BUCKETS_SEARCHED = 3;
 
 const monitors: Read = async () =>
-  (await call("monitors.list", LIST)).monitors.map((one) => [one.name, one.url, one.monitor_id]);
+  (await call("monitors.list", LIST)).monitors.map((monitor) => [
+    monitor.name,
+    monitor.url,
+    monitor.monitor_id,
+  ]);
 const incidents: Read = async () =>
-  (await call("monitors.incidents.list", LIST)).incidents.map((one) => [
-    one.title,
+  (await call("monitors.incidents.list", LIST)).incidents.map((incident) => [
+    incident.title,
     null,
     "incidents",
-    one.id,
+    incident.id,
   ]);
 const statusPages: Read = async () =>
-  (await call("monitors.pages.list", LIST)).pages.map((one) => [one.title, one.slug, "pages", one.id]);
+  (await call("monitors.pages.list", LIST)).pages.map((page) => [page.title, page.slug, "pages", page.id]);
 const flags: Read = async () =>
   (await call("gate.config", {})).flags.map(({ flag_key }) => [flag_key, null, flag_key]);
 const keys: Read = async () =>
-  (await call("keys.list", LIST)).keys.map((one) => [one.name, `${one.last4} ${one.owner_id}`, one.id]);
+  (await call("keys.list", LIST)).keys.map((key) => [key.name, `${key.last4} ${key.owner_id}`, key.id]);
 const customers: Read = async () => {
   const owners = (await call("keys.list", LIST)).keys.flatMap(({ owner_id }) => owner_id ?? []);
   return [...new Set(owners)].map((owner) => [owner, null, owner]);
@@ -40,7 +44,11 @@ const endpoints: Read = async () => {
   return found.map(({ endpoint_id, name, url }) => [name ?? url, url, "endpoints", endpoint_id]);
 };
 const buckets: Read = async () =>
-  (await call("catch.buckets.list", {})).buckets.map((one) => [one.name ?? one.id, one.target_url, one.id]);
+  (await call("catch.buckets.list", {})).buckets.map((bucket) => [
+    bucket.name ?? bucket.id,
+    bucket.target_url,
+    bucket.id,
+  ]);
 const meters: Read = async (prefix, signal) => {
   // Another text is part of no meter's id.
   if (!/^[\w-]{1,64}$/.test(prefix)) return [];

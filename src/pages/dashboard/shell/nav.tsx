@@ -90,12 +90,15 @@ function Group({ name, pages }: { name: string; pages: ReturnType<typeof visible
 /** The parts of the open page. */
 function Parts({ of: parts, path }: { of: NonNullable<PageFacts["parts"]>; path: string }) {
   const [segment = ""] = place.value.rest;
-  const open = parts.some(([one]) => one === segment) ? segment : "";
+  const open = parts.some(([name]) => name === segment) ? segment : "";
   return (
     <ul>
-      {parts.map(([one, title]) => (
-        <li key={one}>
-          <a href={href(one === "" ? [path] : [path, one])} aria-current={one === open ? "page" : undefined}>
+      {parts.map(([name, title]) => (
+        <li key={name}>
+          <a
+            href={href(name === "" ? [path] : [path, name])}
+            aria-current={name === open ? "page" : undefined}
+          >
             {title}
           </a>
         </li>
@@ -126,16 +129,16 @@ function Attention({ of: overview, page }: { of: Overview | null; page: string }
 
 function ProjectSwitch() {
   if (projects.value.length === 0) return null;
-  const own = session.value?.project_id ?? null;
+  const current = session.value?.project_id ?? null;
   return (
     <select
       class="project"
       aria-label="Project"
-      value={own ?? projectId.value ?? ""}
+      value={current ?? projectId.value ?? ""}
       disabled={!mayChooseProject()}
       onChange={(event) => chooseProject(event.currentTarget.value === "" ? null : event.currentTarget.value)}
     >
-      {own === null ? <option value="">Default project</option> : null}
+      {current === null ? <option value="">Default project</option> : null}
       {projects.value.map(({ id, name }) => (
         <option key={id} value={id}>
           {name}

@@ -80,8 +80,8 @@ interface RunProps {
 }
 
 interface BulkProps extends RunProps {
-  readonly one: string;
-  readonly many?: string;
+  readonly singular: string;
+  readonly plural?: string;
   readonly selection: readonly [Selection, (next: Selection) => void];
   /** Number of items that match the filters; null if they cannot be selected. */
   readonly matching: { readonly matched: number; readonly more?: boolean } | null;
@@ -92,7 +92,7 @@ interface BulkProps extends RunProps {
 
 /** The selection with its action, and the progress of the run that it started. */
 export function BulkRun(props: BulkProps) {
-  const { verb, one, many, scope, selection, matching, note, start } = props;
+  const { verb, singular, plural, scope, selection, matching, note, start } = props;
   const [selected, select] = selection;
   const [rate, setRate] = useState("10");
   const run = place.value.query.get("run");
@@ -123,7 +123,7 @@ export function BulkRun(props: BulkProps) {
                 setQuery({ run: id });
               }}
             >
-              {verb} {count(size, one, many)}
+              {verb} {count(size, singular, plural)}
             </Button>
             <Button onClick={() => select(NOTHING)}>Cancel</Button>
           </span>

@@ -114,7 +114,7 @@ export function DataForm<N extends FormOperation>(props: DataFormProps<N>) {
     if (typeof row === "object" && "more" in row) return <More key={at}>{row.more.map(draw)}</More>;
     if (Array.isArray(row)) return <div class="two">{row.map(draw)}</div>;
     const name = typeof row === "string" ? row : (row as Field).name;
-    const field = fields.find((one) => one.name === name);
+    const field = fields.find((field) => field.name === name);
     if (field === undefined) return null;
     const value = name in drafts ? drafts[name] : field.first;
     const onChange = (entered: unknown): void => setDrafts((all) => ({ ...all, [name]: entered }));
@@ -218,7 +218,7 @@ function isChecks({ type, enum: values }: BodyField): boolean {
 }
 
 function optionsOf(options: Options | undefined, { enum: values }: BodyField): Options | undefined {
-  return options ?? values?.map((one) => [String(one), String(one)] as const);
+  return options ?? values?.map((value) => [String(value), String(value)] as const);
 }
 
 /** `target_url` as `Target URL`. */
@@ -300,15 +300,15 @@ function Checks({
   return (
     <fieldset class="checks">
       <legend>{of.label}</legend>
-      {all.map(([one, label]) => (
+      {all.map(([name, label]) => (
         <CheckField
-          key={one}
-          name={one}
+          key={name}
+          name={name}
           label={label}
-          checked={value.includes(one)}
+          checked={value.includes(name)}
           onChange={(on) =>
             onChange(
-              all.map(([other]) => other).filter((other) => (other === one ? on : value.includes(other))),
+              all.map(([other]) => other).filter((other) => (other === name ? on : value.includes(other))),
             )
           }
         />

@@ -68,12 +68,12 @@ export function OpenedDialog() {
     },
     [],
   );
-  const one = opened.value;
-  if (one === null) return null;
+  const dialog = opened.value;
+  if (dialog === null) return null;
   const close = (): void => {
-    if (opened.peek() === one) opened.value = null;
+    if (opened.peek() === dialog) opened.value = null;
   };
-  return <Fragment key={one.id}>{one.draw(close)}</Fragment>;
+  return <Fragment key={dialog.id}>{dialog.draw(close)}</Fragment>;
 }
 
 interface FormProps {

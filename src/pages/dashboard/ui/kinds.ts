@@ -136,7 +136,7 @@ export function problemOf({ read }: Kind, { pattern, items, example }: BodyField
   const hint = example === undefined ? "" : ` Example: ${example}`;
   if (pattern !== undefined && !pattern.test(String(value)))
     return `This value has an unexpected format.${hint}`;
-  const isWrong = (one: unknown): boolean => items?.test(String(one)) === false;
+  const isWrong = (item: unknown): boolean => items?.test(String(item)) === false;
   const wrong: unknown = Array.isArray(value) ? value.find(isWrong) : undefined;
   return wrong === undefined ? "" : `"${wrong}" has an unexpected format.${hint}`;
 }

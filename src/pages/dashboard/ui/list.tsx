@@ -144,7 +144,7 @@ export function useRange(label: string): readonly [Filter, number | undefined] {
 /** The value of a filter in the address; that of a choice is one of its options. */
 export function filterValue({ name, options }: Filter): string {
   const value = place.value.query.get(name) ?? "";
-  if (options === undefined || options.some(([one]) => one === value)) return value;
+  if (options === undefined || options.some(([option]) => option === value)) return value;
   return options[0]?.[0] ?? "";
 }
 

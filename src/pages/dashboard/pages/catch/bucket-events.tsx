@@ -18,7 +18,7 @@ const STATES = ["pending", "delivered", "failed"] as const;
 const STATE = {
   name: "status",
   label: "State",
-  options: [["", "All"] as const, ...STATES.map((one) => [one, one] as const)],
+  options: [["", "All"] as const, ...STATES.map((state) => [state, state] as const)],
 };
 const SEARCH = { name: "q", label: "Search headers and bodies" };
 
@@ -51,7 +51,7 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
   const tick = tickColumn(list.data ?? [], list.keyOf, (row) => row.verification !== "invalid", ticks);
   const counted = [
     ["", `All ${formatNumber(events.pending + events.delivered + events.failed)}`],
-    ...STATES.map((one) => [one, `${titled(one)} ${formatNumber(events[one])}`] as const),
+    ...STATES.map((state) => [state, `${titled(state)} ${formatNumber(events[state])}`] as const),
   ] as const;
   return (
     <div>
@@ -67,7 +67,7 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
       />
       <BulkRun
         verb="Replay"
-        one="event"
+        singular="event"
         scope="catch:write"
         selection={ticks}
         matching={q === "" ? matching : null}

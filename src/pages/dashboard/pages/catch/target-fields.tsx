@@ -18,7 +18,7 @@ export const TargetFields: Control = ({ value, onChange }) => {
   });
   const find = (id: string) => targets.find(({ endpoint_id }) => endpoint_id === id);
   const choose = (endpoint_id: string, on: boolean): void => {
-    const others = targets.filter((one) => one.endpoint_id !== endpoint_id);
+    const others = targets.filter((target) => target.endpoint_id !== endpoint_id);
     onChange(on ? [...others, { endpoint_id }] : others);
   };
   return (

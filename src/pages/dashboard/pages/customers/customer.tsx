@@ -93,8 +93,8 @@ function Uses({ id }: { id: string }) {
     minute.value,
   );
   if (usage.data === null) return null;
-  const total = usage.data.data.reduce((sum, one) => sum + one.total, 0);
-  const valid = usage.data.data.reduce((sum, one) => sum + one.valid, 0);
+  const total = usage.data.data.reduce((sum, period) => sum + period.total, 0);
+  const valid = usage.data.data.reduce((sum, period) => sum + period.valid, 0);
   return (
     <>
       {formatNumber(total)} uses

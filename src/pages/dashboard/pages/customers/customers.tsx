@@ -69,12 +69,12 @@ const COLUMNS: readonly Column<Customer>[] = [
 function customersOf(keys: readonly KeyItem[], endpoints: readonly RelayEndpointItem[]): readonly Customer[] {
   const owners = new Set([...keys, ...endpoints].flatMap(({ owner_id }) => owner_id ?? []));
   return [...owners].sort().map((id) => {
-    const own = endpoints.filter(({ owner_id }) => owner_id === id);
+    const ofOwner = endpoints.filter(({ owner_id }) => owner_id === id);
     return {
       id,
       keys: keys.filter((key) => key.owner_id === id && stateOf(key) === "active").length,
-      endpoints: own.length,
-      failing: own.filter(({ health }) => health.failing_since !== null).length,
+      endpoints: ofOwner.length,
+      failing: ofOwner.filter(({ health }) => health.failing_since !== null).length,
     };
   });
 }

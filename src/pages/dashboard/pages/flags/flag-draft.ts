@@ -87,8 +87,8 @@ export function draftOf(flag: FlagDefinition): FlagDraft {
 }
 
 /** Whether two states of a flag have the same editable fields. */
-export function isSameDefinition(one: FlagDefinition, other: FlagDefinition): boolean {
-  return JSON.stringify(editedOf(one)) === JSON.stringify(editedOf(other));
+export function isSameDefinition(left: FlagDefinition, right: FlagDefinition): boolean {
+  return JSON.stringify(editedOf(left)) === JSON.stringify(editedOf(right));
 }
 
 function editedOf(flag: FlagDefinition): unknown[] {
@@ -180,7 +180,7 @@ function serveOf({ variant, split, by, seed }: ServeDraft): FlagServe {
 
 /** The list with one item replaced. */
 export function replaced<T extends Item>(list: readonly T[], item: T, change: Partial<T>): T[] {
-  return list.map((one) => (one.id === item.id ? { ...one, ...change } : one));
+  return list.map((other) => (other.id === item.id ? { ...other, ...change } : other));
 }
 
 /** The list without an item. */

@@ -161,7 +161,7 @@ function ConditionFields(props: {
       <InlineSelect
         label="Comparison"
         value={op}
-        onInput={(chosen) => onChange({ op: OPS.find(([one]) => one === chosen)?.[0] ?? "in" })}
+        onInput={(chosen) => onChange({ op: OPS.find(([operator]) => operator === chosen)?.[0] ?? "in" })}
         options={OPS}
       />
       {op === "exists" ? null : (

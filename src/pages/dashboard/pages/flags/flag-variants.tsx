@@ -27,8 +27,8 @@ export function Variants(props: { draft: FlagDraft; onChange: (change: Partial<F
   const { draft, onChange } = props;
   const { type, variants, off } = draft;
   const changeType = (text: string): void => {
-    const next = TYPES.find(([one]) => one === text)?.[0] ?? "boolean";
-    onChange({ type: next, variants: variants.map((one) => ({ ...one, text: BLANK[next] })) });
+    const next = TYPES.find(([name]) => name === text)?.[0] ?? "boolean";
+    onChange({ type: next, variants: variants.map((variant) => ({ ...variant, text: BLANK[next] })) });
   };
   return (
     <fieldset class="group">
@@ -94,11 +94,11 @@ function ValueField(props: { type: FlagType; variant: VariantDraft; onInput: (te
 
 /** Keeps references to a renamed variant. */
 function renamed(draft: FlagDraft, variant: VariantDraft, name: string): Partial<FlagDraft> {
-  const follow = (one: string): string => (one === variant.name && one !== "" ? name : one);
-  const serve = (one: FlagDraft["fallback"]): FlagDraft["fallback"] => ({
-    ...one,
-    variant: follow(one.variant),
-    split: one.split.map((share) => ({ ...share, variant: follow(share.variant) })),
+  const follow = (served: string): string => (served === variant.name && served !== "" ? name : served);
+  const serve = (served: FlagDraft["fallback"]): FlagDraft["fallback"] => ({
+    ...served,
+    variant: follow(served.variant),
+    split: served.split.map((share) => ({ ...share, variant: follow(share.variant) })),
   });
   return {
     variants: replaced(draft.variants, variant, { name }),

@@ -94,7 +94,7 @@ function AccessFields({ value, onChange }: { value: unknown; onChange: (scopes: 
         </span>
         <Choice
           label="Access"
-          options={ACCESS.filter(([one]) => one !== "all" || may("*"))}
+          options={ACCESS.filter(([name]) => name !== "all" || may("*"))}
           value={access}
           onChange={choose}
         />

@@ -33,8 +33,8 @@ export function Usage({ id }: { id: string }) {
     <Panel title="Usage" actions={<Choice label="Span" options={CHOICES} value={span} onChange={setSpan} />}>
       <Loaded of={usage}>
         {({ data }) => {
-          const total = data.reduce((sum, one) => sum + one.total, 0);
-          const rejected = total - data.reduce((sum, one) => sum + one.valid, 0);
+          const total = data.reduce((sum, period) => sum + period.total, 0);
+          const rejected = total - data.reduce((sum, period) => sum + period.valid, 0);
           const label = `${count(total, "use")} in ${words}, ${formatNumber(rejected)} rejected`;
           return (
             <>
@@ -57,7 +57,7 @@ function firstOf(stepMs: number, places: number): number {
 
 function barsOf(data: KeyUsage["data"], stepMs: number, places: number): Bar[] {
   const most = Math.max(1, ...data.map(({ total }) => total));
-  const byBegin = new Map(data.map((one) => [Date.parse(one.from), one]));
+  const byBegin = new Map(data.map((period) => [Date.parse(period.from), period]));
   const first = firstOf(stepMs, places);
   return Array.from({ length: places }, (_, place) => {
     const begin = first + place * stepMs;

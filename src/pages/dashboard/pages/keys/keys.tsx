@@ -26,7 +26,7 @@ function KeyList() {
   const [typed = "", state = "", use = "", project = ""] = filters.map(filterValue);
   const text = useSettled(typed).toLowerCase();
   const wanted = { text, state, use, project };
-  const isFiltered = Object.values(wanted).some((one) => one !== "");
+  const isFiltered = Object.values(wanted).some((value) => value !== "");
   const list = useList("keys.list", "keys", ["keys"], {
     keyOf: ({ id }) => id,
     filter: isFiltered ? { key: JSON.stringify(wanted), matches: matching(wanted) } : undefined,
@@ -72,7 +72,10 @@ function filtersOf(): readonly Filter[] {
     {
       name: "state",
       label: "State",
-      options: [["", "All"], ...["active", "paused", "expired", "revoked"].map((one) => [one, one] as const)],
+      options: [
+        ["", "All"],
+        ...["active", "paused", "expired", "revoked"].map((state) => [state, state] as const),
+      ],
     },
     {
       name: "use",

@@ -22,7 +22,7 @@ export const ChannelChoice: Control = ({ value, onChange }) => {
       </p>
     );
   const isNotified = (id: string, isDefault: boolean) => (chosen === null ? isDefault : chosen.includes(id));
-  const notified = channels.filter((one) => isNotified(one.id, one.default)).map(({ id }) => id);
+  const notified = channels.filter((channel) => isNotified(channel.id, channel.default)).map(({ id }) => id);
   return (
     <fieldset>
       <legend>Channels</legend>

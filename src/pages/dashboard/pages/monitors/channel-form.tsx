@@ -94,7 +94,7 @@ function settingFields(
   kind: string,
   isNew: boolean,
 ): readonly (RowOf<"monitors.channels.create"> & RowOf<"monitors.channels.change">)[] {
-  const [, , settings = []] = KINDS.find(([one]) => one === kind) ?? [];
+  const [, , settings = []] = KINDS.find(([name]) => name === kind) ?? [];
   const hint = isNew ? "" : "Leave empty to keep the current settings.";
   const fields = {
     url: {

@@ -239,7 +239,7 @@ function happeningsOf({ updates, alerts = [], checks = [] }: Incident): Happenin
     return { ...line, notified: sent.filter(isOf(line)).flatMap(({ notified }) => notified) };
   });
   const alone = sent.filter((alert) => !checked.some((check) => isOf(check)(alert)));
-  return [...posted, ...checked, ...alone].sort((one, other) => other.at.localeCompare(one.at));
+  return [...posted, ...checked, ...alone].sort((left, right) => right.at.localeCompare(left.at));
 }
 
 function Timeline({ of: one }: { of: Incident }) {

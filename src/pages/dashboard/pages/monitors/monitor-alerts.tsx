@@ -65,12 +65,12 @@ function recipientOf({ id, name, kind, events, remind }: Channel): Recipient {
 /** The webhook and the e-mail of the monitor itself, which are not sent that a target is slow. */
 function ownOf(monitor: MonitorStatus): Recipient[] {
   const { webhook_url, email_alert, notify_recovery: recovery, cooldown_ms } = monitor;
-  const own = { id: null, recovery, slow: false };
+  const common = { id: null, recovery, slow: false };
   const repeated = `every ${duration(cooldown_ms)}`;
   return [
     ...(webhook_url === null
       ? []
-      : [{ ...own, name: webhook_url, kind: "signed webhook", reminders: repeated }]),
-    ...(email_alert ? [{ ...own, name: "e-mail", kind: "to the account", reminders: "never" }] : []),
+      : [{ ...common, name: webhook_url, kind: "signed webhook", reminders: repeated }]),
+    ...(email_alert ? [{ ...common, name: "e-mail", kind: "to the account", reminders: "never" }] : []),
   ];
 }

@@ -107,14 +107,16 @@ const keyOf = ({ monitor_id }: MonitorStatus): string => monitor_id;
 function stateFilter(monitors: readonly MonitorStatus[]) {
   const counts = countsOf(monitors);
   const chosen = place.value.query.get("status");
-  const tabs = STATES.filter(([one, , rare]) => rare === undefined || counts.has(one) || one === chosen);
+  const tabs = STATES.filter(
+    ([state, , rare]) => rare === undefined || counts.has(state) || state === chosen,
+  );
   const withCount = (label: string, count: number): string => `${label} ${formatNumber(count)}`;
   return {
     name: "status",
     label: "State",
     options: [
       ["", withCount("All", monitors.length)] as const,
-      ...tabs.map(([one, label]) => [one, withCount(label, counts.get(one) ?? 0)] as const),
+      ...tabs.map(([state, label]) => [state, withCount(label, counts.get(state) ?? 0)] as const),
     ],
   };
 }

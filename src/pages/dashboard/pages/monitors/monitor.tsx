@@ -44,27 +44,27 @@ export function MonitorPage({ id }: { id: string }) {
     range,
   );
   const outages = useOutages(id);
-  const one = monitor.data;
-  const beat = one?.type === "heartbeat" ? <PingUrl of={one} onChanged={monitor.reload} /> : null;
-  const since = one === null ? null : statusSince(one, outages.data ?? []);
+  const status = monitor.data;
+  const beat = status?.type === "heartbeat" ? <PingUrl of={status} onChanged={monitor.reload} /> : null;
+  const since = status === null ? null : statusSince(status, outages.data ?? []);
   return (
     <Page
-      title={one?.name ?? "Monitor"}
-      up={[href(["monitors"]), one?.group ? `Monitors / ${one.group}` : "Monitors"]}
+      title={status?.name ?? "Monitor"}
+      up={[href(["monitors"]), status?.group ? `Monitors / ${status.group}` : "Monitors"]}
       status={
-        one === null ? null : (
+        status === null ? null : (
           <>
-            <Status state={stateOf(one)} />
+            <Status state={stateOf(status)} />
             {since === null ? null : <span class="quiet">for {duration(now.value - since)}</span>}
           </>
         )
       }
-      lead={one === null ? undefined : <Lead of={one} />}
+      lead={status === null ? undefined : <Lead of={status} />}
       request={requestOf("monitors.history", { params, query: { range } })}
       actions={
         <Actions
           id={id}
-          of={one}
+          of={status}
           onChanged={() => {
             monitor.reload();
             history.reload();
@@ -107,9 +107,9 @@ export function MonitorPage({ id }: { id: string }) {
           }
         </Loaded>
         <MonitorRows id={id} outages={outages} isHeartbeat={beat !== null} />
-        {one?.last_ping_at == null ? null : beat}
-        {one === null ? null : <MonitorAlerts of={one} />}
-        {one === null ? null : <Settings of={one} />}
+        {status?.last_ping_at == null ? null : beat}
+        {status === null ? null : <MonitorAlerts of={status} />}
+        {status === null ? null : <Settings of={status} />}
         <History type="monitor" id={id} />
       </div>
     </Page>

@@ -76,13 +76,13 @@ export function Delivery({ id }: { id: string }) {
 }
 
 /** What follows the last attempt. */
-function endOf(one: Relay) {
-  if (one.status === "failed") return "no more attempts";
-  if (one.status === "cancelled") return "cancelled";
-  if (one.finished_at !== null) return null;
+function endOf(delivery: Relay) {
+  if (delivery.status === "failed") return "no more attempts";
+  if (delivery.status === "cancelled") return "cancelled";
+  if (delivery.finished_at !== null) return null;
   return (
     <>
-      next attempt <NextAttempt of={one} />
+      next attempt <NextAttempt of={delivery} />
     </>
   );
 }

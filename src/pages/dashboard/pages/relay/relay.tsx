@@ -88,7 +88,7 @@ function DeliveriesPage() {
     hasRows.current ? { query: { limit: 100 } } : null,
   );
   const counts = q === "" ? stats?.counts : undefined;
-  const total = counts && Object.values(counts).reduce((sum, one) => sum + one, 0);
+  const total = counts && Object.values(counts).reduce((sum, count) => sum + count, 0);
   const matched = counts?.failed ?? 0;
   const ticks = [selection, (next: Selection) => select({ ...next, key: key + status + q })] as const;
   const tick = tickColumn(list.data ?? [], list.keyOf, (row) => row.status === "failed", ticks);
@@ -117,7 +117,7 @@ function DeliveriesPage() {
         },
         {
           ...selectOf("error", "Response", "", []),
-          options: ERRORS.some(([one]) => one === error) ? ERRORS : [...ERRORS, [error, `HTTP ${error}`]],
+          options: ERRORS.some(([value]) => value === error) ? ERRORS : [...ERRORS, [error, `HTTP ${error}`]],
         },
         ...(target === "" ? [] : [selectOf("target", "Target", "Any target", [target])]),
         {
@@ -125,7 +125,7 @@ function DeliveriesPage() {
           label: "State",
           options: [
             ["", withCount("All", total)],
-            ...STATES.map((one) => [one, withCount(titled(one), counts?.[one])] as const),
+            ...STATES.map((state) => [state, withCount(titled(state), counts?.[state])] as const),
           ],
         },
       ]}
@@ -144,8 +144,8 @@ function DeliveriesPage() {
     >
       <BulkRun
         verb="Resend"
-        one="delivery"
-        many="deliveries"
+        singular="delivery"
+        plural="deliveries"
         scope="relay:write"
         selection={ticks}
         matching={q === "" ? { matched, more: stats?.more === true } : null}
@@ -173,8 +173,13 @@ function withCount(label: string, count: number | undefined): string {
 
 /** A filter with the given values. */
 function selectOf(name: string, label: string, any: string, values: readonly string[]): Filter {
-  const found = [...new Set(values)].filter((one) => one !== "").sort();
-  return { name, label, asSelect: true, options: [["", any], ...found.map((one) => [one, one] as const)] };
+  const found = [...new Set(values)].filter((value) => value !== "").sort();
+  return {
+    name,
+    label,
+    asSelect: true,
+    options: [["", any], ...found.map((value) => [value, value] as const)],
+  };
 }
 
 /** Successes and failures over time, and whether alerts are listed. */

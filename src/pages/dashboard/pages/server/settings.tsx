@@ -38,7 +38,7 @@ export function SettingsPage() {
               <Choice
                 label="Theme"
                 value={theme.value}
-                options={THEMES.map((one) => [one, one])}
+                options={THEMES.map((theme) => [theme, theme])}
                 onChange={(one) => {
                   theme.value = one;
                 }}

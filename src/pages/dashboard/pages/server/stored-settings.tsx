@@ -87,7 +87,7 @@ export function StoredSettings() {
             // Saved values are what the form starts from.
             key={`${section.title} ${JSON.stringify(settings.map(({ value }) => value))}`}
             of={section}
-            settings={settings.filter(({ name }) => section.names.some((one) => one === name))}
+            settings={settings.filter(({ name }) => section.names.some((shown) => shown === name))}
             onSaved={read.reload}
           />
         ))
@@ -104,7 +104,7 @@ interface SectionProps {
 
 function SectionPanel({ of: { title, names, text }, settings, onSaved }: SectionProps) {
   const fixed = settings.filter(({ editable }) => !editable);
-  const free = names.filter((name) => settings.some((one) => one.name === name && one.editable));
+  const free = names.filter((name) => settings.some((setting) => setting.name === name && setting.editable));
   const stored = settings.filter(({ source }) => source === "stored").map(({ name }) => name);
   const values = Object.fromEntries(settings.map(({ name, value, secret }) => [name, secret ? null : value]));
   return (
@@ -162,7 +162,7 @@ function fieldsOf(
   settings: readonly ServerSetting[],
 ): readonly RowOf<"admin.settings.update">[] {
   const fields = names.map((name) => {
-    const setting = settings.find((one) => one.name === name);
+    const setting = settings.find((setting) => setting.name === name);
     const label = LABELS[name];
     if (name === "brand_logo") return { name, label, control: LogoField };
     if (name === "brand_color") return { name, label, control: ColorField };
