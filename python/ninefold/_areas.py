@@ -7,7 +7,7 @@ import json
 import threading
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Optional, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Literal, Mapping, Optional, TypeVar, Union, cast
 from urllib.parse import quote
 
 from ._api import Api, Pages, fields_of
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from . import models
 
 T = TypeVar("T")
+
+#: ``shared`` for a read lock, which several hold together; ``exclusive`` for a write lock.
+LockMode = Literal["exclusive", "shared"]
 
 #: Timeout of a request with a fallback, in seconds.
 _FALLBACK_AFTER = 2.0
@@ -230,14 +233,16 @@ class Locks(LocksMethods):
         *,
         ttl_ms: Optional[int] = None,
         wait_ms: Optional[int] = None,
+        mode: Optional[LockMode] = None,
         token: Optional[str] = None,
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.AcquiredLock:
         """Acquire a lock, waiting in its queue if necessary.
 
-        ``ttl_ms`` is its lifetime, ``wait_ms`` the longest wait for it (both 1,000 to 900,000; 10,000 by default).
-        ``token`` is a UUID that becomes the lock's token; the holder's token extends the lock. After a broken connection or
+        ``ttl_ms`` is its lifetime, ``wait_ms`` the longest wait for it (both 1,000 to 900,000; 10,000 by default); a
+        ``wait_ms`` of 0 tries once. ``mode`` is ``shared`` for a read lock, which several hold together, and ``exclusive`` by
+        default. ``token`` is a UUID that becomes the lock's token; the holder's token extends the lock. After a broken connection or
         a restart of the server the request is repeated with the same token: this returns the same lock, or joins the end of
         the queue. ``timeout`` is how long the server may take in addition to the wait.
 
@@ -245,7 +250,7 @@ class Locks(LocksMethods):
         """
         own = str(uuid.uuid4()) if token is None else token
         try:
-            return self._acquire_with(key, own, ttl_ms, wait_ms, timeout, retries)
+            return self._acquire_with(key, own, ttl_ms, wait_ms, mode, timeout, retries)
         except BaseException as error:
             # The response may have been lost after the lock was granted.
             is_unknown = not isinstance(error, Exception) or is_without_response(error)
@@ -259,6 +264,7 @@ class Locks(LocksMethods):
         token: str,
         ttl_ms: Optional[int],
         wait_ms: Optional[int],
+        mode: Optional[LockMode],
         timeout: Optional[float],
         retries: Optional[int],
     ) -> models.AcquiredLock:
@@ -269,8 +275,13 @@ class Locks(LocksMethods):
         until = time.monotonic() + wait / 1000
         retry = 0
         while True:
-            left = wait if retry == 0 else max(LOCK_MS_MIN, round((until - time.monotonic()) * 1000))
-            body = {"token": token, "timeout": left, **({} if ttl_ms is None else {"ttl": ttl_ms})}
+            is_whole = retry == 0 or wait == 0
+            left = wait if is_whole else max(LOCK_MS_MIN, round((until - time.monotonic()) * 1000))
+            body: Dict[str, Any] = {"token": token, "timeout": left}
+            if ttl_ms is not None:
+                body["ttl"] = ttl_ms
+            if mode is not None:
+                body["mode"] = mode
             request = self._api.request("POST /v1/latch/{key}/acquire", {"key": key}, body=body)
             try:
                 return cast("models.AcquiredLock", transport.attempt(request, left / 1000 + slack).body)

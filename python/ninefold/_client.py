@@ -6,7 +6,7 @@ import ssl
 from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._api import Api, fields_of
-from ._areas import Account, Catch, Flags, Keys, Locks, Monitors, Notary
+from ._areas import Account, Catch, Flags, Keys, LockMode, Locks, Monitors, Notary
 from ._heartbeat import Heartbeat
 from ._hold import TTL_MS_DEFAULT, HeldLock
 from ._methods import Meter, NinefoldMethods
@@ -133,17 +133,24 @@ class Ninefold(NinefoldMethods):
         """
         return Reservation(self.meter(meter_id), fields_of(body, fields))
 
-    def with_lock(self, key: str, *, ttl_ms: int = TTL_MS_DEFAULT, wait_ms: Optional[int] = None) -> HeldLock:
+    def with_lock(
+        self,
+        key: str,
+        *,
+        ttl_ms: int = TTL_MS_DEFAULT,
+        wait_ms: Optional[int] = None,
+        mode: Optional[LockMode] = None,
+    ) -> HeldLock:
         """Hold a lock for a block: it is renewed meanwhile, and always released.
 
         ``with nf.with_lock("invoice:42") as lock: ...``. ``ttl_ms`` (1,000 to 900,000) is the time after which the lock
-        expires if this process dies, ``wait_ms`` the longest wait for it (10,000 by default). Send ``lock.fencing_token``
-        with every write, and call ``lock.check()`` before each step that must not run twice.
+        expires if this process dies, ``wait_ms`` the longest wait for it (10,000 by default; 0 tries once), and ``mode``
+        ``shared`` for a read lock, which several hold together. Send ``lock.fencing_token`` with every write, and call ``lock.check()`` before each step that must not run twice.
 
         Raises NinefoldError ``timeout`` if the lock was not free within ``wait_ms``, ``lock_lost`` if it was lost before the
         end of the block, even if the block was successful.
         """
-        return HeldLock(self.locks, key, ttl_ms, wait_ms)
+        return HeldLock(self.locks, key, ttl_ms, wait_ms, mode)
 
     def heartbeat(self, ping_url: str) -> Heartbeat:
         """A decorator and a context manager that report each run of a job to a heartbeat, by its ``ping_url``.

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Type
 
-from ._areas import LOCK_MS_MIN
+from ._areas import LOCK_MS_MIN, LockMode
 from ._errors import NinefoldError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _NOT_RENEWED = "it could not be renewed in time"
 class HeldLock:
     """A context manager that acquires a lock, renews it meanwhile in a thread, and always releases it."""
 
-    def __init__(self, locks: Locks, key: str, ttl_ms: int, wait_ms: Optional[int]) -> None:
+    def __init__(self, locks: Locks, key: str, ttl_ms: int, wait_ms: Optional[int], mode: Optional[LockMode] = None) -> None:
         self.key = key
         #: The lock's token; empty before the lock is acquired.
         self.token = ""
@@ -40,6 +40,7 @@ class HeldLock:
         self._locks = locks
         self._ttl_ms = ttl_ms
         self._wait_ms = wait_ms
+        self._mode = mode
         self._lost: Optional[NinefoldError] = None
         self._state = threading.Lock()
         self._stopping = threading.Event()
@@ -61,7 +62,7 @@ class HeldLock:
 
     def __enter__(self) -> HeldLock:
         sent_at = time.monotonic()
-        lock = self._locks.acquire(self.key, ttl_ms=self._ttl_ms, wait_ms=self._wait_ms)
+        lock = self._locks.acquire(self.key, ttl_ms=self._ttl_ms, wait_ms=self._wait_ms, mode=self._mode)
         self.token, self.fencing_token = lock["token"], lock["fencing_token"]
         self._extend(sent_at)
         try:
@@ -121,7 +122,13 @@ class HeldLock:
             slack = max(_RENEWAL_RESPONSE_MIN, (until - sent_at) / 2 - LOCK_MS_MIN / 1000)
             try:
                 lock = self._locks.acquire(
-                    self.key, token=self.token, ttl_ms=self._ttl_ms, wait_ms=LOCK_MS_MIN, timeout=slack, retries=0
+                    self.key,
+                    token=self.token,
+                    ttl_ms=self._ttl_ms,
+                    wait_ms=LOCK_MS_MIN,
+                    mode=self._mode,
+                    timeout=slack,
+                    retries=0,
                 )
             except NinefoldError as error:
                 if error.code == "timeout":

@@ -210,6 +210,25 @@ class Locks(Case):
         self.assertEqual(caught.exception.code, "timeout")
         self.nf.locks.release("busy", held["token"])
 
+    def test_one_that_others_hold_is_tried_once(self) -> None:
+        held = self.nf.locks.acquire("tried", wait_ms=0)
+        with self.assertRaises(NinefoldError) as caught, self.nf.with_lock("tried", wait_ms=0):
+            self.fail("the block must not run")
+        self.assertEqual(caught.exception.code, "timeout")
+        self.nf.locks.release("tried", held["token"])
+        with self.nf.with_lock("tried", wait_ms=0) as lock:
+            self.assertGreater(lock.fencing_token, held["fencing_token"])
+
+    def test_several_readers_share_one(self) -> None:
+        with self.nf.with_lock("shared", mode="shared"):
+            with self.nf.with_lock("shared", ttl_ms=1_000, mode="shared", wait_ms=0) as reader:
+                time.sleep(1.2)
+                self.assertFalse(reader.is_lost)
+                with self.assertRaises(NinefoldError) as caught:
+                    self.nf.locks.acquire("shared", mode="exclusive", wait_ms=0)
+        self.assertEqual(caught.exception.code, "timeout")
+        self.nf.locks.acquire("shared", wait_ms=1_000)
+
     def test_a_lost_one_is_an_error(self) -> None:
         with self.assertRaises(NinefoldError) as caught:
             with self.nf.with_lock("lost", ttl_ms=1_000) as lock:
