@@ -3,10 +3,12 @@ import { isatty } from "node:tty";
 import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
 import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
 import { readCommandLine } from "./config/command-line.ts";
+import { type OidcProvider, type OidcSetting, readOidcProviders } from "./config/oidc.ts";
 import { OPTIONS, type Option, type OptionName, type Value, type Values } from "./config/options.ts";
 import {
   assertKnownVariables,
   type Environment,
+  type FileLists,
   flagsGiven,
   ignoredVariables,
   readConfigFile,
@@ -43,6 +45,8 @@ export type Config = Readonly<ReturnType<typeof assemble>> & {
   readonly settings: readonly Setting[];
   /** Every option as it is. */
   readonly values: Values;
+  /** Providers of logins by OpenID Connect. */
+  readonly oidc: readonly OidcProvider[];
 };
 
 /** A value of the configuration and its source. */
@@ -139,23 +143,29 @@ export function resolveArchiveConfig(
 
 /** Same as {@link loadConfig}, for commands that have parsed their flags. @throws StartupError, UsageError */
 export function resolveConfig(flags: SourcedValues, environment: Environment = process.env): Config {
-  assertKnownVariables(environment);
-  const { options, values, tierTables } = resolveOptions(flags, environment, OPTIONS);
+  const { options, values, tierTables, lists } = resolveOptions(flags, environment, OPTIONS);
   const path = values.config ?? "";
+  const oidc = readOidcProviders(lists.oidc, path, environment);
+  assertKnownVariables(environment, oidc.variables);
   const tiers = readTiers(tierTables);
   const optionsSet = OPTIONS.filter(({ name }) => options.get(name)?.source !== "default");
   const names = optionsSet.map(({ fileName }) => fileName);
-  const settings = settingsOf(options, tiers, tierTables.tables, path);
+  const settings = [
+    ...settingsOf(options, tiers, tierTables.tables, path),
+    ...oidc.settings.map((one) => settingOfFile(one, path)),
+  ];
   assertPeerWitness(values.witness_name, values.witnessed);
   const variables = ignoredVariables(environment);
   const ignored = variables.length === 0 ? {} : { ignoredVariables: variables };
-  return checked({ ...assemble(values, tiers), optionsSet: names, ...ignored, settings, values }, options);
+  const assembled = { ...assemble(values, tiers), optionsSet: names, ...ignored, settings, values };
+  return checked({ ...assembled, oidc: oidc.providers }, options);
 }
 
 type Resolved = ReadonlyMap<OptionName, ReadValue>;
 
 /** Without a file. */
 const NO_TIERS: TierTables = { tables: undefined, placeOf: () => "" };
+const NO_LISTS: FileLists = { oidc: undefined };
 
 function resolveOptions(flags: SourcedValues, environment: Environment, options: readonly Option[]) {
   const variables = readEnvironment(environment, options);
@@ -172,7 +182,12 @@ function resolveOptions(flags: SourcedValues, environment: Environment, options:
     if (!resolved.has(name)) resolved.set(name, { value, source: "default", origin: "" });
   }
   const values = Object.fromEntries([...resolved].map(([name, { value }]) => [name, value]));
-  return { options: resolved as Resolved, values: values as Values, tierTables: file?.tiers ?? NO_TIERS };
+  return {
+    options: resolved as Resolved,
+    values: values as Values,
+    tierTables: file?.tiers ?? NO_TIERS,
+    lists: file?.lists ?? NO_LISTS,
+  };
 }
 
 function assemble(values: Values, tiers: Tiers) {
@@ -494,6 +509,11 @@ function settingsOf(
       }),
     ),
   ];
+}
+
+/** A setting of a table of the file at `path`. */
+function settingOfFile({ variable, ...setting }: OidcSetting, path: string): Setting {
+  return { ...setting, origin: setting.source === "file" ? path : variable };
 }
 
 const MASK = "********";

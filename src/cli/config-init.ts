@@ -1,4 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
+import { OIDC_EXAMPLE } from "../config/oidc.ts";
 import { OPTIONS, type Option } from "../config/options.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import type { Arguments } from "./arguments.ts";
@@ -27,7 +28,7 @@ export function initialConfig(): string {
   });
   const title =
     "# Configuration of Ninefold. Every option is at its default: remove the # before one to change it.\n";
-  return `${title}\n${blocks.join("\n")}`;
+  return `${title}\n${blocks.join("\n")}\n${OIDC_EXAMPLE}`;
 }
 
 function linesOf({ description, schema, default: value, fileName, placeholder }: Option): string[] {

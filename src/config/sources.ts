@@ -47,7 +47,10 @@ export function readEnvironment(
 }
 
 /** A secret from a variable, or from the file that the variable `…_FILE` names. @throws StartupError when that cannot be read. */
-function secretIn(environment: Environment, variable: string): { value?: string; origin: string } {
+export function secretIn(
+  environment: Environment,
+  variable: string,
+): { readonly value?: string; readonly origin: string } {
   const { [variable]: text = "", [`${variable}_FILE`]: path = "" } = environment;
   if (text !== "") return { value: text, origin: variable };
   const origin = `${variable}_FILE`;
@@ -148,10 +151,17 @@ export interface TierTables {
   readonly placeOf: (tier: string, limit?: string) => string;
 }
 
-/** The configuration file: its options, and its tables for tiers. */
+/** Arrays of tables of a configuration file, as they are written: no variable and no flag sets them. */
+export interface FileLists {
+  /** `[[login.oidc]]` */
+  readonly oidc: unknown;
+}
+
+/** The configuration file: its options, its tables for tiers, and its arrays of tables. */
 export interface ConfigFile {
   readonly values: SourcedValues;
   readonly tiers: TierTables;
+  readonly lists: FileLists;
 }
 
 /** @throws StartupError when the file cannot be read, is not TOML, or names something unknown. */
@@ -163,7 +173,8 @@ export function readConfigFile(path: string): ConfigFile {
   } catch (error) {
     throw new StartupError(`${path} is not a TOML file (${errorText(error)}).`);
   }
-  const { tiers, ...rest } = table;
+  const { tiers, ...others } = table;
+  const { oidc, rest } = withoutOidc(others);
   const values = flattened(rest, path);
   const options = OPTIONS.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
   const names = options.map(({ fileName }) => fileName);
@@ -174,7 +185,19 @@ export function readConfigFile(path: string): ConfigFile {
   }
   const read = ({ fileName }: Option) => ({ value: values.get(fileName), origin: `${path}: ${fileName}` });
   const placeOf = (tier: string, limit?: string): string => path + lineOfTier(text, tier, limit);
-  return { values: gathered("file", read, options), tiers: { tables: tiers, placeOf } };
+  return {
+    values: gathered("file", read, options),
+    tiers: { tables: tiers, placeOf },
+    lists: { oidc },
+  };
+}
+
+/** The tables of `[[login.oidc]]`, and the file without them. */
+function withoutOidc({ login, ...rest }: Readonly<Record<string, unknown>>) {
+  if (typeof login !== "object" || login === null)
+    return { oidc: undefined, rest: { ...rest, ...(login === undefined ? {} : { login }) } };
+  const { oidc, ...others } = login as { readonly oidc?: unknown };
+  return { oidc, rest: Object.keys(others).length === 0 ? rest : { ...rest, login: others } };
 }
 
 /** `:12` for the line of `[tiers.<tier>]`, or of a limit in this table; empty if it cannot be found. */
@@ -228,13 +251,14 @@ const OTHER_VARIABLES: readonly string[] = [
 ];
 
 /**
- * Rejects misspelt variables, which would otherwise have no effect.
+ * Rejects misspelt variables, which would otherwise have no effect. `ofFile`: those that the configuration file makes known.
  * @throws StartupError with the nearest variable.
  */
-export function assertKnownVariables(environment: Environment): void {
-  const known = OPTIONS.flatMap(({ variable, secret }) =>
+export function assertKnownVariables(environment: Environment, ofFile: readonly string[] = []): void {
+  const ofOptions = OPTIONS.flatMap(({ variable, secret }) =>
     secret === true ? [variable, `${variable}_FILE`] : [variable],
   );
+  const known = [...ofOptions, ...ofFile];
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith("NINEFOLD_") || value === undefined || value === "" || isOfKubernetes(name, value))
       continue;

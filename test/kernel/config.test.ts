@@ -335,6 +335,7 @@ describe("defaults", () => {
       cluster: null,
       archive: null,
       tiers: DEFAULT_TIERS,
+      oidc: [],
     });
   });
 
