@@ -263,6 +263,8 @@ class _BucketRequired(TypedDict):
     challenge: Optional[BucketChallengeObject]
     auto_confirm: bool
     """Whether subscriptions to a topic of `sns` are confirmed automatically."""
+    forward: Optional[BucketForward]
+    """Parts of the request that are forwarded in addition to the body; null for none."""
     targets: List[BucketTarget]
     """Endpoints that receive the events; empty when `target_url` does."""
     retry_schedule: Optional[List[str]]
@@ -364,6 +366,10 @@ class BucketCreateBody(TypedDict, total=False):
     """With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives.
     Default: false.
     """
+    forward: Optional[BucketForward]
+    """Parts of the request that are forwarded, in addition to the body, to `target_url` and `targets`; null for
+    none.
+    """
     targets: List[BucketTarget]
     """Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]`
     for none.
@@ -371,6 +377,20 @@ class BucketCreateBody(TypedDict, total=False):
     retry_schedule: Optional[List[Union[str, int]]]
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
+class BucketForward(TypedDict, total=False):
+    method: bool
+    """Whether events are forwarded with the method of their request, in place of POST. GET and HEAD have no body."""
+    path: bool
+    """Whether the path below that of the bucket is appended to the path of the target."""
+    query: bool
+    """Whether the query is appended to that of the target."""
+    headers: List[str]
+    """Names of headers that are forwarded, in addition to the type and encoding of the content and those of the
+    provider; a `*` at the end stands for any rest. Headers that may contain a secret, such as `Authorization`,
+    are forwarded only by their full name; headers of the connection, `X-Svc-*` and `webhook-*` never.
+    """
 
 
 class BucketList(TypedDict):
@@ -511,6 +531,10 @@ class BucketUpdateBody(TypedDict, total=False):
     auto_confirm: bool
     """With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives.
     Default: false.
+    """
+    forward: Optional[BucketForward]
+    """Parts of the request that are forwarded, in addition to the body, to `target_url` and `targets`; null for
+    none.
     """
     targets: List[BucketTarget]
     """Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]`

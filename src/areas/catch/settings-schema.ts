@@ -23,6 +23,8 @@ const NAME_LENGTH_MAX = 100;
 const ORIGIN_LENGTH_MAX = 253;
 /** Origins that may send to one bucket: senders have one or two. */
 const ORIGINS_MAX = 20;
+/** Names of headers that a bucket forwards: senders have a few of their own. */
+const FORWARDED_HEADERS_MAX = 20;
 /** Longest JSON pointer. */
 const POINTER_LENGTH_MAX = 200;
 /** Largest tolerance of a dated signature: a day. */
@@ -197,6 +199,43 @@ export const Challenge = named("BucketChallenge", {
 });
 export type Challenge = Static<typeof Challenge>;
 
+/** What a bucket forwards of a request in addition to its body. */
+export const Forward = named("BucketForward", {
+  method: Type.Optional(
+    Type.Boolean({
+      description:
+        "Whether events are forwarded with the method of their request, in place of POST. GET and HEAD have no body.",
+    }),
+  ),
+  path: Type.Optional(
+    Type.Boolean({
+      description: "Whether the path below that of the bucket is appended to the path of the target.",
+      examples: [true],
+    }),
+  ),
+  query: Type.Optional(
+    Type.Boolean({ description: "Whether the query is appended to that of the target.", examples: [true] }),
+  ),
+  headers: Type.Optional(
+    Type.Array(
+      Type.String({
+        minLength: 1,
+        maxLength: NAME_LENGTH_MAX,
+        pattern: "^[A-Za-z0-9!#$%&'+.^_`|~-]*\\*?$",
+        errorMessage: `must be the name of a header, of at most ${NAME_LENGTH_MAX} characters, or its start followed by *`,
+      }),
+      {
+        maxItems: FORWARDED_HEADERS_MAX,
+        errorMessage: `must be a list of at most ${FORWARDED_HEADERS_MAX} names of headers`,
+        examples: [["x-*"]],
+        description:
+          "Names of headers that are forwarded, in addition to the type and encoding of the content and those of the provider; a `*` at the end stands for any rest. Headers that may contain a secret, such as `Authorization`, are forwarded only by their full name; headers of the connection, `X-Svc-*` and `webhook-*` never.",
+      },
+    ),
+  ),
+});
+export type Forward = Static<typeof Forward>;
+
 /** An endpoint that receives a bucket's events. */
 export const BucketTarget = named("BucketTarget", {
   endpoint_id: Type.String({
@@ -303,6 +342,12 @@ export const SettingsInput = {
         "With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false.",
     }),
   ),
+  forward: Type.Optional(
+    orNull(Forward, {
+      description:
+        "Parts of the request that are forwarded, in addition to the body, to `target_url` and `targets`; null for none.",
+    }),
+  ),
   targets: Type.Optional(
     listOf(BucketTarget, {
       max: TARGETS_MAX,
@@ -355,6 +400,10 @@ export const SettingsView = {
   auto_confirm: Type.Boolean({
     description: "Whether subscriptions to a topic of `sns` are confirmed automatically.",
     examples: [false],
+  }),
+  forward: orNull(Forward, {
+    description: "Parts of the request that are forwarded in addition to the body; null for none.",
+    examples: [null],
   }),
   targets: Type.Array(BucketTarget, {
     description: "Endpoints that receive the events; empty when `target_url` does.",

@@ -439,6 +439,8 @@ export interface BucketCreateBody {
   challenge?: BucketChallenge | null | undefined;
   /** With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false. */
   auto_confirm?: boolean | undefined;
+  /** Parts of the request that are forwarded, in addition to the body, to `target_url` and `targets`; null for none. */
+  forward?: BucketForward | null | undefined;
   /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
   targets?: readonly BucketTarget[] | undefined;
   retry_schedule?: readonly (string | number)[] | null | undefined;
@@ -502,6 +504,18 @@ export interface BucketChallenge {
   as?: "text" | "json" | undefined;
   /** Name of the member that contains the value, with `as: json`. */
   field?: string | undefined;
+}
+
+/** The body of `POST /v1/catch/buckets`, `forward`, `one of`. */
+export interface BucketForward {
+  /** Whether events are forwarded with the method of their request, in place of POST. GET and HEAD have no body. */
+  method?: boolean | undefined;
+  /** Whether the path below that of the bucket is appended to the path of the target. */
+  path?: boolean | undefined;
+  /** Whether the query is appended to that of the target. */
+  query?: boolean | undefined;
+  /** Names of headers that are forwarded, in addition to the type and encoding of the content and those of the provider; a `*` at the end stands for any rest. Headers that may contain a secret, such as `Authorization`, are forwarded only by their full name; headers of the connection, `X-Svc-*` and `webhook-*` never. */
+  headers?: readonly string[] | undefined;
 }
 
 /** The body of `POST /v1/catch/buckets`, `targets`, `[]`. */
@@ -572,6 +586,8 @@ export interface Bucket {
   } | null;
   /** Whether subscriptions to a topic of `sns` are confirmed automatically. */
   auto_confirm: boolean;
+  /** Parts of the request that are forwarded in addition to the body; null for none. */
+  forward: BucketForward | null;
   /** Endpoints that receive the events; empty when `target_url` does. */
   targets: BucketTarget[];
   /** Delay before each retry of a forward; null for the default: `1s`, `5s`, `25s`. */
@@ -670,6 +686,8 @@ export interface BucketUpdateBody {
   challenge?: BucketChallenge | null | undefined;
   /** With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false. */
   auto_confirm?: boolean | undefined;
+  /** Parts of the request that are forwarded, in addition to the body, to `target_url` and `targets`; null for none. */
+  forward?: BucketForward | null | undefined;
   /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
   targets?: readonly BucketTarget[] | undefined;
   retry_schedule?: readonly (string | number)[] | null | undefined;

@@ -451,6 +451,28 @@ export const BODIES = {
       description:
         "With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false.",
     },
+    forward: {
+      type: "object",
+      nullable: true,
+      description:
+        "Parts of the request that are forwarded, in addition to the body, to `target_url` and `targets`; null for none.",
+    },
+    "forward.method": {
+      type: "boolean",
+      description:
+        "Whether events are forwarded with the method of their request, in place of POST. GET and HEAD have no body.",
+    },
+    "forward.path": {
+      type: "boolean",
+      description: "Whether the path below that of the bucket is appended to the path of the target.",
+    },
+    "forward.query": { type: "boolean", description: "Whether the query is appended to that of the target." },
+    "forward.headers": {
+      type: "array",
+      description:
+        "Names of headers that are forwarded, in addition to the type and encoding of the content and those of the provider; a `*` at the end stands for any rest. Headers that may contain a secret, such as `Authorization`, are forwarded only by their full name; headers of the connection, `X-Svc-*` and `webhook-*` never.",
+      items: /^[A-Za-z0-9!#$%&'+.^_`|~-]*\*?$/,
+    },
     targets: {
       type: "array",
       description:
@@ -721,6 +743,28 @@ export const BODIES = {
       type: "boolean",
       description:
         "With the provider `sns`: whether a subscription of the topic is confirmed as soon as its message arrives. Default: false.",
+    },
+    forward: {
+      type: "object",
+      nullable: true,
+      description:
+        "Parts of the request that are forwarded, in addition to the body, to `target_url` and `targets`; null for none.",
+    },
+    "forward.method": {
+      type: "boolean",
+      description:
+        "Whether events are forwarded with the method of their request, in place of POST. GET and HEAD have no body.",
+    },
+    "forward.path": {
+      type: "boolean",
+      description: "Whether the path below that of the bucket is appended to the path of the target.",
+    },
+    "forward.query": { type: "boolean", description: "Whether the query is appended to that of the target." },
+    "forward.headers": {
+      type: "array",
+      description:
+        "Names of headers that are forwarded, in addition to the type and encoding of the content and those of the provider; a `*` at the end stands for any rest. Headers that may contain a secret, such as `Authorization`, are forwarded only by their full name; headers of the connection, `X-Svc-*` and `webhook-*` never.",
+      items: /^[A-Za-z0-9!#$%&'+.^_`|~-]*\*?$/,
     },
     targets: {
       type: "array",

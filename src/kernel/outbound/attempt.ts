@@ -11,7 +11,7 @@ export const LOCAL_RETRY_MS = 1_000;
 /** The request of an attempt, without what all attempts have in common. */
 export type AttemptRequest = Pick<
   OutboundRequest,
-  "account" | "method" | "url" | "requireHttps" | "headers" | "body"
+  "account" | "method" | "url" | "below" | "requireHttps" | "headers" | "body"
 > &
   Partial<Pick<OutboundRequest, "timeoutMs" | "bodyBytesMax" | "storedBytesMax">>;
 

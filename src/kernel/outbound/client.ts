@@ -16,7 +16,7 @@ import {
 import type { RecordType } from "./dns/message.ts";
 import { type EventLoopStalls, type EventLoopWatch, STALL_MS_MAX, watchEventLoop } from "./event-loop.ts";
 import { FirstBytes } from "./first-bytes.ts";
-import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
+import { type Below, type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
 import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
 import {
   type Answered,
@@ -38,6 +38,8 @@ export interface OutboundRequest extends TargetRules, BodyOptions {
   readonly account: number | null;
   readonly method: string;
   readonly url: string;
+  /** What follows the path and the query of the URL; a redirect does not repeat it. */
+  readonly below?: Below | undefined;
   /** Those about connection and framing are omitted: the client sets its own. */
   readonly headers: RequestHeaders;
   readonly body: Uint8Array | null;
@@ -453,7 +455,7 @@ function resolveLocation(location: string, base: URL): string {
 }
 
 /** The request after a redirect, as browsers make it (Fetch standard): 303, and 301 or 302 after POST, become a GET. */
-function redirected(request: Sending, status: number, sameOrigin: boolean): Sending {
+function redirected({ below: _, ...request }: Sending, status: number, sameOrigin: boolean): Sending {
   const headers = sameOrigin ? request.headers : withoutSecrets(request.headers);
   const becomesGet =
     (status === 303 && request.method !== "HEAD") || (status <= 302 && request.method === "POST");

@@ -20,6 +20,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 const HOST_VALUE = /^(?:[A-Za-z0-9._~-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+/** A body of these has no meaning, and many servers reject it (RFC 9110, section 9.3.1). */
+const METHODS_WITHOUT_BODY: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** Headers that a request to another origin keeps, since they hold no secret. */
 const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
@@ -31,6 +33,19 @@ const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
 
 /** Header values by name, as they are to be sent. */
 export type RequestHeaders = Readonly<Record<string, string>>;
+
+/** What a request appends to the path and the query of its URL, without parsing it: printable ASCII, as it is sent. */
+export interface Below {
+  /** Empty, or with a slash at the start. */
+  readonly path: string;
+  /** Without the question mark; empty for none. */
+  readonly query: string;
+}
+
+/** Whether a request with this method can have a body. */
+export function canHaveBody(method: string): boolean {
+  return !METHODS_WITHOUT_BODY.has(method);
+}
 
 /** Which part of a header that a caller gives is invalid, or null. */
 export function headerError(name: string, value: string): "name" | "value" | null {
@@ -71,10 +86,10 @@ export function withSecretsCovered(headers: RequestHeaders): RequestHeaders {
  */
 export function requestBytes(
   target: Target,
-  request: { method: string; headers: RequestHeaders; body: Uint8Array | null },
+  request: { method: string; headers: RequestHeaders; body: Uint8Array | null; below?: Below | undefined },
   reuse: boolean,
 ): Uint8Array {
-  const { method, headers, body } = request;
+  const { method, headers, body, below } = request;
   const { url } = target;
   let host = url.host;
   let encoding = "identity";
@@ -89,7 +104,7 @@ export function requestBytes(
     else if (lower === "accept-encoding") encoding = value;
     else lines += `${name}: ${value}\r\n`;
   }
-  let head = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${host}\r\n`;
+  let head = `${method} ${requestTarget(url, below)} HTTP/1.1\r\nHost: ${host}\r\n`;
   head += `${lines}Accept-Encoding: ${encoding}\r\n`;
   // Methods that usually have a body say when there is none; others need not.
   const length = body?.length ?? (METHODS_WITH_BODY.has(method) ? 0 : null);
@@ -97,6 +112,14 @@ export function requestBytes(
   head += reuse ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
   const headBytes = Buffer.from(head, "latin1");
   return body === null || body.length === 0 ? headBytes : Buffer.concat([headBytes, body]);
+}
+
+/** Path and query of a URL, followed by what a request appends. */
+function requestTarget({ pathname, search }: URL, { path, query }: Below = { path: "", query: "" }): string {
+  // A URL without a path has a slash.
+  const base = path !== "" && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+  if (query === "") return `${base}${path}${search}`;
+  return `${base}${path}${search === "" ? "?" : `${search}&`}${query}`;
 }
 
 /**

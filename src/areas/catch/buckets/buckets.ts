@@ -12,6 +12,7 @@ import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { isOtherOrigin, movedWithoutSecret } from "../../../kernel/secrets/bound-secret.ts";
 import { sealedJson, sealedText } from "../../../kernel/secrets/sealed-column.ts";
+import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import type { Fields, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
@@ -601,12 +602,21 @@ function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
 }
 
 /** Whether the sender sends the secret itself, so that each event has it. */
-export function forwardsSecret({
+function forwardsSecret({
   signing_secret,
   settings,
 }: Pick<BucketActor, "signing_secret" | "settings">): boolean {
   const isToken = settings.preset?.schemes.some(({ algorithm }) => algorithm === "token") === true;
   return isToken && signing_secret !== null;
+}
+
+/** Whether events contain a secret of their sender: one that is verified, or headers that the bucket forwards by name. */
+export function containsSecret(bucket: BucketActor): boolean {
+  return forwardsSecret(bucket) || namesCredentials(bucket.settings.stored.forward);
+}
+
+function namesCredentials(forward: StoredSettings["forward"]): boolean {
+  return forward?.headers?.some((name) => SECRET_NAMES.has(name.toLowerCase())) === true;
 }
 
 /**
@@ -616,7 +626,15 @@ export function forwardsSecret({
  * @throws ApiError `conflict`
  */
 function assertTokenStays(caller: Caller, bucket: BucketActor, changes: BucketUpdateBody): void {
-  if (!forwardsSecret(bucket) || hasScope(caller, "catch:read")) return;
+  if (hasScope(caller, "catch:read")) return;
+  const { forward = bucket.settings.stored.forward } = changes;
+  const isMoved = changes.forward !== undefined || movedField(bucket, changes) !== null;
+  if (isMoved && namesCredentials(forward))
+    throw new ApiError(
+      "conflict",
+      "The bucket forwards headers in which senders send secrets. Use a key that also has the scope catch:read, or name no such headers in forward.headers.",
+    );
+  if (!forwardsSecret(bucket)) return;
   const { signing_secret: secret, previous_signing_secret: previous, signature } = changes;
   if (secret === null || (signature !== undefined && signature?.algorithm !== "token"))
     throw new ApiError(

@@ -19,6 +19,7 @@ import {
   type BucketTarget,
   type Challenge,
   DEFAULT_METHODS,
+  type Forward,
   type METHODS,
   PREVIOUS_DAYS_MAX,
   RESPONSE_LENGTH_MAX,
@@ -42,6 +43,7 @@ export interface StoredSettings {
   readonly signature?: Signature | null;
   readonly challenge?: Challenge | null;
   readonly auto_confirm?: boolean;
+  readonly forward?: Forward | null;
   readonly retry_schedule?: readonly string[] | null;
   /** Set once the bucket has had targets. */
   readonly targets?: readonly BucketTarget[];
@@ -97,7 +99,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
   const { verification_mode, response, invalid_status, overload_status, deduplicate_hours } = body;
   const { previous_signing_secret, previous_expires_at, retention_hours, methods, signature, challenge } =
     body;
-  const { retry_schedule, targets, auto_confirm } = body;
+  const { retry_schedule, targets, auto_confirm, forward } = body;
   const named = {
     verification_mode,
     response,
@@ -111,6 +113,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
     signature,
     challenge,
     auto_confirm,
+    forward,
     retry_schedule,
     targets,
   };
@@ -360,6 +363,7 @@ export function settingsView(provider: Provider | null, { stored }: Settings): S
         }
       : null,
     auto_confirm: stored.auto_confirm ?? false,
+    forward: stored.forward ?? null,
     targets: [...(stored.targets ?? [])],
     retry_schedule: stored.retry_schedule ? [...stored.retry_schedule] : null,
   };

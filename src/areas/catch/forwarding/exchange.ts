@@ -1,19 +1,97 @@
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Attempt } from "../../../kernel/outbound/delivery.ts";
-import { headerError } from "../../../kernel/outbound/headers.ts";
+import {
+  type Below,
+  canHaveBody,
+  headerError,
+  isOwnHeader,
+  type RequestHeaders,
+} from "../../../kernel/outbound/headers.ts";
 import { HOPS_HEADER } from "../../../kernel/outbound/hops.ts";
 import { errorOf } from "../../../kernel/outbound/retries.ts";
+import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
 import { isDelivered, type Provider, RESPONSE_BYTES_STORED_MAX } from "../domain.ts";
 import type { EventHeaders } from "../event-headers.ts";
 import { isProviderHeader, PRESETS } from "../providers/presets.ts";
-import type { AttemptRow } from "../store.ts";
+import type { Forward } from "../settings-schema.ts";
+import type { AttemptRow, EventStore, PayloadRow } from "../store.ts";
 
 /** Headers without which the bytes of a body cannot be read. */
 const CONTENT_HEADERS: ReadonlySet<string> = new Set(["content-type", "content-encoding"]);
 
+/** Headers that are about the connection to this server, or that Ninefold sets itself: never forwarded by their names. */
+const NEVER_FORWARDED = /^(?:host|accept-encoding|x-svc-.*|webhook-.*)$/;
+
+/** The request that forwards an event, without what the server adds to it. */
+export interface ForwardedRequest {
+  readonly method: string;
+  readonly below: Below | undefined;
+  /** Headers of the sender, by lower-case name. */
+  readonly headers: RequestHeaders;
+  /** Null for a method that has none. */
+  readonly body: Uint8Array | null;
+}
+
+/** What is sent of an event: its body with its headers, and what the bucket forwards of the request besides. */
+export function forwardedRequest(
+  events: Pick<EventStore, "way">,
+  bucket: BucketActor,
+  { sequence, provider }: { readonly sequence: number; readonly provider: Provider | null },
+  received: EventHeaders,
+  { body }: Pick<PayloadRow, "body">,
+): ForwardedRequest {
+  const { forward } = bucket.settings.stored;
+  const headers = originalHeaders(bucket, provider, received);
+  if (!forward) return { method: "POST", below: undefined, headers, body };
+  const way = events.way(sequence);
+  const method = forward.method === true ? (way?.method ?? "POST") : "POST";
+  const sent = { ...headers, ...chosenHeaders(forward, received) };
+  const isEmpty = !canHaveBody(method);
+  if (isEmpty) for (const name of CONTENT_HEADERS) delete sent[name];
+  return {
+    method,
+    below: {
+      path: forward.path === true ? pathBelow(way?.path ?? "") : "",
+      query: forward.query === true ? asSent(way?.query ?? "") : "",
+    },
+    headers: sent,
+    body: isEmpty ? null : body,
+  };
+}
+
+/** The headers that a bucket forwards by their names, if they can be sent. */
+function chosenHeaders({ headers: names = [] }: Forward, received: EventHeaders): RequestHeaders {
+  const chosen = names.map((name) => name.toLowerCase());
+  const full = new Set(chosen.filter((name) => !name.endsWith("*")));
+  const starts = chosen.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1));
+  return Object.fromEntries(
+    Object.entries(received).filter(
+      ([name, value]) =>
+        name !== HOPS_HEADER.toLowerCase() &&
+        !isOwnHeader(name) &&
+        !NEVER_FORWARDED.test(name) &&
+        (full.has(name) || (!SECRET_NAMES.has(name) && starts.some((start) => name.startsWith(start)))) &&
+        headerError(name, value) === null,
+    ),
+  );
+}
+
+/** Segments by which a server could leave the path of the target, also with encoded dots. */
+const DOT_SEGMENT = /^(?:\.|%2e){1,2}$/i;
+
+/** The path below that of the bucket, as it was sent; empty if it has a segment that leads out of the target's path. */
+function pathBelow(path: string): string {
+  return path.split("/").some((segment) => DOT_SEGMENT.test(segment)) ? "" : asSent(path);
+}
+
+/** A part of a request's target: what cannot stand in a request line is encoded. */
+function asSent(text: string): string {
+  return text.toWellFormed().replace(/[^\x21-\x7e]|[#\\]/gu, encodeURIComponent);
+}
+
 /** The type and coding of the content and the provider's headers, if they can be sent: the sender is not trusted. */
-export function originalHeaders(
+function originalHeaders(
   bucket: BucketActor,
   provider: Provider | null,
   received: EventHeaders,

@@ -25,7 +25,7 @@ import { afterForward } from "../domain.ts";
 import { readHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
-import { attemptOf, originalHeaders, standardHeadersOf } from "./exchange.ts";
+import { attemptOf, forwardedRequest, standardHeadersOf } from "./exchange.ts";
 import type { FailureNotices } from "./failure-notices.ts";
 import { FORWARD, type ForwardJobs, laneOf, type Progress } from "./jobs.ts";
 import type { Targets } from "./targets.ts";
@@ -56,10 +56,11 @@ const RETRY = "catch.retry";
 const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
 /** What an event is sent with. */
-type ForwardDeps = SendingDeps & Pick<SharedDeps, "accounts" | "vault" | "secrets">;
+type ForwardDeps = SendingDeps &
+  Pick<SharedDeps, "accounts" | "vault" | "secrets"> & { readonly events: Pick<SharedDeps["events"], "way"> };
 type ForwardedEvent = Pick<EventRow, "sequence" | "provider" | "received_at">;
 
-/** Sends the exact bytes of an event, signed, once, to the current target of its bucket. */
+/** Sends an event, signed, once, to the current target of its bucket. */
 export function forward(
   deps: ForwardDeps,
   bucket: BucketActor,
@@ -70,31 +71,35 @@ export function forward(
 }
 
 function forwardRequest(
-  { accounts, vault, secrets }: ForwardDeps,
+  { accounts, vault, secrets, events }: ForwardDeps,
   bucket: BucketActor,
-  { sequence, provider, received_at }: ForwardedEvent,
-  { headers, body }: PayloadRow,
+  event: ForwardedEvent,
+  payload: PayloadRow,
 ): WebhookRequest {
+  const { sequence, received_at } = event;
   const key = accounts.signingKey(bucket.account_ref);
   const eventId = eventIdOf(sequence);
-  const received = readHeaders(headers, vault, bucket.id);
+  const received = readHeaders(payload.headers, vault, bucket.id);
+  const { method, below, headers, body } = forwardedRequest(events, bucket, event, received, payload);
+  const signed = body ?? "";
   return {
     account: bucket.account_ref,
-    method: "POST",
+    method,
     // Without a target, which was removed in the meantime, the request fails.
     url: bucket.target_url ?? "",
+    below,
     requireHttps: true,
-    custom: originalHeaders(bucket, provider, received),
+    custom: headers,
     headers: async (now) => ({
       ...(key === null
         ? {}
-        : { "X-Svc-Signature": replaySignature(key, String(Math.floor(now / 1000)), body) }),
+        : { "X-Svc-Signature": replaySignature(key, String(Math.floor(now / 1000)), signed) }),
       "X-Svc-Event-Id": eventId,
       "X-Svc-Timestamp": String(received_at),
-      "User-Agent": "Svc-Relay/1.0",
+      ...("user-agent" in headers ? {} : { "User-Agent": "Svc-Relay/1.0" }),
       ...hopsHeader(received),
       // A receiver checks only one set of these headers.
-      ...(standardHeadersOf(received) ?? (await secrets.headers(bucket.project_ref, eventId, now, body))),
+      ...(standardHeadersOf(received) ?? (await secrets.headers(bucket.project_ref, eventId, now, signed))),
     }),
     body,
   };

@@ -6,8 +6,8 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import {
   type BucketActor,
   type Buckets,
+  containsSecret,
   type EndpointDelivery,
-  forwardsSecret,
   type Recipient,
   type SharedDeps,
 } from "../buckets/buckets.ts";
@@ -16,7 +16,7 @@ import type { EventStatus } from "../domain.ts";
 import { contentHeadersOf, readHeaders } from "../event-headers.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import { type EventRow, QUEUED } from "../store.ts";
-import { originalHeaders, standardHeadersOf } from "./exchange.ts";
+import { forwardedRequest, standardHeadersOf } from "./exchange.ts";
 import type { FailureNotices } from "./failure-notices.ts";
 
 /** Size from which a body is parsed in slices, in bytes: parsing a smaller one takes less than a millisecond. */
@@ -136,12 +136,21 @@ export class Targets {
     if (found === null || payload === null) return null;
     const { bucket, row } = found;
     const received = readHeaders(payload.headers, this.deps.vault, bucket.id);
+    const { method, below, headers, body } = forwardedRequest(
+      this.deps.events,
+      bucket,
+      row,
+      received,
+      payload,
+    );
     return {
-      body: payload.body,
+      method,
+      below,
+      body,
       id: event.event_id,
       headers: {
         "content-type": "application/octet-stream",
-        ...originalHeaders(bucket, row.provider, received),
+        ...headers,
         ...senderHeaders(standardHeadersOf(received)),
       },
       eventHeaders: {
@@ -167,7 +176,7 @@ export class Targets {
   forwardsSecretTo(endpointId: string): boolean {
     return this.bucketsOf(endpointId).some((id) => {
       const bucket = this.buckets.find(id);
-      return bucket !== undefined && forwardsSecret(bucket);
+      return bucket !== undefined && containsSecret(bucket);
     });
   }
 

@@ -21,7 +21,12 @@ export interface DeliveryJob {
 
 /** The request of an attempt. Headers that the user's may override are added to it. */
 export interface DeliveryRequest
-  extends Pick<WebhookRequest, "url" | "requireHttps" | "custom" | "headers" | "body" | "timeoutMs"> {
+  extends Pick<
+    WebhookRequest,
+    "url" | "below" | "requireHttps" | "custom" | "headers" | "body" | "timeoutMs"
+  > {
+  /** Default: the delivery's. */
+  readonly method?: string;
   readonly storesResponse: boolean;
   /** Bytes of the response's body that are read; default: those that are stored. */
   readonly readBytesMax?: number;

@@ -99,9 +99,9 @@ export class WebhookSender {
     const { relay, job, destination } = current;
     const { attempts, method } = relay.item;
     const webhook = {
+      method,
       ...request,
       account: relay.accountRef,
-      method,
       custom: withDefaults(request.custom, defaultHeaders(relay.body_bytes)),
       storedBytesMax: readBytesMax,
     };

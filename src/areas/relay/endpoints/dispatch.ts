@@ -1,6 +1,6 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { AttemptStep } from "../../../kernel/outbound/delivery.ts";
-import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import { type Below, type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
 import type { AttemptResult } from "../../../kernel/outbound/retries.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
@@ -39,8 +39,11 @@ const EVENT_DELETED = "event deleted";
 
 /** What a delivery sends to an endpoint. */
 interface Content {
+  readonly method: string;
+  readonly below: Below | undefined;
   readonly custom: RequestHeaders;
-  readonly body: Uint8Array;
+  /** Null for a method that has none. */
+  readonly body: Uint8Array | null;
   /** Id of the message or event, for the signature. */
   readonly id: string;
   /** Headers about the event. */
@@ -155,14 +158,16 @@ export class EndpointDispatch implements EndpointDestination {
   private request(
     { row: { ref }, terms }: Endpoint,
     { item: { relay_id } }: RelayRequest,
-    { custom, body, id, eventHeaders }: Content,
+    { method, below, custom, body, id, eventHeaders }: Content,
   ): DeliveryRequest {
     return {
+      method,
       url: terms.url,
+      below,
       requireHttps: false,
       custom,
       headers: async (now) => {
-        const signed = await this.deps.secrets.headers(ref, id, now, body);
+        const signed = await this.deps.secrets.headers(ref, id, now, body ?? "");
         return { "X-Svc-Delivery-Id": relay_id, ...hopsHeader(), ...eventHeaders, ...signed };
       },
       body,
@@ -180,6 +185,8 @@ export class EndpointDispatch implements EndpointDestination {
     const { payload, schedule_id, scheduled_for } = message;
     const due = schedule_id === null ? {} : { [DUE_HEADER]: String(scheduled_for) };
     return {
+      method: "POST",
+      below: undefined,
       custom: withDefaults(due, endpoint.custom),
       body: Buffer.from(messageBody(endpoint.terms.format, { ...message, payload })),
       id: relay.item.message_id ?? "",
@@ -198,7 +205,10 @@ export class EndpointDispatch implements EndpointDestination {
   /** The body that the next attempt sends; null when it is not stored any more, or the endpoint of a message is deleted. */
   body(relay: RelayRequest): Uint8Array | null {
     const event = eventOf(relay);
-    if (event !== null) return this.deps.source.current.content(event)?.body ?? null;
+    if (event !== null) {
+      const content = this.deps.source.current.content(event);
+      return content === null ? null : (content.body ?? new Uint8Array());
+    }
     const endpoint = this.deps.registry.get(relay.endpointRef ?? 0);
     return endpoint === null ? null : (this.contentOf(endpoint, relay)?.body ?? null);
   }

@@ -1,11 +1,15 @@
 import { contentText } from "../../../kernel/data/content.ts";
-import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import type { Below, RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { InboundEvent } from "../deliveries/store.ts";
 
 /** The request of an inbound event, which its deliveries repeat. */
 export interface EventContent {
-  readonly body: Uint8Array;
+  readonly method: string;
+  /** What is appended to the endpoint's URL. */
+  readonly below: Below | undefined;
+  /** Null for a method that has none. */
+  readonly body: Uint8Array | null;
   /** Headers of the sender that are forwarded. */
   readonly headers: RequestHeaders;
   /** Headers about the event. */
@@ -53,7 +57,7 @@ export class RegisteredSource {
   /** The body of an event as text; null when it is deleted, or is not text. */
   textOf(event: InboundEvent): string | null {
     const content = this.current.content(event);
-    if (content === null) return null;
+    if (content === null || content.body === null) return null;
     const { "content-encoding": encoding = null, "content-type": type = null } = content.headers;
     return contentText(content.body, { encoding, type });
   }

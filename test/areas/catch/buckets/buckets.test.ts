@@ -18,7 +18,7 @@ const START = new Date(TEST_START_MS).toISOString();
 const ID = /^[a-z]+-[a-z]+-[1-9]\d{5}$/;
 const NOBODYS = "brave-otter-314159";
 const MEMBERS = [
-  ..."auto_confirm challenge created_at deduplicate_hours delivery events has_signing_secret hint id ingest_url invalid_status last_too_large_at".split(
+  ..."auto_confirm challenge created_at deduplicate_hours delivery events forward has_signing_secret hint id ingest_url invalid_status last_too_large_at".split(
     " ",
   ),
   ..."methods name overload_status previous_expires_at provider response retention_hours retry_schedule signature".split(

@@ -58,6 +58,7 @@ describe("an attempt to deliver", () => {
       clock: new ManualClock(TEST_START_MS),
       vault: createVault(new Uint8Array(32)),
       secrets: { headers: async () => ({ "webhook-id": "evt" }) },
+      events: { way: () => null },
     };
     const bucket = {
       ref: 1,
