@@ -214,9 +214,9 @@ describe("parsing without loss of digits", () => {
       "1",
     ];
     ordered.push("1.00000000000000000001", "99", "100", "9007199254740992", "9007199254740993", "1e400");
-    for (const [at, one] of ordered.entries())
+    for (const [at, member] of ordered.entries())
       for (const [below, other] of ordered.entries())
-        expect(Math.sign(compareNumbers(one, other)), `${one} ${other}`).toBe(Math.sign(at - below));
+        expect(Math.sign(compareNumbers(member, other)), `${member} ${other}`).toBe(Math.sign(at - below));
     expect(compareNumbers("100", "1e2")).toBe(0);
     expect(compareNumbers("-0", "0.0")).toBe(0);
   });

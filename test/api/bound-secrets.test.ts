@@ -80,10 +80,10 @@ async function keyWith(scopes: readonly string[]): Promise<Client> {
 }
 
 async function make({ create, body, id, update }: Bound): Promise<{ method: string; path: string }> {
-  const made = await account.post(create, body);
-  expect(made.status, made.text).toBe(201);
+  const created = await account.post(create, body);
+  expect(created.status, created.text).toBe(201);
   const [method = "", path = ""] = update.split(" ");
-  return { method, path: path.replace(/\{\w+\}/, String(made.body[id])) };
+  return { method, path: path.replace(/\{\w+\}/, String(created.body[id])) };
 }
 
 describe.each(BOUND.map((one) => [one.update, one] as const))("%s", (_, bound) => {
@@ -150,10 +150,10 @@ test("every update of a URL and of headers is among them", () => {
 
 test("a schedule of messages that has headers gets a URL only with them", async () => {
   const body = { cron: "0 3 * * *", event_type: "order.paid", headers: HEADERS };
-  const made = await account.post("/v1/relay/schedules", body);
-  expect(made.status, made.text).toBe(201);
+  const created = await account.post("/v1/relay/schedules", body);
+  expect(created.status, created.text).toBe(201);
   const key = await keyWith(["relay:read", "relay:write"]);
-  const path = `/v1/relay/schedules/${made.body["schedule_id"]}`;
+  const path = `/v1/relay/schedules/${created.body["schedule_id"]}`;
   expectError(await key.patch(path, { target_url: ELSEWHERE }), "conflict");
   expect((await key.patch(path, { target_url: ELSEWHERE, headers: {} })).status).toBe(200);
 });
@@ -224,9 +224,13 @@ test("an endpoint that gets a sender's token from a bucket is moved only by a ke
 
 describe("a customer with a portal link", () => {
   test("cannot move an endpoint with headers of the account, and learns nothing of keys", async () => {
-    const made = await account.post("/v1/relay/endpoints", { url: HERE, owner_id: OWNER, headers: HEADERS });
+    const created = await account.post("/v1/relay/endpoints", {
+      url: HERE,
+      owner_id: OWNER,
+      headers: HEADERS,
+    });
     const customer = await customerOf(server, account);
-    const path = `/v1/relay/portal/endpoints/${made.body["endpoint_id"]}`;
+    const path = `/v1/relay/portal/endpoints/${created.body["endpoint_id"]}`;
     const rejected = await customer.patch(path, { url: ELSEWHERE });
     expectError(rejected, "conflict");
     expect(rejected.text).not.toMatch(/scope|key|account|Authorization/);
@@ -237,9 +241,9 @@ describe("a customer with a portal link", () => {
 
   test("moves an endpoint whose headers hold no secret", async () => {
     const headers = { "Content-Type": "application/json", "User-Agent": "Shop/1" };
-    const made = await account.post("/v1/relay/endpoints", { url: HERE, owner_id: OWNER, headers });
+    const created = await account.post("/v1/relay/endpoints", { url: HERE, owner_id: OWNER, headers });
     const customer = await customerOf(server, account);
-    const path = `/v1/relay/portal/endpoints/${made.body["endpoint_id"]}`;
+    const path = `/v1/relay/portal/endpoints/${created.body["endpoint_id"]}`;
     expect((await customer.patch(path, { url: ELSEWHERE })).status).toBe(200);
   });
 });

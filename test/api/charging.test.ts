@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function own(client: Client): Promise<unknown> {
+async function accountBalance(client: Client): Promise<unknown> {
   return (await client.get("/v1/meter/balance")).body.balance;
 }
 
@@ -27,7 +27,7 @@ test("a successful request is charged in its transaction", async () => {
   expect((await account.post("/v1/meter/m/deduct", { amount: 2 })).status).toBe(200);
   expect((await account.post("/v1/meter/m/reset", { balance: 9 })).status).toBe(200);
   expect((await account.post("/v1/keys/rotate")).status).toBe(200);
-  expect(await own(account)).toBe(6);
+  expect(await accountBalance(account)).toBe(6);
   expect(await chargesOf(account)).toEqual([
     { operation: "keys.platform.rotate", count: 1, amount: -1 },
     { operation: "meter.reset", count: 1, amount: -1 },
@@ -43,7 +43,7 @@ test("reads and the account balance are free of charge", async () => {
   }
   await account.post("/v1/meter/deduct", { amount: 3 });
   await account.post("/v1/meter/refill", { amount: 1 });
-  expect(await own(account)).toBe(8);
+  expect(await accountBalance(account)).toBe(8);
   expect(await chargesOf(account)).toEqual([]);
 });
 
@@ -63,7 +63,7 @@ describe("a 402 rolls back charge and work", () => {
     const answer = await account.post("/v1/meter/m/deduct", { amount: 1 });
     expectError(answer, "insufficient_balance");
     expect(answer.body).toMatchObject({ balance: 0, meter_id: "m" });
-    expect(await own(account)).toBe(10);
+    expect(await accountBalance(account)).toBe(10);
     expect(await chargesOf(account)).toEqual([]);
   });
 
@@ -73,7 +73,7 @@ describe("a 402 rolls back charge and work", () => {
     expectError(await account.post("/v1/meter/m/reset", { balance: 4 }), "insufficient_balance");
     expect((await account.post("/v1/meter/refill", { amount: 1 })).status).toBe(200);
     expect((await account.post("/v1/meter/m/reset", { balance: 4 })).status).toBe(200);
-    expect(await own(account)).toBe(0);
+    expect(await accountBalance(account)).toBe(0);
   });
 });
 
@@ -83,7 +83,7 @@ test("a 400 found by the work rolls back the charge", async () => {
   const most = Number.MAX_SAFE_INTEGER;
   await account.post("/v1/meter/m/reset", { balance: most });
   expectError(await account.post("/v1/meter/m/refill", { amount: 1 }), "invalid_request");
-  expect(await own(account)).toBe(9);
+  expect(await accountBalance(account)).toBe(9);
 });
 
 test("an invalid amount is a 400 even with an empty balance", async () => {
@@ -103,14 +103,14 @@ test("a 429 found by the work rolls back the charge", async () => {
   const account = await server.account({ balance: 10 });
   const { body } = await account.post("/v1/keys/rotate");
   expectError(await server.client(String(body.key)).post("/v1/keys/rotate"), "rate_limit_exceeded");
-  expect(await own(account)).toBe(9);
+  expect(await accountBalance(account)).toBe(9);
 });
 
 test("accounts of the tier unlimited are not charged and need no balance", async () => {
   const account = await server.account({ tier: "unlimited", balance: 0 });
   expect((await account.post("/v1/meter/m/refill", { amount: 5 })).status).toBe(200);
   expect((await account.post("/v1/meter/m/deduct", { amount: 5 })).status).toBe(200);
-  expect(await own(account)).toBe(0);
+  expect(await accountBalance(account)).toBe(0);
   expectError(await account.post("/v1/meter/deduct", { amount: 1 }), "insufficient_balance");
   expect((await account.post("/v1/meter/refill", { amount: 7 })).body.balance).toBe(7);
 });
@@ -145,6 +145,6 @@ test("a batch with failures of all kinds keeps exactly its successes", async () 
   expect(statuses.filter((status) => status === 200)).toHaveLength(10);
   expect(statuses.filter((status) => status === 402)).toHaveLength(30);
   expect(statuses.filter((status) => status === 400)).toHaveLength(20);
-  expect(await own(account)).toBe(1_000 - 1 - 10);
+  expect(await accountBalance(account)).toBe(1_000 - 1 - 10);
   expect((await account.get("/v1/meter/m/balance")).body.balance).toBe(0);
 });

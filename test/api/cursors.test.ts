@@ -7,9 +7,9 @@ let account: AccountClient;
 beforeAll(async () => {
   server = await startTestServer({ manualClock: true });
   account = await server.account();
-  for (let made = 0; made < 3; made += 1) {
+  for (let count = 0; count < 3; count += 1) {
     await account.post("/v1/meter/m/refill", { amount: 1 });
-    await account.post("/v1/projects", { name: `p${made}` });
+    await account.post("/v1/projects", { name: `p${count}` });
     await account.post("/v1/relay", {
       target_url: "https://example.com/",
       method: "POST",
@@ -46,10 +46,10 @@ describe.each(LISTS)("cursors of %s", (list) => {
       const bytes = Buffer.from(cursor, "base64url").toString("latin1");
       expect(bytes).not.toMatch(/^\[|WzE/);
     }
-    const [one, other] = await Promise.all(
+    const [first, second] = await Promise.all(
       cursors.map((cursor) => client().get(`${list}?limit=1&cursor=${cursor}`)),
     );
-    expect({ ...one?.body, cursor: null }).toEqual({ ...other?.body, cursor: null });
+    expect({ ...first?.body, cursor: null }).toEqual({ ...second?.body, cursor: null });
   });
 
   test("are valid only for their list, project and account, and after a restart", async () => {

@@ -111,7 +111,7 @@ describe("the check of responses against the API document", () => {
     ],
   ] as const)("finds %s", (_, status, type, text, found) => {
     const seen = undocumented("GET", "/v1/meter/m/balance?x=1", received(status, type, text));
-    expect(seen).toEqual(found.map((one) => `meter.balance ${status}: ${one}`));
+    expect(seen).toEqual(found.map((item) => `meter.balance ${status}: ${item}`));
   });
 
   test("ignores responses of paths without an operation", () => {

@@ -70,7 +70,7 @@ function different(value: unknown, index: number): unknown {
 function largestObject(schema: TSchema, characters: number): Record<string, unknown> {
   const properties = Object.entries((schema["properties"] ?? {}) as Record<string, TSchema>);
   const share = Math.floor(characters / Math.max(1, properties.length));
-  const declared = properties.map(([name, one]) => [name, largestOf(one, share)] as const);
+  const declared = properties.map(([name, member]) => [name, largestOf(member, share)] as const);
   const [values] = Object.values((schema["patternProperties"] ?? {}) as Record<string, TSchema>);
   const isOpen = schema["additionalProperties"] === true || values !== undefined;
   const count =
@@ -117,7 +117,7 @@ function bodiesOf(route: DeclaredRoute): string[] {
         found.push({ ...example, [name]: largestOf(schema, space) }, { ...example, [name]: names });
     }
   }
-  return [...found.map((one) => JSON.stringify(one)), long].filter((text) => text.length <= bytesMax);
+  return [...found.map((item) => JSON.stringify(item)), long].filter((text) => text.length <= bytesMax);
 }
 
 /** The largest pages, and pages by the parameters that filter. */
@@ -227,12 +227,12 @@ function isLeftOut({ operation: { name, monitoring, responseTypes } }: DeclaredR
 }
 
 /** The time of the best of some runs of a request, and its status. */
-async function bestOf(route: DeclaredRoute, made: Made, query: string, body: string | undefined) {
+async function bestOf(route: DeclaredRoute, created: Made, query: string, body: string | undefined) {
   const { method, operation } = route;
   const isOperators = operation.access === "operator";
   const client = isOperators ? server.operator : owner;
   let [status, usual, runs] = [0, 0, 0];
-  let target = made;
+  let target = created;
   const best = await leastMs(TURN_MS_MAX, async () => {
     if (runs > 0 && method === "DELETE") target = await resourceFor(route);
     const path = pathOf(route, target) + query;
@@ -259,11 +259,11 @@ test("no request blocks the event loop, whatever its size and the size of the st
   for (const route of server.server.app.http.routes) {
     if (isLeftOut(route)) continue;
     const { method, operation } = route;
-    const made = await resourceFor(route);
+    const created = await resourceFor(route);
     const takesBody = method !== "GET" && (route.body !== undefined || operation.anyBody !== undefined);
     for (const query of queriesOf(route)) {
       for (const body of takesBody ? bodiesOf(route) : [undefined]) {
-        const { best, status } = await bestOf(route, made, query, body);
+        const { best, status } = await bestOf(route, created, query, body);
         const sentBody = body === undefined ? "" : ` ${body.length} bytes: ${body.slice(0, 60)}`;
         if (best > TURN_MS_MAX)
           slow.push(`${operation.name}${query} ${status} ${best.toFixed(0)} ms${sentBody}`);

@@ -140,9 +140,13 @@ describe("401: invalid keys", () => {
   });
 
   test("the 401 for a managed key of another prefix names the keys that work", async () => {
-    const made = await server.operator.post("/v1/keys", { prefix: "acme", name: "Acme", scopes: ["a:read"] });
+    const created = await server.operator.post("/v1/keys", {
+      prefix: "acme",
+      name: "Acme",
+      scopes: ["a:read"],
+    });
     const { error } = expectError(
-      await server.client(String(made.body["secret"])).get("/v1/meter/balance"),
+      await server.client(String(created.body["secret"])).get("/v1/meter/balance"),
       "unauthorized",
     );
     expect(error.message).toBe(

@@ -128,8 +128,12 @@ describe("access to health and metrics", () => {
     const headers = { Authorization: `Bearer ${server.key}`, "X-Forwarded-For": "203.0.113.9" };
     expect(await statuses(urlAt(server, "127.0.0.1"), headers)).toEqual(ALL);
     // As a managed key of the account with every scope, which may use the operator API too.
-    const made = await server.operator.post("/v1/keys", { prefix: "sm", name: "prometheus", scopes: ["*"] });
-    const managed = { ...headers, Authorization: `Bearer ${String(made.body["secret"])}` };
+    const created = await server.operator.post("/v1/keys", {
+      prefix: "sm",
+      name: "prometheus",
+      scopes: ["*"],
+    });
+    const managed = { ...headers, Authorization: `Bearer ${String(created.body["secret"])}` };
     expect(await statuses(urlAt(server, "127.0.0.1"), managed)).toEqual(ALL);
   });
 

@@ -23,7 +23,7 @@ async function meter(client: Client, id = "m"): Promise<unknown> {
   return (await client.get(`/v1/meter/${id}/balance`)).body.balance;
 }
 
-async function own(client: Client): Promise<unknown> {
+async function accountBalance(client: Client): Promise<unknown> {
   return (await client.get("/v1/meter/balance")).body.balance;
 }
 
@@ -57,7 +57,7 @@ describe("a repeat", () => {
     expectReplayOf(first, await account.post(REFILL, { amount: 5 }, under("k")));
     expectReplayOf(first, await account.post(REFILL, { amount: 5 }, under("k")));
     expect(await meter(account)).toBe(105);
-    expect(await own(account)).toBe(8);
+    expect(await accountBalance(account)).toBe(8);
     const { body } = await account.get("/v1/meter/m/history");
     expect(body.entries).toHaveLength(2);
   });
@@ -75,7 +75,7 @@ describe("a repeat", () => {
     const first = await server.operator.patch(path, { balance: 7 }, under("patch"));
     await account.post("/v1/meter/deduct", { amount: 3 });
     expectReplayOf(first, await server.operator.patch(path, { balance: 7 }, under("patch")));
-    expect(await own(account)).toBe(4);
+    expect(await accountBalance(account)).toBe(4);
   });
 
   test("of a request without a body", async () => {
@@ -83,7 +83,7 @@ describe("a repeat", () => {
     const first = await account.post("/v1/keys/rotate", undefined, under("rotate"));
     expect(first.status).toBe(200);
     expectReplayOf(first, await account.post("/v1/keys/rotate", undefined, under("rotate")));
-    expect(await own(account)).toBe(9);
+    expect(await accountBalance(account)).toBe(9);
   });
 
   test("takes a rate-limit token", async () => {
@@ -122,7 +122,7 @@ describe("a repeat", () => {
     expect(second.body).toEqual({ balance: 10, meter_id: "m" });
     expect(second.headers.get("idempotent-replayed")).toBeNull();
     expectReplayOf(second, await account.post(REFILL, { amount: 5 }, under("k")));
-    expect(await own(account)).toBe(8);
+    expect(await accountBalance(account)).toBe(8);
   });
 
   test("expired responses are removed within an hour", async () => {
@@ -155,7 +155,7 @@ describe("409: the same key with another request", () => {
     expectError(other, "conflict");
     expect(other.headers.get("idempotent-replayed")).toBeNull();
     expect(await meter(account)).toBe(5);
-    expect(await own(account)).toBe(9);
+    expect(await accountBalance(account)).toBe(9);
     expectReplayOf(first, await account.post(REFILL, { amount: 5 }, under("k")));
   });
 
@@ -179,7 +179,7 @@ describe("rejections are stored", () => {
       expectReplayOf(first, await account.post(REFILL, body, under(key)));
       expectError(await account.post(REFILL, { amount: 5 }, under(key)), "conflict");
     }
-    expect(await own(account)).toBe(10);
+    expect(await accountBalance(account)).toBe(10);
   });
 
   test("402: a later refill does not change it", async () => {
@@ -197,7 +197,7 @@ describe("rejections are stored", () => {
     expectError(first, "insufficient_balance");
     await account.post("/v1/meter/refill", { amount: 5 });
     expectReplayOf(first, await account.post(REFILL, { amount: 5 }, under("k")));
-    expect(await own(account)).toBe(5);
+    expect(await accountBalance(account)).toBe(5);
   });
 
   test("403: a later permission does not change it", async () => {
@@ -329,13 +329,13 @@ describe("the key itself", () => {
     const { fields } = expectError(await account.post(REFILL, { amount: 5 }, under(key)), "validation_error");
     expect(fields).toEqual({ "Idempotency-Key": ["must have 1 to 255 printable ASCII characters"] });
     expect(await meter(account)).toBe(0);
-    expect(await own(account)).toBe(10);
+    expect(await accountBalance(account)).toBe(10);
   });
 
   test("belongs to the account", async () => {
-    const [one, two] = [await server.account(), await server.account()];
-    expect((await one.post(REFILL, { amount: 5 }, under("k"))).body.balance).toBe(5);
-    const other = await two.post(REFILL, { amount: 9 }, under("k"));
+    const [first, second] = [await server.account(), await server.account()];
+    expect((await first.post(REFILL, { amount: 5 }, under("k"))).body.balance).toBe(5);
+    const other = await second.post(REFILL, { amount: 9 }, under("k"));
     expect(other.body.balance).toBe(9);
     expect(other.headers.get("idempotent-replayed")).toBeNull();
   });
@@ -374,7 +374,7 @@ describe("concurrent duplicates", () => {
     expect(firsts).toHaveLength(1);
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(await meter(account)).toBe(5);
-    expect(await own(account)).toBe(99);
+    expect(await accountBalance(account)).toBe(99);
   });
 
   test("of two different requests with one key, one is processed and the other rejected", async () => {
@@ -389,6 +389,6 @@ describe("concurrent duplicates", () => {
     expect([done.length, refused.length]).toEqual([15, 15]);
     expect(new Set(done.map(({ text }) => text)).size).toBe(1);
     expect(await meter(account)).toBe(Number(done[0]?.body.balance));
-    expect(await own(account)).toBe(99);
+    expect(await accountBalance(account)).toBe(99);
   });
 });

@@ -15,7 +15,7 @@ const operations = Object.values(document.paths).flatMap((methods) => Object.val
 
 test("ids are unique, and none is the former id of another operation, so that no client changes its meaning", () => {
   const ids = operations.map(({ operationId }) => operationId);
-  const former = operations.flatMap((one) => one["x-former-operation-id"] ?? []);
+  const former = operations.flatMap((operation) => operation["x-former-operation-id"] ?? []);
   expect(former.length).toBeGreaterThan(50);
   expect([...ids, ...former].length).toBe(new Set([...ids, ...former]).size);
 });

@@ -170,8 +170,8 @@ describe("the bucket of all keys of an account", () => {
   /** Clients of `account` with one key each. */
   async function keysOf(account: Client, count: number): Promise<Client[]> {
     const terms = { prefix: "sm", name: "k", scopes: ["*"] };
-    const made = await Promise.all(Array.from({ length: count }, () => account.post("/v1/keys", terms)));
-    return made.map(({ body }) => server.client(String(body.secret)));
+    const created = await Promise.all(Array.from({ length: count }, () => account.post("/v1/keys", terms)));
+    return created.map(({ body }) => server.client(String(body.secret)));
   }
 
   test("has ten times the size of a key's bucket, for all keys together", async () => {
@@ -179,7 +179,7 @@ describe("the bucket of all keys of an account", () => {
     const keys = await keysOf(account, 12);
     await server.clock.advance(60_000);
     const all = await Promise.all(keys.map((key) => drain(key)));
-    const allowed = all.reduce((sum, one) => sum + one.allowed, 0);
+    const allowed = all.reduce((sum, item) => sum + item.allowed, 0);
     expect(allowed).toBe(600);
     // The platform key counts although it has sent no request, as does a monitor's request.
     const refusal = await account.get("/v1/meter/balance");

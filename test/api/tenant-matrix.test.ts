@@ -75,7 +75,7 @@ async function expectApart(
     const params = await makeResource(segment, owner);
     const before = await everythingOf(owner, segment, params);
     expect(Object.values(before).some((text) => text !== "404")).toBe(true);
-    for (const route of naming.filter((one) => segmentOf(one) === segment)) {
+    for (const route of naming.filter((named) => segmentOf(named) === segment)) {
       const path = pathOf(route, params) + queryOf(route);
       const answer = await stranger.send(route.method, path, bodyOf(route));
       const expected = NOT_404[route.operation.name] ?? 404;
@@ -87,7 +87,7 @@ async function expectApart(
       expect(await everythingOf(owner, segment, params)).toEqual(before);
     }
     // The owner still has access: the rejections were not caused by a missing resource.
-    for (const route of naming.filter((one) => segmentOf(one) === segment && one.method === "GET")) {
+    for (const route of naming.filter((named) => segmentOf(named) === segment && named.method === "GET")) {
       expect((await owner.get(pathOf(route, params) + queryOf(route))).status).toBe(200);
     }
   }

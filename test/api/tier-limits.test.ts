@@ -29,7 +29,7 @@ interface Kind {
   readonly kind: "projects" | "keys" | "monitors";
   readonly code: string;
   readonly make: (client: Client) => Promise<Answer>;
-  readonly remove: (client: Client, made: Answer) => Promise<Answer>;
+  readonly remove: (client: Client, created: Answer) => Promise<Answer>;
   /** Resources that a new account already has. */
   readonly atFirst: number;
 }
@@ -78,11 +78,11 @@ describe.each(KINDS)("$kind", ({ kind, code, make, remove, atFirst }) => {
   /** An account of the tier `free` at all of its limits. */
   async function full(): Promise<{ account: AccountClient; made: Answer[] }> {
     const account = await server.account({ tier: "unlimited", balance: 1_000 });
-    const made: Answer[] = [];
-    while (made.length < freeMost - atFirst) made.push(await make(account));
-    expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
+    const created: Answer[] = [];
+    while (created.length < freeMost - atFirst) created.push(await make(account));
+    expect(created.map(({ status }) => status)).toEqual(created.map(() => 201));
     await setTier(account, "free");
-    return { account, made };
+    return { account, made: created };
   }
 
   test("are limited by the tier; a removal frees a place", async () => {

@@ -7,13 +7,13 @@ const UNKNOWN = ["Unknown field `period_sm`. Did you mean `period_ms`?"];
 
 test("unknown fields are ignored and named in the response", async () => {
   const account = await server.account();
-  const made = await account.post("/v1/pulse", {
+  const created = await account.post("/v1/pulse", {
     type: "heartbeat",
     name: "job",
     period_sm: 1,
     period_ms: 60_000,
   });
-  expect([made.status, made.body["warnings"]]).toEqual([201, UNKNOWN]);
+  expect([created.status, created.body["warnings"]]).toEqual([201, UNKNOWN]);
   const right = await account.post("/v1/pulse", { type: "heartbeat", name: "right", period_ms: 60_000 });
   expect(right.body).not.toHaveProperty("warnings");
 });

@@ -47,10 +47,10 @@ test(
   "a copy is complete, verified, has mode 0600, and is an ordinary SQLite database",
   async () => {
     await prepare();
-    const made = await ninefold(["backup", copy, "--data", data, "--verify"]);
-    expect(made.error).toBe("");
+    const result = await ninefold(["backup", copy, "--data", data, "--verify"]);
+    expect(result.error).toBe("");
     const bytes = statSync(copy).size;
-    expect(made.out.split("\n")).toEqual([
+    expect(result.out.split("\n")).toEqual([
       expect.stringMatching(/^ok {7}integrity: \d+ pages$/),
       "ok       meters: 1 balance, 2 ledger entries",
       "ok       account balances: 2 accounts, 1 ledger entry",
@@ -61,11 +61,11 @@ test(
       `note     ${join(data, "master.key")} is not in the backup: store a copy of it separately`,
       "",
     ]);
-    expect(made.code).toBe(0);
+    expect(result.code).toBe(0);
     expect(statSync(copy).mode & 0o777).toBe(0o600);
     expect(leftBeside("copy.db")).toEqual([]);
     const sha256 = new Bun.CryptoHasher("sha256").update(readFileSync(copy)).digest("hex");
-    expect(made.out).toContain(sha256);
+    expect(result.out).toContain(sha256);
     const db = new Database(copy, { readonly: true });
     expect(db.query("SELECT meter_id, balance FROM meters").all()).toEqual([{ meter_id: "m", balance: 5 }]);
     expect(db.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);

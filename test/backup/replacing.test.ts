@@ -220,8 +220,8 @@ test(
       NINEFOLD_OPERATOR_KEY_FILE: stage.path("none"),
     };
     const file = stage.path("configured.db");
-    const made = await ninefold(["backup", file], environment);
-    expect([made.code, made.error]).toEqual([0, ""]);
+    const result = await ninefold(["backup", file], environment);
+    expect([result.code, result.error]).toEqual([0, ""]);
     const back = await ninefold(["restore", file, "--force"], environment);
     expect([back.code, back.error]).toEqual([0, ""]);
   },

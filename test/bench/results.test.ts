@@ -49,7 +49,9 @@ test("a row on a server that has just started is compared with the same row on a
 test("each row is compared with a bare server, at each of its connections, and where it waits for the disk with its ceiling", () => {
   const compared = BENCHMARKS.map(({ name, connections, requires }) => {
     const at = (to: string): number[] =>
-      requires.flatMap((one) => (one.kind === "ratio" && one.to === to ? [...one.connections] : []));
+      requires.flatMap((require) =>
+        require.kind === "ratio" && require.to === to ? [...require.connections] : [],
+      );
     expect(at("bare")).toEqual([...connections]);
     return at("ceiling").length === 0 ? null : name;
   });

@@ -103,8 +103,8 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
     const terms = { email: `${crypto.randomUUID()}@example.com`, tier: "starter", balance: 1_000 };
     const { body } = await operator.post("/v1/admin/accounts", terms);
     const account = new Client(url, String(body["api_key"]));
-    const made = await account.post("/v1/pulse", { url: silent.url.href, interval: 300_000 });
-    const check = `/v1/pulse/${made.body["id"]}/check`;
+    const created = await account.post("/v1/pulse", { url: silent.url.href, interval: 300_000 });
+    const check = `/v1/pulse/${created.body["id"]}/check`;
     const asked = silentAsked;
     account.post(check, {}, { headers: { "idempotency-key": "check" } }).catch(() => {});
     while (silentAsked === asked) await Bun.sleep(5);

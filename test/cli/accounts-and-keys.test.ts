@@ -250,10 +250,10 @@ describe("key", () => {
     const lines = (await call("key list", options)).out.trimEnd().split("\n");
     expect(lines.map((line) => line.split(/ {2,}/)[1])).toEqual(["name", shown]);
     expect((await json("key list", options))["keys"]).toMatchObject([{ name }]);
-    const made = await ninefold(["key", "create", "--name", name], {
+    const result = await ninefold(["key", "create", "--name", name], {
       environment: { NINEFOLD_URL: server.url, ...options.environment },
     });
-    expect(fields(made.out)["name"]).toBe(shown);
+    expect(fields(result.out)["name"]).toBe(shown);
   });
 
   test("list and revoke work for any account", async () => {

@@ -77,8 +77,8 @@ test("ninefold dashboard prints a link that logs in, also on the folder of a sto
     "key",
   ]);
   const mine = await loggedIn(server, server.key);
-  for (const one of [link, url]) {
-    const answer = await mine.post("/v1/session", { link: one.split("#/setup/")[1] });
+  for (const item of [link, url]) {
+    const answer = await mine.post("/v1/session", { link: item.split("#/setup/")[1] });
     expect(answer.status, answer.text).toBe(201);
   }
 });

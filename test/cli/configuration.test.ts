@@ -97,11 +97,11 @@ test("a creation of a key that was interrupted before its secret was stored is c
   const [project] = (await account.get("/v1/projects")).body["projects"] as { id: string }[];
   const body = { prefix: "acme", scopes: ["orders"], name: "late", managed_by: "apply" };
   const headers = { "idempotency-key": idempotency_key };
-  const made = await account.post(`/v1/projects/${project?.id}/keys`, body, { headers });
+  const created = await account.post(`/v1/projects/${project?.id}/keys`, body, { headers });
   writeFileSync(out, JSON.stringify({ default: { late: { idempotency_key } } }));
   const applied = await run(["apply", path, "--yes", "--secrets-out", out]);
   expect(applied.code, applied.error).toBe(0);
-  expect(JSON.parse(readFileSync(out, "utf8"))).toEqual({ default: { late: made.body["secret"] } });
+  expect(JSON.parse(readFileSync(out, "utf8"))).toEqual({ default: { late: created.body["secret"] } });
 });
 
 test("apply prints the URLs that it made, a rename as one line, and lists have names, states and URLs", async () => {

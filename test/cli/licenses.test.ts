@@ -42,9 +42,13 @@ test("ninefold licenses --json lists Ninefold, the runtime and every production 
   expect([bun?.name, bun?.version]).toEqual(["Bun", Bun.version]);
   expect(bun?.text).toContain("JavaScriptCore");
   expect([sqlite?.name, sqlite?.version]).toEqual(["SQLite", sqliteVersion()]);
-  const installed = [...installedClosure(ROOT).values()].map((one) => [one.name, one.version, one.license]);
+  const installed = [...installedClosure(ROOT).values()].map((value) => [
+    value.name,
+    value.version,
+    value.license,
+  ]);
   expect(installed.length).toBeGreaterThan(20);
-  expect(packages.map((one) => [one.name, one.version, one.license])).toEqual(
+  expect(packages.map((packageName) => [packageName.name, packageName.version, packageName.license])).toEqual(
     installed.sort(([a = ""], [b = ""]) => (a < b ? -1 : 1)),
   );
   for (const { name, text: licence } of packages) expect([name, licence]).not.toEqual([name, ""]);

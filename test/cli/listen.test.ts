@@ -240,11 +240,11 @@ describe("the position", () => {
 
   test("reconnects to a restarted server and prints a line for each", async () => {
     // The same port again after the restart.
-    const own = await startTestServer({ args: ["--port", String(freePort())] });
+    const separateServer = await startTestServer({ args: ["--port", String(freePort())] });
     try {
-      const client = own.client(own.key);
+      const client = separateServer.client(separateServer.key);
       const bucket = await newBucket(client, { delivery: "pull" });
-      environment = { NINEFOLD_API_KEY: own.key, NINEFOLD_URL: own.url };
+      environment = { NINEFOLD_API_KEY: separateServer.key, NINEFOLD_URL: separateServer.url };
       const listener = spawned(bucket.id);
       const errors = until(listener.stderr, "Connection is back.");
       const printed = until(listener.stdout, "\n");
@@ -253,14 +253,14 @@ describe("the position", () => {
         const { text } = await client.get("/metrics");
         expect(new Scrape(text).find("ninefold_http_requests_in_flight")).toBe(2);
       });
-      await own.restart();
-      const event = await accepted(own, bucket.id, "1");
+      await separateServer.restart();
+      const event = await accepted(separateServer, bucket.id, "1");
       expect(await printed).toContain(event);
       expect((await errors).match(/Connection lost: /g)).toHaveLength(1);
       listener.kill("SIGTERM");
       expect(await listener.exited).toBe(0);
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   }, 180_000);
 
@@ -327,18 +327,18 @@ test("--create creates a bucket for the session, and deletes it at its end", asy
 }, 180_000);
 
 test("explains once why the target rejects an old event with a dated signature", async () => {
-  const own = await startTestServer({ manualClock: true });
+  const separateServer = await startTestServer({ manualClock: true });
   try {
-    const client = await own.account();
+    const client = await separateServer.account();
     const { id: stripe } = await newBucket(client, { delivery: "pull", provider: "stripe" });
-    environment = { NINEFOLD_API_KEY: String(client.key), NINEFOLD_URL: own.url };
+    environment = { NINEFOLD_API_KEY: String(client.key), NINEFOLD_URL: separateServer.url };
     // The test's clock is years behind.
-    for (const body of ["1", "2"]) await accepted(own, stripe, body);
+    for (const body of ["1", "2"]) await accepted(separateServer, stripe, body);
     receiver.respond = () => 400;
     const ended = await listen(stripe, ...all, "--forward-to", receiver.url, "--once", "2");
     expect(ended.error.match(/Hint: /g)).toHaveLength(1);
     expect(ended.error).toContain("libraries of stripe reject signatures older than 5 min");
   } finally {
-    await own.stop();
+    await separateServer.stop();
   }
 }, 180_000);

@@ -182,36 +182,44 @@ describe("lock", () => {
   });
 
   test("a restarted server does not end the command", async () => {
-    const own = await startTestServer({ args: ["--port", String(freePort())] });
+    const separateServer = await startTestServer({ args: ["--port", String(freePort())] });
     try {
-      const environment = { ...isolated(), NINEFOLD_URL: own.url, NINEFOLD_API_KEY: own.key };
+      const environment = {
+        ...isolated(),
+        NINEFOLD_URL: separateServer.url,
+        NINEFOLD_API_KEY: separateServer.key,
+      };
       const go = join(folder, "go");
       const script = `while [ ! -e ${go} ]; do sleep 0.05; done`;
       const child = begin(["lock", "job", "--ttl", "30s", "--", "sh", "-c", script], environment);
-      const held = async () => (await own.operator.get("/v1/latch/job")).body["locked"] === true;
+      const held = async () => (await separateServer.operator.get("/v1/latch/job")).body["locked"] === true;
       await until(held);
-      await own.restart();
+      await separateServer.restart();
       expect(await held()).toBe(true);
       writeFileSync(go, "");
       expect(await child.exited).toBe(0);
       expect(await held()).toBe(false);
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 
   test("a server that stays away ends the command before the lock expires", async () => {
-    const own = await startTestServer();
+    const separateServer = await startTestServer();
     try {
-      const environment = { ...isolated(), NINEFOLD_URL: own.url, NINEFOLD_API_KEY: own.key };
-      const held = async () => (await own.operator.get("/v1/latch/job")).body["locked"] === true;
+      const environment = {
+        ...isolated(),
+        NINEFOLD_URL: separateServer.url,
+        NINEFOLD_API_KEY: separateServer.key,
+      };
+      const held = async () => (await separateServer.operator.get("/v1/latch/job")).body["locked"] === true;
       const child = begin(["lock", "job", "--ttl", "3s", "--", "sleep", "60"], environment);
       await until(held);
-      await own.halt();
+      await separateServer.halt();
       expect(await child.exited).toBe(143);
       expect(await new Response(child.stderr).text()).toContain("it could not be extended in time");
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 
@@ -297,8 +305,8 @@ describe("login", () => {
 describe("config init", () => {
   test("writes every option as a comment, and replaces no file", async () => {
     const path = join(folder, "ninefold.toml");
-    const made = await ninefold(["config", "init", path], { environment: isolated() });
-    expect(made.code, made.error).toBe(0);
+    const result = await ninefold(["config", "init", path], { environment: isolated() });
+    expect(result.code, result.error).toBe(0);
     expect(readFileSync(path, "utf8")).toBe(initialConfig());
     const again = await ninefold(["config", "init", path], { environment: isolated() });
     expect([again.code, again.error]).toEqual([

@@ -149,8 +149,8 @@ test("projects and keys", async () => {
   expect(await nf.projects.get(project.id)).toEqual(project);
   expect((await nf.projects.update(project.id, { name: "Store" })).slug).toBe("shop");
 
-  const made = await nf.projects.createKey(project.id, { prefix: "sm", name: "shop", scopes: ["*"] });
-  const inShop = nf.withKey(made.secret);
+  const created = await nf.projects.createKey(project.id, { prefix: "sm", name: "shop", scopes: ["*"] });
+  const inShop = nf.withKey(created.secret);
   await inShop.meter("customer-42").refill(1);
   expect((await nf.projects.overview(project.id)).resources).toMatchObject({ meters: 1, keys: 1 });
 
@@ -173,7 +173,7 @@ test("projects and keys", async () => {
   expect((await nf.keys.list().toArray()).map(({ id }) => id)).toEqual([
     rotated.new_key_id,
     key.key_id,
-    made.key_id,
+    created.key_id,
   ]);
   expect((await nf.projects.delete(project.id)).success).toBe(true);
 });

@@ -87,8 +87,8 @@ test("releases a hold whose response was lost in the background, unless its id w
   await expect(nf.reserve(meter.id, { amount: 60 }, using(1))).rejects.toThrow();
   await eventually(async () => expect(await state()).toEqual([100, 0]));
   asked.length = 0;
-  const given = { amount: 60, hold_id: `given-${meters}` };
-  await expect(nf.reserve(meter.id, given, using(1))).rejects.toThrow();
+  const body = { amount: 60, hold_id: `given-${meters}` };
+  await expect(nf.reserve(meter.id, body, using(1))).rejects.toThrow();
   await Bun.sleep(20);
   expect(asked).not.toContain("release");
   expect(await state()).toEqual([100, 60]);

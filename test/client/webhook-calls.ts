@@ -68,12 +68,12 @@ export async function callSchedules(nf: Ninefold): Promise<void> {
 /** The same with endpoints and messages. */
 export async function callEndpoints(nf: Ninefold): Promise<void> {
   const { endpoints, messages } = nf.relay;
-  const made = await endpoints.create({ url: NOBODY_URL, name: "books", state: "paused" });
-  const id = made.endpoint_id;
-  expect(made.secret).toMatch(/^whsec_/);
+  const created = await endpoints.create({ url: NOBODY_URL, name: "books", state: "paused" });
+  const id = created.endpoint_id;
+  expect(created.secret).toMatch(/^whsec_/);
   expect((await endpoints.list({ state: "paused" }).toArray()).map(({ name }) => name)).toEqual(["books"]);
   expect((await endpoints.update(id, { description: "Bookkeeping" })).description).toBe("Bookkeeping");
-  expect((await endpoints.rotateSecret(id)).secret).not.toBe(made.secret);
+  expect((await endpoints.rotateSecret(id)).secret).not.toBe(created.secret);
   expect((await endpoints.test(id)).message_id).toMatch(/^msg_/);
   expect((await endpoints.get(id)).counts).toEqual({ waiting: 1, delivered_24h: 0, failed_24h: 0 });
 
@@ -93,13 +93,13 @@ export async function callPortal(nf: Ninefold): Promise<void> {
   const { url } = await nf.relay.portal.create({ owner_id: "acme", expires_in: "1h" });
   const { portal } = nf.withKey(url.slice(url.indexOf("=") + 1)).relay;
   expect((await portal.get()).owner_id).toBe("acme");
-  const made = await portal.endpoints.create({ url: NOBODY_URL });
-  const id = made.endpoint_id;
+  const created = await portal.endpoints.create({ url: NOBODY_URL });
+  const id = created.endpoint_id;
   expect((await portal.endpoints.list().toArray()).map(({ endpoint_id }) => endpoint_id)).toEqual([id]);
   expect((await portal.endpoints.update(id, { state: "paused" })).state).toBe("paused");
   expect((await portal.endpoints.get(id)).counts.waiting).toBe(0);
-  expect((await portal.endpoints.secret.reveal(id)).secret).toBe(made.secret);
-  expect((await portal.endpoints.secret.rotate(id)).secret).not.toBe(made.secret);
+  expect((await portal.endpoints.secret.reveal(id)).secret).toBe(created.secret);
+  expect((await portal.endpoints.secret.rotate(id)).secret).not.toBe(created.secret);
   const { relay_id } = await portal.endpoints.test(id);
   expect((await portal.deliveries.list().toArray()).map((one) => one.relay_id)).toEqual([relay_id]);
   expect((await portal.deliveries.body(relay_id)).body).toContain('"data":{"test":true}}');

@@ -288,10 +288,10 @@ describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
   test("gives a log one id, which a reset forgets", async () => {
     const [a, b] = await nodes();
     expect(await a.identity()).toBeNull();
-    const [one, other] = await Promise.all([a.identify("1".repeat(32)), b.identify("2".repeat(32))]);
-    expect(one).toBe(other);
-    expect(await a.identity()).toBe(one);
-    expect(await b.identify("3".repeat(32))).toBe(one);
+    const [first, second] = await Promise.all([a.identify("1".repeat(32)), b.identify("2".repeat(32))]);
+    expect(first).toBe(second);
+    expect(await a.identity()).toBe(first);
+    expect(await b.identify("3".repeat(32))).toBe(first);
     await a.reset();
     expect(await b.identity()).toBeNull();
     expect(await b.identify("3".repeat(32))).toBe("3".repeat(32));
@@ -312,7 +312,7 @@ describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
     await a.report({ ...A, ...report, applied: 6 });
     await a.report({ ...A, ...report });
     await b.report({ ...B, ...report });
-    const found = [...(await a.nodes())].sort((one, other) => one.id.localeCompare(other.id));
+    const found = [...(await a.nodes())].sort((left, right) => left.id.localeCompare(right.id));
     expect(found).toEqual([
       { ...A, ...report },
       { ...B, ...report },
@@ -665,6 +665,6 @@ async function newestFirst(ports: readonly number[]): Promise<[number, number]> 
       return { port, bytes: BigInt(String(bytes)) };
     }),
   );
-  const [first, second] = received.sort((one, other) => (one.bytes < other.bytes ? 1 : -1));
+  const [first, second] = received.sort((left, right) => (left.bytes < right.bytes ? 1 : -1));
   return [first?.port ?? 0, second?.port ?? 0];
 }

@@ -161,7 +161,7 @@ describe("a leader that cannot serve", () => {
 /** Whether a leader knows a node that could lead. */
 function hasSuccessor(server: Server): boolean {
   const name = "ninefold_cluster_successors";
-  const family = server.kernel.metrics.families.find((one) => one.name === name);
+  const family = server.kernel.metrics.families.find((family) => family.name === name);
   return [...(family?.samples() ?? [])].some(({ value }) => value === 1);
 }
 

@@ -463,7 +463,7 @@ test("a project that is deleted between plan and apply is an error", async () =>
   const { projects } = (await account.get("/v1/projects")).body as {
     projects: { id: string; slug: string }[];
   };
-  const id = projects.find((one) => one.slug === "gone")?.id;
+  const id = projects.find((project) => project.slug === "gone")?.id;
   const deletion = async () => {
     const { status } = await account.delete(`/v1/projects/${id}`);
     expect(status).toBeLessThan(300);

@@ -52,7 +52,7 @@ describe.each(Object.keys(FIELDS))("%s", (section) => {
     const list = async () =>
       (await account.get(kind.listPath)).body[kind.itemsKey] as Record<string, unknown>[];
     const idOf = (name: string, items: Record<string, unknown>[]) =>
-      items.find((one) => one[kind.facts.name] === name)?.[kind.idKey];
+      items.find((item) => item[kind.facts.name] === name)?.[kind.idKey];
     const id = idOf(before, await list());
     expect(id).toBeString();
     const renamed = file(section, after, `, renamed_from: ${before}`);

@@ -22,9 +22,9 @@ beforeAll(async () => {
   account = await server.account({ tier: "unlimited" });
   configured = new Configured(server, account.key ?? "");
   const make = async (section: string, path: string, body: object, id: string) => {
-    const made = await account.post(path, body);
-    expect(made.status, made.text).toBe(201);
-    ids.set(section, [...(ids.get(section) ?? []), String(made.body[id])]);
+    const created = await account.post(path, body);
+    expect(created.status, created.text).toBe(201);
+    ids.set(section, [...(ids.get(section) ?? []), String(created.body[id])]);
   };
   for (const name of ["one", "two"]) {
     await make("monitors", "/v1/pulse", { name, url: "https://example.com/", interval: 60_000 }, "id");

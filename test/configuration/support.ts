@@ -41,7 +41,7 @@ export class Configured {
   }
 
   kind(section: string): Kind {
-    const found = this.kinds.find((one) => one.section === section);
+    const found = this.kinds.find((kind) => kind.section === section);
     if (found === undefined) throw new Error(`there is no section ${section}`);
     return found;
   }
@@ -171,9 +171,9 @@ export function valuesFor(
         selector: (one) => JSON.stringify(one),
       });
     case "object": {
-      const own = Object.entries<TSchema>(properties ?? {}).map(([key, one]) => [
+      const own = Object.entries<TSchema>(properties ?? {}).map(([key, member]) => [
         key,
-        valuesFor(key, one, idsOf),
+        valuesFor(key, member, idsOf),
       ]);
       return fc.record(Object.fromEntries(own), { requiredKeys: required });
     }
@@ -225,7 +225,7 @@ export async function createFitting(
     const answer = await client.post(path, sent);
     if (answer.status < 300) return { body: answer.body, sent };
     const named = Object.keys((answer.body["fields"] ?? {}) as object).map(
-      (one) => one.split(/[.[]/)[0] ?? one,
+      (key) => key.split(/[.[]/)[0] ?? key,
     );
     const [first] = [...named.filter((one) => one in more), ...Object.keys(more)];
     if (first === undefined) throw new Error(`POST ${path}: ${answer.text}`);

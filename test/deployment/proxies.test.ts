@@ -46,7 +46,7 @@ afterAll(() => {
 /** The page's block that contains a text, with this test's addresses. */
 function blockWith(text: string): string {
   const blocks = [...PAGE.matchAll(/^```[a-z]*\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
-  const block = blocks.find((one) => one.includes(text));
+  const block = blocks.find((block) => block.includes(text));
   if (block === undefined) throw new Error(`the page has no block with ${text}`);
   return block
     .replace("127.0.0.1:9909", new URL(server.url).host)

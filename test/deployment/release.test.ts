@@ -178,7 +178,7 @@ interface Bom {
 describe("the bill of materials", () => {
   const text = billOfMaterials(ROOT, { version: "1.2.3", date: DATE });
   const bom = JSON.parse(text) as Bom;
-  const refs = bom.components.map((one) => one["bom-ref"]);
+  const refs = bom.components.map((component) => component["bom-ref"]);
 
   test("is CycloneDX 1.6, and the same each time", () => {
     expect([bom.bomFormat, bom.specVersion]).toEqual(["CycloneDX", "1.6"]);
@@ -197,7 +197,9 @@ describe("the bill of materials", () => {
     expect(refs.filter((ref) => ref.startsWith("playwright") || ref.startsWith("typescript"))).toEqual([]);
     const elysia = bom.components.find(({ purl }) => purl.startsWith("pkg:npm/elysia@"));
     expect(elysia?.licenses).toEqual([{ license: { id: "MIT" } }]);
-    for (const { purl, hashes = [] } of bom.components.filter((one) => one.purl.startsWith("pkg:npm/"))) {
+    for (const { purl, hashes = [] } of bom.components.filter((component) =>
+      component.purl.startsWith("pkg:npm/"),
+    )) {
       expect([purl, hashes]).toEqual([
         purl,
         [{ alg: "SHA-512", content: expect.stringMatching(/^[0-9a-f]{128}$/) }],

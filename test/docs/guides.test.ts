@@ -29,7 +29,7 @@ describe("pasted from top to bottom into a fresh server, every command does what
       const steps = stepsOf(readPage(page));
       expect(steps.length).toBeGreaterThan(0);
       const surprises = (await reader.paste(steps)).map(([step, outcome]) => surprise(step, outcome));
-      expect(surprises.filter((one) => one !== null).join("\n\n")).toBe("");
+      expect(surprises.filter((surprise) => surprise !== null).join("\n\n")).toBe("");
     },
     TIMEOUT_MS,
   );

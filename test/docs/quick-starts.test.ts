@@ -19,7 +19,7 @@ describe("each quick start works alone, after the start, in at most ten commands
       const surprises = (await reader.paste([...stepsOf(start), ...steps])).map(([step, outcome]) =>
         surprise(step, outcome),
       );
-      expect(surprises.filter((one) => one !== null).join("\n\n")).toBe("");
+      expect(surprises.filter((surprise) => surprise !== null).join("\n\n")).toBe("");
       // The last command shows what was made: its result is documented, or it waits for it.
       const last = steps.at(-1);
       expect(last === undefined || last.says.length > 0 || last.command.startsWith("until ")).toBe(true);

@@ -67,7 +67,7 @@ test("the receiver in JavaScript takes what the server sends, and nothing else",
 
 /** What the function of a page says that verifies without a library. */
 async function byHand(page: string, key: string, headers: object, body: string): Promise<unknown> {
-  const block = jsBlocks(page).find((one) => one.includes("function isGenuine"));
+  const block = jsBlocks(page).find((jsBlock) => jsBlock.includes("function isGenuine"));
   const [path, given] = [join(folder, "by-hand.mjs"), JSON.stringify([key, headers, body])];
   writeFileSync(
     path,

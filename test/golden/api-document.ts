@@ -154,9 +154,9 @@ export class Explorer {
   }
 
   private async sendThroughProxy(method: string, path: string): Promise<Answer> {
-    const made = await this.account.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"] });
+    const created = await this.account.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"] });
     const headers = { "x-ninefold-key": this.account.key ?? "" };
-    return this.server.client(String(made.body["secret"])).send(method, path, undefined, { headers });
+    return this.server.client(String(created.body["secret"])).send(method, path, undefined, { headers });
   }
 
   /** The example with a new e-mail address: some resources can be created only once per address. */

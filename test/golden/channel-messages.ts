@@ -44,8 +44,8 @@ export async function renderChannelMessages(): Promise<string> {
 async function sentBy(server: TestServer): Promise<string[]> {
   const owner = await server.account({ tier: "unlimited" });
   for (const { kind, config } of [...CHANNELS].reverse()) {
-    const made = await owner.post("/v1/pulse/channels", { name: kind, kind, config, events: EVENTS });
-    if (made.status !== 201) throw new Error(made.text);
+    const created = await owner.post("/v1/pulse/channels", { name: kind, kind, config, events: EVENTS });
+    if (created.status !== 201) throw new Error(created.text);
   }
   const monitor = { url: "https://shop.example/health", interval: 300_000, name: "Shop & <Co>" };
   await owner.post("/v1/pulse", { ...monitor, channels: null });

@@ -152,7 +152,7 @@ function bodies(operation: ApiOperation): fc.Arbitrary<string | Uint8Array | nul
     );
   });
   return fc.oneof(
-    { weight: 6, arbitrary: value.map((one) => JSON.stringify(one) ?? "") },
+    { weight: 6, arbitrary: value.map((item) => JSON.stringify(item) ?? "") },
     { weight: 4, arbitrary: spoiled },
     { weight: 1, arbitrary: deep },
     { weight: 1, arbitrary: fc.constant(JSON.stringify(example)) },

@@ -62,7 +62,7 @@ function renderRoles(routes: readonly DeclaredRoute[]): string {
   const rows = routes
     .filter(({ operation }) => operation.access !== "public" && !operation.byPortal)
     .map(({ operation: { name, access, role, stepUp, ofAccount } }) => {
-      const cells = ROLES.map((one) => (role === null ? "-" : isAtLeast(one, role) ? "yes" : "no"));
+      const cells = ROLES.map((assigned) => (role === null ? "-" : isAtLeast(assigned, role) ? "yes" : "no"));
       const notes = [ofAccount ? "account" : "", stepUp ? "recent login" : ""].filter((note) => note !== "");
       return [name, access, ...cells, notes.join(", ")];
     })

@@ -153,10 +153,10 @@ function refusalIn({ status, body, text }: Answer): string {
 
 async function sceneOf(server: TestServer): Promise<Scene> {
   const owner = await server.account({ tier: "unlimited" });
-  const made = async (prefix: string): Promise<Client> => {
+  const create = async (prefix: string): Promise<Client> => {
     const { body } = await owner.post("/v1/keys", { prefix, name: prefix, scopes: ["meter:read"] });
     return server.client(String(body["secret"]));
   };
   const poor = await server.account({ tier: "free", balance: 0 });
-  return { server, owner, poor, foreign: await made("acme"), reader: await made("sm") };
+  return { server, owner, poor, foreign: await create("acme"), reader: await create("sm") };
 }

@@ -40,7 +40,7 @@ function positive(name: string, text: string): number {
 }
 
 function kindOf(text: string): Kind {
-  const kind = TURNS.find((one) => one === text);
+  const kind = TURNS.find((turn) => turn === text);
   if (kind === undefined) throw new Error(`--only must be one of ${[...new Set(TURNS)].join(", ")}`);
   return kind;
 }

@@ -48,12 +48,12 @@ export class Filling {
       ["pro", "pro"],
       ["scale", "scale"],
     ] as const) {
-      const made = await this.done("operator", "POST /v1/admin/accounts", {
+      const created = await this.done("operator", "POST /v1/admin/accounts", {
         email: `${name}@example.com`,
         tier,
       });
-      this.keep(name, made.body["api_key"]);
-      this.thing(`${name} account`, made.body["user_id"]);
+      this.keep(name, created.body["api_key"]);
+      this.thing(`${name} account`, created.body["user_id"]);
     }
     await this.done("operator", `PATCH /v1/admin/accounts/${this.things["starter account"]}`, {
       suspended: true,
@@ -87,9 +87,9 @@ export class Filling {
       expired: { ...plain, name: "Expired", expires_at: "2026-03-10T13:00:00Z" },
       ending: { ...plain, name: "Ending", expires_at: "2026-06-01T02:00:00+02:00" },
     })) {
-      const made = await this.done("scale", "POST /v1/keys", terms);
-      this.keep(name, made.body["secret"]);
-      this.thing(`key ${name}`, made.body["key_id"]);
+      const created = await this.done("scale", "POST /v1/keys", terms);
+      this.keep(name, created.body["secret"]);
+      this.thing(`key ${name}`, created.body["key_id"]);
       await this.advance(1_000);
     }
     await this.done("scale", `DELETE /v1/keys/${this.things["key revoked"]}`);
@@ -133,8 +133,8 @@ export class Filling {
       ["of the shop", "shop", well],
       ["plain", "free", { url: receiverUrl("/plain"), interval: 300_000 }],
     ] as const) {
-      const made = await this.done(as, "POST /v1/pulse", terms);
-      this.thing(`monitor ${name}`, made.body["id"]);
+      const created = await this.done(as, "POST /v1/pulse", terms);
+      this.thing(`monitor ${name}`, created.body["id"]);
     }
     await this.done("free", `PUT /v1/pulse/${this.things["monitor plain"]}`, { active: false });
   }
@@ -148,12 +148,12 @@ export class Filling {
       ["waiting", "/relay/later", "3h"],
       ["cancelled", "/relay/never", "1h"],
     ] as const) {
-      const made = await this.done("scale", "POST /v1/relay", {
+      const created = await this.done("scale", "POST /v1/relay", {
         ...plain,
         target_url: receiverUrl(path),
         delay,
       });
-      this.thing(`relay ${name}`, made.body["relay_id"]);
+      this.thing(`relay ${name}`, created.body["relay_id"]);
     }
     await this.done("scale", `DELETE /v1/relay/${this.things["relay cancelled"]}`);
   }
@@ -164,15 +164,16 @@ export class Filling {
       ["paused", "paused", "/hooks/later"],
       ["failing", "live", "/broken/hooks"],
     ] as const) {
-      const made = await this.done("scale", "POST /v1/catch/buckets", {
+      const created = await this.done("scale", "POST /v1/catch/buckets", {
         target_url: receiverUrl(path),
         provider: "github",
         signing_secret: SIGNING_SECRET,
       });
-      this.thing(`bucket ${name}`, made.body["id"]);
-      if (state === "live") await this.done("scale", `PATCH /v1/catch/buckets/${made.body["id"]}`, { state });
-      this.thing(`event ${name}`, await this.event(String(made.body["id"]), name));
-      await this.event(String(made.body["id"]), "unsigned", false);
+      this.thing(`bucket ${name}`, created.body["id"]);
+      if (state === "live")
+        await this.done("scale", `PATCH /v1/catch/buckets/${created.body["id"]}`, { state });
+      this.thing(`event ${name}`, await this.event(String(created.body["id"]), name));
+      await this.event(String(created.body["id"]), "unsigned", false);
     }
     const bytes = new Uint8Array([0, 255, 128, 10, 13, 0]);
     const path = `/v1/catch/${this.things["bucket paused"]}`;
@@ -194,8 +195,8 @@ export class Filling {
   }
 
   private async chain(): Promise<void> {
-    const made = await this.done("scale", "POST /v1/witness/sys/init");
-    this.thing("chain", made.body["chain_id"]);
+    const created = await this.done("scale", "POST /v1/witness/sys/init");
+    this.thing("chain", created.body["chain_id"]);
     await this.done("scale", "POST /v1/witness/log", { log: { event: "before the storage" } });
     const storage = { bucket: "kept", region: "eu-kept-1", accessKeyId: "AKIAKEPTKEPTKEPTKEPT" };
     const secretAccessKey = STORAGE_SECRET;

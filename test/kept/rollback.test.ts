@@ -36,7 +36,7 @@ function contentsOf(folder: string, name: string): Contents {
     schema: db.query("PRAGMA user_version").values()[0]?.[0],
     tables: found,
     rows: Object.fromEntries(
-      names.map((one) => [one, db.query(`SELECT count(*) FROM "${one}"`).values()[0]?.[0]]),
+      names.map((name) => [name, db.query(`SELECT count(*) FROM "${name}"`).values()[0]?.[0]]),
     ),
   };
 }
@@ -73,8 +73,8 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
         // Before the upgrade: the backup has the old content, and no migration.
         expect(await doctor()).toContain(`schema ${old.schema}; the next start applies`);
         const before = stage.path(`${name}.db`);
-        const made = await ninefold(["backup", before, "--verify", ...data]);
-        expect([made.error, made.code]).toEqual(["", 0]);
+        const result = await ninefold(["backup", before, "--verify", ...data]);
+        expect([result.error, result.code]).toEqual(["", 0]);
 
         await start();
         expect(await doctor()).toContain(`schema ${MIGRATIONS.length}\n`);

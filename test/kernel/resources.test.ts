@@ -82,7 +82,7 @@ describe.each(DECLARED.map((one): [string, Declared] => [one.facts.path, one]))(
   /** The id in a response: `id`, or `schedule_id`. */
   const idOf = ({ body }: Answer) => String(body["id"] ?? body[`${facts.type}_id`]);
   const post = (client: Client, name: unknown) => client.post(path, { ...example, [field]: name });
-  const made = async (client: Client, name = newName()): Promise<string> => {
+  const createNamed = async (client: Client, name = newName()): Promise<string> => {
     const created = await post(client, name);
     expect(created.status, created.text).toBe(201);
     expect(idOf(created)).toMatch(new RegExp(`^${facts.idPrefix}_[0-9a-f]{32}$`));
@@ -142,7 +142,7 @@ describe.each(DECLARED.map((one): [string, Declared] => [one.facts.path, one]))(
     async (route) => {
       const [minLength, maxLength] = lengthsOf(route.body?.properties[field]);
       const client = await owner();
-      const own = route === create ? "" : `${path}/${await made(client)}`;
+      const own = route === create ? "" : `${path}/${await createNamed(client)}`;
       const send = (name: unknown) =>
         route === create ? post(client, name) : client.patch(own, { [field]: name });
       for (const wrong of [newName(minLength - 1), newName(maxLength + 1), 5, [newName(minLength)]]) {
@@ -158,7 +158,10 @@ describe.each(DECLARED.map((one): [string, Declared] => [one.facts.path, one]))(
     test("rejects the name of another one", async () => {
       const client = await owner();
       const [first, second] = [newName(), newName()];
-      const [holder, other] = [await made(client, first), `${path}/${await made(client, second)}`];
+      const [holder, other] = [
+        await createNamed(client, first),
+        `${path}/${await createNamed(client, second)}`,
+      ];
       expectError(await post(client, first), String(taken));
       if (isFixed) return;
       expectError(await client.patch(other, { [field]: first }), String(taken));
@@ -173,20 +176,20 @@ describe.each(DECLARED.map((one): [string, Declared] => [one.facts.path, one]))(
       const client = await owner();
       const { most = 0, code = "" } = facts.limit ?? {};
       const ids: string[] = [];
-      while (ids.length < (typeof most === "number" ? most : LOW)) ids.push(await made(client));
+      while (ids.length < (typeof most === "number" ? most : LOW)) ids.push(await createNamed(client));
       expectError(await post(client, newName()), code);
       expect((await client.patch(`${path}/${ids[0]}`, { [field]: newName() })).status).toBe(200);
       // Another account's are not counted.
-      await made(await owner());
+      await createNamed(await owner());
       if (!canDelete) return;
       await client.delete(`${path}/${ids[0]}`);
-      await made(client);
+      await createNamed(client);
     });
 
   test("is listed in pages, newest first", async () => {
     const client = await owner();
     const all = [newName(), newName(), newName()];
-    for (const name of all) await made(client, name);
+    for (const name of all) await createNamed(client, name);
     const first = await client.get(`${path}?limit=2`);
     expect(namesOf(first)).toEqual(all.slice(1).reverse());
     const cursor = String(first.body["cursor"]);

@@ -42,7 +42,7 @@ async function areasOf(): Promise<Map<string, string[]>> {
   return new Map(
     tags.map(({ name }) => [
       name,
-      operations.filter((one) => one.tags[0] === name).map(({ summary }) => summary),
+      operations.filter((operation) => operation.tags[0] === name).map(({ summary }) => summary),
     ]),
   );
 }

@@ -31,9 +31,9 @@ class Known {
     else if (typeof value === "string") this.addText(value);
     else if (Array.isArray(value)) this.addList(value);
     else if (typeof value === "object" && value !== null) {
-      for (const [name, one] of Object.entries(value)) {
+      for (const [name, member] of Object.entries(value)) {
         this.addText(name);
-        this.add(one);
+        this.add(member);
       }
     }
   }
@@ -94,7 +94,7 @@ class Known {
 async function numbersOf(visit: Console, responses: readonly unknown[]) {
   const known = new Known();
   // Positions, and nothing.
-  for (const one of [0, 1, 2, 3]) known.add(one);
+  for (const item of [0, 1, 2, 3]) known.add(item);
   for (const response of responses) known.add(response);
   const texts = await visit.page.evaluate<string[]>(`(${TEXTS})()`);
   const all = texts.flatMap((text) =>
@@ -127,9 +127,9 @@ test(
       await visit.settleRequests();
       const numbers = await numbersOf(visit, await read());
       seen += numbers.seen;
-      found.push(...numbers.unknown.map((one) => `${view}: ${one}`));
+      found.push(...numbers.unknown.map((family) => `${view}: ${family}`));
     };
-    for (const view of VIEWS.filter((one) => !one.includes("?"))) {
+    for (const view of VIEWS.filter((view) => !view.includes("?"))) {
       responses = [];
       await page.goto(`${server.url}/dashboard/?${encodeURIComponent(view)}#/${view}`);
       await page.getByRole("navigation", { name: "Pages" }).waitFor();
@@ -168,7 +168,8 @@ test(
     const { page } = visit;
     const { monitors } = (await operator.get("/v1/pulse?details=true")).body as unknown as Listed;
     await visit.go("monitors");
-    const count = (status: string) => monitors.filter((one) => one.active && one.status === status).length;
+    const count = (status: string) =>
+      monitors.filter((monitor) => monitor.active && monitor.status === status).length;
     for (const [name, number] of [
       ["All", monitors.length],
       ["Up", count("up")],
@@ -206,7 +207,7 @@ test(
     await visit.go("customers/acme");
     for (const { id, uses } of keys) {
       const usage = await operator.get(`/v1/keys/${id}/usage?granularity=hour&from=${from}`);
-      const total = (usage.body["data"] as { total: number }[]).reduce((sum, one) => sum + one.total, 0);
+      const total = (usage.body["data"] as { total: number }[]).reduce((sum, item) => sum + item.total, 0);
       const table = page.getByRole("table", { name: "Keys" });
       const uses24h = table.getByRole("cell").nth(2);
       await eventually(async () =>

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { SHORTCUTS, SITEMAP } from "../../src/pages/dashboard/shell/sitemap.ts";
 
-const doubled = (all: readonly string[]): string[] => all.filter((one, at) => all.indexOf(one) !== at);
+const doubled = (all: readonly string[]): string[] => all.filter((item, at) => all.indexOf(item) !== at);
 
 test("shortcuts, addresses and titles of the console are unique, and no page hides a key", () => {
   const pages = SITEMAP.map(({ letter }) => `g ${letter}`);

@@ -16,7 +16,7 @@ interface Shown {
   readonly path: string;
   readonly body: () => object;
   /** Its page, by the fields of the response. */
-  readonly page: (made: Record<string, unknown>) => string;
+  readonly page: (created: Record<string, unknown>) => string;
   readonly has: readonly string[];
   readonly lacks: readonly string[];
 }
@@ -109,10 +109,10 @@ const LABELS = `[...document.querySelectorAll("dt, th, h2, label, legend")].map(
 test.each(RESOURCES)(
   "%s shows the settings that have an effect for it, and no others",
   async (_, { path, body, page: pageOf, has, lacks }) => {
-    const made = await server.operator.post(path, body());
+    const created = await server.operator.post(path, body());
     const visit = await Console.enter(server);
     const { page } = visit;
-    await visit.go(pageOf(made.body));
+    await visit.go(pageOf(created.body));
     await page.getByRole("button", { name: "Edit…" }).click();
     await page.getByText("More", { exact: true }).click();
     const labels = () => page.evaluate<string[]>(LABELS);

@@ -111,13 +111,13 @@ describe("keys", () => {
     "are filtered by state, use and project, with the last characters of each",
     async () => {
       const { body: project } = await server.operator.post("/v1/projects", { name: "Filtered" });
-      const made = async (path: string, name: string) => {
+      const create = async (path: string, name: string) => {
         const { body } = await server.operator.post(path, { name, prefix: "sm", scopes: ["gate:read"] });
         return { id: String(body["key_id"]), secret: String(body["secret"]) };
       };
-      const used = await made("/v1/keys", "Used one");
-      const unused = await made("/v1/keys", "Unused one");
-      const inside = await made(`/v1/projects/${project["id"]}/keys`, "Inside one");
+      const used = await create("/v1/keys", "Used one");
+      const unused = await create("/v1/keys", "Unused one");
+      const inside = await create(`/v1/projects/${project["id"]}/keys`, "Inside one");
       await server.operator.patch(`/v1/keys/${inside.id}`, { enabled: false });
       await server.operator.delete(`/v1/keys/${unused.id}`);
       expect((await server.client(used.secret).get("/v1/gate")).status).toBe(200);
@@ -165,8 +165,8 @@ describe("testing a check", () => {
     "shows the result, really takes uses and credits, and sends the key nowhere else",
     async () => {
       const terms = { name: "Tried", prefix: "till", scopes: ["orders:*"], owner_id: "tried" };
-      const made = await server.operator.post("/v1/keys", terms);
-      const secret = String(made.body["secret"]);
+      const created = await server.operator.post("/v1/keys", terms);
+      const secret = String(created.body["secret"]);
       await server.operator.post("/v1/meter/tried/refill", { amount: 8 });
       const visit = await Console.enter(server);
       const { page } = visit;

@@ -22,8 +22,8 @@ test(
       ["Search", "Inner"],
       ["Docs", "Inner"],
     ] as const) {
-      const given = { url: sink.url(`/${name.toLowerCase()}`), interval: 300_000, name, group };
-      const { body } = await account.post("/v1/pulse", { ...given, consecutive_threshold: 1 });
+      const terms = { url: sink.url(`/${name.toLowerCase()}`), interval: 300_000, name, group };
+      const { body } = await account.post("/v1/pulse", { ...terms, consecutive_threshold: 1 });
       await account.post(`/v1/pulse/${body["id"]}/check`);
     }
     const visit = await Console.enter(server, String(account.key));

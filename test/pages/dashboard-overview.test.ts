@@ -182,16 +182,16 @@ test(
   "lists paused monitors separately",
   async () => {
     const account = await server.account();
-    const made: string[] = [];
+    const created: string[] = [];
     for (const name of ["Till", "Shop"]) {
       const { body } = await account.post("/v1/pulse", { url: sink.url(), interval: 300_000, name });
-      made.push(String(body["id"]));
+      created.push(String(body["id"]));
     }
     const visit = await enter(account);
     const rows = visit.page.locator("main a.row");
     await visit.go("monitors?status=paused");
     await visit.page.getByText("No matching monitors").waitFor();
-    await account.put(`/v1/pulse/${made[0]}`, { active: false });
+    await account.put(`/v1/pulse/${created[0]}`, { active: false });
     await visit.go("monitors");
     await rows.nth(1).waitFor();
     await visit.page.getByRole("button", { name: "Paused" }).click();

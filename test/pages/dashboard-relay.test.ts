@@ -19,7 +19,7 @@ afterAll(async () => {
 /** Deliveries that have failed. */
 async function failed(count: number): Promise<string[]> {
   const ids: string[] = [];
-  for (let made = 0; made < count; made += 1) {
+  for (let index = 0; index < count; index += 1) {
     const delivery = {
       target_url: sink.url("/hook"),
       method: "POST",
@@ -120,8 +120,8 @@ test(
     sink.answersBy(() => 503);
     const { operator } = server;
     const send = { target_url: sink.url("/slow"), method: "POST", delay: "0s", retry_schedule: [] };
-    for (let made = 0; made < 20; made += 1)
-      await operator.post("/v1/relay", { ...send, payload: { customer: made === 3 ? "globex" : "acme" } });
+    for (let count = 0; count < 20; count += 1)
+      await operator.post("/v1/relay", { ...send, payload: { customer: count === 3 ? "globex" : "acme" } });
     while (((await operator.get("/v1/relay?response_status=503")).body["deliveries"] as object[]).length < 20)
       await Bun.sleep(10);
     const visit = await Console.enter(server);

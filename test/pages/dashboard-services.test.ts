@@ -219,10 +219,10 @@ describe("maintenance", () => {
   test(
     "a monitor can depend on another",
     async () => {
-      const made = async (name: string) =>
+      const create = async (name: string) =>
         (await server.operator.post("/v1/pulse", { url: `${server.url}/v1/ping`, interval: 60_000, name }))
           .body;
-      const [parent, child] = [await made("Line"), await made("Desk")];
+      const [parent, child] = [await create("Line"), await create("Desk")];
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`monitors/${child["id"]}`);
@@ -301,7 +301,7 @@ describe("assertions on the response", () => {
       await page.getByLabel("Notify channels when slow").check();
       await page.getByRole("button", { name: "Create monitor" }).click();
       await page.getByText("$.status == 5").waitFor();
-      const given = {
+      const body = {
         group: "shop",
         accept_status: ["200", "300-399"],
         keyword: "ok",
@@ -315,12 +315,12 @@ describe("assertions on the response", () => {
         notify_degraded: true,
       };
       const found = async () => (await server.operator.get("/v1/pulse?name=Particular")).body["monitors"];
-      expect(await found()).toMatchObject([given]);
+      expect(await found()).toMatchObject([body]);
       await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByLabel("Failures until down").fill("4");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("4 failed checks").waitFor();
-      expect(await found()).toMatchObject([{ ...given, consecutive_threshold: 4 }]);
+      expect(await found()).toMatchObject([{ ...body, consecutive_threshold: 4 }]);
       await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByText("More", { exact: true }).click();
       await page.getByLabel("Expected value").fill('"5"');

@@ -23,9 +23,9 @@ afterAll(() => site.stop());
 
 /** Sends a request that must succeed. */
 async function send(path: string, body: object): Promise<Record<string, unknown>> {
-  const made = await server.operator.post(path, body);
-  expect(made.status, made.text).toBeLessThan(300);
-  return made.body;
+  const created = await server.operator.post(path, body);
+  expect(created.status, created.text).toBeLessThan(300);
+  return created.body;
 }
 
 /** Everything that the tasks are about, for each width. */

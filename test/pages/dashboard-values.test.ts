@@ -19,7 +19,7 @@ test(
   "long names leave every page as wide as the window and do not squeeze other columns",
   async () => {
     const { operator } = server;
-    const made = await operator.post("/v1/pulse", { url: sink.url(), interval: 300_000, name: LONG });
+    const created = await operator.post("/v1/pulse", { url: sink.url(), interval: 300_000, name: LONG });
     await operator.post("/v1/pulse", { url: sink.url("/b"), interval: 300_000, name: RTL });
     await operator.post("/v1/pulse/channels", {
       name: LONG,
@@ -47,7 +47,7 @@ test(
     await operator.post("/v1/projects", { name: LONG, description: LONG });
     const pages = [
       ...["overview", "projects", "keys", `keys/${key.body["key_id"]}`, "flags", `flags/${"f".repeat(64)}`],
-      ...["monitors", `monitors/${made.body["id"]}`, "monitors/channels", "monitors/maintenance"],
+      ...["monitors", `monitors/${created.body["id"]}`, "monitors/channels", "monitors/maintenance"],
       ...["monitors/pages", "monitors/incidents", "relay/endpoints", "catch", `catch/${bucket.body["id"]}`],
       ...["audit", "settings", "monitors?new=1", "monitors/maintenance?new=1"],
     ];
@@ -109,9 +109,9 @@ test(
     await eventually(async () => expect(await changes.locator("ins").innerText()).toBe("600000"));
     await page.locator(".inspector").getByRole("link", { name: "Shop", exact: true }).waitFor();
     const work = { title: "Move", monitor_ids: [], schedule: "0 3 * * *", duration_ms: 60_000 };
-    const made = await operator.post("/v1/pulse/maintenance", work);
-    await operator.patch(`/v1/pulse/maintenance/${made.body["id"]}`, { monitor_ids: [body["id"]] });
-    const log = await operator.get(`/v1/audit?target_id=${made.body["id"]}`);
+    const created = await operator.post("/v1/pulse/maintenance", work);
+    await operator.patch(`/v1/pulse/maintenance/${created.body["id"]}`, { monitor_ids: [body["id"]] });
+    const log = await operator.get(`/v1/audit?target_id=${created.body["id"]}`);
     const [{ sequence } = { sequence: "" }] = log.body["entries"] as { sequence: string }[];
     await visit.go(`audit/${sequence}`);
     await changes.locator("ins", { hasText: "Shop" }).waitFor();

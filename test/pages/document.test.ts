@@ -88,7 +88,7 @@ describe("the API document", () => {
     ["catch.ingest", "**Cost** 1 credit · **Public**"],
     ["ping", "**Cost** free · **Public**"],
   ])("documents the requirements of %s", (name, terms) => {
-    const operation = operations.find((one) => nameOf(one) === name);
+    const operation = operations.find((operation) => nameOf(operation) === name);
     expect(operation?.description.split("\n\n").at(-1)).toBe(terms);
   });
 
@@ -107,7 +107,7 @@ test("has a valid example for every successful response", () => {
   for (const { operation, responses } of server.server.app.http.routes) {
     // Health and metrics are the operator's, and not in the document.
     if (operation.monitoring) continue;
-    const documented = operations.find((one) => nameOf(one) === operation.name);
+    const documented = operations.find((documented) => nameOf(documented) === operation.name);
     for (const [status, schema] of Object.entries<TSchema>(responses)) {
       if (status === "204") continue;
       const example = documented?.responses[status]?.content?.["application/json"].example;
@@ -122,7 +122,8 @@ test("has a valid example for every successful response", () => {
 
 describe("the example request of an operation works in a shell", () => {
   const run = async (operationId: string, key: string) => {
-    const source = operations.find((one) => nameOf(one) === operationId)?.["x-codeSamples"][0]?.source;
+    const source = operations.find((operation) => nameOf(operation) === operationId)?.["x-codeSamples"][0]
+      ?.source;
     const env = { PATH: process.env["PATH"] ?? "", URL: server.url, AUTH: `Authorization: Bearer ${key}` };
     const child = Bun.spawn(["sh", "-c", `${source} -s -w ' %{http_code}'`], { env, stderr: "inherit" });
     return child.stdout.text();

@@ -301,7 +301,7 @@ describe("the page", () => {
     ];
     expect(names.length).toBe(3);
     let bytes = 0;
-    for (const name of names.map((one) => (typeof one === "string" ? one : (one[1] ?? "")))) {
+    for (const name of names.map((name) => (typeof name === "string" ? name : (name[1] ?? "")))) {
       const answer = await fetch(`${server.url}/portal/${name}`, {
         headers: { "accept-encoding": "identity" },
       });
@@ -339,7 +339,7 @@ describe("in an iframe", () => {
       const visit = await Visit.begin();
       const link = await linkOf("framed", { event_types: ["order.paid"] });
       await visit.page.goto(`${originOf(listed)}/?link=${encodeURIComponent(link)}`);
-      const frame = visit.page.frames().find((one) => one.url().startsWith(`${server.url}/portal/`));
+      const frame = visit.page.frames().find((frame) => frame.url().startsWith(`${server.url}/portal/`));
       if (frame === undefined) throw new Error("the page was not embedded");
       await walk(frame, sink.url("/framed"));
       await frame.getByRole("button", { name: "Show secret" }).click();
@@ -357,7 +357,7 @@ describe("in an iframe", () => {
       const visit = await Visit.begin();
       const link = await linkOf("unlisted");
       await visit.page.goto(`${originOf(unlisted)}/?link=${encodeURIComponent(link)}`);
-      const frame = visit.page.frames().find((one) => one !== visit.page.mainFrame());
+      const frame = visit.page.frames().find((frame) => frame !== visit.page.mainFrame());
       expect(visit.faults.join()).toContain("frame-ancestors");
       await eventually(async () => expect(await frame?.getByRole("button").count()).toBe(0));
       await visit.context.close();
@@ -373,7 +373,7 @@ describe("hostile texts", () => {
       const markup = `<img src=x onerror="document.title='hacked'"><script>document.title='hacked'</script>`;
       sink.answersBy(() => new Response(markup, { status: 500, headers: { "x-markup": "<b>1</b>" } }));
       const customer = await customerOf(server, account, { owner_id: "hostile" });
-      const made = await customer.post("/v1/relay/portal/endpoints", {
+      const created = await customer.post("/v1/relay/portal/endpoints", {
         url: sink.url("/hostile"),
         description: markup,
       });
@@ -392,7 +392,7 @@ describe("hostile texts", () => {
       await page.goto(`${server.url}/portal/#/endpoints/${encodeURIComponent("../../../signup?")}`);
       await page.getByRole("alert").waitFor();
       sink.answersBy(() => 200);
-      expect(made.status).toBe(201);
+      expect(created.status).toBe(201);
       await visit.context.close();
     },
     TIMEOUT_MS,

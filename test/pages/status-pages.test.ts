@@ -35,10 +35,10 @@ async function fill(count: number): Promise<void> {
         ? `Payments in EUR, ${"with-a-name-that-has-no-space".repeat(2)}`
         : `Service ${at} of ${count}`;
     const body = { url: site.url(at === 1 ? "/bad" : "/ok"), interval: 300_000, name };
-    const made = await operator.post("/v1/pulse", { ...body, name: `${name.slice(0, 90)} ${count}` });
-    expect(made.status, made.text).toBe(201);
-    if (at < 5) await operator.post(`/v1/pulse/${made.body["id"]}/check`);
-    monitor_ids.push(String(made.body["id"]));
+    const created = await operator.post("/v1/pulse", { ...body, name: `${name.slice(0, 90)} ${count}` });
+    expect(created.status, created.text).toBe(201);
+    if (at < 5) await operator.post(`/v1/pulse/${created.body["id"]}/check`);
+    monitor_ids.push(String(created.body["id"]));
   }
   const incident = {
     title: "Payments fail",
@@ -60,8 +60,13 @@ async function fill(count: number): Promise<void> {
   const texts = { title: "Acme", description: "What we run: https://example.com/", footer: "Acme Ltd" };
   const publish_incidents = count === 3 ? "all" : "outages";
   const flags = { show_latency: true, show_urls: true, publish_incidents };
-  const made = await operator.post("/v1/pulse/pages", { slug: `with-${count}`, groups, ...texts, ...flags });
-  expect(made.status, made.text).toBe(201);
+  const created = await operator.post("/v1/pulse/pages", {
+    slug: `with-${count}`,
+    groups,
+    ...texts,
+    ...flags,
+  });
+  expect(created.status, created.text).toBe(201);
 }
 
 /** Every run has each number of monitors, theme and width once; the long form all of their combinations. */

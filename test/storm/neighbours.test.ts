@@ -20,7 +20,7 @@ test(
   async () => {
     const rows = await runNeighbours({ command: NINEFOLD_COMMAND, folder, seconds: 0.2, scale: 0.01 });
     for (const { name, clients, statuses } of ATTACKS) {
-      const row = rows.find((one) => one.name === name);
+      const row = rows.find((row) => row.name === name);
       expect([name, row?.statuses.filter((status) => !statuses.includes(status))]).toEqual([name, []]);
       expect(row?.requests).toBeGreaterThanOrEqual(clients);
       expect(row?.pings).toBeGreaterThan(0);

@@ -128,8 +128,8 @@ export function undocumented(
 function withoutWarnings({ status, body }: Received): unknown {
   if (status >= 300 || !isObject(body) || !Array.isArray(body["warnings"])) return body;
   const { warnings, ...described } = body;
-  return (warnings as unknown[]).every((one) =>
-    /^(Unknown (field|query parameter)|The header) `/.test(String(one)),
+  return (warnings as unknown[]).every((warning) =>
+    /^(Unknown (field|query parameter)|The header) `/.test(String(warning)),
   )
     ? described
     : body;
@@ -241,7 +241,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       : [],
   items: (value, wanted, at) =>
     Array.isArray(value)
-      ? value.flatMap((one, index) => mismatches(one, wanted as Schema, `${at}[${index}]`))
+      ? value.flatMap((item, index) => mismatches(item, wanted as Schema, `${at}[${index}]`))
       : [],
   anyOf: (value, wanted, at) => {
     const tried = (wanted as Schema[]).map((schema) => mismatches(value, schema, at));
@@ -288,7 +288,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   ),
   uniqueItems: plain(
     (value) =>
-      !Array.isArray(value) || new Set(value.map((one) => JSON.stringify(one))).size === value.length,
+      !Array.isArray(value) || new Set(value.map((item) => JSON.stringify(item))).size === value.length,
     "has items twice",
   ),
   minProperties: plain(

@@ -49,9 +49,9 @@ const MADE_ELSEWHERE = ["admin", "projects", "latch", "people"];
 /** Makes an account with rows in every table that can have some for longer, in two projects. The server has a manual clock. */
 export async function makeFullAccount(server: TestServer, email: string): Promise<FullAccount> {
   let account = await server.account({ email, tier: "scale", balance: 1_000_000 });
-  const made: Record<string, string> = {};
+  const created: Record<string, string> = {};
   for (const segment of SEGMENTS.filter((segment) => !MADE_ELSEWHERE.includes(segment)))
-    Object.assign(made, await makeResource(segment, account));
+    Object.assign(created, await makeResource(segment, account));
   let managed = server.client(String((await done(account.post("/v1/keys", ALL))).secret));
   await done(managed.get("/v1/gate"));
   await fillKeysAndProjects(server, account);
@@ -85,9 +85,9 @@ export async function makeFullAccount(server: TestServer, email: string): Promis
   const browser = await new Browser(server).logIn(account.key ?? "");
   await fillUsage(server);
   const publicPaths = {
-    page: `/status/${made["page"]}`,
-    ping: `/ping/${made["check"]}`,
-    bucket: `/v1/in/${made["bucket_id"]}`,
+    page: `/status/${created["page"]}`,
+    ping: `/ping/${created["check"]}`,
+    bucket: `/v1/in/${created["bucket_id"]}`,
   };
   return { account, managed, browser, publicPaths };
 }

@@ -18,10 +18,10 @@ export async function makeHeartbeat(
   account: Client,
   terms: object = {},
 ): Promise<TestHeartbeat> {
-  const made = await account.post("/v1/pulse", { type: "heartbeat", ...terms });
-  if (made.status !== 201) throw new Error(made.text);
-  const id = String(made.body["id"]);
-  const path = new URL(String(made.body["ping_url"])).pathname;
+  const created = await account.post("/v1/pulse", { type: "heartbeat", ...terms });
+  if (created.status !== 201) throw new Error(created.text);
+  const id = String(created.body["id"]);
+  const path = new URL(String(created.body["ping_url"])).pathname;
   // The server may have started anew since, on another port.
   const client = (key: string | null) => new Client(server.url, key);
   return {

@@ -78,7 +78,7 @@ export function queryOf({ operation }: { readonly operation: { readonly name: st
   return QUERIES[operation.name] ?? "";
 }
 
-async function made(client: Client, path: string, body: unknown, name: string): Promise<string> {
+async function create(client: Client, path: string, body: unknown, name: string): Promise<string> {
   const answer = await client.post(path, body);
   if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
   return String(answer.body[name]);
@@ -91,14 +91,14 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   admin: async (operator) => {
     const account = { email: `${crypto.randomUUID()}@example.com`, tier: "free" };
     // The first entry of the audit log is the server's start.
-    return { user_id: await made(operator, "/v1/admin/accounts", account, "user_id"), sequence: "1" };
+    return { user_id: await create(operator, "/v1/admin/accounts", account, "user_id"), sequence: "1" };
   },
   meter: async (owner) => {
     // One of its own each time: fuzzed amounts may have filled another to its bound.
     const meterId = `tenant-${crypto.randomUUID()}`;
     const path = `/v1/meter/${meterId}`;
-    await made(owner, `${path}/refill`, { amount: 1_000 }, "meter_id");
-    const hold_id = await made(owner, `${path}/holds`, { amount: 60 }, "hold_id");
+    await create(owner, `${path}/refill`, { amount: 1_000 }, "meter_id");
+    const hold_id = await create(owner, `${path}/holds`, { amount: 60 }, "hold_id");
     const alert = { threshold: 1, webhook_url: "https://127.0.0.1:9/" };
     await owner.put("/v1/meter/alert", alert);
     await owner.put(`${path}/alert`, alert);
@@ -114,23 +114,23 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
   keys: async (owner) => {
     const terms = { prefix: "acme", name: "k", scopes: ["x"] };
-    return { id: await made(owner, "/v1/keys", terms, "key_id") };
+    return { id: await create(owner, "/v1/keys", terms, "key_id") };
   },
   people: async (owner) => {
     const person = { email: `${crypto.randomUUID()}@example.com`, role: "viewer" };
-    const person_id = await made(owner, "/v1/people", person, "person_id");
+    const person_id = await create(owner, "/v1/people", person, "person_id");
     return { person_id, identity_id: "none", session_id: "1", passkey_id: "none" };
   },
   gate: async (owner) => {
-    const flagKey = await made(owner, "/v1/gate", { flag_key: "tenant", enabled: true }, "flag_key");
+    const flagKey = await create(owner, "/v1/gate", { flag_key: "tenant", enabled: true }, "flag_key");
     return { flagKey };
   },
   ofrep: async (owner) => {
-    return { key: await made(owner, "/v1/gate", { flag_key: "evaluated", enabled: true }, "flag_key") };
+    return { key: await create(owner, "/v1/gate", { flag_key: "evaluated", enabled: true }, "flag_key") };
   },
   latch: async (owner) => {
     const terms = { ttl: 900_000, token: EXAMPLE_TOKEN };
-    return { key: await made(owner, "/v1/latch/tenant/acquire", terms, "key") };
+    return { key: await create(owner, "/v1/latch/tenant/acquire", terms, "key") };
   },
   pulse: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
@@ -138,32 +138,37 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const page = { slug: `tenant-${crypto.randomUUID()}`, title: "Tenant" };
     const channel = { name: "Chat", kind: "webhook", config: { url: "https://127.0.0.1:9/" } };
     return {
-      monitorId: await made(owner, "/v1/pulse", monitor, "id"),
-      page_id: await made(owner, "/v1/pulse/pages", page, "id"),
-      incident_id: await made(owner, "/v1/pulse/incidents", { title: "Slow" }, "id"),
-      channel_id: await made(owner, "/v1/pulse/channels", channel, "id"),
-      probe_id: await made(owner, "/v1/pulse/probes", { name: `p-${crypto.randomUUID().slice(0, 8)}` }, "id"),
-      maintenance_id: await made(owner, "/v1/pulse/maintenance", work, "id"),
+      monitorId: await create(owner, "/v1/pulse", monitor, "id"),
+      page_id: await create(owner, "/v1/pulse/pages", page, "id"),
+      incident_id: await create(owner, "/v1/pulse/incidents", { title: "Slow" }, "id"),
+      channel_id: await create(owner, "/v1/pulse/channels", channel, "id"),
+      probe_id: await create(
+        owner,
+        "/v1/pulse/probes",
+        { name: `p-${crypto.randomUUID().slice(0, 8)}` },
+        "id",
+      ),
+      maintenance_id: await create(owner, "/v1/pulse/maintenance", work, "id"),
     };
   },
   ping: async (owner) => {
-    const url = await made(owner, "/v1/pulse", { type: "heartbeat" }, "ping_url");
+    const url = await create(owner, "/v1/pulse", { type: "heartbeat" }, "ping_url");
     return { check: new URL(url).pathname.slice("/ping/".length) };
   },
   api: async (owner) => {
     const push_token = crypto.randomUUID();
-    await made(owner, "/v1/pulse", { type: "heartbeat", push_token }, "id");
+    await create(owner, "/v1/pulse", { type: "heartbeat", push_token }, "id");
     return { token: push_token };
   },
   status: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
-    const monitor_ids = [await made(owner, "/v1/pulse", monitor, "id")];
+    const monitor_ids = [await create(owner, "/v1/pulse", monitor, "id")];
     const page = { slug: `seen-${crypto.randomUUID()}`, title: "Seen", groups: [{ name: "", monitor_ids }] };
     const incident = { title: "Seen", public: true, monitor_ids };
     return {
-      page: await made(owner, "/v1/pulse/pages", page, "slug"),
+      page: await create(owner, "/v1/pulse/pages", page, "slug"),
       badge: "1.json",
-      incident: await made(owner, "/v1/pulse/incidents", incident, "id"),
+      incident: await create(owner, "/v1/pulse/incidents", incident, "id"),
     };
   },
   relay: async (owner) => {
@@ -176,39 +181,44 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     };
     const schedule = { cron: "@yearly", target_url: "https://127.0.0.1:9/" };
     return {
-      relay_id: await made(owner, "/v1/relay", delivery, "relay_id"),
-      resend_id: await made(owner, "/v1/relay/resend", { since: 0 }, "resend_id"),
-      schedule_id: await made(owner, "/v1/relay/schedules", schedule, "schedule_id"),
-      endpoint_id: await made(
+      relay_id: await create(owner, "/v1/relay", delivery, "relay_id"),
+      resend_id: await create(owner, "/v1/relay/resend", { since: 0 }, "resend_id"),
+      schedule_id: await create(owner, "/v1/relay/schedules", schedule, "schedule_id"),
+      endpoint_id: await create(
         owner,
         "/v1/relay/endpoints",
         { url: "https://127.0.0.1:9/", state: "paused" },
         "endpoint_id",
       ),
-      message_id: await made(owner, "/v1/relay/messages", { event_type: "a", payload: {} }, "message_id"),
+      message_id: await create(owner, "/v1/relay/messages", { event_type: "a", payload: {} }, "message_id"),
     };
   },
   catch: async (owner) => {
     // Live, and yet it sends nothing on: what is tried with it is nobody else's business.
     const terms = { target_url: "https://127.0.0.1:9/", delivery: "pull" };
-    const bucket_id = await made(owner, "/v1/catch/buckets", terms, "id");
+    const bucket_id = await create(owner, "/v1/catch/buckets", terms, "id");
     await owner.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live" });
-    const replay_id = await made(owner, `/v1/catch/${bucket_id}/replays`, {}, "replay_id");
-    const event_id = await made(owner, `/v1/catch/${bucket_id}`, { hello: "world" }, "event_id");
+    const replay_id = await create(owner, `/v1/catch/${bucket_id}/replays`, {}, "replay_id");
+    const event_id = await create(owner, `/v1/catch/${bucket_id}`, { hello: "world" }, "event_id");
     return { bucket_id, event_id, replay_id };
   },
   in: async (owner) => {
     const bucket = { target_url: "https://127.0.0.1:9/" };
-    return { bucket_id: await made(owner, "/v1/catch/buckets", bucket, "id") };
+    return { bucket_id: await create(owner, "/v1/catch/buckets", bucket, "id") };
   },
   audit: async (owner) => {
-    await made(owner, "/v1/gate", { flag_key: "audited", enabled: true }, "flag_key");
+    await create(owner, "/v1/gate", { flag_key: "audited", enabled: true }, "flag_key");
     const { body } = await owner.get("/v1/audit?limit=1");
     return { sequence: (body.entries as { sequence: string }[])[0]?.sequence ?? "" };
   },
   witness: async (owner) => {
-    const chainId = await made(owner, "/v1/witness/sys/init", undefined, "chain_id");
-    const sequence_id = await made(owner, "/v1/witness/log", { log: { event: "signed in" } }, "sequence_id");
+    const chainId = await create(owner, "/v1/witness/sys/init", undefined, "chain_id");
+    const sequence_id = await create(
+      owner,
+      "/v1/witness/log",
+      { log: { event: "signed in" } },
+      "sequence_id",
+    );
     await owner.put("/v1/witness/tlog", { public: true });
     await owner.get("/v1/witness/checkpoint");
     return { chainId, sequence_id, tile: "0", origin: "0".repeat(64) };

@@ -47,7 +47,7 @@ export class Scrape {
 
   /** The values of a metric's series that are not 0, by their labels' values, joined by a space. */
   counts(name: string): Record<string, number> {
-    const family = this.families.find((one) => one.name === name);
+    const family = this.families.find((family) => family.name === name);
     if (family === undefined) throw new Error(`there is no ${name}`);
     return Object.fromEntries(
       family.series

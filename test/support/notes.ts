@@ -34,7 +34,7 @@ export function openNote(note: string, vkey: string): number {
   const digest = createHash("sha256").update(`${name}\n`).update(material).digest("hex");
   if (digest.slice(0, 8) !== id) throw new Error("the id is not that of the key");
   const { text, signatures } = readNote(note);
-  const own = signatures.find((one) => one.name === name && one.id === id);
+  const own = signatures.find((signature) => signature.name === name && signature.id === id);
   if (own === undefined) throw new Error(`no signature of ${name}`);
   const x = material.subarray(1).toString("base64url");
   const publicKey = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });

@@ -28,8 +28,8 @@ export async function startRecovery(
   owner_id: string = OWNER,
 ): Promise<Readonly<Record<"resend_id", string>>> {
   const customer = await customerOf(server, account, { owner_id });
-  const made = await customer.post("/v1/relay/portal/endpoints", { url });
-  const path = `/v1/relay/portal/endpoints/${String(made.body["endpoint_id"])}/recover`;
+  const created = await customer.post("/v1/relay/portal/endpoints", { url });
+  const path = `/v1/relay/portal/endpoints/${String(created.body["endpoint_id"])}/recover`;
   const { body, text } = await customer.post(path, { since: 0 });
   if (body["resend_id"] === undefined) throw new Error(`no recovery: ${text}`);
   return { resend_id: String(body["resend_id"]) };
@@ -42,14 +42,14 @@ export async function makeOwned(
   url: string,
   owner_id: string = OWNER,
 ): Promise<Owned> {
-  const made = await account.post("/v1/relay/endpoints", { url, owner_id, retry_schedule: [] });
+  const created = await account.post("/v1/relay/endpoints", { url, owner_id, retry_schedule: [] });
   const sent = await account.post("/v1/relay/messages", {
     event_type: "order.paid",
     payload: { n: 1 },
     owner_id,
   });
   const deliveries = sent.body["deliveries"] as { relay_id: string }[] | undefined;
-  if (deliveries?.[0] === undefined) throw new Error(`no delivery: ${made.text} ${sent.text}`);
+  if (deliveries?.[0] === undefined) throw new Error(`no delivery: ${created.text} ${sent.text}`);
   for (let turn = 0; turn < 6; turn += 1) await server.clock.advance(1);
-  return { endpoint_id: String(made.body["endpoint_id"]), relay_id: deliveries[0].relay_id };
+  return { endpoint_id: String(created.body["endpoint_id"]), relay_id: deliveries[0].relay_id };
 }

@@ -143,8 +143,8 @@ export class S3Server {
   /** A configuration that works. */
   config(prefix?: string): Record<string, string> {
     const { endpoint, bucket, region, accessKeyId, secretAccessKey } = this;
-    const given = { endpoint, bucket, region, accessKeyId, secretAccessKey };
-    return prefix === undefined ? given : { ...given, prefix };
+    const body = { endpoint, bucket, region, accessKeyId, secretAccessKey };
+    return prefix === undefined ? body : { ...body, prefix };
   }
 
   /** The text of an object in the bucket, or null. */

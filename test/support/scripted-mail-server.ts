@@ -21,7 +21,7 @@ export class ScriptedMailServer {
   constructor(extensions: readonly string[] = []) {
     const lines = ["scripted.example", "AUTH PLAIN", ...extensions];
     this.responses = {
-      EHLO: lines.map((one, at) => `250${at === lines.length - 1 ? " " : "-"}${one}`).join("\r\n"),
+      EHLO: lines.map((line, at) => `250${at === lines.length - 1 ? " " : "-"}${line}`).join("\r\n"),
       AUTH: "235 2.7.0 welcome",
       MAIL: "250 2.1.0 sender",
       RCPT: "250 2.1.5 recipient",

@@ -192,14 +192,14 @@ describe("an instance", () => {
     expect(new Set(all.map(({ url }) => url)).size).toBe(5);
     expect(new Set(all.map(({ apiKey }) => apiKey)).size).toBe(5);
     await Promise.all(
-      all.map((one, at) => new Client(one.url, one.apiKey).post("/v1/meter/m/refill", { amount: at + 1 })),
+      all.map((item, at) => new Client(item.url, item.apiKey).post("/v1/meter/m/refill", { amount: at + 1 })),
     );
-    const balances = all.map((one) => new Client(one.url, one.apiKey).get("/v1/meter/m/balance"));
+    const balances = all.map((item) => new Client(item.url, item.apiKey).get("/v1/meter/m/balance"));
     expect((await Promise.all(balances)).map(({ body }) => body["balance"])).toEqual([1, 2, 3, 4, 5]);
     const before = await nf.now();
     await others[0]?.advance("1 week");
     expect(await nf.now()).toBe(before);
-    await Promise.all(others.map((one) => one.stop()));
+    await Promise.all(others.map((other) => other.stop()));
     expect(others.map(({ pid }) => isRunning(pid))).toEqual([false, false, false, false]);
   });
 });

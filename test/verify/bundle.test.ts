@@ -33,8 +33,8 @@ describe("verifyBundle", () => {
     ["no checkpoint", { checkpoint: null }],
   ])("rejects %s", (_, change) => {
     const changed = { ...bundle, ...change };
-    for (const one of [changed, JSON.stringify(changed)]) {
-      const verdict = verifyBundle(one);
+    for (const item of [changed, JSON.stringify(changed)]) {
+      const verdict = verifyBundle(item);
       expect(verdict.valid).toBe(false);
       expect(verdict.errors?.length).toBeGreaterThan(0);
     }

@@ -155,41 +155,42 @@ describe("GET /v1/admin/accounts", () => {
   ]);
 
   test("pages contain every account once, newest first, even if one is created between them", async () => {
-    const own = await startTestServer({ manualClock: true });
+    const separateServer = await startTestServer({ manualClock: true });
     try {
-      for (let index = 0; index < 11; index += 1) await own.account({ email: `page-${index}@example.com` });
+      for (let index = 0; index < 11; index += 1)
+        await separateServer.account({ email: `page-${index}@example.com` });
       const seen: string[] = [];
       let cursor: unknown;
       const sizes: number[] = [];
       do {
         const query = cursor === undefined ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
-        const { body } = await own.operator.get(`/v1/admin/accounts?limit=5${query}`);
+        const { body } = await separateServer.operator.get(`/v1/admin/accounts?limit=5${query}`);
         const accounts = body.accounts as View[];
         sizes.push(accounts.length);
         seen.push(...accounts.map(({ email }) => email));
         cursor = body.cursor;
-        await own.account();
+        await separateServer.account();
       } while (cursor !== undefined);
       expect(sizes).toEqual([5, 5, 2]);
       const expected = Array.from({ length: 11 }, (_, index) => `page-${10 - index}@example.com`);
       expect(seen).toEqual([...expected, "operator@localhost"]);
-      const whole = await own.operator.get(`/v1/admin/accounts?limit=${PAGE_LIMIT_MAX}`);
+      const whole = await separateServer.operator.get(`/v1/admin/accounts?limit=${PAGE_LIMIT_MAX}`);
       expect(Object.keys(whole.body)).toEqual(["accounts"]);
-      expect((await own.operator.get("/v1/admin/accounts?limit=1")).body.accounts).toHaveLength(1);
+      expect((await separateServer.operator.get("/v1/admin/accounts?limit=1")).body.accounts).toHaveLength(1);
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 
   test("the default limit is 50", async () => {
-    const own = await startTestServer({ manualClock: true });
+    const separateServer = await startTestServer({ manualClock: true });
     try {
-      await Promise.all(Array.from({ length: 51 }, () => own.account()));
-      const { body } = await own.operator.get("/v1/admin/accounts");
+      await Promise.all(Array.from({ length: 51 }, () => separateServer.account()));
+      const { body } = await separateServer.operator.get("/v1/admin/accounts");
       expect(body.accounts).toHaveLength(50);
       expect(typeof body.cursor).toBe("string");
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 });

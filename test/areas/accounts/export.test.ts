@@ -122,7 +122,7 @@ async function expectAsTheApiShows(account: AccountClient, lines: readonly Expor
   );
   const events = new Set(of("event").map(({ id }) => id));
   const bucket_id = of("event_attempt")[0]?.["bucket_id"];
-  for (const { id } of of("event").filter((one) => one["bucket_id"] === bucket_id))
+  for (const { id } of of("event").filter((item) => item["bucket_id"] === bucket_id))
     expect((await account.get(`/v1/catch/${bucket_id}/events/${id}`)).body).toMatchObject({ id });
   const below = [...of("event_payload"), ...of("event_attempt")];
   const ofEvents = of("delivery").filter(({ event_id }) => event_id !== null);

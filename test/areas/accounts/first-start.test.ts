@@ -142,12 +142,12 @@ describe("no secret", () => {
     const headers = { "idempotency-key": "kept" };
     const rotated = await account.post("/v1/keys/rotate", undefined, { headers });
     keys.push(String(rotated.body.key));
-    const made = await server.operator.post(
+    const created = await server.operator.post(
       "/v1/admin/accounts",
       { email: "kept@example.com", tier: "pro" },
       { headers },
     );
-    keys.push(String(made.body.api_key));
+    keys.push(String(created.body.api_key));
     const signup = { email: "self@example.com", tier: "free" };
     keys.push(String((await server.client(null).post("/v1/signup", signup)).body.api_key));
     await server.client(`${account.key}x`).get("/v1/meter/balance");

@@ -11,11 +11,11 @@ const MADE = 30;
 const PROJECT = { ref: 1, id: "proj_of_this_test" };
 
 let server: TestServer;
-let made: AccountClient[];
+let created: AccountClient[];
 beforeEach(async () => {
   server = await startTestServer({ manualClock: true });
-  made = [];
-  for (let index = 0; index < MADE; index += 1) made.push(await server.account({ balance: 100 + index }));
+  created = [];
+  for (let index = 0; index < MADE; index += 1) created.push(await server.account({ balance: 100 + index }));
 });
 afterEach(() => server.stop());
 
@@ -39,7 +39,7 @@ function smallArea(inMemoryMax?: number) {
 test("memory contains the recently used accounts and keys up to a limit; the others are read when needed", async () => {
   const { kernel, accounts, credentials, looked, ledger } = smallArea(IN_MEMORY);
   for (let round = 1; round <= 3; round += 1) {
-    for (const [index, { key, userId }] of made.entries()) {
+    for (const [index, { key, userId }] of created.entries()) {
       const caller = credentials.authenticate(keyDigestHex(String(key)));
       expect(caller?.account.userId).toBe(userId);
       if (caller === null) throw new Error("the key is unknown");
@@ -48,7 +48,7 @@ test("memory contains the recently used accounts and keys up to a limit; the oth
     }
   }
   // What is used repeatedly stays in memory while there is space for all of it.
-  const digests = made.map(({ key }) => keyDigestHex(String(key)));
+  const digests = created.map(({ key }) => keyDigestHex(String(key)));
   const lookUps = (keys: number): number => {
     for (let pass = 1; pass <= 5; pass += 1) {
       looked.up = 0;
@@ -62,11 +62,11 @@ test("memory contains the recently used accounts and keys up to a limit; the oth
 
 test("a key whose account was dropped from memory uses the current account", async () => {
   const { accounts, credentials } = smallArea(IN_MEMORY);
-  const [first] = made;
+  const [first] = created;
   const digest = keyDigestHex(String(first?.key));
   const before = credentials.authenticate(digest)?.account;
   const store = accountStore(server.server.kernel.db);
-  for (const { userId } of made.slice(1)) accounts.get(store.refOfUser(userId));
+  for (const { userId } of created.slice(1)) accounts.get(store.refOfUser(userId));
   const after = credentials.authenticate(digest);
   expect(after?.account.userId).toBe(first?.userId as string);
   expect(after?.account).not.toBe(before as never);

@@ -22,7 +22,7 @@ async function until(epochMs: number): Promise<void> {
   await server.clock.advance(epochMs - server.clock.now());
 }
 
-async function own(client: Client): Promise<unknown> {
+async function accountBalance(client: Client): Promise<unknown> {
   return (await server.client(client.key).get("/v1/meter/balance")).body.balance;
 }
 
@@ -43,11 +43,11 @@ test("on the first of the month, 00:00 UTC, a balance below the tier's monthly c
   const accounts = new Map<string, Client>();
   for (const tier of TIER_NAMES) accounts.set(tier, await server.account({ tier, balance: 3 }));
   await until(FIRST_OF_APRIL - 1);
-  for (const account of accounts.values()) expect(await own(account)).toBe(3);
+  for (const account of accounts.values()) expect(await accountBalance(account)).toBe(3);
   await until(FIRST_OF_APRIL);
   for (const [tier, account] of accounts) {
     const figure = DEFAULT_TIERS[tier as keyof typeof DEFAULT_TIERS].monthlyCredits;
-    expect(await own(account)).toBe(tier === "unlimited" ? 3 : figure);
+    expect(await accountBalance(account)).toBe(tier === "unlimited" ? 3 : figure);
     const initial = grant(3, START_MS);
     const monthly = grant(figure - 3, FIRST_OF_APRIL);
     expect(await grantsOf(account)).toEqual(tier === "unlimited" ? [initial] : [monthly, initial]);
@@ -59,7 +59,7 @@ test("a higher balance is not lowered, and an equal one gets no entry", async ()
   const rich = await server.account({ tier: "free", balance: 10_001 });
   const exact = await server.account({ tier: "free", balance: 10_000 });
   await until(FIRST_OF_APRIL);
-  expect([await own(rich), await own(exact)]).toEqual([10_001, 10_000]);
+  expect([await accountBalance(rich), await accountBalance(exact)]).toEqual([10_001, 10_000]);
   expect(await grantsOf(exact)).toEqual([grant(10_000, START_MS)]);
 });
 
@@ -67,14 +67,14 @@ test("credits are granted once a month, also after restarts", async () => {
   await start();
   const account = await server.account({ tier: "free" });
   await until(FIRST_OF_APRIL);
-  expect(await own(account)).toBe(10_000);
+  expect(await accountBalance(account)).toBe(10_000);
   await account.post("/v1/meter/deduct", { amount: 9_000 });
   await server.clock.advance(DAY_MS);
   await server.restart();
   await server.clock.advance(DAY_MS);
-  expect(await own(account)).toBe(1_000);
+  expect(await accountBalance(account)).toBe(1_000);
   await until(FIRST_OF_MAY);
-  expect(await own(account)).toBe(10_000);
+  expect(await accountBalance(account)).toBe(10_000);
   expect(await grantsOf(account)).toEqual([grant(9_000, FIRST_OF_MAY), grant(10_000, START_MS)]);
 });
 
@@ -87,35 +87,35 @@ test("a grant that was missed while the server was down happens once at the star
   await until(twentiethOfMay);
   await server.start();
   await server.clock.advance(0);
-  expect(await own(account)).toBe(10_000);
+  expect(await accountBalance(account)).toBe(10_000);
   expect(await grantsOf(account)).toEqual([grant(9_995, twentiethOfMay), grant(5, START_MS)]);
   await server.client(account.key).post("/v1/meter/deduct", { amount: 9_000 });
   await server.restart();
   await server.clock.advance(0);
-  expect(await own(account)).toBe(1_000);
+  expect(await accountBalance(account)).toBe(1_000);
   await until(Date.UTC(2026, 5, 1));
-  expect(await own(account)).toBe(10_000);
+  expect(await accountBalance(account)).toBe(10_000);
 });
 
 test("a new account gets its tier's credits immediately, and no more in that month", async () => {
   await start();
   await until(FIRST_OF_APRIL);
   const account = await server.account({ tier: "starter" });
-  expect(await own(account)).toBe(100_000);
+  expect(await accountBalance(account)).toBe(100_000);
   await account.post("/v1/meter/deduct", { amount: 99_999 });
   await until(FIRST_OF_MAY - 1);
-  expect(await own(account)).toBe(1);
+  expect(await accountBalance(account)).toBe(1);
   await until(FIRST_OF_MAY);
-  expect(await own(account)).toBe(100_000);
+  expect(await accountBalance(account)).toBe(100_000);
 });
 
 test("the grant uses the tier at that time", async () => {
   await start();
   const account = await server.account({ tier: "free", balance: 0 });
   await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "pro" });
-  expect(await own(account)).toBe(0);
+  expect(await accountBalance(account)).toBe(0);
   await until(FIRST_OF_APRIL);
-  expect(await own(account)).toBe(1_000_000);
+  expect(await accountBalance(account)).toBe(1_000_000);
 });
 
 test("all accounts get the grant, over several units of work, suspended ones included", async () => {
@@ -129,8 +129,8 @@ test("all accounts get the grant, over several units of work, suspended ones inc
   const suspended = await server.account({ tier: "free", balance: 1 });
   await server.operator.patch(`/v1/admin/accounts/${suspended.userId}`, { suspended: true });
   await until(FIRST_OF_APRIL);
-  const balances = await Promise.all(accounts.map(own));
+  const balances = await Promise.all(accounts.map(accountBalance));
   expect(new Set(balances)).toEqual(new Set([10_000]));
   await server.operator.patch(`/v1/admin/accounts/${suspended.userId}`, { suspended: false });
-  expect(await own(suspended)).toBe(10_000);
+  expect(await accountBalance(suspended)).toBe(10_000);
 });

@@ -248,11 +248,11 @@ test("after the wall clock is set back by an hour, unwritten charges of that hou
 
 test("accounts with unwritten charges stay in memory, whatever their number", async () => {
   const IN_MEMORY = 3;
-  const made = await Promise.all(Array.from({ length: 20 }, () => server.account({ balance: 10 })));
+  const created = await Promise.all(Array.from({ length: 20 }, () => server.account({ balance: 10 })));
   const store = accountStore(kernel().db);
   const accounts = new Accounts(store, openProjectDirectory(kernel()), IN_MEMORY);
   const small = new AccountLedger(store, accounts, kernel());
-  const refs = made.map(({ userId }) => store.refOfUser(userId));
+  const refs = created.map(({ userId }) => store.refOfUser(userId));
   for (let round = 1; round <= 3; round += 1) {
     for (const ref of refs) {
       kernel().writer.runInMemory((tx) => small.charge(tx, accounts.get(ref), "gate.evaluate", 1));

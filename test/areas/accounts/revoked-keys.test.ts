@@ -87,10 +87,10 @@ describe("a platform key in its grace period", () => {
   });
 
   test("of the operator cannot create accounts, reset keys or grant the tier unlimited", async () => {
-    const own = await startTestServer({ manualClock: true });
+    const separateServer = await startTestServer({ manualClock: true });
     try {
-      const account = await own.account();
-      const old = own.operator;
+      const account = await separateServer.account();
+      const old = separateServer.operator;
       const { body } = await old.post("/v1/keys/rotate");
       const itself = `/v1/admin/accounts/${account.userId}`;
       const terms = { email: "thief@example.com", tier: "unlimited" };
@@ -100,40 +100,42 @@ describe("a platform key in its grace period", () => {
         ["PATCH", itself, { tier: "unlimited" }],
       ] as const) {
         expectError(await old.send(method, path, sent), "forbidden");
-        const newest = own.client(String(body.key));
+        const newest = separateServer.client(String(body.key));
         expect((await newest.send(method, path, sent)).status).toBeLessThan(300);
       }
       expect((await old.get("/v1/admin/accounts")).status).toBe(200);
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 });
 
 test("a revoked key stays revoked when the wall clock is set back", async () => {
-  const own = await startTestServer({ manualClock: true });
+  const separateServer = await startTestServer({ manualClock: true });
   try {
-    const [account, other] = [await own.account(), await own.account()];
-    await own.operator.post(RESET.replace(USER_ID, account.userId));
+    const [account, other] = [await separateServer.account(), await separateServer.account()];
+    await separateServer.operator.post(RESET.replace(USER_ID, account.userId));
     expect((await other.post("/v1/keys/rotate", { grace_hours: 0 })).status).toBe(200);
-    own.clock.setWall(-HOUR_MS);
+    separateServer.clock.setWall(-HOUR_MS);
     expect(await Promise.all([account, other].map(status))).toEqual([401, 401]);
   } finally {
-    await own.stop();
+    await separateServer.stop();
   }
 });
 
 describe("a managed key that expires", () => {
   test("cannot rotate the platform key and, as the operator's, cannot create accounts, reset keys or grant the tier unlimited", async () => {
-    const own = await startTestServer({ manualClock: true });
+    const separateServer = await startTestServer({ manualClock: true });
     try {
-      const victim = await own.account();
-      const expires_at = new Date(own.clock.now() + DAY_MS).toISOString();
+      const victim = await separateServer.account();
+      const expires_at = new Date(separateServer.clock.now() + DAY_MS).toISOString();
       const terms = termsOf({ prefix: "sm", scopes: ["*"] });
-      const ending = own.client(
-        String((await own.operator.post("/v1/keys", { ...terms, expires_at })).body.secret),
+      const ending = separateServer.client(
+        String((await separateServer.operator.post("/v1/keys", { ...terms, expires_at })).body.secret),
       );
-      const endless = own.client(String((await own.operator.post("/v1/keys", terms)).body.secret));
+      const endless = separateServer.client(
+        String((await separateServer.operator.post("/v1/keys", terms)).body.secret),
+      );
       const itself = `/v1/admin/accounts/${victim.userId}`;
       for (const [method, path, sent] of [
         ["POST", "/v1/admin/accounts", { email: "a@example.com", tier: "free" }],
@@ -148,7 +150,7 @@ describe("a managed key that expires", () => {
       // Requests that create no key still work.
       expect((await ending.patch(itself, { tier: "pro", balance: 5 })).body).toMatchObject({ tier: "pro" });
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 });
@@ -250,21 +252,23 @@ describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => server.operator.post(path)));
     const clients = answers.map(({ body }) => server.client(String(body.api_key)));
     const found = await Promise.all(clients.map(status));
-    expect(found.filter((one) => one === 200)).toHaveLength(1);
-    expect(found.filter((one) => one === 401)).toHaveLength(4);
+    expect(found.filter((item) => item === 200)).toHaveLength(1);
+    expect(found.filter((item) => item === 401)).toHaveLength(4);
   });
 
   test("of the operator: the older keys are revoked, the new one works", async () => {
-    const own = await startTestServer({ manualClock: true });
+    const separateServer = await startTestServer({ manualClock: true });
     try {
-      const { body } = await own.operator.get("/v1/admin/accounts");
+      const { body } = await separateServer.operator.get("/v1/admin/accounts");
       const [{ user_id: itself } = { user_id: "" }] = body.accounts as { user_id: string }[];
-      const reset = await own.operator.post(`/v1/admin/accounts/${itself}/reset-key`);
+      const reset = await separateServer.operator.post(`/v1/admin/accounts/${itself}/reset-key`);
       expect(reset.status).toBe(200);
-      expectError(await own.operator.get("/v1/admin/accounts"), "unauthorized");
-      expect((await own.client(String(reset.body.api_key)).get("/v1/admin/accounts")).status).toBe(200);
+      expectError(await separateServer.operator.get("/v1/admin/accounts"), "unauthorized");
+      expect((await separateServer.client(String(reset.body.api_key)).get("/v1/admin/accounts")).status).toBe(
+        200,
+      );
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 });

@@ -204,14 +204,14 @@ test("without a grace period, older keys in theirs are revoked as well, also aft
 });
 
 test("the operator's key can be rotated", async () => {
-  const own = await startTestServer({ manualClock: true });
+  const separateServer = await startTestServer({ manualClock: true });
   try {
-    const { body } = await own.operator.post("/v1/keys/rotate");
-    await own.clock.advance(7 * DAY_MS);
-    expectError(await own.operator.get("/v1/admin/accounts"), "unauthorized");
-    expect((await own.client(String(body.key)).get("/v1/admin/accounts")).status).toBe(200);
+    const { body } = await separateServer.operator.post("/v1/keys/rotate");
+    await separateServer.clock.advance(7 * DAY_MS);
+    expectError(await separateServer.operator.get("/v1/admin/accounts"), "unauthorized");
+    expect((await separateServer.client(String(body.key)).get("/v1/admin/accounts")).status).toBe(200);
   } finally {
-    await own.stop();
+    await separateServer.stop();
   }
 });
 

@@ -28,15 +28,15 @@ async function suspend(suspended: boolean): Promise<void> {
   expect(status).toBe(200);
 }
 
-async function made(path: string, body: object): Promise<Record<string, unknown>> {
+async function create(path: string, body: object): Promise<Record<string, unknown>> {
   const response = await account.post(path, body);
   expect(response.status, response.text).toBeLessThan(300);
   return response.body;
 }
 
 test("checks and deliveries of a suspended account stop, also after a restart, and continue on reactivation", async () => {
-  await made("/v1/pulse", { url: site.url("/health"), interval: 30_000 });
-  await made("/v1/relay", { method: "POST", target_url: sink.url("/later"), payload: {}, delay: "10m" });
+  await create("/v1/pulse", { url: site.url("/health"), interval: 30_000 });
+  await create("/v1/relay", { method: "POST", target_url: sink.url("/later"), payload: {}, delay: "10m" });
   await server.clock.advance(MINUTE);
   expect(site.take().length).toBeGreaterThan(0);
   await suspend(true);
@@ -52,8 +52,11 @@ test("checks and deliveries of a suspended account stop, also after a restart, a
 
 test("pings of a suspended account are rejected, no channel is notified, and its heartbeats start as new", async () => {
   const terms = { type: "heartbeat", name: "Backup", period_ms: 10 * MINUTE, grace_ms: 5 * MINUTE };
-  await made("/v1/pulse/channels", { name: "Hook", kind: "webhook", config: { url: sink.url("/hook") } });
-  const [up, down] = [await made("/v1/pulse", terms), await made("/v1/pulse", { ...terms, name: "Other" })];
+  await create("/v1/pulse/channels", { name: "Hook", kind: "webhook", config: { url: sink.url("/hook") } });
+  const [up, down] = [
+    await create("/v1/pulse", terms),
+    await create("/v1/pulse", { ...terms, name: "Other" }),
+  ];
   const ping = async (one: Record<string, unknown>, more = "") =>
     (await fetch(server.url + new URL(String(one["ping_url"])).pathname + more)).status;
   expect([await ping(up), await ping(down, "/fail")]).toEqual([200, 200]);
@@ -70,8 +73,8 @@ test("pings of a suspended account are rejected, no channel is notified, and its
     "monitor.overdue",
     "monitor.overdue",
   ]);
-  for (const one of [up, down]) {
-    const { body } = await account.get(`/v1/pulse/${one["id"]}`);
+  for (const item of [up, down]) {
+    const { body } = await account.get(`/v1/pulse/${item["id"]}`);
     expect(body).toMatchObject({ status: "unknown", overdue: true, consecutive_failures: 0 });
   }
   const { body } = await account.get("/v1/pulse/incidents?status=open");
@@ -99,10 +102,10 @@ test("refills of a suspended account are skipped, those before and after are mad
 test("buffered receipts of a suspended account are uploaded after its reactivation", async () => {
   const storage = await new S3Server().start();
   try {
-    await made("/v1/witness/sys/init", {});
-    await made("/v1/witness/config", storage.config());
+    await create("/v1/witness/sys/init", {});
+    await create("/v1/witness/config", storage.config());
     storage.mode = "down";
-    await made("/v1/witness/log", { log: { n: 1 } });
+    await create("/v1/witness/log", { log: { n: 1 } });
     storage.mode = "up";
     await suspend(true);
     const requests = storage.requests.length;
@@ -118,8 +121,8 @@ test("buffered receipts of a suspended account are uploaded after its reactivati
 });
 
 test("the published log and the public key of a suspended account are not shown until its reactivation", async () => {
-  const { chain_id } = await made("/v1/witness/sys/init", {});
-  await made("/v1/witness/log", { log: { n: 1 } });
+  const { chain_id } = await create("/v1/witness/sys/init", {});
+  await create("/v1/witness/log", { log: { n: 1 } });
   expect((await account.put("/v1/witness/tlog", { public: true })).status).toBe(200);
   expect((await account.get("/v1/witness/checkpoint")).status).toBe(200);
   const log = `/v1/witness/tlog/${chain_id}`;
@@ -164,10 +167,10 @@ test("queued e-mails of a suspended account are sent after its reactivation", as
 });
 
 test("status pages of a suspended account return 404", async () => {
-  const monitor = await made("/v1/pulse", { url: site.url("/"), interval: 60_000 });
+  const monitor = await create("/v1/pulse", { url: site.url("/"), interval: 60_000 });
   const groups = [{ name: "", monitor_ids: [monitor["id"]] }];
-  await made("/v1/pulse/pages", { slug: "shop", title: "Shop", groups });
-  const { id } = await made("/v1/pulse/incidents", { title: "Disk full", public: true });
+  await create("/v1/pulse/pages", { slug: "shop", title: "Shop", groups });
+  const { id } = await create("/v1/pulse/incidents", { title: "Disk full", public: true });
   const visitor = server.client(null);
   const paths = ["shop", "shop.json", "shop/feed.atom", "shop/badge/1.svg", `shop/incidents/${id}.json`];
   const statuses = async () =>

@@ -151,12 +151,12 @@ describe("a project that is deleted", () => {
   test("counts its monitors and deliveries, which stop immediately and are removed", async () => {
     const account = await server.account();
     const { body: project } = await account.post("/v1/projects", { name: "Short-lived" });
-    const made = await account.post(`/v1/projects/${project["id"]}/keys`, {
+    const created = await account.post(`/v1/projects/${project["id"]}/keys`, {
       prefix: "sm",
       name: "all",
       scopes: ["*"],
     });
-    const inside = server.client(String(made.body["secret"]));
+    const inside = server.client(String(created.body["secret"]));
     for (let number = 0; number < 3; number += 1) {
       await inside.post("/v1/pulse", { url: site.url("/checked"), interval: 15_000 });
     }
@@ -183,12 +183,12 @@ describe("a project that is deleted", () => {
 test("a project key sees only its monitors and deliveries", async () => {
   const account = await server.account();
   const { body: project } = await account.post("/v1/projects", { name: "Other" });
-  const made = await account.post(`/v1/projects/${project["id"]}/keys`, {
+  const created = await account.post(`/v1/projects/${project["id"]}/keys`, {
     prefix: "sm",
     name: "reader",
     scopes: ["pulse:read", "relay:read"],
   });
-  const inside = server.client(String(made.body["secret"]));
+  const inside = server.client(String(created.body["secret"]));
   const monitor = { url: site.url(), interval: 15_000 };
   const relay = { target_url: site.url(), method: "POST", delay: "1h", payload: {}, headers: {} };
   const { body: outer } = await account.post("/v1/pulse", monitor);

@@ -136,13 +136,13 @@ describe("a channel", () => {
       ids.push(String((await owner.post(CHANNELS, SLACK)).body["id"]));
     const monitor = { url: "https://example.com/", interval: 300_000 };
     const named = ids.slice(0, MONITOR_CHANNELS_MAX);
-    const made = await owner.post("/v1/pulse", { ...monitor, channels: named });
-    expect(made.body["channels"]).toEqual(named);
+    const created = await owner.post("/v1/pulse", { ...monitor, channels: named });
+    expect(created.body["channels"]).toEqual(named);
     expectError(await owner.post("/v1/pulse", { ...monitor, channels: ids }), "validation_error");
     const stranger = await server.account();
     const theirs = String((await stranger.post(CHANNELS, SLACK)).body["id"]);
     for (const channels of [[theirs], ["chn_0"], [1], "all", [ids[0], ids[0]]])
-      expectError(await owner.put(`/v1/pulse/${made.body["id"]}`, { channels }), "validation_error");
+      expectError(await owner.put(`/v1/pulse/${created.body["id"]}`, { channels }), "validation_error");
   });
 });
 
@@ -153,8 +153,8 @@ test("e-mail channels require a mail server; a project's channels are deleted wi
   const email = { name: "x", kind: "email", config: { to: ["a@example.com"] } };
   expectError(await other.post(CHANNELS, email), "validation_error");
   const { body: project } = await other.post("/v1/projects", { name: "Short-lived" });
-  const given = { prefix: "sm", name: "k", scopes: ["*"] };
-  const { body: key } = await other.post(`/v1/projects/${project["id"]}/keys`, given);
+  const body = { prefix: "sm", name: "k", scopes: ["*"] };
+  const { body: key } = await other.post(`/v1/projects/${project["id"]}/keys`, body);
   const inside = server.client(String(key["secret"]));
   const id = (await inside.post(CHANNELS, SLACK)).body["id"];
   expectError(await other.get(`${CHANNELS}/${id}`), "not_found");

@@ -47,7 +47,7 @@ const KINDS = () => [
   { kind: "email", config: { to: ["Owner@example.com"] } },
 ];
 
-async function made(terms: object, client = owner): Promise<string> {
+async function create(terms: object, client = owner): Promise<string> {
   const { status, body, text } = await client.post(CHANNELS, { name: "Chat", ...terms });
   expect(status, text).toBe(201);
   return String(body["id"]);
@@ -66,7 +66,7 @@ function taken(): Record<string, Received> {
 }
 
 test("each kind gets its own request: down immediately, and up regardless of notify_recovery", async () => {
-  for (const channel of KINDS()) await made(channel);
+  for (const channel of KINDS()) await create(channel);
   const id = await monitored();
   await server.clock.advance(5 * SECOND);
   expect(sink.take()).toEqual([]);
@@ -115,8 +115,8 @@ test("each kind gets its own request: down immediately, and up regardless of not
   expect(gotify?.headers.get("x-gotify-key")).toBe(NEEDLE);
   expect(JSON.parse(gotify?.body ?? "")).toEqual({ title: "[DOWN] Shop", message: text, priority: 8 });
   expect(JSON.parse(notify?.body ?? "")).toEqual({ title: "[DOWN] Shop", body: text, type: "failure" });
-  for (const one of [slack, discord, tg, ntfy, gotify, notify])
-    expect([...(one?.headers.keys() ?? [])].filter((name) => /svc|signature/.test(name))).toEqual([]);
+  for (const item of [slack, discord, tg, ntfy, gotify, notify])
+    expect([...(item?.headers.keys() ?? [])].filter((name) => /svc|signature/.test(name))).toEqual([]);
   expect(mail.received.map(({ to }) => to)).toEqual([["Owner@example.com"]]);
   expect(mail.received[0]?.raw).toContain("Subject: [DOWN] Shop\r\n");
   expect(mail.received[0]?.raw).toContain(
@@ -137,7 +137,7 @@ test("each kind gets its own request: down immediately, and up regardless of not
 
 test("no secret appears in any view, log, audit entry or response", async () => {
   const ids: string[] = [];
-  for (const channel of KINDS()) ids.push(await made(channel));
+  for (const channel of KINDS()) ids.push(await create(channel));
   // Some are delivered, some are rejected with a response that repeats the path, some are retried.
   sink.answersBy(({ path }) => {
     if (path.startsWith("/slack")) return 200;
@@ -183,8 +183,8 @@ test("no secret appears in any view, log, audit entry or response", async () => 
 
 describe("recipients", () => {
   test("are the monitor's channels, none, or the project's default ones", async () => {
-    await made({ kind: "slack", config: { url: sink.url("/default") } });
-    const other = await made({ kind: "slack", config: { url: sink.url("/other") }, default: false });
+    await create({ kind: "slack", config: { url: sink.url("/default") } });
+    const other = await create({ kind: "slack", config: { url: sink.url("/other") }, default: false });
     const own = await monitored({ channels: [other] });
     const silent = await monitored({ name: "Silent", channels: [] });
     const usual = await monitored({ name: "Usual" });
@@ -212,9 +212,9 @@ describe("recipients", () => {
   });
 
   test("get a missed ping in plain words, with the body of the last ping", async () => {
-    await made({ kind: "webhook", config: { url: sink.url("/webhook") } });
-    await made({ kind: "slack", config: { url: sink.url("/slack") } });
-    await made({ kind: "email", config: { to: ["owner@example.com"] } });
+    await create({ kind: "webhook", config: { url: sink.url("/webhook") } });
+    await create({ kind: "slack", config: { url: sink.url("/slack") } });
+    await create({ kind: "email", config: { to: ["owner@example.com"] } });
     const terms = { type: "heartbeat", name: "Backup", period_ms: 60 * SECOND, grace_ms: 60 * SECOND };
     const { body: beat } = await owner.post("/v1/pulse", terms);
     const ping = (body: string, path = "") =>
@@ -246,8 +246,8 @@ describe("recipients", () => {
   });
 
   test("get the channel's events, also after a restart, not again after the cooldown, and not for manual checks", async () => {
-    await made({ kind: "slack", config: { url: sink.url("/all") }, events: ALERT_EVENTS });
-    await made({ kind: "slack", config: { url: sink.url("/up") }, events: ["monitor.up"] });
+    await create({ kind: "slack", config: { url: sink.url("/all") }, events: ALERT_EVENTS });
+    await create({ kind: "slack", config: { url: sink.url("/up") }, events: ["monitor.up"] });
     const id = await monitored({ interval: 30_000, cooldown_ms: 60_000 });
     site.answers(500);
     await owner.post(`/v1/pulse/${id}/check`);
@@ -286,7 +286,7 @@ describe("recipients", () => {
   });
 
   test("a busy channel is retried after Retry-After; a rejection is not retried", async () => {
-    await made({ kind: "discord", config: { url: sink.url("/busy") } });
+    await create({ kind: "discord", config: { url: sink.url("/busy") } });
     sink.answers(new Response(null, { status: 429, headers: { "Retry-After": "120" } }), 204);
     site.answers(500);
     await monitored({ interval: 300_000, cooldown_ms: 3_600_000 });
@@ -300,7 +300,7 @@ describe("recipients", () => {
 describe("a test of a channel", () => {
   test("sends once and returns the result", async () => {
     for (const channel of KINDS().slice(0, 7)) {
-      const id = await made({ ...channel, name: "Ops" });
+      const id = await create({ ...channel, name: "Ops" });
       const sent = await owner.post(`${CHANNELS}/${id}/test`);
       expect([sent.status, sent.body]).toEqual([
         200,
@@ -312,7 +312,7 @@ describe("a test of a channel", () => {
     expect(requests[0]?.headers.get("x-svc-signature")).toMatch(/^sha256=/);
     expect(JSON.parse(requests[0]?.body ?? "")).toMatchObject({ event: "channel.test", name: "Ops" });
     expect(JSON.parse(requests[1]?.body ?? "").text).toStartWith("[TEST] Ops\n");
-    const failing = await made({ kind: "slack", config: { url: sink.url("/no") } });
+    const failing = await create({ kind: "slack", config: { url: sink.url("/no") } });
     sink.answers(500);
     const refused = await owner.post(`${CHANNELS}/${failing}/test`);
     const error = "the target responded with 500";
@@ -327,7 +327,7 @@ describe("a test of a channel", () => {
   });
 
   test("of an e-mail channel sends the message and returns the response of the mail server", async () => {
-    const id = await made({ kind: "email", name: "Ops", config: { to: ["owner@example.com"] } });
+    const id = await create({ kind: "email", name: "Ops", config: { to: ["owner@example.com"] } });
     const { body } = await owner.post(`${CHANNELS}/${id}/test`);
     expect(body).toEqual({
       status: "sent",
@@ -339,7 +339,7 @@ describe("a test of a channel", () => {
   });
 
   test("shows what the mail server rejects, and that it cannot be reached", async () => {
-    const id = await made({ kind: "email", config: { to: ["owner@example.com"] } });
+    const id = await create({ kind: "email", config: { to: ["owner@example.com"] } });
     mail.refuseWith = 550;
     const rejected = await owner.post(`${CHANNELS}/${id}/test`);
     expect(rejected.body).toEqual({
@@ -371,12 +371,12 @@ describe("a test of a channel", () => {
   test("an e-mail is sent to the account's current address, once for any spelling", async () => {
     const pro = await server.account({ tier: "pro", email: "old@example.com" });
     const to = ["old@example.com", "OLD@example.com"];
-    const id = await made({ kind: "email", config: { to } }, pro);
+    const id = await create({ kind: "email", config: { to } }, pro);
     await pro.post(`${CHANNELS}/${id}/test`);
     await server.operator.patch(`/v1/admin/accounts/${pro.userId}`, { email: "new@example.com" });
     await pro.post(`${CHANNELS}/${id}/test`);
     const several = { kind: "email", config: { to: ["a@example.com", "b@example.com"] } };
-    const ops = await made(several, server.operator);
+    const ops = await create(several, server.operator);
     await server.operator.post(`${CHANNELS}/${ops}/test`);
     await server.clock.advance(SECOND);
     const sent = mail.received.flatMap(({ to }) => to);
@@ -386,7 +386,7 @@ describe("a test of a channel", () => {
 
 test("a chat service that is down for half an hour still gets the alert; the monitor's webhook has four attempts", async () => {
   const hook = new WebhookSink();
-  await made({ kind: "slack", config: { url: sink.url("/slack") } });
+  await create({ kind: "slack", config: { url: sink.url("/slack") } });
   await monitored({ webhook_url: hook.url("/own"), cooldown_ms: 60 * 60 * SECOND });
   await server.clock.advance(5 * SECOND);
   sink.answers(503);
@@ -404,7 +404,7 @@ test("a chat service that is down for half an hour still gets the alert; the mon
 });
 
 test("an alert that is not delivered when the target recovers is merged with the recovery", async () => {
-  await made({ kind: "slack", config: { url: sink.url("/slack") } });
+  await create({ kind: "slack", config: { url: sink.url("/slack") } });
   await monitored();
   await server.clock.advance(5 * SECOND);
   sink.answers(503);
@@ -428,7 +428,7 @@ describe("the last result of a channel", () => {
   };
 
   test("is that of its last message, also while it is retried and after a restart", async () => {
-    const id = await made({ kind: "slack", config: { url: sink.url("/slack") } });
+    const id = await create({ kind: "slack", config: { url: sink.url("/slack") } });
     expect(await lastOf(id)).toEqual([null, null]);
     await monitored();
     sink.answers(500);
@@ -451,7 +451,7 @@ describe("the last result of a channel", () => {
   });
 
   test("of an e-mail channel is that of the mail server", async () => {
-    const id = await made({ kind: "email", config: { to: ["owner@example.com"] } });
+    const id = await create({ kind: "email", config: { to: ["owner@example.com"] } });
     mail.refuseWith = 451;
     site.answers(503);
     await monitored();

@@ -58,7 +58,7 @@ function received(): string[] {
   });
 }
 
-const count = (list: readonly string[], wanted: string) => list.filter((one) => one === wanted).length;
+const count = (list: readonly string[], wanted: string) => list.filter((item) => item === wanted).length;
 
 describe("reminders", () => {
   test("repeat an alert at the interval of each channel until the target is up", async () => {
@@ -167,8 +167,8 @@ describe("reminders", () => {
       starts_at: new Date(now).toISOString(),
       ends_at: new Date(now + 90 * MINUTE).toISOString(),
     };
-    const made = await owner.post("/v1/pulse/maintenance", window);
-    expect(made.status, made.text).toBe(201);
+    const created = await owner.post("/v1/pulse/maintenance", window);
+    expect(created.status, created.text).toBe(201);
     received();
     await server.clock.advance(89 * MINUTE);
     expect(received()).toEqual([]);

@@ -60,11 +60,11 @@ describe("GET /v1/audit", () => {
 test("an entry has the digits of numbers that a double does not hold", async () => {
   const account = await server.account({ tier: "pro" });
   const payload = '{"id":1234567890123456789}';
-  const made = await account.post(
+  const created = await account.post(
     "/v1/relay/schedules",
     `{"cron": "@daily", "target_url": "https://example.com/", "payload": ${payload}}`,
   );
-  expect(made.status).toBe(201);
+  expect(created.status).toBe(201);
   expect((await account.get("/v1/audit?limit=1")).text).toContain(`"payload":${payload}`);
 });
 
@@ -164,10 +164,10 @@ describe("an entry", () => {
     const place = { endpoint: "https://example.com", bucket: "receipts", region: "eu" };
     const configured = await account.post("/v1/witness/config", { ...place, ...keys });
     expect(configured.status, configured.text).toBe(200);
-    const made = await account.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"] });
+    const created = await account.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"] });
     const text = JSON.stringify(await entriesOf(account));
     expect(text.toLowerCase()).not.toContain("hidden");
-    expect(text).not.toContain(String(made.body.secret));
+    expect(text).not.toContain(String(created.body.secret));
     expect(text).not.toContain(String(account.key));
   });
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
   const side = JSON.stringify({ text: "x".repeat(DEFINITION_SIDE.bytesMax - '{"text":""}'.length) });
   const sequence = Number((await newestOf(account)).sequence);
   await writer.submit((tx) => {
-    for (let made = 0; made < LARGE_ENTRIES; made += 1) copy(tx, side, side, sequence);
+    for (let count = 0; count < LARGE_ENTRIES; count += 1) copy(tx, side, side, sequence);
   });
   accountRef = db.number<[number]>("SELECT account_ref AS n FROM audit_log WHERE sequence = ?")(sequence);
 });
@@ -42,7 +42,7 @@ test("a page ends at the size of a step, and its cursor leads to all entries", a
     sequences.push(...(body.entries as Entry[]).map(({ sequence }) => Number(sequence)));
     cursor = body.cursor as string | undefined;
   } while (cursor !== undefined);
-  expect(sequences).toEqual([...sequences].sort((one, other) => other - one));
+  expect(sequences).toEqual([...sequences].sort((sequence, other) => other - sequence));
   expect(new Set(sequences).size).toBe(sequences.length);
   expect(sequences.length).toBeGreaterThanOrEqual(LARGE_ENTRIES + 2);
 });

@@ -92,26 +92,30 @@ export interface Made {
 
 /** A scenario with path, body and expectations that use the resources of its `before`. */
 export function scenario(
-  made: Made,
+  created: Made,
   plain: Omit<Scenario, "request" | "body" | "holds"> & {
-    readonly request: (made: Made) => Scenario["request"];
-    readonly body?: (made: Made) => unknown;
-    readonly holds?: (made: Made) => object;
+    readonly request: (created: Made) => Scenario["request"];
+    readonly body?: (created: Made) => unknown;
+    readonly holds?: (created: Made) => object;
   },
 ): Scenario {
   const { request, body, holds, ...rest } = plain;
   // Getters: the resources are created when the scenario runs.
   return Object.defineProperties(rest as Scenario, {
-    request: { get: () => request(made) },
-    body: { get: () => body?.(made) },
-    holds: { get: () => holds?.(made) },
+    request: { get: () => request(created) },
+    body: { get: () => body?.(created) },
+    holds: { get: () => holds?.(created) },
   });
 }
 
 /** Creates a bucket with one event, for {@link scenario}. */
-export async function makeEvent(made: Made, { server, account }: World, terms: object = {}): Promise<void> {
-  made.bucketId = (await newBucket(account, terms)).id;
-  made.eventId = await accepted(server, made.bucketId, '{"a":1}');
+export async function makeEvent(
+  created: Made,
+  { server, account }: World,
+  terms: object = {},
+): Promise<void> {
+  created.bucketId = (await newBucket(account, terms)).id;
+  created.eventId = await accepted(server, created.bucketId, '{"a":1}');
 }
 
 /** A request that a target has received. */

@@ -120,7 +120,7 @@ describe("GET /v1/changes", () => {
     await some.expectChanges({ gate: ["one"] });
     await inShop.expectChanges({ audit: true });
     expect(stranger.messages).toEqual([]);
-    for (const one of [all, some, inShop, stranger]) one.close();
+    for (const item of [all, some, inShop, stranger]) item.close();
   });
 
   test("sends nothing for a rejected change", async () => {
@@ -145,20 +145,20 @@ describe("GET /v1/changes", () => {
     const bound = await new Listener().open(server.client(String((await keyOf(shop)).secret)));
     const whole = await new Listener().open(account);
     // Outside: a key and a flag of another project, a key of the account, a login, the other project.
-    const made = await keyOf(other);
-    await switchFlag(server.client(String(made.secret)), "elsewhere", true);
+    const created = await keyOf(other);
+    await switchFlag(server.client(String(created.secret)), "elsewhere", true);
     const ofAccount = await keyWith(account, ["gate:*"]);
     await switchFlag(ofAccount, "in-default", true);
     await account.patch(`/v1/projects/${other.body.id}`, { name: "Others" });
     await loggedIn(server, account.key);
-    await whole.until(() => JSON.stringify(whole.areas).includes(String(made.key_id)));
+    await whole.until(() => JSON.stringify(whole.areas).includes(String(created.key_id)));
     await whole.until(() => JSON.stringify(whole.areas).includes(String(other.body.id)));
     // Inside.
     const own = await keyOf(shop);
     await account.patch(`/v1/projects/${shop.body.id}`, { name: "Shops" });
     await bound.expectChanges({ audit: true, keys: [own.key_id], projects: [shop.body.id] });
     expect(bound.messages.length).toBeLessThanOrEqual(3);
-    for (const one of [bound, whole]) one.close();
+    for (const item of [bound, whole]) item.close();
   });
 
   test("sends a key of the account without * only the audit entries of its project", async () => {
@@ -196,7 +196,7 @@ describe("GET /v1/changes", () => {
     await switchFlag(account, "one", true);
     expect((await end(account, String(body.key_id))).status).toBe(200);
     const begun = performance.now();
-    await Promise.all(both.map((one) => one.until((_text, hasEnded) => hasEnded)));
+    await Promise.all(both.map((item) => item.until((_text, hasEnded) => hasEnded)));
     // Otherwise the next heartbeat would notice it.
     expect(performance.now() - begun).toBeLessThan(HEARTBEAT_MS / 2);
   });
@@ -232,28 +232,31 @@ describe("GET /v1/changes", () => {
 });
 
 test(`the server has at most ${STREAMS_MAX} streams and ends them when it stops`, async () => {
-  const own = await startTestServer();
+  const separateServer = await startTestServer();
   const listeners: Listener[] = [];
   try {
     const perAccount = STREAMS_MAX * ACCOUNT_PART;
-    let account: Client = own.operator;
-    for (let made = 0; made < STREAMS_MAX; made += STREAMS_PER_CREDENTIAL_MAX) {
-      if (made > 0 && made % perAccount === 0) {
+    let account: Client = separateServer.operator;
+    for (let count = 0; count < STREAMS_MAX; count += STREAMS_PER_CREDENTIAL_MAX) {
+      if (count > 0 && count % perAccount === 0) {
         const { error } = expectError(await account.get("/v1/changes"), "rate_limit_exceeded");
         expect(error.message).toContain("of this account");
-        account = await own.account();
+        account = await separateServer.account();
       }
       const { body } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:read"] });
-      const client = own.client(String(body.secret));
+      const client = separateServer.client(String(body.secret));
       const some = Array.from({ length: STREAMS_PER_CREDENTIAL_MAX }, () => new Listener().open(client));
       listeners.push(...(await Promise.all(some)));
     }
-    const { error } = expectError(await (await own.account()).get("/v1/changes"), "rate_limit_exceeded");
+    const { error } = expectError(
+      await (await separateServer.account()).get("/v1/changes"),
+      "rate_limit_exceeded",
+    );
     expect(error.message).toContain("of this server");
   } finally {
-    await own.stop();
+    await separateServer.stop();
   }
-  await Promise.all(listeners.map((one) => one.until((_text, hasEnded) => hasEnded)));
+  await Promise.all(listeners.map((listener) => listener.until((_text, hasEnded) => hasEnded)));
   expect(listeners.filter(({ isComplete }) => !isComplete)).toEqual([]);
 }, 60_000);
 

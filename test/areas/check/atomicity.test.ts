@@ -14,7 +14,7 @@ const LIMITS = [{ name: "requests", limit: 500, duration_ms: 60_000 }];
 
 /** Runs checks concurrently and counts their codes. */
 async function codes(asked: readonly object[]): Promise<Record<string, number>> {
-  const responses = await Promise.all(asked.map((one) => check(account, one)));
+  const responses = await Promise.all(asked.map((item) => check(account, item)));
   return Object.fromEntries(
     Object.entries(Object.groupBy(responses, ({ code }) => String(code))).map(([code, all]) => [
       code,

@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 const manual = { name: "requests", limit: 10, duration_ms: 60_000, auto: false };
 const perMinute = (limit: number) => [{ name: "requests", limit, duration_ms: 60_000 }];
-const own = async (client = account) => (await client.get("/v1/meter/balance")).body.balance;
+const accountBalance = async (client = account) => (await client.get("/v1/meter/balance")).body.balance;
 
 describe("an allowed request", () => {
   test("returns the details of its key and what was taken", async () => {
@@ -53,11 +53,11 @@ describe("an allowed request", () => {
 
   test("costs one credit, like a denied one", async () => {
     const { secret } = await customer(account, 5);
-    const before = Number(await own());
+    const before = Number(await accountBalance());
     expect(await check(account, { secret })).toMatchObject({ allowed: true, meter: null, flags: {} });
     expect(await check(account, { secret, deduct: { amount: 6 } })).toMatchObject({ allowed: false });
     expect(await check(account, { secret: "nothing" })).toEqual(UNKNOWN_KEY as never);
-    expect(await own()).toBe(before - 3);
+    expect(await accountBalance()).toBe(before - 3);
   });
 
   test("adds an entry with its request id to the meter's ledger", async () => {
@@ -135,7 +135,7 @@ describe("the charged meter", () => {
 describe("denials, in their order", () => {
   test("every code, with its status", async () => {
     const wide = { owner_id: "broke", ratelimits: perMinute(1), uses: { remaining: 0 } };
-    const made = (more: object) => makeKey(account, { ...wide, ...more });
+    const create = (more: object) => makeKey(account, { ...wide, ...more });
     const asked = { require: ["orders:read"], deduct: { amount: 1 } };
     const denied = async (secret: string, more: object = {}) => {
       const { allowed, code, status, flags } = await check(account, { secret, ...asked, ...more });
@@ -144,27 +144,27 @@ describe("denials, in their order", () => {
     };
 
     expect(await denied("acme_live_nothing")).toEqual(["invalid_key", 401]);
-    const revoked = await made({ enabled: false });
+    const revoked = await create({ enabled: false });
     await account.delete(`/v1/keys/${revoked.id}`);
     expect(await denied(revoked.secret)).toEqual(["revoked", 401]);
     const in1s = new Date(server.clock.now() + 1_000).toISOString();
-    const expired = await made({ expires_at: in1s, enabled: false });
+    const expired = await create({ expires_at: in1s, enabled: false });
     await server.clock.advance(1_000);
     expect(await denied(expired.secret)).toEqual(["expired", 401]);
     const off = { enabled: false, allowed_ips: ["10.0.0.1"] };
-    expect(await denied((await made(off)).secret)).toEqual(["disabled", 403]);
+    expect(await denied((await create(off)).secret)).toEqual(["disabled", 403]);
     const bound = { allowed_ips: ["10.0.0.1"], scopes: ["other"] };
-    expect(await denied((await made(bound)).secret)).toEqual(["ip_not_allowed", 403]);
+    expect(await denied((await create(bound)).secret)).toEqual(["ip_not_allowed", 403]);
     const from = { meta: { ip: "10.0.0.1" } };
-    expect(await denied((await made(bound)).secret, from)).toEqual(["insufficient_scope", 403]);
-    const limited = await made({ uses: { remaining: 1 }, owner_id: "rich" });
+    expect(await denied((await create(bound)).secret, from)).toEqual(["insufficient_scope", 403]);
+    const limited = await create({ uses: { remaining: 1 }, owner_id: "rich" });
     await refill(account, "rich", 1);
     expect(await check(account, { secret: limited.secret, ...asked })).toMatchObject({ code: "ok" });
     expect(await denied(limited.secret)).toEqual(["rate_limited", 429]);
-    expect(await denied((await made({})).secret)).toEqual(["usage_exceeded", 429]);
+    expect(await denied((await create({})).secret)).toEqual(["usage_exceeded", 429]);
     const free = { uses: null };
-    expect(await denied((await made({ ...free, owner_id: null })).secret)).toEqual(["no_meter", 403]);
-    expect(await denied((await made(free)).secret)).toEqual(["insufficient_balance", 402]);
+    expect(await denied((await create({ ...free, owner_id: null })).secret)).toEqual(["no_meter", 403]);
+    expect(await denied((await create(free)).secret)).toEqual(["insufficient_balance", 402]);
   });
 
   test("a deleted project's key, to the account's", async () => {
@@ -295,7 +295,7 @@ describe("under an Idempotency-Key", () => {
 
 test("402 only if the calling account has no credits: nothing is taken", async () => {
   const { secret } = await customer(account, 5, { uses: { remaining: 3 } });
-  await account.post("/v1/meter/deduct", { amount: Number(await own()) });
+  await account.post("/v1/meter/deduct", { amount: Number(await accountBalance()) });
   const response = await postCheck(account, { secret, deduct: { amount: 1 } });
   expectError(response, "insufficient_balance");
   expect(response.body).toMatchObject({ balance: 0, user_id: account.userId });

@@ -33,7 +33,7 @@ const HEADERS = [
   ...["x-meter-available", "x-flags"],
 ];
 const headersOf = ({ headers }: Answer) => HEADERS.map((name) => headers.get(name));
-const own = async () => (await account.get("/v1/meter/balance")).body.balance;
+const accountBalance = async () => (await account.get("/v1/meter/balance")).body.balance;
 const PER_MINUTE = [{ name: "requests", limit: 2, duration_ms: 60_000 }];
 
 describe("an allowed request", () => {
@@ -59,12 +59,12 @@ describe("an allowed request", () => {
 
   test("costs one credit, with GET and HEAD", async () => {
     const { secret } = await customer(account, 10, { uses: { remaining: 5 } });
-    const before = Number(await own());
+    const before = Number(await accountBalance());
     expect((await through(secret, "?deduct=1", {}, "HEAD")).status).toBe(200);
     expect((await through(secret, "?deduct=1")).status).toBe(200);
     expect(await meterFigures(account)).toEqual([8, 8]);
     expect(await remainingOf(account, secret)).toEqual([3]);
-    expect(await own()).toBe(before - 3);
+    expect(await accountBalance()).toBe(before - 3);
   });
 
   test("the key is in the header that the proxy names", async () => {
@@ -192,7 +192,7 @@ describe("errors that the client did not cause", () => {
 
   test("its credits and its rate limit: never 402 or 429, which the client would attribute to its own key", async () => {
     const { secret } = await makeKey(account);
-    await account.post("/v1/meter/deduct", { amount: Number(await own()) });
+    await account.post("/v1/meter/deduct", { amount: Number(await accountBalance()) });
     await hidden(through(secret), /insufficient|credit|balance/i);
     const free = await server.account({ tier: "free", balance: 500 });
     const theirs = await makeKey(free);
@@ -227,9 +227,9 @@ describe("errors that the client did not cause", () => {
   ];
   test.each(QUERIES)("the query %p", async (query, names) => {
     const { secret } = await makeKey(account, { scopes: ["x"], owner_id: "acme" });
-    const before = await own();
+    const before = await accountBalance();
     await hidden(through(secret, query), names);
-    expect(await own()).toBe(before);
+    expect(await accountBalance()).toBe(before);
   });
 
   test("the query at its limits is accepted", async () => {

@@ -11,12 +11,12 @@ beforeEach(async () => {
   account = await server.account({ balance: 1_000 });
 });
 
-const own = async () => Number((await account.get("/v1/meter/balance")).body["balance"]);
+const accountBalance = async () => Number((await account.get("/v1/meter/balance")).body["balance"]);
 const deduct = (secret: string, amount: number) => ({ secret, deduct: { amount } });
 
 test("results are in order, each check sees those before it, and each costs one credit", async () => {
   const { secret } = await customer(account, 10, { uses: { remaining: 2 } });
-  const before = await own();
+  const before = await accountBalance();
   const checks = [
     deduct(secret, 6),
     deduct(secret, 6),
@@ -33,13 +33,13 @@ test("results are in order, each check sees those before it, and each costs one 
     { code: "usage_exceeded" },
     { code: "invalid_key" },
   ]);
-  expect(await own()).toBe(before - checks.length);
+  expect(await accountBalance()).toBe(before - checks.length);
   expect(await meterFigures(account)).toEqual([0, 0]);
 });
 
 test("402 before the first check when the credits do not suffice for all", async () => {
   const { secret } = await customer(account, 10);
-  const poor = await own();
+  const poor = await accountBalance();
   await account.post("/v1/meter/deduct", { amount: poor - 2 });
   expectError(
     await postCheck(account, { checks: [1, 2, 3].map(() => deduct(secret, 1)) }),
@@ -49,11 +49,11 @@ test("402 before the first check when the credits do not suffice for all", async
     await postCheck(account, { checks: [1, 2, 3].map(() => ({ secret })) }),
     "insufficient_balance",
   );
-  expect(await own()).toBe(2);
+  expect(await accountBalance()).toBe(2);
   expect(await meterFigures(account)).toEqual([10, 10]);
   const both = await postCheck(account, { checks: [deduct(secret, 1), { secret }] });
   expect(both.body["results"]).toMatchObject([{ code: "ok" }, { code: "ok" }]);
-  expect(await own()).toBe(0);
+  expect(await accountBalance()).toBe(0);
 });
 
 test("at most twenty; nothing beside them; errors name the check and undo the others", async () => {

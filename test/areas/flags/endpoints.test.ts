@@ -376,8 +376,8 @@ test("flags belong to the project: keys of other projects see only their own", a
   const account = await server.account({ balance: 100 });
   const project = await account.post("/v1/projects", { name: "Other" });
   const terms = { prefix: "sm", name: "k", scopes: ["*"] };
-  const made = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
-  const other = server.client(String(made.body.secret));
+  const created = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
+  const other = server.client(String(created.body.secret));
   await account.post("/v1/gate", ON);
   expect((await other.get("/v1/gate/f")).status).toBe(404);
   await other.post("/v1/gate", OFF);

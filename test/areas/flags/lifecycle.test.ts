@@ -41,17 +41,17 @@ describe("on a server", () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), async (steps) => {
         let client: Client = await server.account({ balance: 1_000 });
         const model = new Map<string, boolean>();
-        for (const one of steps) {
-          if (one === "restart") {
+        for (const step of steps) {
+          if (step === "restart") {
             await server.restart();
             client = server.client(client.key);
-          } else if ("enabled" in one) {
-            const body = { flag_key: one.key, enabled: one.enabled };
+          } else if ("enabled" in step) {
+            const body = { flag_key: step.key, enabled: step.enabled };
             expect((await client.post("/v1/gate", body)).status).toBe(201);
-            model.set(one.key, one.enabled);
+            model.set(step.key, step.enabled);
           } else {
-            const { status } = await client.delete(`/v1/gate/${one.key}`);
-            expect(status).toBe(model.delete(one.key) ? 200 : 404);
+            const { status } = await client.delete(`/v1/gate/${step.key}`);
+            expect(status).toBe(model.delete(step.key) ? 200 : 404);
           }
           for (const key of ["a", "b", "c"]) {
             const { status, body } = await client.get(`/v1/gate/${key}`);

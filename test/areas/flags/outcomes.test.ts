@@ -162,7 +162,7 @@ test("random units of work, some rolled back, leave memory equal to the database
       await Promise.allSettled(
         units.map(({ steps, fails }) =>
           inUnit((tx) => {
-            for (const one of steps) take(tx, one);
+            for (const step of steps) take(tx, step);
             if (fails) throw new ApiError("conflict", "Rejected by this test, after the changes.");
             return {};
           }),

@@ -157,11 +157,11 @@ describe("automatic incidents", () => {
 
 describe("manual incidents", () => {
   test("are created, updated, acknowledged and resolved", async () => {
-    const made = await owner.post(INCIDENTS, { title: "Payments fail" });
-    expect(made.status).toBe(201);
+    const created = await owner.post(INCIDENTS, { title: "Payments fail" });
+    expect(created.status).toBe(201);
     const at = new Date(TEST_START_MS).toISOString();
-    expect(made.body).toEqual({
-      id: made.body["id"],
+    expect(created.body).toEqual({
+      id: created.body["id"],
       kind: "manual",
       title: "Payments fail",
       impact: "outage",
@@ -176,9 +176,9 @@ describe("manual incidents", () => {
       suppressed_by: null,
       updates: [],
     });
-    const path = `${INCIDENTS}/${made.body["id"]}`;
+    const path = `${INCIDENTS}/${created.body["id"]}`;
     const changed = await owner.patch(path, { title: "Payments are slow", public: true });
-    expect(changed.body).toEqual({ ...made.body, title: "Payments are slow", public: true });
+    expect(changed.body).toEqual({ ...created.body, title: "Payments are slow", public: true });
     const by = await owner.post(`${path}/acknowledge`);
     expect(by.body["acknowledged_at"]).toBe(at);
     await server.clock.advance(60 * SECOND);
@@ -260,11 +260,11 @@ describe("manual incidents", () => {
     for (let number = 0; number < INCIDENT_UPDATES_MAX; number += 1)
       expect((await owner.post(updates, update)).status).toBe(201);
     expectError(await owner.post(updates, update), "incident_update_limit_exceeded");
-    const made: unknown[] = [];
-    while (made.length < OPEN_INCIDENTS_MAX - 1)
-      made.push((await owner.post(INCIDENTS, { title: "x" })).body["id"]);
+    const created: unknown[] = [];
+    while (created.length < OPEN_INCIDENTS_MAX - 1)
+      created.push((await owner.post(INCIDENTS, { title: "x" })).body["id"]);
     expectError(await owner.post(INCIDENTS, { title: "x" }), "incident_limit_exceeded");
-    await owner.post(`${INCIDENTS}/${made[0]}/updates`, { status: "resolved" });
+    await owner.post(`${INCIDENTS}/${created[0]}/updates`, { status: "resolved" });
     expect((await owner.post(INCIDENTS, { title: "x" })).status).toBe(201);
   });
 });
@@ -281,8 +281,8 @@ test("incidents are deleted 400 days after their resolution or with their projec
   await server.clock.advance(2 * 3_600 * SECOND);
   expect((await incidents()).map(({ id }) => id)).toEqual([lasting["id"]]);
   const { body: project } = await owner.post("/v1/projects", { name: "Short-lived" });
-  const given = { prefix: "sm", name: "Ada's key", scopes: ["*"] };
-  const { body: key } = await owner.post(`/v1/projects/${project["id"]}/keys`, given);
+  const body = { prefix: "sm", name: "Ada's key", scopes: ["*"] };
+  const { body: key } = await owner.post(`/v1/projects/${project["id"]}/keys`, body);
   const inside = server.client(String(key["secret"]));
   const { body: made } = await inside.post(INCIDENTS, { title: "x", message: "y" });
   const by = await inside.post(`${INCIDENTS}/${made["id"]}/acknowledge`);

@@ -22,8 +22,12 @@ test("the largest timeline is limited, and takes less than 20 ms", async () => {
   };
   const ids: string[] = [];
   for (let at = 0; at < 100; at += 1) {
-    const made = await owner.post("/v1/pulse", { type: "heartbeat", name: `job ${at}`, period_ms: MINUTE });
-    ids.push(String(made.body["id"]));
+    const created = await owner.post("/v1/pulse", {
+      type: "heartbeat",
+      name: `job ${at}`,
+      period_ms: MINUTE,
+    });
+    ids.push(String(created.body["id"]));
   }
   const groups = Array.from({ length: 50 }, () => ({ name: "g", monitor_ids: ids.slice(0, 50) }));
   for (let at = 0; at <= PAGES_MAX; at += 1)

@@ -29,16 +29,16 @@ async function read(id: unknown): Promise<Shown> {
 }
 
 async function monitorOf(name: string | null, more: object = {}): Promise<string> {
-  const given = { url: site.url("/shop"), interval: MINUTE, ...(name === null ? {} : { name }), ...more };
-  const { status, body, text } = await owner.post("/v1/pulse", given);
+  const terms = { url: site.url("/shop"), interval: MINUTE, ...(name === null ? {} : { name }), ...more };
+  const { status, body, text } = await owner.post("/v1/pulse", terms);
   expect(status, text).toBe(201);
   return String(body["id"]);
 }
 
 async function channel(name: string, more: object = {}): Promise<void> {
   const config = { url: site.url("/hook") };
-  const made = await owner.post("/v1/pulse/channels", { name, kind: "webhook", config, ...more });
-  expect(made.status, made.text).toBe(201);
+  const created = await owner.post("/v1/pulse/channels", { name, kind: "webhook", config, ...more });
+  expect(created.status, created.text).toBe(201);
 }
 
 test("an automatic incident has the alerts that were sent, and the checks that changed the result", async () => {
@@ -98,8 +98,8 @@ test("a manual incident has the alerts and the checks of its monitors at that ti
   await server.clock.advance(2 * LEAD_MS);
   site.answers(500);
   await server.clock.advance(MINUTE);
-  const given = { title: "Payments fail", monitor_ids: [shop, slow] };
-  const { body: made } = await owner.post(INCIDENTS, given);
+  const body = { title: "Payments fail", monitor_ids: [shop, slow] };
+  const { body: made } = await owner.post(INCIDENTS, body);
   await owner.post(`${INCIDENTS}/${made["id"]}/acknowledge`);
   site.answers(200);
   await server.clock.advance(MINUTE);
@@ -124,16 +124,16 @@ test("names the status pages that show it, or would, with what visitors read the
   const [shop, nameless] = [await monitorOf("Shop"), await monitorOf(null)];
   const groups = [{ name: "", monitor_ids: [shop, nameless] }];
   const page = async (slug: string, more: object = {}) => {
-    const made = await owner.post("/v1/pulse/pages", { slug, title: slug, groups, ...more });
-    expect(made.status, made.text).toBe(201);
+    const created = await owner.post("/v1/pulse/pages", { slug, title: slug, groups, ...more });
+    expect(created.status, created.text).toBe(201);
   };
   await page("main-page");
   await page("no-incidents", { publish_incidents: "none" });
   await page("hidden-page", { published: false });
   await page("other-page", { groups: [] });
   await page("all-page", { publish_incidents: "all" });
-  const given = { title: "Payments fail", impact: "degraded", monitor_ids: [shop, nameless] };
-  const { body: made } = await owner.post(INCIDENTS, given);
+  const body = { title: "Payments fail", impact: "degraded", monitor_ids: [shop, nameless] };
+  const { body: made } = await owner.post(INCIDENTS, body);
   const shown = { incident_title: "Payments fail", affected: "Shop, Monitor 2", subscribers: 0 };
   const hidden = await read(made["id"]);
   expect(hidden.status_pages).toEqual([
@@ -151,8 +151,8 @@ test("names the status pages that show it, or would, with what visitors read the
   site.answers(500);
   await owner.post(`/v1/pulse/${nameless}/check`);
   const { body: list } = await owner.get(`${INCIDENTS}?monitor_id=${nameless}&status=open`);
-  const [, automatic] = (list["incidents"] as { id: string; kind: string }[]).toSorted((one, next) =>
-    next.kind.localeCompare(one.kind),
+  const [, automatic] = (list["incidents"] as { id: string; kind: string }[]).toSorted((incident, next) =>
+    next.kind.localeCompare(incident.kind),
   );
   expect((await read(automatic?.id)).status_pages).toEqual([
     {

@@ -47,10 +47,10 @@ describe("a credential with allowed_ips", () => {
       });
     expectError(await send("198.51.100.1"), "forbidden");
     // It can create only credentials with addresses within its own, but any keys with another prefix.
-    const made = await send("203.0.113.9");
-    expect(made.status, made.text).toBe(201);
+    const created = await send("203.0.113.9");
+    expect(created.status, created.text).toBe(201);
     expectError(await send("198.51.100.1"), "forbidden");
-    expect((await send("203.0.113.9")).text).toBe(made.text);
+    expect((await send("203.0.113.9")).text).toBe(created.text);
   });
 
   test("is admitted from the next request after its address was added", async () => {
@@ -74,9 +74,9 @@ describe("a credential with allowed_ips", () => {
       const { error } = expectError(await make(elsewhere), "forbidden");
       expect(error.message).toContain("Your key works only from 203.0.113.0/24");
     }
-    const made = await make(["203.0.113.128/25"]);
-    expect(made.status).toBe(201);
-    const path = `/v1/keys/${made.body.key_id}`;
+    const created = await make(["203.0.113.128/25"]);
+    expect(created.status).toBe(201);
+    const path = `/v1/keys/${created.body.key_id}`;
     expect((await client.patch(path, { allowed_ips: ["203.0.113.1"] }, here)).status).toBe(200);
     expectError(await client.patch(path, { allowed_ips: [] }, here), "forbidden");
     expectError(await client.patch(`/v1/keys/${id}`, { allowed_ips: null }, here), "forbidden");

@@ -75,12 +75,12 @@ describe("a key of one project", () => {
     const own = await makeBearer(account, ["*"], project);
     const client = server.client(own.secret);
     const foreign = [await makeKey(account), await makeKey(account, {}, other)];
-    const made = await makeKey(client);
-    expect((await account.get(`/v1/keys/${made.id}`)).body.project_id).toBe(project);
+    const created = await makeKey(client);
+    expect((await account.get(`/v1/keys/${created.id}`)).body.project_id).toBe(project);
     const idsOf = async (one: { get: AccountClient["get"] }) =>
       ((await one.get("/v1/keys")).body.keys as { id: string }[]).map(({ id }) => id);
-    expect(await idsOf(client)).toEqual([made.id, own.id]);
-    expect(await idsOf(account)).toEqual([made.id, ...foreign.map(({ id }) => id).reverse(), own.id]);
+    expect(await idsOf(client)).toEqual([created.id, own.id]);
+    expect(await idsOf(account)).toEqual([created.id, ...foreign.map(({ id }) => id).reverse(), own.id]);
     for (const { id, secret } of foreign) {
       expectError(await client.get(`/v1/keys/${id}`), "not_found");
       expectError(await client.post(`/v1/keys/${id}/rotate`, {}), "not_found");
@@ -89,9 +89,9 @@ describe("a key of one project", () => {
       expect((await verdictOf(account, secret)).valid).toBe(true);
     }
     expectError(await client.post(`/v1/projects/${other}/keys`, termsOf()), "not_found");
-    expect(await verdictOf(client, made.secret)).toMatchObject({ valid: true, project_id: project });
+    expect(await verdictOf(client, created.secret)).toMatchObject({ valid: true, project_id: project });
     // Its successor belongs to the same project, even if a key of the account rotates it.
-    const rotated = await account.post(`/v1/keys/${made.id}/rotate`, {});
+    const rotated = await account.post(`/v1/keys/${created.id}/rotate`, {});
     expect((await client.get(`/v1/keys/${rotated.body.new_key_id}`)).body.project_id).toBe(project);
     expectError(await client.post("/v1/keys/rotate"), "forbidden");
     expectError(await client.post("/v1/meter/deduct", { amount: 1 }), "forbidden");

@@ -103,8 +103,8 @@ describe("lifetime: a key that expires cannot grant a later expiry", () => {
           const terms = termsOf({ prefix, scopes: ["gate:read"], expires_at });
           expectRefused(await ending.post(path, terms), `Your key expires at ${end}`);
         }
-        const made = await ending.post(path, termsOf({ prefix, scopes: ["gate:read"], expires_at: end }));
-        expect(made.body.expires_at).toBe(end);
+        const created = await ending.post(path, termsOf({ prefix, scopes: ["gate:read"], expires_at: end }));
+        expect(created.body.expires_at).toBe(end);
       }
     },
   );
@@ -118,8 +118,8 @@ describe("lifetime: a key that expires cannot grant a later expiry", () => {
     }
     const rotated = await ending.post(`/v1/keys/${shorter.id}/rotate`, {});
     expect(rotated.status).toBe(200);
-    const made = await account.get(`/v1/keys/${rotated.body.new_key_id}`);
-    expect(made.body.expires_at).toBe(inHours(9));
+    const created = await account.get(`/v1/keys/${rotated.body.new_key_id}`);
+    expect(created.body.expires_at).toBe(inHours(9));
     for (const { id } of [endless, longer]) expect((await ending.delete(`/v1/keys/${id}`)).status).toBe(200);
   });
 
@@ -137,8 +137,8 @@ describe("lifetime: a key that expires cannot grant a later expiry", () => {
     const own = await makeKey(account, { prefix: "sm", scopes: ["keys:write"], expires_at });
     const rotated = await server.client(own.secret).post(`/v1/keys/${own.id}/rotate`, { grace_hours: 720 });
     expect(rotated.status).toBe(200);
-    const made = await account.get(`/v1/keys/${rotated.body.new_key_id}`);
-    expect(made.body.expires_at).toBe(expires_at);
+    const created = await account.get(`/v1/keys/${rotated.body.new_key_id}`);
+    expect(created.body.expires_at).toBe(expires_at);
     expect(rotated.body.old_expires_at).toBe(expires_at);
   });
 });
@@ -176,24 +176,24 @@ describe("project: a key of another project requires the scope *", () => {
   });
 
   test("and deleting the default project, after which the key would work in another project, does too", async () => {
-    const own = await server.account();
-    const other = String((await own.post("/v1/projects", { name: "Other" })).body.id);
-    const secret = (await makeBearer(own, ["projects:*", "gate:*"])).secret;
-    const { body } = await own.get("/v1/projects");
+    const account = await server.account();
+    const other = String((await account.post("/v1/projects", { name: "Other" })).body.id);
+    const secret = (await makeBearer(account, ["projects:*", "gate:*"])).secret;
+    const { body } = await account.get("/v1/projects");
     const first = (body.projects as { id: string }[]).at(-1)?.id;
     expectRefused(await server.client(secret).delete(`/v1/projects/${first}`), "the scope *");
     expect((await server.client(secret).delete(`/v1/projects/${other}`)).status).toBe(200);
-    await own.post("/v1/projects", { name: "Third" });
-    expect((await own.delete(`/v1/projects/${first}`)).status).toBe(200);
+    await account.post("/v1/projects", { name: "Third" });
+    expect((await account.delete(`/v1/projects/${first}`)).status).toBe(200);
   });
 });
 
 test("a rejection costs one credit and is repeated under an Idempotency-Key", async () => {
-  const own = await server.account({ balance: 10 });
-  const { secret } = await makeBearer(own, ["keys:write"]);
+  const account = await server.account({ balance: 10 });
+  const { secret } = await makeBearer(account, ["keys:write"]);
   const options = { headers: { "idempotency-key": "grant" } };
   const first = await server.client(secret).post("/v1/keys", bearer(["*"]), options);
   const again = await server.client(secret).post("/v1/keys", bearer(["*"]), options);
   expect([first.status, again.text]).toEqual([403, first.text]);
-  expect((await own.get("/v1/meter/balance")).body.balance).toBe(8);
+  expect((await account.get("/v1/meter/balance")).body.balance).toBe(8);
 });

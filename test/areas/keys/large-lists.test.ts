@@ -27,8 +27,8 @@ async function makeKeys(client: Client, count: number, owner_id: string): Promis
     owner_id,
     metadata: METADATA,
   };
-  for (let made = 0; made < count; made += 50) {
-    const some = Array.from({ length: Math.min(50, count - made) }, () => client.post("/v1/keys", terms));
+  for (let start = 0; start < count; start += 50) {
+    const some = Array.from({ length: Math.min(50, count - start) }, () => client.post("/v1/keys", terms));
     for (const { status, text } of await Promise.all(some)) expect(status, text).toBe(201);
   }
 }
@@ -38,12 +38,12 @@ const leastTurnMs = (work: () => Promise<unknown>): Promise<number> =>
 
 test("listing an environment that none of 1,050 large keys is in does not delay other requests", async () => {
   const [path, owned] = ["/v1/keys?environment=nobody", "/v1/keys?environment=nobody&owner_id=acme"];
-  for (const one of [path, owned]) {
-    const { body } = await account.get(one);
+  for (const item of [path, owned]) {
+    const { body } = await account.get(item);
     expect(body).toMatchObject({ keys: [], has_more: true });
-    const rest = await account.get(`${one}&cursor=${body.next_cursor}`);
+    const rest = await account.get(`${item}&cursor=${body.next_cursor}`);
     expect(rest.body).toEqual({ keys: [], has_more: false, next_cursor: null });
-    expect(await leastTurnMs(() => account.get(one))).toBeLessThanOrEqual(TURN_MS_MAX);
+    expect(await leastTurnMs(() => account.get(item))).toBeLessThanOrEqual(TURN_MS_MAX);
   }
 });
 

@@ -29,8 +29,8 @@ describe("the list", () => {
   }
 
   test("created_at increases with every key, even if all are created at the same time", async () => {
-    const made = await Promise.all(Array.from({ length: 30 }, () => makeKey(account)));
-    const times = made.map(({ createdAt }) => Date.parse(createdAt)).sort((a, b) => a - b);
+    const created = await Promise.all(Array.from({ length: 30 }, () => makeKey(account)));
+    const times = created.map(({ createdAt }) => Date.parse(createdAt)).sort((a, b) => a - b);
     expect(times).toEqual(Array.from({ length: 30 }, (_, at) => server.clock.now() + at));
   });
 
@@ -42,8 +42,8 @@ describe("the list", () => {
         fc.array(fc.constantFrom("make", "rotate", "revoke", "none"), { minLength: 1, maxLength: 6 }),
         async (count, limit, between) => {
           const other = await server.account({ balance: 1_000 });
-          const made: string[] = [];
-          for (let at = 0; at < count; at += 1) made.unshift((await makeKey(other)).id);
+          const created: string[] = [];
+          for (let at = 0; at < count; at += 1) created.unshift((await makeKey(other)).id);
           const seen: string[] = [];
           let cursor: string | null = null;
           for (let turn = 0; turn === 0 || cursor !== null; turn += 1) {
@@ -52,10 +52,10 @@ describe("the list", () => {
             cursor = next;
             const change = between[turn % between.length];
             if (change === "make") await makeKey(other);
-            if (change === "rotate") await other.post(`/v1/keys/${made.at(-1)}/rotate`, {});
-            if (change === "revoke") await other.delete(`/v1/keys/${made.at(-1)}`);
+            if (change === "rotate") await other.post(`/v1/keys/${created.at(-1)}/rotate`, {});
+            if (change === "revoke") await other.delete(`/v1/keys/${created.at(-1)}`);
           }
-          expect(seen).toEqual(made);
+          expect(seen).toEqual(created);
         },
       ),
       { numRuns: 20 },

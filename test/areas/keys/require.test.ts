@@ -65,9 +65,9 @@ describe("require with and, or", () => {
   });
 
   test("a rejection is counted in the key's usage", async () => {
-    const made = await makeKey(account, { scopes: ["a"] });
-    await account.post("/v1/keys/verify", { secret: made.secret, require: { or: ["b"] } });
-    const { data } = (await account.get(`/v1/keys/${made.id}/usage`)).body as { data: object[] };
+    const created = await makeKey(account, { scopes: ["a"] });
+    await account.post("/v1/keys/verify", { secret: created.secret, require: { or: ["b"] } });
+    const { data } = (await account.get(`/v1/keys/${created.id}/usage`)).body as { data: object[] };
     expect(data).toMatchObject([{ errors: { insufficient_permission: 1 } }]);
   });
 });

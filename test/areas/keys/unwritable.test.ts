@@ -40,8 +40,8 @@ test("a server that cannot write its database at shutdown stops in order and log
   const server = await startTestServer({ manualClock: true });
   try {
     const account = await server.account();
-    const made = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:*"] });
-    const key = server.client(String(made.body["secret"]));
+    const created = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:*"] });
+    const key = server.client(String(created.body["secret"]));
     for (const flag_key of ["one", "two"]) {
       await server.clock.advance(1);
       expect((await key.post("/v1/gate", { flag_key, enabled: true })).status).toBe(201);

@@ -61,8 +61,8 @@ describe("updating a key", () => {
 
   test("requires the scopes before and after, the lifetime and the project", async () => {
     const project = await makeProject(account);
-    const made = await makeKey(account, { prefix: "sm", scopes: ["keys:*"], expires_at: inHours(2) });
-    const client = server.client(made.secret);
+    const created = await makeKey(account, { prefix: "sm", scopes: ["keys:*"], expires_at: inHours(2) });
+    const client = server.client(created.secret);
     const weak = await makeKey(account, { prefix: "sm", scopes: ["keys:read"], expires_at: inHours(1) });
     const strong = await makeKey(account, { prefix: "sm", scopes: ["gate:read"], expires_at: inHours(1) });
     const path = `/v1/keys/${weak.id}`;

@@ -48,7 +48,7 @@ const GOOD: [said: Record<string, unknown>, shown?: Record<string, unknown>][] =
   [{ ratelimits: [{ ...SHOWN, limit: RATELIMIT_MAX, duration_ms: DURATION_MS_MAX }] }],
   [
     { ratelimits: limits(RATELIMITS_MAX) },
-    { ratelimits: limits(RATELIMITS_MAX).map((one) => ({ ...SHOWN, ...one })) },
+    { ratelimits: limits(RATELIMITS_MAX).map((limit) => ({ ...SHOWN, ...limit })) },
   ],
   [{ uses: { remaining: 0 } }],
   [{ uses: { remaining: MANY } }],
@@ -138,10 +138,10 @@ describe("the fields of a key", () => {
   test.each(GOOD.map(([said, shown]) => [named(said), said, shown ?? said] as const))(
     "%s: valid in a creation and an update, and copied by a rotation",
     async (_, said, shown) => {
-      const made = await account.post("/v1/keys", termsOf(said));
-      expect(made.status, made.text).toBe(201);
-      expect(made.body).toMatchObject(shown);
-      const path = `/v1/keys/${made.body.key_id}`;
+      const created = await account.post("/v1/keys", termsOf(said));
+      expect(created.status, created.text).toBe(201);
+      expect(created.body).toMatchObject(shown);
+      const path = `/v1/keys/${created.body.key_id}`;
       expect((await account.get(path)).body).toMatchObject(shown);
       const plain = await makeKey(account);
       const changed = await account.patch(`/v1/keys/${plain.id}`, said);

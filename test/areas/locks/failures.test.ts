@@ -263,7 +263,7 @@ describe("within one batch of the writer", () => {
     const released = fixture.release(held);
     const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => fixture.acquire()));
     await released;
-    expect(outcomes.filter((one) => !(one instanceof Waiter)).length).toBe(1);
+    expect(outcomes.filter((outcome) => !(outcome instanceof Waiter)).length).toBe(1);
     expect(outcomes[0]).not.toBeInstanceOf(Waiter);
     expect(fixture.depth()).toBe(999);
   });

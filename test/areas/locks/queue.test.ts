@@ -91,7 +91,7 @@ describe("waiters", () => {
     const held = await acquire(client, "dead");
     const third = await queue(client, "dead");
     const others = [await queue(client, "dead"), await queue(client, "dead")];
-    for (const one of others) one.disconnect();
+    for (const other of others) other.disconnect();
     // The manual clock stands still: no time-out of the server does it.
     await waitForDepth(client, "dead", 1);
     await passes(held, third);

@@ -208,12 +208,12 @@ describe("GET /v1/latch/{key}", () => {
 });
 
 test("locks of two projects with the same key are independent", async () => {
-  const [one, other] = [await server.account(), await server.account()];
-  const mine = await acquire(one, "shared", { token: TOKEN });
-  const theirs = await acquire(other, "shared", { token: TOKEN });
+  const [first, second] = [await server.account(), await server.account()];
+  const mine = await acquire(first, "shared", { token: TOKEN });
+  const theirs = await acquire(second, "shared", { token: TOKEN });
   expect(theirs.reentrant).toBe(false);
   expect(theirs.fencingToken).toBeGreaterThan(mine.fencingToken);
-  expect((await release(one, "shared", TOKEN)).status).toBe(200);
-  expect((await other.get("/v1/latch/shared")).body).toMatchObject({ locked: true });
-  expect((await release(one, "shared", TOKEN)).status).toBe(404);
+  expect((await release(first, "shared", TOKEN)).status).toBe(200);
+  expect((await second.get("/v1/latch/shared")).body).toMatchObject({ locked: true });
+  expect((await release(first, "shared", TOKEN)).status).toBe(404);
 });

@@ -22,9 +22,9 @@ function iso(epochMs: number): string {
 
 describe("the ledger of a tenant meter", () => {
   test("has an entry per change: kind, signed amount, balance after it, time, request", async () => {
-    const own = await startTestServer({ manualClock: true });
+    const separateServer = await startTestServer({ manualClock: true });
     try {
-      const account = await own.account();
+      const account = await separateServer.account();
       const responses: Answer[] = [];
       for (const [verb, body] of [
         ["refill", { amount: 100 }],
@@ -34,7 +34,7 @@ describe("the ledger of a tenant meter", () => {
         ["reset", { balance: 8 }],
       ] as const) {
         responses.push(await account.post(`/v1/meter/m/${verb}`, body));
-        await own.clock.advance(1_500);
+        await separateServer.clock.advance(1_500);
       }
       const { body } = await account.get("/v1/meter/m/history");
       const expected = [
@@ -53,7 +53,7 @@ describe("the ledger of a tenant meter", () => {
       }));
       expect(body).toEqual({ entries: expected.toReversed() } as never);
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 
@@ -226,11 +226,11 @@ describe("the ledger of the account balance", () => {
   });
 
   test("is visible only to the account", async () => {
-    const [one, two] = [await server.account({ balance: 5 }), await server.account({ balance: 6 })];
-    await one.post("/v1/meter/deduct", { amount: 1 });
-    await two.post("/v1/meter/deduct", { amount: 1 });
-    expectConsistent(await readLedger(one, "/v1/meter/history"), 4);
-    expectConsistent(await readLedger(two, "/v1/meter/history"), 5);
+    const [first, second] = [await server.account({ balance: 5 }), await server.account({ balance: 6 })];
+    await first.post("/v1/meter/deduct", { amount: 1 });
+    await second.post("/v1/meter/deduct", { amount: 1 });
+    expectConsistent(await readLedger(first, "/v1/meter/history"), 4);
+    expectConsistent(await readLedger(second, "/v1/meter/history"), 5);
   });
 
   test.each([1, 2, 5])("in pages of %d it is the same ledger", async (limit) => {

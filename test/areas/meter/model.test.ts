@@ -66,13 +66,13 @@ test("random deductions, refills, resets and restarts have the results of a simp
         }
         const current = client;
         const responses = await Promise.all(step.map((one) => send(current, one)));
-        for (const [index, one] of step.entries()) {
-          const balance = next(balances.get(one.meter) ?? 0, one);
+        for (const [index, member] of step.entries()) {
+          const balance = next(balances.get(member.meter) ?? 0, member);
           const response = responses[index];
           expect(response?.status === 200 ? response.body.balance : null).toBe(balance);
           if (balance === null) continue;
-          balances.set(one.meter, balance);
-          entries.set(one.meter, (entries.get(one.meter) ?? 0) + 1);
+          balances.set(member.meter, balance);
+          entries.set(member.meter, (entries.get(member.meter) ?? 0) + 1);
         }
       }
       for (const meter of ["a", "b", "balance"]) {

@@ -332,17 +332,17 @@ describe("ids of meters", () => {
   });
 
   test("another account's meter with the same id is separate, with its own history and cursors", async () => {
-    const [one, two] = [await server.account(), await server.account()];
-    for (let count = 0; count < 3; count += 1) await one.post("/v1/meter/shared/refill", { amount: 5 });
-    expect((await two.get("/v1/meter/shared/balance")).body.balance).toBe(0);
-    expect((await two.get("/v1/meter/shared/history")).body.entries).toEqual([]);
-    expect((await two.post("/v1/meter/shared/deduct", { amount: 1 })).status).toBe(402);
-    const { body } = await one.get("/v1/meter/shared/history?limit=1");
+    const [first, second] = [await server.account(), await server.account()];
+    for (let count = 0; count < 3; count += 1) await first.post("/v1/meter/shared/refill", { amount: 5 });
+    expect((await second.get("/v1/meter/shared/balance")).body.balance).toBe(0);
+    expect((await second.get("/v1/meter/shared/history")).body.entries).toEqual([]);
+    expect((await second.post("/v1/meter/shared/deduct", { amount: 1 })).status).toBe(402);
+    const { body } = await first.get("/v1/meter/shared/history?limit=1");
     const stolen = encodeURIComponent(String(body.cursor));
-    expect((await one.get(`/v1/meter/shared/history?cursor=${stolen}`)).body.entries).toHaveLength(2);
-    expect((await two.get(`/v1/meter/shared/history?cursor=${stolen}`)).status).toBe(400);
-    await two.post("/v1/meter/shared/refill", { amount: 5 });
-    expect((await two.get(`/v1/meter/shared/history?cursor=${stolen}`)).status).toBe(400);
-    expect((await one.get(`/v1/meter/other/history?cursor=${stolen}`)).status).toBe(400);
+    expect((await first.get(`/v1/meter/shared/history?cursor=${stolen}`)).body.entries).toHaveLength(2);
+    expect((await second.get(`/v1/meter/shared/history?cursor=${stolen}`)).status).toBe(400);
+    await second.post("/v1/meter/shared/refill", { amount: 5 });
+    expect((await second.get(`/v1/meter/shared/history?cursor=${stolen}`)).status).toBe(400);
+    expect((await first.get(`/v1/meter/other/history?cursor=${stolen}`)).status).toBe(400);
   });
 });

@@ -205,11 +205,11 @@ describe("PUT /v1/pulse/{monitorId}", () => {
   };
 
   test("changes the given fields and keeps the others", async () => {
-    const given = { webhook_url: WEBHOOK, headers: { A: "b" }, body: "text", method: "POST", timeout: 2_000 };
-    expect((await put("scale", { timeout: 3_000 }, given)).body).toMatchObject({ ...given, timeout: 3_000 });
-    expect((await put("scale", {}, given)).body).toMatchObject(given);
+    const body = { webhook_url: WEBHOOK, headers: { A: "b" }, body: "text", method: "POST", timeout: 2_000 };
+    expect((await put("scale", { timeout: 3_000 }, body)).body).toMatchObject({ ...body, timeout: 3_000 });
+    expect((await put("scale", {}, body)).body).toMatchObject(body);
     const cleared = { webhook_url: null, headers: null, body: null };
-    expect((await put("scale", cleared, given)).body).toMatchObject({ ...cleared, timeout: 2_000 });
+    expect((await put("scale", cleared, body)).body).toMatchObject({ ...cleared, timeout: 2_000 });
   });
 
   test("raises an interval below the tier's minimum with a warning, and keeps an omitted one", async () => {

@@ -97,7 +97,7 @@ describe("a monitor's name", () => {
 
 test("settings are returned by get and list, headers only by name", async () => {
   const reader = await server.account();
-  const given = {
+  const body = {
     url: "https://a.example.com/",
     name: "all",
     method: "POST",
@@ -110,10 +110,10 @@ test("settings are returned by get and list, headers only by name", async () => 
     webhook_url: "https://hooks.example.com/in",
     email_alert: false,
   };
-  const id = await created({ ...given, headers: { Authorization: "Bearer secret", "X-Probe": "1" } }, reader);
+  const id = await created({ ...body, headers: { Authorization: "Bearer secret", "X-Probe": "1" } }, reader);
   const expected = {
     monitor_id: id,
-    ...given,
+    ...body,
     header_names: ["Authorization", "X-Probe"],
     type: "http",
     depends_on: null,

@@ -51,7 +51,7 @@ const EVERYTHING = {
 
 const create = (change: object, by: AccountClient = account): Promise<Answer> =>
   by.post("/v1/pulse", { ...BODY, ...change });
-const made = async (change: object, by: AccountClient = account): Promise<string> => {
+const createMonitor = async (change: object, by: AccountClient = account): Promise<string> => {
   const { status, body, text } = await create(change, by);
   expect([status, text]).toEqual([201, expect.any(String)]);
   return String(body["id"]);
@@ -61,7 +61,7 @@ const put = (id: string, change: object, by: AccountClient = account): Promise<A
 
 describe("options", () => {
   test("have their defaults in each view and are not stored", async () => {
-    const id = await made({});
+    const id = await createMonitor({});
     const shown = { ...DEFAULTS, degraded: false, failing: false, certificate: null };
     expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject(shown);
     expect((await put(id, {})).body).toMatchObject(shown);
@@ -70,7 +70,7 @@ describe("options", () => {
   });
 
   test("are set, survive a restart, stay when others change, and are cleared", async () => {
-    const id = await made(EVERYTHING);
+    const id = await createMonitor(EVERYTHING);
     await server.restart();
     account = server.client(account.key) as AccountClient;
     expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject(EVERYTHING);
@@ -85,7 +85,7 @@ describe("options", () => {
   });
 
   test("are in the audit log before and after; results of checks are not", async () => {
-    const id = await made({ keyword: "one" });
+    const id = await createMonitor({ keyword: "one" });
     const { after } = await newestOf(account);
     expect(after).toMatchObject({ keyword: "one", tls_expiry_days: 14 });
     expect(Object.keys(after ?? {})).not.toContain("degraded");
@@ -176,7 +176,7 @@ describe("limits", () => {
 
   test("an update is validated with the stored settings; a rejection is free and changes nothing", async () => {
     const payer = await server.account({ tier: "scale", balance: 2 });
-    const id = await made({ keyword: "ok", degraded_ms: 5_000, retry_interval: 30_000 }, payer);
+    const id = await createMonitor({ keyword: "ok", degraded_ms: 5_000, retry_interval: 30_000 }, payer);
     for (const change of [{ method: "HEAD" }, { timeout: 5_000 }, { interval: 29_999 }]) {
       expectError(await put(id, change, payer), "validation_error");
     }
@@ -213,7 +213,7 @@ test("a tier's shortest interval raises retry_interval to a tenth of it, with a 
 });
 
 test("the fields of a JSON assertion are set and cleared together", async () => {
-  const id = await made({ json_path: "$.a", json_value: "UP" });
+  const id = await createMonitor({ json_path: "$.a", json_value: "UP" });
   const parts = ({ body }: Answer) => [body["json_path"], body["json_op"], body["json_value"]];
   expect(parts(await put(id, {}))).toEqual(["$.a", "==", "UP"]);
   expect(parts(await put(id, { json_path: "$.b" }))).toEqual(["$.b", "==", "UP"]);

@@ -67,7 +67,7 @@ describe.each([2, 4])("a chain, on %i processors,", (cores) => {
               log(client(), { b: 1 }, acknowledged),
             ]);
             expect(response?.status).toBe(402);
-          } else await Promise.all(step.logs.map((one) => log(client(), one, acknowledged)));
+          } else await Promise.all(step.logs.map((appended) => log(client(), appended, acknowledged)));
         }
         const receipts = await listed(client());
         expectComplete(receipts);

@@ -79,8 +79,8 @@ describe("ninefold notary export", () => {
     const account = await server.account();
     const given = await logs(account, 12);
     const environment = { NINEFOLD_API_KEY: String(account.key), NINEFOLD_URL: server.url };
-    const made = await ninefold(["notary", "export", "--out", out], { environment });
-    expect(made).toEqual({ code: 0, out: `written: 12 receipts and a checkpoint to ${out}\n`, error: "" });
+    const result = await ninefold(["notary", "export", "--out", out], { environment });
+    expect(result).toEqual({ code: 0, out: `written: 12 receipts and a checkpoint to ${out}\n`, error: "" });
     const text = readFileSync(out, "utf8");
     expect(text.split("\n").slice(0, 12)).toEqual(given);
     const valid = await ninefold(["verify", out]);

@@ -86,14 +86,14 @@ describe("GET /v1/witness/receipts", () => {
     const text = "x".repeat(PAGE_LOG_BYTES_MAX / 4);
     for (let n = 0; n < 5; n += 1) await account.post("/v1/witness/log", { log: { text } });
     const { body } = await account.get("/v1/witness/receipts");
-    expect((body.receipts as { sequence_id: string }[]).map((one) => one.sequence_id)).toEqual([
+    expect((body.receipts as { sequence_id: string }[]).map((receipt) => receipt.sequence_id)).toEqual([
       "6",
       "5",
       "4",
       "3",
     ]);
     const rest = await account.get(`/v1/witness/receipts?cursor=${body.cursor}`);
-    expect((rest.body.receipts as { sequence_id: string }[]).map((one) => one.sequence_id)).toEqual([
+    expect((rest.body.receipts as { sequence_id: string }[]).map((receipt) => receipt.sequence_id)).toEqual([
       "2",
       "1",
     ]);
@@ -156,13 +156,13 @@ describe("GET /v1/witness/pubkey/{chainId}", () => {
 
 describe("accounts", () => {
   test("see only their own receipts, numbered separately", async () => {
-    const [one, other] = [await server.account(), await server.account()];
-    await logs(one, 3);
-    await logs(other, 1);
-    expect((await other.get("/v1/witness/receipts")).body.receipts).toHaveLength(1);
-    expect((await other.get("/v1/witness/receipts/2")).status).toBe(404);
-    expect((await one.get("/v1/witness/receipts/1")).body.public_key).not.toEqual(
-      (await other.get("/v1/witness/receipts/1")).body.public_key as object,
+    const [first, second] = [await server.account(), await server.account()];
+    await logs(first, 3);
+    await logs(second, 1);
+    expect((await second.get("/v1/witness/receipts")).body.receipts).toHaveLength(1);
+    expect((await second.get("/v1/witness/receipts/2")).status).toBe(404);
+    expect((await first.get("/v1/witness/receipts/1")).body.public_key).not.toEqual(
+      (await second.get("/v1/witness/receipts/1")).body.public_key as object,
     );
   });
 });

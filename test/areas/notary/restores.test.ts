@@ -232,12 +232,12 @@ describe(`POST ${ACCEPT}`, () => {
     const account = await server.account();
     const { chain_id } = (await account.post("/v1/witness/sys/init")).body;
     const { body: project } = await account.post("/v1/projects", { name: "Other" });
-    const made = await account.post(`/v1/projects/${project["id"]}/keys`, {
+    const created = await account.post(`/v1/projects/${project["id"]}/keys`, {
       prefix: "sm",
       name: "k",
       scopes: ["*"],
     });
-    const key = String(made.body["secret"]);
+    const key = String(created.body["secret"]);
     expectError(await server.client(key).post(ACCEPT, { chain_id }), "not_found");
   });
 });

@@ -87,11 +87,15 @@ describe("a receipt of the chain", () => {
     (await account.post(VERIFY, { receipt: changed })).body;
 
   test("is valid", async () => {
-    for (const one of receipts) {
-      expect(await verify(one)).toEqual({
+    for (const receipt of receipts) {
+      expect(await verify(receipt)).toEqual({
         valid: true,
         checks: { signature_valid: true, content_hash_matches: true, chain_link_valid: true },
-        metadata: { sequence_id: one.sequence_id, timestamp: one.timestamp, public_key: one.public_key },
+        metadata: {
+          sequence_id: receipt.sequence_id,
+          timestamp: receipt.timestamp,
+          public_key: receipt.public_key,
+        },
       });
     }
   });

@@ -115,8 +115,8 @@ describe("GET /v1/overview", () => {
       ids.push(String((await account.post("/v1/pulse", { name, url, interval: 60_000 })).body["id"]));
     }
     const channel = { name: "Team", kind: "slack", config: { url: "http://127.0.0.1:9/hook" } };
-    const made = await account.post("/v1/pulse/channels", channel);
-    await account.post(`/v1/pulse/channels/${made.body["id"]}/test`);
+    const created = await account.post("/v1/pulse/channels", channel);
+    await account.post(`/v1/pulse/channels/${created.body["id"]}/test`);
     const endpoint = await account.post("/v1/relay/endpoints", {
       name: "ERP",
       url: "http://127.0.0.1:9/erp",
@@ -180,7 +180,7 @@ describe("GET /v1/overview", () => {
     );
     const [bare] = (await account.get("/v1/pulse")).body["monitors"] as object[];
     expect(bare).not.toHaveProperty("hours");
-    expect(pulse?.channels_failing).toMatchObject([{ id: made.body["id"], name: "Team" }]);
+    expect(pulse?.channels_failing).toMatchObject([{ id: created.body["id"], name: "Team" }]);
     expect(relay?.failing).toContainEqual({
       endpoint_id: null,
       name: null,

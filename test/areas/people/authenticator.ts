@@ -70,8 +70,8 @@ export class SoftwareAuthenticator {
 
   private clientData(type: string, { challenge }: Options, deviation: Deviation): Buffer {
     const { origin = this.origin } = deviation;
-    const given = { type: deviation.type ?? type, challenge: deviation.challenge ?? challenge, origin };
-    return Buffer.from(JSON.stringify({ ...given, crossOrigin: false }));
+    const body = { type: deviation.type ?? type, challenge: deviation.challenge ?? challenge, origin };
+    return Buffer.from(JSON.stringify({ ...body, crossOrigin: false }));
   }
 
   private authenticatorData({ rpId, verified = true, counter = 0 }: Deviation, isNew: boolean): Buffer {

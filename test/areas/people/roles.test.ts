@@ -64,7 +64,7 @@ test("GET /v1/people/roles lists the table for everyone", async () => {
   };
   expect(roles.map(({ role }) => role)).toEqual([...ROLES]);
   for (const { operation } of routes()) {
-    const listed = operations.find((one) => one.operation === operation.name);
+    const listed = operations.find((candidate) => candidate.operation === operation.name);
     expect([operation.name, listed?.role]).toEqual([operation.name, operation.role as Role]);
   }
 });

@@ -385,7 +385,7 @@ describe("X-Ninefold-Project", () => {
   test("403 for a key with fewer scopes, and for one of another project", async () => {
     const account = await server.account();
     const { id } = (await account.post("/v1/projects", { name: "Shop" })).body;
-    const [own] = (await account.get("/v1/projects")).body["projects"] as { id: string }[];
+    const [first] = (await account.get("/v1/projects")).body["projects"] as { id: string }[];
     const terms = { prefix: "sm", name: "k" };
     const few = await account.post("/v1/keys", { ...terms, scopes: ["gate:read"] });
     const bound = await account.post(`/v1/projects/${id}/keys`, { ...terms, scopes: ["*"] });
@@ -394,6 +394,6 @@ describe("X-Ninefold-Project", () => {
       expectError(await server.client(String(body["secret"])).get("/v1/gate", inProject(other)), "forbidden");
     const same = await server.client(String(bound.body["secret"])).get("/v1/gate", inProject(id));
     expect(same.status).toBe(200);
-    expect(own).toBeDefined();
+    expect(first).toBeDefined();
   });
 });

@@ -101,7 +101,7 @@ test("a waiter with a revoked key or suspended account does not get the lock: th
 
 test("a page of keys ends early instead of skipping very many keys of a deleted project", async () => {
   const account = await server.account();
-  const made = await account.post("/v1/keys", { prefix: "acme", name: "old", scopes: ["a"] });
+  const created = await account.post("/v1/keys", { prefix: "acme", name: "old", scopes: ["a"] });
   const project = String((await account.post("/v1/projects", { name: "Leaving" })).body["id"]);
   const count = KEYS_SCANNED_MAX + 100;
   for (let done = 0; done < count; done += 100) {
@@ -117,7 +117,10 @@ test("a page of keys ends early instead of skipping very many keys of a deleted 
   expect([page.keys, page.has_more]).toEqual([[], true]);
   const rest = await account.get(`/v1/keys?limit=1&cursor=${page.next_cursor}`);
   const keys = rest.body["keys"] as { id: string }[];
-  expect([keys.map(({ id }) => id), rest.body["has_more"]]).toEqual([[String(made.body["key_id"])], false]);
+  expect([keys.map(({ id }) => id), rest.body["has_more"]]).toEqual([
+    [String(created.body["key_id"])],
+    false,
+  ]);
 });
 
 test.each([1, 2])(

@@ -91,7 +91,7 @@ export class RelayStage {
   async failed(count: number, change: object = {}): Promise<string[]> {
     this.sink.answersBy(() => 400);
     const answers: string[] = [];
-    for (let made = 0; made < count; made += 1)
+    for (let start = 0; start < count; start += 1)
       answers.push(String((await this.ask(change)).body["relay_id"]));
     await this.server.clock.advance(0);
     this.sink.answersBy(() => 200);

@@ -34,7 +34,7 @@ interface Setting {
 async function settings(): Promise<Record<string, Setting>> {
   const { status, body } = await server.operator.get(PATH);
   expect(status).toBe(200);
-  return Object.fromEntries((body["settings"] as Setting[]).map((one) => [one.name, one]));
+  return Object.fromEntries((body["settings"] as Setting[]).map((setting) => [setting.name, setting]));
 }
 
 async function set(changes: Record<string, unknown>): Promise<void> {

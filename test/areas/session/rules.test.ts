@@ -74,17 +74,17 @@ describe("a cookie is accepted only in requests of this server's pages", () => {
   });
 
   test("with --public-url only that origin is accepted, whatever the request's Host is", async () => {
-    const own = await startTestServer({ args: ["--public-url", "https://n.example.com"] });
+    const separateServer = await startTestServer({ args: ["--public-url", "https://n.example.com"] });
     try {
-      const mine = await loggedIn(own, own.key);
+      const mine = await loggedIn(separateServer, separateServer.key);
       expect(mine.cookie).toStartWith("__Host-");
-      expectError(await mine.get("/v1/gate", { headers: { origin: own.url } }), "forbidden");
+      expectError(await mine.get("/v1/gate", { headers: { origin: separateServer.url } }), "forbidden");
       const headers = { origin: "https://n.example.com" };
       expect((await mine.get("/v1/gate", { headers })).status).toBe(200);
-      const link = await own.operator.post("/v1/admin/login-links");
+      const link = await separateServer.operator.post("/v1/admin/login-links");
       expect(link.body.url).toStartWith("https://n.example.com/dashboard/#/setup/");
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 });

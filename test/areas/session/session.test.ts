@@ -240,10 +240,10 @@ describe("GET /v1/session", () => {
 
   test("null once the key is revoked; 403 for another page, 404 for a project of another account", async () => {
     const account = await server.account();
-    const made = await account.post("/v1/keys", { prefix: "sm", name: "CI", scopes: ["gate:read"] });
-    const mine = await browser().logIn(String(made.body.secret));
+    const created = await account.post("/v1/keys", { prefix: "sm", name: "CI", scopes: ["gate:read"] });
+    const mine = await browser().logIn(String(created.body.secret));
     expect((await mine.get("/v1/session")).body.session).toMatchObject({
-      key_id: made.body.key_id,
+      key_id: created.body.key_id,
       key_name: "CI",
       scopes: ["gate:read"],
     });
@@ -254,7 +254,7 @@ describe("GET /v1/session", () => {
     delete mine.headers["x-ninefold-session"];
     expectError(await mine.get("/v1/session"), "forbidden");
     Object.assign(mine.headers, OWN_PAGE);
-    await account.delete(`/v1/keys/${made.body.key_id}`);
+    await account.delete(`/v1/keys/${created.body.key_id}`);
     expect((await mine.get("/v1/session")).body).toEqual({
       session: null,
       login: { methods: [{ type: "key" }] },

@@ -210,13 +210,13 @@ describe("GET, PATCH and DELETE", () => {
     const id = await monitor(account);
     const slug = fresh();
     const groups = [{ name: "G", monitor_ids: [id] }];
-    const made = await account.post(PAGES, { slug, title: "Acme", groups, footer: "f" });
-    const path = `${PAGES}/${made.body["id"]}`;
+    const created = await account.post(PAGES, { slug, title: "Acme", groups, footer: "f" });
+    const path = `${PAGES}/${created.body["id"]}`;
     await server.clock.advance(1_000);
     const moved = fresh();
     const changed = await account.patch(path, { slug: moved, index: true });
     expect(changed.body).toEqual({
-      ...made.body,
+      ...created.body,
       slug: moved,
       index: true,
       url: `${server.url}/status/${moved}`,
@@ -228,11 +228,11 @@ describe("GET, PATCH and DELETE", () => {
 
   test("a deleted monitor disappears from the page's groups", async () => {
     const account = await server.account();
-    const [one, other] = [await monitor(account), await monitor(account)];
-    const id = await page(account, { groups: [{ name: "G", monitor_ids: [one, other] }] });
-    await account.delete(`/v1/pulse/${one}`);
+    const [first, second] = [await monitor(account), await monitor(account)];
+    const id = await page(account, { groups: [{ name: "G", monitor_ids: [first, second] }] });
+    await account.delete(`/v1/pulse/${first}`);
     const { groups } = (await account.get(`${PAGES}/${id}`)).body;
-    expect(groups).toEqual([{ name: "G", monitor_ids: [other] }]);
+    expect(groups).toEqual([{ name: "G", monitor_ids: [second] }]);
   });
 });
 
@@ -246,8 +246,8 @@ test("deleting a project removes its pages and frees their slugs", async () => {
   });
   const inside = server.client(String(key.body["secret"] ?? key.body["key"]));
   const slug = fresh();
-  const made = await inside.post(PAGES, { slug, title: "Acme" });
-  expect(made.status, made.text).toBe(201);
+  const created = await inside.post(PAGES, { slug, title: "Acme" });
+  expect(created.status, created.text).toBe(201);
   expect((await server.client(null).get(`/status/${slug}`)).status).toBe(200);
   expect((await account.delete(`/v1/projects/${project.body["id"]}`)).status).toBeLessThan(300);
   expect((await server.client(null).get(`/status/${slug}`)).status).toBe(404);

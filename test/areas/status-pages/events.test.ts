@@ -20,11 +20,11 @@ beforeEach(async () => {
   server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
   site = new WebhookSink();
   account = await server.account({ tier: "scale" });
-  const made = async (name: string) =>
+  const create = async (name: string) =>
     String(
       (await account.post("/v1/pulse", { url: site.url(`/${name}`), interval: 300_000, name })).body["id"],
     );
-  [shop, search] = [await made("shop"), await made("search")];
+  [shop, search] = [await create("shop"), await create("search")];
   await server.clock.advance(5_000);
   const groups = [{ name: "", monitor_ids: [shop, search] }];
   pageId = String((await account.post("/v1/pulse/pages", { slug: "facts", title: "F", groups })).body["id"]);
@@ -78,7 +78,7 @@ test(
     expect(XMLValidator.validate(atom)).toBe(true);
     expect(atom).toContain("It was the disk.");
     expect(atom).not.toContain(id);
-    for (const one of [shop, search]) await account.put(`/v1/pulse/${one}`, { active: false });
+    for (const item of [shop, search]) await account.put(`/v1/pulse/${item}`, { active: false });
     await server.clock.advance(15 * DAY_MS);
     expect((await shown()).incidents).toEqual([]);
   },

@@ -40,8 +40,8 @@ async function addUpdates(message: string, count: number): Promise<void> {
 }
 
 async function open(more: object = {}): Promise<string> {
-  const given = { title: "Incident", public: true, ...more };
-  const { status, text, body } = await account.post("/v1/pulse/incidents", given);
+  const terms = { title: "Incident", public: true, ...more };
+  const { status, text, body } = await account.post("/v1/pulse/incidents", terms);
   expect(status, text).toBe(201);
   return String(body["id"]);
 }

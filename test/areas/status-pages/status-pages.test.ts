@@ -34,16 +34,16 @@ async function pageOf(names: readonly (string | null)[], more: object = {}) {
       interval: 300_000,
       ...(name === null ? {} : { name }),
     };
-    const made = await account.post("/v1/pulse", body);
-    expect(made.status, made.text).toBe(201);
-    monitor_ids.push(String(made.body["id"]));
+    const created = await account.post("/v1/pulse", body);
+    expect(created.status, created.text).toBe(201);
+    monitor_ids.push(String(created.body["id"]));
   }
   await server.clock.advance(5_000);
   const slug = `public-${++slugs}`;
   const groups = [{ name: "Group", monitor_ids }];
-  const made = await account.post("/v1/pulse/pages", { slug, title: "Acme", groups, ...more });
-  expect(made.status, made.text).toBe(201);
-  return { slug, id: String(made.body["id"]), monitor_ids };
+  const created = await account.post("/v1/pulse/pages", { slug, title: "Acme", groups, ...more });
+  expect(created.status, created.text).toBe(201);
+  return { slug, id: String(created.body["id"]), monitor_ids };
 }
 
 let requests = 0;

@@ -214,7 +214,7 @@ describe("incidents", () => {
     const text = await rendered(await view({ incidents: [INCIDENT, { ...resolved, title: "Over" }] }));
     const order = ["Open incidents", "Slow &lt;search&gt;", "Shop", "Past incidents", "Over"];
     const positions = order.map((word) => text.indexOf(`>${word}<`));
-    expect(positions).toEqual(positions.toSorted((one, other) => one - other));
+    expect(positions).toEqual(positions.toSorted((position, other) => position - other));
     expect(positions[0]).toBeGreaterThan(0);
     expect(text.indexOf("identified")).toBeLessThan(text.indexOf("investigating"));
   });
@@ -242,7 +242,7 @@ test("latency is shown of targets, and not of heartbeats", async () => {
   const settings = { show_latency: true };
   const shown = async (hasTarget: boolean) =>
     (await view({ settings, hasTarget })).groups.flatMap(({ monitors }) =>
-      monitors.map((one) => one?.latencyMs),
+      monitors.map((monitor) => monitor?.latencyMs),
     );
   expect(await shown(true)).toEqual([20, 20]);
   expect(await shown(false)).toEqual([null, null]);
@@ -429,10 +429,10 @@ describe("outages", () => {
   };
   const continues = { id: "inc_2", monitorIds: ["m1"], startedAt: NOW - 5 * 60_000, endedAt: null };
   const elsewhere = { ...outage, id: "inc_3", monitorIds: ["m9"] };
-  const given = { days: [day(9_000)], outages: [continues, elsewhere, outage] };
+  const body = { days: [day(9_000)], outages: [continues, elsewhere, outage] };
 
   test("stand under their days, with their duration, also those before the last 15 days", async () => {
-    const text = await rendered(await view(given));
+    const text = await rendered(await view(body));
     const days = text.split('<h3 class="day">').slice(1);
     expect(days).toHaveLength(2);
     expect(days[0]).toContain("<h4>Name 1 is down</h4>");
@@ -443,7 +443,7 @@ describe("outages", () => {
   });
 
   test("are in the JSON, without their cause", async () => {
-    const { outages } = JSON.parse(await statusJson(await view(given)));
+    const { outages } = JSON.parse(await statusJson(await view(body)));
     const [first, second] = [continues, outage].map(({ startedAt }) => new Date(startedAt).toISOString());
     const ended_at = new Date(outage.endedAt).toISOString();
     expect(outages).toEqual([
@@ -454,7 +454,7 @@ describe("outages", () => {
 
   test("are entries of the feed, unless their incidents are", async () => {
     const feed = async (publish_incidents: "outages" | "all") =>
-      statusFeed(await view({ ...given, settings: { publish_incidents } }), "https://x.example/status/acme");
+      statusFeed(await view({ ...body, settings: { publish_incidents } }), "https://x.example/status/acme");
     expect(await feed("outages")).toContain("<title>Name 2 was down</title>");
     expect(await feed("all")).not.toContain("was down");
   });
@@ -469,7 +469,7 @@ describe("outages", () => {
   test.each(["none", "manual"] as const)(
     "are not shown with %s: next to failures, there is no empty list",
     async (publish_incidents) => {
-      const shown = await view({ ...given, settings: { publish_incidents } });
+      const shown = await view({ ...body, settings: { publish_incidents } });
       expect(shown.outages).toEqual([]);
       expect(await rendered(shown)).not.toContain("Past incidents");
       const healthy = await view({ outages: [], days: [day(10_000)], settings: { publish_incidents } });
@@ -501,8 +501,8 @@ test.each([
 });
 
 test("maintenance is a valid calendar: lines are folded and texts escaped", async () => {
-  const given = { ...MAINTENANCE, title: "New disks; faster, \\o/", message: `First\nßß${"ß".repeat(100)}` };
-  const calendar = maintenanceCalendar(await view({ maintenance: [given] }), "https://x.example/status/acme");
+  const body = { ...MAINTENANCE, title: "New disks; faster, \\o/", message: `First\nßß${"ß".repeat(100)}` };
+  const calendar = maintenanceCalendar(await view({ maintenance: [body] }), "https://x.example/status/acme");
   expect(calendar).toEndWith("END:VEVENT\r\nEND:VCALENDAR\r\n");
   for (const line of calendar.split("\r\n")) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75);
   const unfolded = calendar.replaceAll("\r\n ", "");

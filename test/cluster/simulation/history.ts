@@ -107,7 +107,7 @@ export class History {
   get follower(): SimulatedMachine {
     const { leader } = this;
     const found = this.machines.find(
-      (one) => one !== leader && one.settings.cell === "main" && one.isRunning,
+      (machine) => machine !== leader && machine.settings.cell === "main" && machine.isRunning,
     );
     if (found === undefined) throw new Error("there is no follower");
     return found;

@@ -301,7 +301,7 @@ function strangers(history: History): Outcome {
 
 /** A node that must not take part comes, and the others go. */
 function withStranger(history: History, stranger: SimulatedMachine): Outcome {
-  const rest = history.machines.filter((one) => one !== stranger && one.settings.cell === "main");
+  const rest = history.machines.filter((machine) => machine !== stranger && machine.settings.cell === "main");
   stranger.start();
   pause(history, 6_000, 9_000);
   if (stranger.complaints.length === 0)

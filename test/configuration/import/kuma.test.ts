@@ -422,7 +422,7 @@ test("a group with too many monitors is split, and a page with too many groups c
     status_pages: Record<string, { groups: { name: string; monitors: string[] }[] }>;
   };
   expect(Object.keys(status_pages)).toEqual(["page-a", b, `${b}-2`]);
-  expect(status_pages["page-a"]?.groups.map((one) => [one.name, one.monitors.length])).toEqual([
+  expect(status_pages["page-a"]?.groups.map((group) => [group.name, group.monitors.length])).toEqual([
     ["All", 50],
     ["All (2)", 50],
     ["All (3)", 1],

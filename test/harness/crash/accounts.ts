@@ -59,78 +59,80 @@ export class AccountWorkload extends Recorded implements Workload {
       body: { email, tier: "scale", balance: BALANCE },
       ...(random.chance(0.5) ? { idempotencyKey: email } : {}),
     };
-    const made: Made = { email, creation, rotation: null, created: "in doubt", rotated: "no", keys: [] };
-    this.open.push(made);
+    const created: Made = { email, creation, rotation: null, created: "in doubt", rotated: "no", keys: [] };
+    this.open.push(created);
     const response = await target.send(creation);
     this.count(response);
     if (response === null) return;
     if (response.status === UNAVAILABLE) {
       // It was not requested.
-      this.open = this.open.filter((one) => one !== made);
+      this.open = this.open.filter((stream) => stream !== created);
       return;
     }
-    this.takeKey(made, response, 201, "api_key");
-    made.created = "acknowledged";
-    this.rotatable.push(made);
+    this.takeKey(created, response, 201, "api_key");
+    created.created = "acknowledged";
+    this.rotatable.push(created);
   }
 
-  private async rotate(target: Target, random: Random, made: Made): Promise<void> {
+  private async rotate(target: Target, random: Random, created: Made): Promise<void> {
     const keyed = random.chance(0.5) ? { idempotencyKey: "rotation" } : {};
-    made.rotation = { method: "POST", path: "/v1/keys/rotate", key: made.keys[0] ?? "", ...keyed };
-    made.rotated = "in doubt";
-    const response = await target.send(made.rotation);
+    created.rotation = { method: "POST", path: "/v1/keys/rotate", key: created.keys[0] ?? "", ...keyed };
+    created.rotated = "in doubt";
+    const response = await target.send(created.rotation);
     this.count(response);
     if (response === null) return;
     if (response.status === UNAVAILABLE) {
-      made.rotation = null;
-      made.rotated = "no";
+      created.rotation = null;
+      created.rotated = "no";
       return;
     }
-    this.takeKey(made, response, 200, "key");
-    made.rotated = "acknowledged";
+    this.takeKey(created, response, 200, "key");
+    created.rotated = "acknowledged";
   }
 
   /** Completes an account's record: retries requests in doubt, then reads its state. */
-  private async settle(target: Target, made: Made, listed: ReadonlySet<string>): Promise<void> {
-    const before = listed.has(made.email);
-    if (made.created === "in doubt") {
+  private async settle(target: Target, created: Made, listed: ReadonlySet<string>): Promise<void> {
+    const before = listed.has(created.email);
+    if (created.created === "in doubt") {
       if (before) this.counts.happened += 1;
-      const response = await target.ask(made.creation);
+      const response = await target.ask(created.creation);
       // Without an Idempotency-Key a repeat finds the address in use, and the first key is unknown.
-      const keyed = made.creation.idempotencyKey !== undefined;
-      if (keyed || !before) this.takeKey(made, response, 201, "api_key");
-      else if (response.status !== 409) this.problem(made, `was there and made again: ${response.status}`);
+      const keyed = created.creation.idempotencyKey !== undefined;
+      if (keyed || !before) this.takeKey(created, response, 201, "api_key");
+      else if (response.status !== 409) this.problem(created, `was there and made again: ${response.status}`);
     } else if (!before) {
-      this.problem(made, "was acknowledged and is lost");
+      this.problem(created, "was acknowledged and is lost");
       return;
     }
-    this.settled.add(made.email);
-    const rotations = await this.settleRotation(target, made);
-    await inParallel(made.keys, 1, (key) => this.compareBalance(target, made, key, BALANCE - rotations));
+    this.settled.add(created.email);
+    const rotations = await this.settleRotation(target, created);
+    await inParallel(created.keys, 1, (key) =>
+      this.compareBalance(target, created, key, BALANCE - rotations),
+    );
   }
 
   /** Returns the number of rotations that must have been charged. */
-  private async settleRotation(target: Target, made: Made): Promise<number> {
-    if (made.rotation === null) return 0;
-    if (made.rotated === "acknowledged") return 1;
-    const response = await target.ask(made.rotation);
-    const keyed = made.rotation.idempotencyKey !== undefined;
+  private async settleRotation(target: Target, created: Made): Promise<number> {
+    if (created.rotation === null) return 0;
+    if (created.rotated === "acknowledged") return 1;
+    const response = await target.ask(created.rotation);
+    const keyed = created.rotation.idempotencyKey !== undefined;
     // It was rotated: the calling key is a replaced one, which cannot change keys.
     if (response.status === 403 && !keyed) {
       this.counts.happened += 1;
       return 1;
     }
     if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-    this.takeKey(made, response, 200, "key");
+    this.takeKey(created, response, 200, "key");
     return 1;
   }
 
-  private async compareBalance(target: Target, made: Made, key: string, balance: number): Promise<void> {
+  private async compareBalance(target: Target, created: Made, key: string, balance: number): Promise<void> {
     const response = await target.ask({ method: "GET", path: "/v1/meter/balance", key });
     if (response.status !== 200)
-      this.problem(made, `a request with one of its keys returned ${response.status}`);
+      this.problem(created, `a request with one of its keys returned ${response.status}`);
     else if (bodyOf(response)["balance"] !== balance) {
-      this.problem(made, `has balance ${String(bodyOf(response)["balance"])}, ${balance} would be right`);
+      this.problem(created, `has balance ${String(bodyOf(response)["balance"])}, ${balance} would be right`);
     }
   }
 
@@ -163,9 +165,9 @@ export class AccountWorkload extends Recorded implements Workload {
     }
   }
 
-  private takeKey(made: Made, response: HttpResponse, status: number, member: string): void {
-    if (response.status === status) made.keys.push(String(bodyOf(response)[member]));
-    else this.problem(made, `unexpected response ${response.status} ${response.text}`);
+  private takeKey(created: Made, response: HttpResponse, status: number, member: string): void {
+    if (response.status === status) created.keys.push(String(bodyOf(response)[member]));
+    else this.problem(created, `unexpected response ${response.status} ${response.text}`);
   }
 
   private count(response: HttpResponse | null): void {
@@ -173,7 +175,7 @@ export class AccountWorkload extends Recorded implements Workload {
     else if (response.status !== UNAVAILABLE) this.counts.acknowledged += 1;
   }
 
-  private problem(made: Made, what: string): void {
-    this.problems.push(`account ${made.email}: ${what}`);
+  private problem(created: Made, what: string): void {
+    this.problems.push(`account ${created.email}: ${what}`);
   }
 }

@@ -86,13 +86,13 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     for (let index = 0; index < BUCKETS; index += 1) {
       const live = this.forwards && index % 2 === 0;
       const secured = { target_url, provider: "github", signing_secret: "secret" };
-      const made = await this.ask(
+      const created = await this.ask(
         target,
         "POST",
         "/v1/catch/buckets",
         live ? { target_url, ...NOTICING, ...RETRYING } : secured,
       );
-      const id = String(made["id"]);
+      const id = String(created["id"]);
       await this.ask(target, "PATCH", `/v1/catch/buckets/${id}`, { state: "live" });
       this.inboxes.push({ id, live, acknowledged: new Map(), inDoubt: new Map(), newest: "", events: 0 });
     }

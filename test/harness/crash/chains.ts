@@ -101,7 +101,7 @@ export class ChainWorkload extends Recorded implements Workload {
     chain.open.push(sent);
     const response = await target.send(request);
     if (response === null) this.counts.inDoubt += 1;
-    else if (response.status === UNAVAILABLE) chain.open = chain.open.filter((one) => one !== sent);
+    else if (response.status === UNAVAILABLE) chain.open = chain.open.filter((stream) => stream !== sent);
     else this.acknowledge(chain, sent, response);
   }
 
@@ -163,7 +163,9 @@ export class ChainWorkload extends Recorded implements Workload {
       const { errors = [] } = verifyReceiptText(text, createNativeCrypto()).verdict;
       for (const error of errors) this.problem(chain, `receipt ${sequence}: ${error}`);
     }
-    chain.redactions = chain.redactions.filter((one) => one.isAcknowledged).slice(-REDACTIONS_MAX);
+    chain.redactions = chain.redactions
+      .filter((redaction) => redaction.isAcknowledged)
+      .slice(-REDACTIONS_MAX);
   }
 
   private async takeCheckpoint(target: Target, chain: Chain): Promise<void> {

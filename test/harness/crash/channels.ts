@@ -25,7 +25,7 @@ export class ChannelWorkload extends Recorded implements Workload {
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "channels@example.com", CREDITS);
     const config = { url: "https://example.com/alerts" };
-    for (let made = 0; made < CHANNELS; made += 1) {
+    for (let count = 0; count < CHANNELS; count += 1) {
       const body = { name: "new", kind: "webhook", config };
       const response = bodyOf(await target.ask({ method: "POST", path: PATH, key: this.key, body }));
       this.channels.set(String(response["id"]), shownOf(response));

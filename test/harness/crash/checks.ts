@@ -52,9 +52,9 @@ export class CheckWorkload implements Workload {
     for (const customer of this.customers) {
       await target.ask(this.post(`/v1/meter/${customer.id}/refill`, { amount: PLENTY }));
       const terms = { prefix: "acme", name: customer.id, scopes: ["x"], owner_id: customer.id };
-      const made = await target.ask(this.post("/v1/keys", { ...terms, uses: { remaining: PLENTY } }));
-      const { key_id, secret } = bodyOf(made);
-      if (made.status !== 201) throw new Error(`no key: ${made.text}`);
+      const created = await target.ask(this.post("/v1/keys", { ...terms, uses: { remaining: PLENTY } }));
+      const { key_id, secret } = bodyOf(created);
+      if (created.status !== 201) throw new Error(`no key: ${created.text}`);
       Object.assign(customer, { keyId: String(key_id), secret: String(secret) });
       const [newest] = await this.entriesOf(target, customer);
       customer.verifiedThrough = newest?.sequence ?? 0;

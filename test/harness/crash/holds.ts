@@ -62,7 +62,7 @@ export class HoldWorkload extends Recorded implements Workload {
   }
 
   act(target: Target, random: Random): Promise<void> {
-    const open = this.holds.filter((one) => one.isMade === true && one.ending === null && !one.isShort);
+    const open = this.holds.filter((hold) => hold.isMade === true && hold.ending === null && !hold.isShort);
     if (open.length > 0 && random.chance(0.45)) {
       return this.end(target, random.pick(open), random.chance(0.7) ? "capture" : "release");
     }
@@ -84,7 +84,7 @@ export class HoldWorkload extends Recorded implements Workload {
   private async hold(target: Target, random: Random): Promise<void> {
     this.made += 1;
     const isShort = random.chance(SHORT);
-    const one: Hold = {
+    const hold: Hold = {
       meter: random.below(METERS),
       id: `hold-${this.made}`,
       isShort,
@@ -92,24 +92,24 @@ export class HoldWorkload extends Recorded implements Workload {
       ending: null,
       isEndingKnown: true,
     };
-    this.holds.push(one);
+    this.holds.push(hold);
     const ttl_seconds = isShort ? SHORT_SECONDS : LONG_SECONDS;
-    const body = { hold_id: one.id, amount: HELD, ttl_seconds };
-    const path = `${pathOf(one.meter)}/holds`;
+    const body = { hold_id: hold.id, amount: HELD, ttl_seconds };
+    const path = `${pathOf(hold.meter)}/holds`;
     const response = await target.send({ method: "POST", path, key: this.key, body });
     this.count(response !== null);
-    if (response !== null) one.isMade = response.status !== UNAVAILABLE;
+    if (response !== null) hold.isMade = response.status !== UNAVAILABLE;
   }
 
-  private async end(target: Target, one: Hold, ending: Ending): Promise<void> {
-    one.ending = ending;
-    one.isEndingKnown = false;
-    const path = `${pathOf(one.meter)}/holds/${one.id}/${ending}`;
+  private async end(target: Target, hold: Hold, ending: Ending): Promise<void> {
+    hold.ending = ending;
+    hold.isEndingKnown = false;
+    const path = `${pathOf(hold.meter)}/holds/${hold.id}/${ending}`;
     const body = ending === "capture" ? { amount: CAPTURED } : {};
     const response = await target.send({ method: "POST", path, key: this.key, body });
     this.count(response !== null);
-    if (response?.status === UNAVAILABLE) one.ending = null;
-    one.isEndingKnown = response !== null;
+    if (response?.status === UNAVAILABLE) hold.ending = null;
+    hold.isEndingKnown = response !== null;
   }
 
   private count(isAnswered: boolean): void {
@@ -117,37 +117,38 @@ export class HoldWorkload extends Recorded implements Workload {
     else this.counts.inDoubt += 1;
   }
 
-  private async verifyHold(target: Target, one: Hold): Promise<string[]> {
-    const response = await this.read(target, one);
+  private async verifyHold(target: Target, hold: Hold): Promise<string[]> {
+    const response = await this.read(target, hold);
     const isThere = response.status === 200;
     const status = isThere ? bodyOf(response)["status"] : null;
     const problems: string[] = [];
-    if (one.isMade === true && !isThere) problems.push("was acknowledged and is lost");
-    if (one.isMade === false && isThere) problems.push("got 503 and has happened");
-    if (one.isMade === null && isThere) this.counts.happened += 1;
-    one.isMade = isThere;
-    if (!isThere) one.ending = null;
-    else if (one.isShort && status !== "expired") problems.push("its time is over");
+    if (hold.isMade === true && !isThere) problems.push("was acknowledged and is lost");
+    if (hold.isMade === false && isThere) problems.push("got 503 and has happened");
+    if (hold.isMade === null && isThere) this.counts.happened += 1;
+    hold.isMade = isThere;
+    if (!isThere) hold.ending = null;
+    else if (hold.isShort && status !== "expired") problems.push("its time is over");
     const ended = status === "captured" ? "capture" : status === "released" ? "release" : null;
-    if (one.isEndingKnown && ended !== one.ending) problems.push(`the answers said ${one.ending ?? "open"}`);
-    if (!one.isEndingKnown) {
+    if (hold.isEndingKnown && ended !== hold.ending)
+      problems.push(`the answers said ${hold.ending ?? "open"}`);
+    if (!hold.isEndingKnown) {
       if (ended !== null) this.counts.happened += 1;
-      if (ended !== null && ended !== one.ending) problems.push(`${one.ending} was requested`);
+      if (ended !== null && ended !== hold.ending) problems.push(`${hold.ending} was requested`);
     }
-    one.ending = ended;
-    one.isEndingKnown = true;
-    return problems.map((problem) => `${one.id}: ${problem}, it says ${response.status} ${response.text}`);
+    hold.ending = ended;
+    hold.isEndingKnown = true;
+    return problems.map((problem) => `${hold.id}: ${problem}, it says ${response.status} ${response.text}`);
   }
 
   /** Waits for short ones if necessary. */
-  private read(target: Target, one: Hold) {
-    const request = { method: "GET", path: `${pathOf(one.meter)}/holds/${one.id}`, key: this.key } as const;
-    const isOver = (response: HttpResponse) => !one.isShort || bodyOf(response)["status"] !== "open";
+  private read(target: Target, hold: Hold) {
+    const request = { method: "GET", path: `${pathOf(hold.meter)}/holds/${hold.id}`, key: this.key } as const;
+    const isOver = (response: HttpResponse) => !hold.isShort || bodyOf(response)["status"] !== "open";
     return settled(OVER_WITHIN_MS, () => target.ask(request), isOver);
   }
 
   private async verifyMeter(target: Target, meter: number): Promise<string[]> {
-    const mine = this.holds.filter((one) => one.meter === meter && one.isMade === true);
+    const mine = this.holds.filter((hold) => hold.meter === meter && hold.isMade === true);
     const captures = this.capturesOf(meter);
     const taken = captures * CAPTURED;
     const held = mine.filter((one) => one.ending === null && !one.isShort).length * HELD;
@@ -172,14 +173,14 @@ export class HoldWorkload extends Recorded implements Workload {
   }
 
   private capturesOf(meter: number): number {
-    const now = this.holds.filter((one) => one.meter === meter && one.ending === "capture").length;
+    const now = this.holds.filter((hold) => hold.meter === meter && hold.ending === "capture").length;
     return (this.captures[meter] ?? 0) + now;
   }
 
   /** Closed holds are dropped, except for their captured amounts. */
   private settle(): void {
     for (let meter = 0; meter < METERS; meter += 1) this.captures[meter] = this.capturesOf(meter);
-    this.holds = this.holds.filter((one) => one.isMade === true && one.ending === null && !one.isShort);
+    this.holds = this.holds.filter((hold) => hold.isMade === true && hold.ending === null && !hold.isShort);
   }
 }
 

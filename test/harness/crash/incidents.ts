@@ -62,9 +62,9 @@ export class IncidentWorkload extends Recorded implements Workload {
       events: ["monitor.acknowledged"],
     });
     for (let number = 0; number < MONITORS; number += 1) {
-      const made = await ask("/v1/pulse", { url: `${base}/${number}`, interval: INTERVAL_MS });
-      if (made.status !== 201) throw new Error(`no monitor: ${made.text}`);
-      this.monitors.push(String(bodyOf(made)["id"]));
+      const created = await ask("/v1/pulse", { url: `${base}/${number}`, interval: INTERVAL_MS });
+      if (created.status !== 201) throw new Error(`no monitor: ${created.text}`);
+      this.monitors.push(String(bodyOf(created)["id"]));
     }
   }
 

@@ -50,8 +50,8 @@ export class KeyUsesWorkload extends Recorded implements Workload {
     const terms = { prefix: "acme", scopes: ["orders:read"], uses: { remaining: USES } };
     for (let number = 0; number < this.count; number += 1) {
       const body = { ...terms, name: `Key ${number}` };
-      const made = bodyOf(await target.ask({ method: "POST", path: "/v1/keys", key: this.key, body }));
-      const { key_id, secret } = made;
+      const created = bodyOf(await target.ask({ method: "POST", path: "/v1/keys", key: this.key, body }));
+      const { key_id, secret } = created;
       this.keys.push({
         id: String(key_id),
         secret: String(secret),

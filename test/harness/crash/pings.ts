@@ -51,7 +51,7 @@ export class PingWorkload extends Recorded implements Workload {
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "pings@example.com", "unlimited");
     const body = { type: "heartbeat", period_ms: SHORTEST_MS, grace_ms: SHORTEST_MS };
-    for (let made = 0; made < HEARTBEATS; made += 1) {
+    for (let count = 0; count < HEARTBEATS; count += 1) {
       const response = bodyOf(await target.ask({ method: "POST", path: "/v1/pulse", key: this.key, body }));
       const { pathname } = new URL(String(response["ping_url"]));
       this.heartbeats.push({ id: String(response["id"]), path: pathname, acknowledged: [] });

@@ -45,8 +45,8 @@ export class PortalWorkload extends RecordedOfAccount implements Workload {
     for (let number = 0; number < CUSTOMERS; number += 1) {
       const id = `customer-${number}`;
       const body = { url: "https://example.com/hooks", owner_id: id, description: "new" };
-      const made = await this.ask(target, "POST", "/v1/relay/endpoints", body);
-      const endpoint = String(made["endpoint_id"]);
+      const created = await this.ask(target, "POST", "/v1/relay/endpoints", body);
+      const endpoint = String(created["endpoint_id"]);
       const free = { isBusy: false, token: null, isInDoubt: false, revoked: [] };
       this.customers.push({ id, endpoint, description: "new", ...free });
     }

@@ -49,12 +49,12 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "pull@example.com", CREDITS);
-    const made = await this.ask(target, "POST", "/v1/catch/buckets", {
+    const created = await this.ask(target, "POST", "/v1/catch/buckets", {
       target_url: TARGET_URL,
       delivery: "pull",
     });
-    this.path = `/v1/catch/${made["id"]}`;
-    await this.ask(target, "PATCH", `/v1/catch/buckets/${made["id"]}`, { state: "live" });
+    this.path = `/v1/catch/${created["id"]}`;
+    await this.ask(target, "PATCH", `/v1/catch/buckets/${created["id"]}`, { state: "live" });
   }
 
   act(target: Target, random: Random): Promise<void> {

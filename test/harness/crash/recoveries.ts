@@ -95,7 +95,7 @@ export class RecoveryWorkload extends RecordedOfAccount implements Workload {
       this.spent += 2 * (stored.get(missed) ?? 0);
       this.endpoints.unshift(endpoint);
     }
-    const waiting = [...this.ready, this.missed].reduce((sum, one) => sum + (stored.get(one) ?? 0), 0);
+    const waiting = [...this.ready, this.missed].reduce((sum, item) => sum + (stored.get(item) ?? 0), 0);
     const { balance } = await this.ask(target, "GET", "/v1/meter/balance");
     const expected = CREDITS - this.spent - waiting;
     if (balance !== expected) problems.push(`recoveries: the balance is ${balance}, not ${expected}`);

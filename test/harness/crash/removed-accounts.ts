@@ -84,9 +84,9 @@ export class RemovedAccountWorkload extends Recorded implements Workload {
     }
   }
 
-  private async delete(target: Target, made: Made): Promise<void> {
-    made.deletion = "in doubt";
-    const path = `/v1/admin/accounts/${made.userId}`;
+  private async delete(target: Target, created: Made): Promise<void> {
+    created.deletion = "in doubt";
+    const path = `/v1/admin/accounts/${created.userId}`;
     const deletion: TargetRequest = { method: "DELETE", path, key: target.operatorKey };
     const response = await target.send(deletion);
     if (response === null) {
@@ -94,13 +94,13 @@ export class RemovedAccountWorkload extends Recorded implements Workload {
       return;
     }
     if (response.status === UNAVAILABLE) {
-      made.deletion = "no";
+      created.deletion = "no";
       return;
     }
     this.counts.acknowledged += 1;
-    made.deletion = "acknowledged";
+    created.deletion = "acknowledged";
     if (response.status !== 202)
-      this.problem(made, `unexpected response ${response.status} ${response.text}`);
+      this.problem(created, `unexpected response ${response.status} ${response.text}`);
   }
 
   private problem({ email }: Made, what: string): void {

@@ -43,10 +43,10 @@ export class ScheduleWorkload extends RecordedOfAccount implements Workload {
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "schedules@example.com", CREDITS);
-    for (let made = 0; made < SCHEDULES; made += 1) {
+    for (let count = 0; count < SCHEDULES; count += 1) {
       const body = { cron: "* * * * *", target_url: TARGET_URL, retry_schedule: [] };
-      const made = await this.ask(target, "POST", PATH, body);
-      this.ids.push(String(made["schedule_id"]));
+      const created = await this.ask(target, "POST", PATH, body);
+      this.ids.push(String(created["schedule_id"]));
     }
   }
 

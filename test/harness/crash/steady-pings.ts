@@ -33,7 +33,7 @@ export class SteadyPingWorkload extends RecordedOfAccount implements Workload {
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "steady@example.com", "unlimited");
     const terms = { type: "heartbeat", period_ms: DAY_MS, consecutive_threshold: 3 };
-    for (let made = 0; made < HEARTBEATS; made += 1) {
+    for (let count = 0; count < HEARTBEATS; count += 1) {
       const { id, ping_url } = await this.ask(target, "POST", "/v1/pulse", terms);
       const path = new URL(String(ping_url)).pathname;
       this.heartbeats.push({ id: String(id), path, acknowledged: 0, inDoubt: 0 });

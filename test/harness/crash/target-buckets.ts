@@ -80,8 +80,8 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
       const { endpoint_id } = await this.ask(target, "POST", "/v1/relay/endpoints", body);
       targets.push({ endpoint_id });
     }
-    const made = await this.ask(target, "POST", "/v1/catch/buckets", { targets });
-    this.bucketId = String(made["id"]);
+    const created = await this.ask(target, "POST", "/v1/catch/buckets", { targets });
+    this.bucketId = String(created["id"]);
     await this.setState(target, "live");
   }
 
@@ -132,7 +132,7 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
       (await this.ask(target, "GET", `/v1/catch/${this.bucketId}/events/${id}`)) as unknown as Shown;
     const isOver = ({ status, deliveries }: Shown) =>
       this.delivers
-        ? status === "delivered" && deliveries.every((one) => one.status === "delivered")
+        ? status === "delivered" && deliveries.every((delivery) => delivery.status === "delivered")
         : deliveries.length > 0;
     // A part of them is a problem that no wait repairs.
     const isWhole = ({ deliveries }: Shown) => deliveries.length % ENDPOINTS === 0;

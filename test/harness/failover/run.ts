@@ -100,7 +100,7 @@ export async function runFailovers(run: FailoverRun, cleanup: Cleanup): Promise<
 
 /** Stops the leader last: another node would lead then, and archive. */
 async function stopAll(nodes: readonly SupervisedNode[], leader: SupervisedNode): Promise<void> {
-  for (const node of [...nodes.filter((one) => one !== leader), leader]) await node.stop();
+  for (const node of [...nodes.filter((node) => node !== leader), leader]) await node.stop();
 }
 
 /** How long each disturbance took until the next change was acknowledged. */
@@ -128,7 +128,7 @@ function spread(counts: FailoverRun["counts"]): Disturbance[] {
     const count = counts[kind] ?? 0;
     return Array.from({ length: count }, (_, index) => ({ kind, at: (index + 0.5) / count }));
   })
-    .sort((one, other) => one.at - other.at)
+    .sort((left, right) => left.at - right.at)
     .map(({ kind }) => kind);
 }
 

@@ -89,10 +89,10 @@ class Day {
       const periodMs = this.random.pick(PERIODS) * MINUTE;
       const graceMs = this.random.pick(GRACES) * MINUTE;
       const terms = { type: "heartbeat", period_ms: periodMs, grace_ms: graceMs };
-      const made = await this.ask("POST", "/v1/pulse", terms);
-      const { pathname: path } = new URL(String(made["ping_url"]));
+      const created = await this.ask("POST", "/v1/pulse", terms);
+      const { pathname: path } = new URL(String(created["ping_url"]));
       const nextAt = this.now + this.random.below(periodMs / MINUTE) * MINUTE;
-      const of = { id: String(made["id"]), path, periodMs, graceMs };
+      const of = { id: String(created["id"]), path, periodMs, graceMs };
       this.heartbeats.push({ ...of, nextAt, lastAt: null, missing: [] });
     });
   }

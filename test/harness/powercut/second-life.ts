@@ -106,7 +106,7 @@ function momentOfStart({ notes }: Trace, random: Random): number {
 
 /** Immediately after one of the responses: usually the last one before any sync. */
 function momentAfterAnswer(trace: Trace, requestIds: readonly string[], random: Random): number {
-  const times = requestIds.map((id) => trace.respondedAt(id)).sort((one, other) => one - other);
+  const times = requestIds.map((id) => trace.respondedAt(id)).sort((left, right) => left - right);
   const firstSync = trace.notes.findIndex(({ type }) => type === NOTE.syncEnd);
   const unsynced = times.findLast((moment) => firstSync < 0 || moment <= firstSync);
   if (unsynced !== undefined && random.chance(0.7)) return unsynced;

@@ -12,8 +12,8 @@ export class Account {
   async newAccount(): Promise<Account> {
     created += 1;
     const body = { email: `neighbour-${created}@example.com`, tier: "unlimited" };
-    const made = await this.create<{ api_key: string; user_id: string }>("/v1/admin/accounts", body);
-    return new Account(this.url, made.api_key, made.user_id);
+    const account = await this.create<{ api_key: string; user_id: string }>("/v1/admin/accounts", body);
+    return new Account(this.url, account.api_key, account.user_id);
   }
 
   /** Changes an account; only the operator can. */
@@ -42,15 +42,15 @@ export class Account {
 
   /** Creates several things, a few at a time, in the order of their index. */
   async createMany<T>(count: number, path: string, bodyOf: (index: number) => object): Promise<T[]> {
-    const made: T[] = [];
-    while (made.length < count) {
-      const from = made.length;
+    const created: T[] = [];
+    while (created.length < count) {
+      const from = created.length;
       const part = Array.from({ length: Math.min(CONCURRENT_MAX, count - from) }, (_, at) =>
         this.create<T>(path, bodyOf(from + at)),
       );
-      made.push(...(await Promise.all(part)));
+      created.push(...(await Promise.all(part)));
     }
-    return made;
+    return created;
   }
 
   private fetch(method: string, path: string, body?: string): Promise<Response> {

@@ -72,7 +72,7 @@ async function runAttack(
   if (p99Ms > PING_MS_MAX) problems.push(`p99 above ${PING_MS_MAX} ms`);
   return {
     name,
-    requests: [...seen.values()].reduce((sum, one) => sum + one, 0),
+    requests: [...seen.values()].reduce((sum, value) => sum + value, 0),
     statuses: [...seen.keys()].sort(),
     pings: count,
     p99Ms,

@@ -58,7 +58,7 @@ export async function runStreamLoad({ command, folder, streams }: StreamLoad): P
     const pings = await Pings.start(server.url);
     const start = performance.now();
     await change(false);
-    const received = await Promise.all(open.map((one) => one.heard));
+    const received = await Promise.all(open.map((stream) => stream.heard));
     const { p99Ms: pingMs } = await pings.stop();
     const lastReceivedMs = Math.max(...received) - start;
     const mib = before === null || after === null ? null : after - before;

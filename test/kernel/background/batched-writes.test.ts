@@ -68,9 +68,9 @@ describe("a round", () => {
   test("writes each marked row once, in order, with its current value", async () => {
     const it = roundsOf(HOUR_MS);
     const items = [item(9), item(3), item(7), item(1), item(5)];
-    for (const [index, one] of [...items, ...items].entries()) {
-      it.mark(one);
-      one.value = index;
+    for (const [index, item] of [...items, ...items].entries()) {
+      it.mark(item);
+      item.value = index;
     }
     expect(it.held(3)).toBe(items[1] as Item);
     expect(it.held(4)).toBeUndefined();
@@ -89,11 +89,11 @@ describe("a round", () => {
 
   test(`starts immediately after ${MARKS_MAX} marks`, async () => {
     const it = roundsOf(HOUR_MS);
-    const one = item(1);
-    for (let mark = 1; mark < MARKS_MAX; mark += 1) it.mark(one);
+    const marked = item(1);
+    for (let mark = 1; mark < MARKS_MAX; mark += 1) it.mark(marked);
     await commits(5);
     expect(written).toEqual([]);
-    it.mark(one);
+    it.mark(marked);
     await commits(5);
     expect(written).toEqual([[1, 0]]);
   });
@@ -119,16 +119,16 @@ describe("a round", () => {
 
   test("starts between two batches: a rolled back mark is not written", async () => {
     let seen = -1;
-    const one = item(1);
+    const marked = item(1);
     const it = roundsOf(HOUR_MS, () => {
-      seen = one.value;
+      seen = marked.value;
     });
     const refused = storage.writer.submit((tx) => {
-      one.value = 5;
+      marked.value = 5;
       tx.onRollback(() => {
-        one.value = 0;
+        marked.value = 0;
       });
-      for (let mark = 0; mark < MARKS_MAX; mark += 1) it.mark(one);
+      for (let mark = 0; mark < MARKS_MAX; mark += 1) it.mark(marked);
       throw new Error("taken back");
     });
     await expect(refused).rejects.toThrow("taken back");
@@ -140,22 +140,22 @@ describe("a round", () => {
 
 describe("an item that is marked while its round runs", () => {
   test("is written with its current value, and again in the next round", async () => {
-    const one = item(1);
+    const marked = item(1);
     const it = roundsOf(HOUR_MS);
-    it.mark(one);
+    it.mark(marked);
     const finished = it.finish();
     await Promise.resolve();
-    one.value = 7;
-    it.mark(one);
+    marked.value = 7;
+    it.mark(marked);
     await finished;
     expect(written).toEqual([[1, 7]]);
-    expect(it.held(1)).toBe(one);
+    expect(it.held(1)).toBe(marked);
     await it.finish();
     expect(written).toEqual([
       [1, 7],
       [1, 7],
     ]);
-    expect(one.dueInRound).toBe(0);
+    expect(marked.dueInRound).toBe(0);
   });
 });
 
@@ -164,11 +164,11 @@ describe("a round that fails", () => {
     const it = roundsOf(HOUR_MS);
     const items = Array.from({ length: 2 * MARKS_MAX }, (_, index) => item(index + 1));
     room = 0;
-    for (const one of items) it.mark(one);
+    for (const item of items) it.mark(item);
     await commits(20);
     expect(storage.log.messages("warn")).toEqual([WARNING]);
     expect([written, ends]).toEqual([[], 0]);
-    for (const one of items) expect(it.held(one.ref)).toBe(one);
+    for (const item of items) expect(it.held(item.ref)).toBe(item);
     room = Number.POSITIVE_INFINITY;
     await it.finish();
     expect(written.map(([ref]) => ref)).toEqual(items.map(({ ref }) => ref));

@@ -172,11 +172,13 @@ test("the alert rules use existing metrics, labels and values", () => {
     const known = [...families, ...optionalFamilies()];
     const asked = [...expr.matchAll(/\b((?:ninefold|process)_\w+)(?:\{([^}]*)\})?/g)];
     for (const [, name = "", selectors = ""] of asked) {
-      const family = known.find((one) => one.name === name || one.name === withoutEnding(name));
+      const family = known.find((family) => family.name === name || family.name === withoutEnding(name));
       expect(family?.name, `${alert} uses ${name}`).toBeDefined();
       for (const [, label = "", text = ""] of selectors.matchAll(/(\w+)[=!~]+"([^"]*)"/g)) {
         expect(family?.labels, alert).toContain(label);
-        const values = families.flatMap((one) => [...one.samples()].map((sample) => sample.labels[label]));
+        const values = families.flatMap((family) =>
+          [...family.samples()].map((sample) => sample.labels[label]),
+        );
         for (const value of text.split("|")) expect(values, alert).toContain(value);
       }
     }
@@ -204,7 +206,7 @@ test("the Grafana dashboard uses existing metrics, labels and parts of histogram
       const used = [...expr.matchAll(/\b((?:ninefold|process)_\w+)\{([^}]*)\}/g)];
       expect(used.length, title).toBeGreaterThan(0);
       for (const [, name = "", selectors = ""] of used) {
-        const family = known.find((one) => one.name === name || one.name === withoutEnding(name));
+        const family = known.find((family) => family.name === name || family.name === withoutEnding(name));
         expect(family, `${title} uses ${name}`).toBeDefined();
         expect(name.endsWith("_bucket"), name).toBe(family?.type === "histogram");
         const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, by = ""]) => by.split(", "));

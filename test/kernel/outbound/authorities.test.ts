@@ -46,8 +46,8 @@ describe("--extra-ca", () => {
       await server.start();
       try {
         const url = `https://127.0.0.1:${port}/`;
-        const made = await server.operator.post("/v1/pulse", { url, interval: 300_000 });
-        const checked = await server.operator.post(`/v1/pulse/${made.body["id"]}/check`);
+        const created = await server.operator.post("/v1/pulse", { url, interval: 300_000 });
+        const checked = await server.operator.post(`/v1/pulse/${created.body["id"]}/check`);
         found.push(checked.body["status"]);
       } finally {
         await server.stop();

@@ -472,7 +472,7 @@ describe("a connection over which nothing is sent", () => {
     const outbound = new OutboundClient(LOOPBACK);
     const check = () =>
       outbound.connectTo({ account: 1, host: "127.0.0.1", port, expected: null, timeoutMs: 5_000 });
-    for (let made = 0; made < ENDING_CONNECTIONS_MAX + 8; made += 1) await check();
+    for (let count = 0; count < ENDING_CONNECTIONS_MAX + 8; count += 1) await check();
     expect(await open()).toBeGreaterThanOrEqual(ENDING_CONNECTIONS_MAX);
     outbound.close();
   });

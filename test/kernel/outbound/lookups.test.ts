@@ -283,7 +283,7 @@ describe("the system's resolver, with a local name server", () => {
         client.lookUp({ account: OTHER, host: "shop.example", type, timeoutMs: 5_000 }),
       ),
     );
-    expect(found.map((one) => (one.answered ? one.values : one.failure.message))).toEqual([
+    expect(found.map((item) => (item.answered ? item.values : item.failure.message))).toEqual([
       expect.stringContaining("the name must have a public address"),
       expect.stringContaining("the name must have a public address"),
       "no AAAA record was found",

@@ -211,7 +211,7 @@ describe("a name server", () => {
 
   test("that fails, sends nonsense, or does not respond is replaced by the next one", async () => {
     const next = opened.add(await new NameServer().start());
-    for (const one of [server, next]) one.names.set("a.example", ["192.0.2.1"]);
+    for (const item of [server, next]) item.names.set("a.example", ["192.0.2.1"]);
     const both = [server.address, next.address];
     for (const change of [
       () => null,

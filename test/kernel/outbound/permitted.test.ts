@@ -134,12 +134,12 @@ describe("a server that permits loopback", () => {
 
   /** The outcome of an alert to this host, from a monitor that is down immediately. */
   async function alertTo(host: string): Promise<Record<string, unknown>> {
-    const made = await owner.post("/v1/pulse", {
+    const created = await owner.post("/v1/pulse", {
       url: "http://127.0.0.1:1/",
       interval: 60_000,
       webhook_url: `http://${host}:${sink.port}/alert`,
     });
-    expect(made.status).toBe(201);
+    expect(created.status).toBe(201);
     await server.clock.advance(60_000);
     const { body } = await owner.get("/v1/relay?filter=pulse");
     return (body["deliveries"] as Record<string, unknown>[])[0] ?? {};

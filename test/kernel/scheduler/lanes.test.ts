@@ -306,7 +306,7 @@ describe("owners", () => {
     slow(2, 2_000);
     slow(3, 3_000);
     const taken = Array.from({ length: 5 }, () => places.place());
-    expect(taken.map((one) => one?.lane)).toEqual([
+    expect(taken.map((job) => job?.lane)).toEqual([
       "1/slow 0",
       "2/slow 0",
       "3/slow 0",
@@ -333,7 +333,7 @@ describe("capacity", () => {
     for (const placed of first) if (placed !== null) places.release(placed, true);
     for (let id = 10; id < 20; id += 1) places.offer(job(id, `slow ${id % 5}`));
     const placed = [places.place(), places.place(), places.place()];
-    expect(placed.map((one) => one?.lane)).toEqual(["slow 0", "slow 1", "slow 2"]);
+    expect(placed.map((job) => job?.lane)).toEqual(["slow 0", "slow 1", "slow 2"]);
     expect(places.place()).toBe(null);
     places.offer(job(30, "quick"));
     places.offer(job(31, "quick"));

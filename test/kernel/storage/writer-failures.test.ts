@@ -121,11 +121,9 @@ describe("a COMMIT that fails", () => {
       throw new Error("failed after writing");
     });
     const settled = await Promise.allSettled([write(1), failing, write(2)]);
-    expect(settled.map((one) => one.status === "rejected" && (one.reason as ApiError).code)).toEqual([
-      "read_only",
-      "read_only",
-      "read_only",
-    ]);
+    expect(settled.map((result) => result.status === "rejected" && (result.reason as ApiError).code)).toEqual(
+      ["read_only", "read_only", "read_only"],
+    );
     storage.db.fault = "none";
     expect(numbers()).toEqual([]);
     expect(memory).toBe(0);
@@ -138,7 +136,7 @@ describe("a COMMIT that fails", () => {
     );
     const child = storage.db.change<[number]>("INSERT INTO children (parent) VALUES (?)");
     const settled = await Promise.allSettled([write(1), storage.writer.submit((tx) => child(tx, 999))]);
-    expect(settled.map((one) => one.status === "rejected" && String(one.reason))).toEqual([
+    expect(settled.map((result) => result.status === "rejected" && String(result.reason))).toEqual([
       "SQLiteError: FOREIGN KEY constraint failed",
       "SQLiteError: FOREIGN KEY constraint failed",
     ]);
@@ -227,8 +225,8 @@ describe("a statement that finds the disk full", () => {
         write(4),
       ]);
       expect(
-        settled.map((one) =>
-          one.status === "rejected" && one.reason instanceof ApiError ? one.reason.code : one,
+        settled.map((result) =>
+          result.status === "rejected" && result.reason instanceof ApiError ? result.reason.code : result,
         ),
       ).toEqual(["read_only", "read_only", "read_only"]);
       expect(storage.db.inTransaction).toBe(false);

@@ -144,15 +144,15 @@ test("rows, memory and effects after a commit match the successful units, whatev
       await storage.writer.submit((tx) => clear(tx));
       let expected: State = { rows: new Map(), memory: new Map(), after: [] };
       const real: State = { rows: new Map(), memory: new Map(), after: [] };
-      for (const one of batches) {
-        const model = expectBatch(expected, one);
+      for (const batch of batches) {
+        const model = expectBatch(expected, batch);
         expected = model.state;
-        storage.db.fault = one.fault;
+        storage.db.fault = batch.fault;
         // Handed in first, and yet they run after the requests.
-        const background = one.background.map((work) =>
+        const background = batch.background.map((work) =>
           storage.writer.submitInBackground((tx) => runForReal(tx, real, work)),
         );
-        const requests = one.requests.map((work) =>
+        const requests = batch.requests.map((work) =>
           storage.writer.submit((tx) => runForReal(tx, real, work)),
         );
         const settled = await Promise.allSettled([...requests, ...background]);

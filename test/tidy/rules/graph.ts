@@ -54,10 +54,10 @@ function exportsOf(root: Node): Exported[] {
   if (root.type !== "Program") return [];
   return root.body.flatMap((node) => {
     if (node.type !== "ExportNamedDeclaration") return [];
-    const listed = node.specifiers.map((one) => ({
-      name: exportName(one.exported),
+    const listed = node.specifiers.map((specifier) => ({
+      name: exportName(specifier.exported),
       isType: false,
-      offset: one.start,
+      offset: specifier.start,
     }));
     return [...listed, ...(node.declaration ? declared(node.declaration) : [])];
   });

@@ -32,7 +32,10 @@ function readImport(node: Node): Read | undefined {
       return { specifier: node.source.value, names: ["*"] };
     case "ExportNamedDeclaration":
       if (node.source === null) return undefined;
-      return { specifier: node.source.value, names: node.specifiers.map((one) => exportName(one.local)) };
+      return {
+        specifier: node.source.value,
+        names: node.specifiers.map((specifier) => exportName(specifier.local)),
+      };
     case "ImportExpression":
       return node.source.type === "Literal" && typeof node.source.value === "string"
         ? { specifier: node.source.value, names: ["*"] }
@@ -45,9 +48,9 @@ function readImport(node: Node): Read | undefined {
 }
 
 function importedNames(node: ImportDeclaration): string[] {
-  return node.specifiers.map((one) => {
-    if (one.type === "ImportNamespaceSpecifier") return "*";
-    return one.type === "ImportDefaultSpecifier" ? "default" : exportName(one.imported);
+  return node.specifiers.map((specifier) => {
+    if (specifier.type === "ImportNamespaceSpecifier") return "*";
+    return specifier.type === "ImportDefaultSpecifier" ? "default" : exportName(specifier.imported);
   });
 }
 

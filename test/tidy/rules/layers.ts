@@ -21,9 +21,9 @@ const BUILT_FROM = /^(src|scripts|migrations)\//;
 export function checkLayers(module: Module, imports: readonly Import[]): Violation[] {
   if (!BUILT_FROM.test(module.path)) return [];
   const found: Violation[] = [];
-  for (const one of imports) {
-    for (const [rule, message] of broken(module.path, one)) {
-      found.push(violationAt(module, one.offset, rule, message));
+  for (const specifier of imports) {
+    for (const [rule, message] of broken(module.path, specifier)) {
+      found.push(violationAt(module, specifier.offset, rule, message));
     }
   }
   return found;
@@ -31,18 +31,18 @@ export function checkLayers(module: Module, imports: readonly Import[]): Violati
 
 type Finding = readonly [rule: string, message: string];
 
-function broken(from: string, one: Import): Finding[] {
-  const apart = outside(from, one);
+function broken(from: string, specifier: Import): Finding[] {
+  const apart = outside(from, specifier);
   if (!from.startsWith("src/")) return apart ? [apart] : [];
   const findings = [
     apart,
-    packageZone(from, one),
-    domain(from, one),
-    standsAlone(from, one),
-    portable(from, one),
-    browser(from, one),
+    packageZone(from, specifier),
+    domain(from, specifier),
+    standsAlone(from, specifier),
+    portable(from, specifier),
+    browser(from, specifier),
   ];
-  const target = one.target;
+  const target = specifier.target;
   if (target) findings.push(kernelToArea(from, target), areaToArea(from, target), areaIndex(from, target));
   return findings.filter((finding) => finding !== undefined);
 }
@@ -83,12 +83,12 @@ function areaIndex(from: string, target: string): Finding | undefined {
   ];
 }
 
-function domain(from: string, one: Import): Finding | undefined {
+function domain(from: string, specifier: Import): Finding | undefined {
   if (!inZone(from, DOMAIN)) return undefined;
-  if (one.target && mayDomainImport(from, one.target)) return undefined;
+  if (specifier.target && mayDomainImport(from, specifier.target)) return undefined;
   return [
     "domain-is-pure",
-    `${fileName(from)} imports "${one.specifier}"; it may import only kernel/data/duration-text, kernel/data/uptime, kernel/errors, kernel/outbound/retries, kernel/time/date-time, kernel/time/readable, kernel/time/units and its area's schema.ts, ports.ts and types`,
+    `${fileName(from)} imports "${specifier.specifier}"; it may import only kernel/data/duration-text, kernel/data/uptime, kernel/errors, kernel/outbound/retries, kernel/time/date-time, kernel/time/readable, kernel/time/units and its area's schema.ts, ports.ts and types`,
   ];
 }
 
@@ -144,12 +144,12 @@ function browser(from: string, { specifier, target }: Import): Finding | undefin
   ];
 }
 
-function packageZone(from: string, one: Import): Finding | undefined {
+function packageZone(from: string, specifier: Import): Finding | undefined {
   const rule = PACKAGE_RULES.find(({ packages }) =>
-    packages.some((name) => one.specifier === name || one.specifier.startsWith(`${name}/`)),
+    packages.some((name) => specifier.specifier === name || specifier.specifier.startsWith(`${name}/`)),
   );
   if (!rule || inZone(from, rule.zone)) return undefined;
-  return [rule.rule, `"${one.specifier}" has no place here; ${rule.fix}`];
+  return [rule.rule, `"${specifier.specifier}" has no place here; ${rule.fix}`];
 }
 
 /** The types of that module are free for all, as those of a service's parameters are. */

@@ -83,11 +83,11 @@ describe("a bucket of another account", () => {
 
   test("an event of one bucket is not found in another", async () => {
     const account = await server.account();
-    const [one, two] = [await newBucket(account), await newBucket(account)];
-    const event = await accepted(server, one.id);
-    await setState(account, two.id, "live");
-    expectError(await account.get(`/v1/catch/${two.id}/events/${event}`), "catch.event_not_found");
-    expectError(await account.post(`/v1/catch/${two.id}/events/${event}/replay`), "catch.event_not_found");
+    const [first, second] = [await newBucket(account), await newBucket(account)];
+    const event = await accepted(server, first.id);
+    await setState(account, second.id, "live");
+    expectError(await account.get(`/v1/catch/${second.id}/events/${event}`), "catch.event_not_found");
+    expectError(await account.post(`/v1/catch/${second.id}/events/${event}/replay`), "catch.event_not_found");
   });
 });
 

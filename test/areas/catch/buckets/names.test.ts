@@ -115,15 +115,15 @@ describe("a bucket's ingest_url", () => {
   });
 
   test("starts with --public-url, whatever the request", async () => {
-    const own = await startTestServer({ args: ["--public-url", "https://hooks.example.com"] });
+    const separateServer = await startTestServer({ args: ["--public-url", "https://hooks.example.com"] });
     try {
-      const { id, ingest_url } = await newBucket(own.operator);
+      const { id, ingest_url } = await newBucket(separateServer.operator);
       expect(ingest_url).toBe(`https://hooks.example.com/v1/in/${id}`);
       const headers = { host: "other.example.com" };
-      const { body } = await own.operator.get(`${BUCKETS}/${id}`, { headers });
+      const { body } = await separateServer.operator.get(`${BUCKETS}/${id}`, { headers });
       expect(body["ingest_url"]).toBe(`https://hooks.example.com/v1/in/${id}`);
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 

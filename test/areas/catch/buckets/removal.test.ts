@@ -157,12 +157,12 @@ describe("a deleted project", () => {
   async function inNewProject(account: AccountClient): Promise<{ projectId: string; key: string }> {
     const { body } = await account.post("/v1/projects", { name: "Second" });
     const projectId = String(body["id"]);
-    const made = await account.post(`/v1/projects/${projectId}/keys`, {
+    const created = await account.post(`/v1/projects/${projectId}/keys`, {
       prefix: "sm",
       name: "its key",
       scopes: ["catch:*", "projects:read"],
     });
-    return { projectId, key: String(made.body["secret"]) };
+    return { projectId, key: String(created.body["secret"]) };
   }
 
   test("has separate, counted buckets, which ignore requests immediately and are removed", async () => {
@@ -170,19 +170,19 @@ describe("a deleted project", () => {
     const account = await server.account();
     const { projectId, key } = await inNewProject(account);
     const inside = server.client(key);
-    const [one, two] = [await newBucket(inside), await newBucket(inside)];
+    const [first, second] = [await newBucket(inside), await newBucket(inside)];
     const elsewhere = await newBucket(server.client(account.key));
-    await sendMany(server, one.id, REMOVAL_SLICE_ROWS + 20);
-    await setState(inside, two.id, "live");
+    await sendMany(server, first.id, REMOVAL_SLICE_ROWS + 20);
+    await setState(inside, second.id, "live");
     expectError(
-      await server.client(account.key).get(`/v1/catch/buckets/${one.id}`),
+      await server.client(account.key).get(`/v1/catch/buckets/${first.id}`),
       "catch.bucket_not_found",
     );
     expectError(await inside.get(`/v1/catch/buckets/${elsewhere.id}`), "catch.bucket_not_found");
     const overview = await inside.get(`/v1/projects/${projectId}/overview`);
     expect(overview.body["resources"]).toMatchObject({ buckets: 2 });
     expect((await server.client(account.key).delete(`/v1/projects/${projectId}`)).status).toBe(200);
-    for (const id of [one.id, two.id]) {
+    for (const id of [first.id, second.id]) {
       expect(await ingest(server, id)).toEqual({ status: "ignored", verification: "none" });
     }
     expect((await ingest(server, elsewhere.id)).status).toBe("accepted");

@@ -367,12 +367,12 @@ describe("deduplication", () => {
 
   test("one of concurrent repeats is accepted, separately in each bucket", async () => {
     const account = await server.account();
-    const [one, other] = [await newBucket(account, terms), await newBucket(account, terms)];
-    const answers = await Promise.all(Array.from({ length: 20 }, () => send(one.id, '{"id":"evt_1"}')));
+    const [first, second] = [await newBucket(account, terms), await newBucket(account, terms)];
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send(first.id, '{"id":"evt_1"}')));
     expect(answers.filter(({ status }) => status === "accepted").length).toBe(1);
     expect(new Set(answers.map(({ event_id }) => event_id)).size).toBe(1);
-    expect((await send(other.id, '{"id":"evt_1"}')).status).toBe("accepted");
-    await account.delete(`/v1/catch/buckets/${other.id}`);
+    expect((await send(second.id, '{"id":"evt_1"}')).status).toBe("accepted");
+    await account.delete(`/v1/catch/buckets/${second.id}`);
     await server.clock.advance(2 * HOUR_MS);
     const { db } = server.server.kernel;
     expect(db.number("SELECT count(*) AS n FROM catch_seen")()).toBe(0);

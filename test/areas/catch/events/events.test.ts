@@ -29,14 +29,14 @@ afterAll(async () => {
 
 const START = new Date(TEST_START_MS).toISOString();
 const NOBODYS = "brave-otter-314159";
-const made: Made = { bucketId: "", eventId: "" };
-const before = (world: World) => makeEvent(made, world);
+const created: Made = { bucketId: "", eventId: "" };
+const before = (world: World) => makeEvent(created, world);
 const list = ({ bucketId }: Made, query = "") => `/v1/catch/${bucketId}/events${query}`;
 const one = ({ bucketId, eventId }: Made) => `/v1/catch/${bucketId}/events/${eventId}`;
 
 describe("GET /v1/catch/{bucket_id}/events", () => {
   const refused = (name: string, query: string, code: string, field?: string) =>
-    scenario(made, {
+    scenario(created, {
       name,
       before,
       request: (of) => ["GET", list(of, query)],
@@ -46,7 +46,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
         expect(Object.keys(body["fields"] ?? {})).toEqual(field === undefined ? [] : [field]),
     });
   endpoint(() => server, "GET /v1/catch/{bucket_id}/events", [
-    scenario(made, {
+    scenario(created, {
       name: "a page, without payloads; 1 credit",
       before,
       request: (of) => ["GET", list(of)],
@@ -72,10 +72,10 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
         cursor: null,
       }),
     }),
-    scenario(made, {
+    scenario(created, {
       name: "an empty page",
       before: async ({ account }) => {
-        made.bucketId = (await newBucket(account)).id;
+        created.bucketId = (await newBucket(account)).id;
       },
       request: (of) => ["GET", list(of)],
       status: 200,
@@ -96,7 +96,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
       status: 401,
       code: "unauthorized",
     },
-    scenario(made, {
+    scenario(created, {
       name: "no credits",
       account: { balance: 1 },
       before,
@@ -116,7 +116,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
 
 describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
   endpoint(() => server, "GET /v1/catch/{bucket_id}/events/{event_id}", [
-    scenario(made, {
+    scenario(created, {
       name: "a complete event; 1 credit",
       before,
       request: (of) => ["GET", one(of)],
@@ -130,7 +130,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
         headers: { "content-type": "application/json" },
       }),
     }),
-    scenario(made, {
+    scenario(created, {
       name: "an event that does not exist",
       before,
       request: ({ bucketId }) => ["GET", `/v1/catch/${bucketId}/events/evt_00000000001`],
@@ -138,7 +138,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
       code: "catch.event_not_found",
       spent: 1,
     }),
-    scenario(made, {
+    scenario(created, {
       name: "an invalid id",
       before,
       request: ({ bucketId }) => ["GET", `/v1/catch/${bucketId}/events/1`],
@@ -146,7 +146,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
       code: "catch.event_not_found",
       spent: 1,
     }),
-    scenario(made, {
+    scenario(created, {
       name: "a too long id",
       before,
       request: ({ bucketId }) => ["GET", `/v1/catch/${bucketId}/events/${"x".repeat(65)}`],
@@ -160,7 +160,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
       status: 401,
       code: "unauthorized",
     },
-    scenario(made, {
+    scenario(created, {
       name: "no credits",
       account: { balance: 1 },
       before,
@@ -212,7 +212,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
   const path = (of: Made, before: string) => list(of, `?before=${encodeURIComponent(before)}`);
   const AFTER = new Date(TEST_START_MS + 1).toISOString();
   const deleting = (name: string, time: string, count: number) =>
-    scenario(made, {
+    scenario(created, {
       name,
       before,
       request: (of) => ["DELETE", path(of, time)],
@@ -220,7 +220,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
       body: () => ({ deleted_count: count }),
     });
   const refused = (name: string, time: string) =>
-    scenario(made, {
+    scenario(created, {
       name,
       before,
       request: (of) => ["DELETE", path(of, time)],
@@ -238,7 +238,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
     ),
     deleting("without milliseconds", AFTER.replace(/\.\d+Z/, "Z"), 0),
     deleting("long ago", "1970-01-01T00:00:00Z", 0),
-    scenario(made, {
+    scenario(created, {
       name: "an unencoded plus sign",
       before,
       request: (of) => ["DELETE", list(of, "?before=2026-03-11T00:00:00+00:00")],
@@ -251,7 +251,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
     refused("no time", "yesterday"),
     refused("empty", ""),
     refused("too long", `2026-03-11T00:00:00.${"0".repeat(64)}Z`),
-    scenario(made, {
+    scenario(created, {
       name: "no time",
       before,
       request: (of) => ["DELETE", list(of)],
@@ -271,11 +271,11 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
       status: 404,
       code: "catch.bucket_not_found",
     },
-    scenario(made, {
+    scenario(created, {
       name: "an Idempotency-Key of a request with another time",
       before: async (world) => {
         await before(world);
-        await world.account.delete(path(made, START), { headers: { "idempotency-key": "k" } });
+        await world.account.delete(path(created, START), { headers: { "idempotency-key": "k" } });
       },
       headers: { "idempotency-key": "k" },
       request: (of) => ["DELETE", path(of, AFTER)],

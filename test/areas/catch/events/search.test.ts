@@ -19,17 +19,19 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const made: Made = { bucketId: "", eventId: "" };
+const created: Made = { bucketId: "", eventId: "" };
 
 describe("GET /v1/catch/{bucket_id}/events?q=", () => {
   const path = ({ bucketId }: Made, query: string) => `/v1/catch/${bucketId}/events?${query}`;
   const before = async ({ account }: { account: AccountClient }): Promise<void> => {
-    made.bucketId = (await newBucket(account)).id;
-    made.eventId = await accepted(server, made.bucketId, '{"note":"Größe XL"}', { "X-Shop": "Number 42" });
-    await accepted(server, made.bucketId, "something else");
+    created.bucketId = (await newBucket(account)).id;
+    created.eventId = await accepted(server, created.bucketId, '{"note":"Größe XL"}', {
+      "X-Shop": "Number 42",
+    });
+    await accepted(server, created.bucketId, "something else");
   };
   const found = (name: string, q: string) =>
-    scenario(made, {
+    scenario(created, {
       name,
       before,
       request: (of) => ["GET", path(of, `q=${encodeURIComponent(q)}`)],
@@ -39,13 +41,13 @@ describe("GET /v1/catch/{bucket_id}/events?q=", () => {
       after: (_, { body }) => expect(body["partial"]).toBeUndefined(),
     });
   const refused = (name: string, query: string, code = "validation_error") =>
-    scenario(made, { name, before, request: (of) => ["GET", path(of, query)], status: 400, code });
+    scenario(created, { name, before, request: (of) => ["GET", path(of, query)], status: 400, code });
   endpoint(() => server, "GET /v1/catch/{bucket_id}/events", [
     found("in the body, whatever its case", "größe xL"),
     found("a piece of a word", "öß"),
     found("in a header's name", "x-SHOP"),
     found("in a header with its value", "x-shop: NUMBER 42"),
-    scenario(made, {
+    scenario(created, {
       name: "no match",
       before,
       request: (of) => ["GET", path(of, "q=nowhere")],
@@ -64,7 +66,7 @@ describe("GET /v1/catch/{bucket_id}/events?q=", () => {
       status: 401,
       code: "unauthorized",
     },
-    scenario(made, {
+    scenario(created, {
       name: "no credits",
       account: { balance: 2 },
       before,

@@ -86,11 +86,11 @@ test("a retry of a bucket's own schedule goes to its current target, once", asyn
 });
 
 test("with targets in place of target_url, what is pending reaches the endpoint once, in order", async () => {
-  const made = await account.post("/v1/relay/endpoints", {
+  const created = await account.post("/v1/relay/endpoints", {
     url: receiverUrl("/endpoint"),
     max_concurrency: 1,
   });
-  const targets = [{ endpoint_id: String(made.body["endpoint_id"]) }];
+  const targets = [{ endpoint_id: String(created.body["endpoint_id"]) }];
   for (const bucket of ["queued", "paused", "retrying", "scheduled"]) {
     const path = `/v1/catch/buckets/${idOf(bucket)}`;
     const changed = await account.patch(path, { target_url: null, targets, state: "live" });

@@ -19,11 +19,11 @@ describe("the retry schedule of a bucket", () => {
     expect(stage.bucket.retry_schedule).toBeNull();
     const retry_schedule = ["5s", "5m", "2h"];
     expect((await patch({ retry_schedule })).body).toMatchObject({ retry_schedule });
-    const made = await stage.account.post("/v1/catch/buckets", {
+    const created = await stage.account.post("/v1/catch/buckets", {
       target_url: stage.receiver.url,
       retry_schedule: [],
     });
-    expect(made.body["retry_schedule"]).toEqual([]);
+    expect(created.body["retry_schedule"]).toEqual([]);
     expect((await patch({ retry_schedule: null })).body["retry_schedule"]).toBeNull();
   });
 

@@ -12,9 +12,9 @@ const UNKNOWN = "ep_01a1fc2c30c071d9bf080e3cb4a7b202";
 const create = (body: object) => stage.account.post("/v1/catch/buckets", body);
 
 async function endpoints(count: number): Promise<{ endpoint_id: string }[]> {
-  const made: { endpoint_id: string }[] = [];
-  for (let n = 0; n < count; n += 1) made.push({ endpoint_id: await endpoint(`e${n}`) });
-  return made;
+  const created: { endpoint_id: string }[] = [];
+  for (let n = 0; n < count; n += 1) created.push({ endpoint_id: await endpoint(`e${n}`) });
+  return created;
 }
 
 describe("the targets of a bucket", () => {
@@ -22,18 +22,18 @@ describe("the targets of a bucket", () => {
     expect((await newBucket(stage.account)).targets).toEqual([]);
     const [{ endpoint_id } = { endpoint_id: "" }] = await endpoints(1);
     const targets = [{ endpoint_id, filter: { amount: { $gte: 100 } } }];
-    const made = await create({ targets });
-    expect(made.body).toMatchObject({ targets, target_url: null, delivery: "push", state: "paused" });
-    const { body } = await stage.account.get(`/v1/catch/buckets/${made.body["id"]}`);
+    const created = await create({ targets });
+    expect(created.body).toMatchObject({ targets, target_url: null, delivery: "push", state: "paused" });
+    const { body } = await stage.account.get(`/v1/catch/buckets/${created.body["id"]}`);
     expect(body["targets"]).toEqual(targets);
   });
 
   test("survive a restart", async () => {
-    const [one] = await endpoints(1);
-    await bucket([one?.endpoint_id ?? ""]);
+    const [first] = await endpoints(1);
+    await bucket([first?.endpoint_id ?? ""]);
     await stage.restart();
     const { body } = await stage.account.get(`/v1/catch/buckets/${stage.bucketId}`);
-    expect(body["targets"]).toEqual([one] as unknown[]);
+    expect(body["targets"]).toEqual([first] as unknown[]);
   });
 
   test("an empty list removes them, with a target_url in their place", async () => {
@@ -76,11 +76,11 @@ describe("the targets of a bucket", () => {
   });
 
   test("a repeated endpoint and an invalid filter are rejected, by their position", async () => {
-    const [one, two] = await endpoints(2);
+    const [first, second] = await endpoints(2);
     const refused = async (targets: unknown) =>
       Object.keys((await create({ targets })).body["fields"] as object);
-    expect(await refused([one, two, one])).toEqual(["targets.2.endpoint_id"]);
-    expect(await refused([one, { ...two, filter: { a: { $regex: "x" } } }])).toEqual([
+    expect(await refused([first, second, first])).toEqual(["targets.2.endpoint_id"]);
+    expect(await refused([first, { ...second, filter: { a: { $regex: "x" } } }])).toEqual([
       "targets.1.filter.a.$regex",
     ]);
   });
@@ -108,12 +108,12 @@ describe("the targets of a bucket", () => {
   });
 
   test("are in the audit log", async () => {
-    const [one, two] = await endpoints(2);
-    await bucket([one?.endpoint_id ?? ""]);
-    await patch({ targets: [one, two] });
+    const [first, second] = await endpoints(2);
+    await bucket([first?.endpoint_id ?? ""]);
+    await patch({ targets: [first, second] });
     const { body } = await stage.account.get("/v1/audit?action=catch.buckets.update&limit=1");
     const [entry] = body["entries"] as { before: object; after: object }[];
-    expect(entry).toMatchObject({ before: { targets: [one] }, after: { targets: [one, two] } });
+    expect(entry).toMatchObject({ before: { targets: [first] }, after: { targets: [first, second] } });
   });
 });
 
@@ -121,34 +121,34 @@ describe("an endpoint that is a target", () => {
   const remove = (endpointId: string) => stage.account.delete(`/v1/relay/endpoints/${endpointId}`);
 
   test("cannot be deleted: 409 names the buckets; afterwards it can", async () => {
-    const [one, two] = [await endpoint("a"), await endpoint("b")];
-    await bucket([one, two]);
+    const [listed, second] = [await endpoint("a"), await endpoint("b")];
+    await bucket([listed, second]);
     const first = stage.bucketId;
-    await bucket([one]);
-    const answer = await remove(one);
+    await bucket([listed]);
+    const answer = await remove(listed);
     expectError(answer, "endpoint_in_use");
     const { message } = answer.body["error"] as { message: string };
     expect(message).toContain(`${first}, ${stage.bucketId}`);
     expect(answer.body["bucket_id"]).toBe(first);
-    await patch({ targets: [{ endpoint_id: two }] });
+    await patch({ targets: [{ endpoint_id: second }] });
     await stage.account.delete(`/v1/catch/buckets/${first}`);
-    expect((await remove(one)).status).toBe(204);
-    expectError(await remove(two), "endpoint_in_use");
+    expect((await remove(listed)).status).toBe(204);
+    expectError(await remove(second), "endpoint_in_use");
   });
 
   test("has no owner and gets none", async () => {
-    const one = await endpoint("a");
-    await bucket([one]);
-    const given = await stage.account.patch(`/v1/relay/endpoints/${one}`, { owner_id: "customer" });
+    const endpointId = await endpoint("a");
+    await bucket([endpointId]);
+    const given = await stage.account.patch(`/v1/relay/endpoints/${endpointId}`, { owner_id: "customer" });
     expectError(given, "conflict");
     const owned = await endpoint("b", { owner_id: "customer" });
     expectError(await patch({ targets: [{ endpoint_id: owned }] }), "validation_error");
   });
 
   test("can be paused", async () => {
-    const one = await endpoint("a");
-    await bucket([one]);
-    const paused = await stage.account.patch(`/v1/relay/endpoints/${one}`, { state: "paused" });
+    const endpointId = await endpoint("a");
+    await bucket([endpointId]);
+    const paused = await stage.account.patch(`/v1/relay/endpoints/${endpointId}`, { state: "paused" });
     expect(paused.body["state"]).toBe("paused");
   });
 
@@ -160,8 +160,8 @@ describe("an endpoint that is a target", () => {
       scopes: ["*"],
     });
     const client = stage.server.client(String(key.body["secret"]));
-    const made = await client.post("/v1/relay/endpoints", { url: URL_GIVEN });
-    const targets = [{ endpoint_id: String(made.body["endpoint_id"]) }];
+    const created = await client.post("/v1/relay/endpoints", { url: URL_GIVEN });
+    const targets = [{ endpoint_id: String(created.body["endpoint_id"]) }];
     expect((await client.post("/v1/catch/buckets", { targets })).status).toBe(201);
     const count = stage.server.server.kernel.db.number<[id: string]>(
       "SELECT count(*) AS n FROM catch_targets WHERE endpoint_id = ?",

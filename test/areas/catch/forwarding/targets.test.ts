@@ -80,9 +80,9 @@ describe("an event of a bucket with targets", () => {
   });
 
   test("is retried by the schedule of its endpoint, and shows the next attempt", async () => {
-    const one = await endpoint("a", { retry_schedule: ["1h"] });
-    const two = await endpoint("b", { retry_schedule: ["2h"] });
-    await bucket([one, two]);
+    const endpointId = await endpoint("a", { retry_schedule: ["1h"] });
+    const second = await endpoint("b", { retry_schedule: ["2h"] });
+    await bucket([endpointId, second]);
     stage.receiver.respond = () => 503;
     const id = await send("{}");
     await advance(0);
@@ -119,25 +119,25 @@ describe("an event of a bucket with targets", () => {
   });
 
   test("whose only delivery is cancelled has failed", async () => {
-    const one = await endpoint("a", { state: "paused" });
-    await bucket([one]);
+    const endpointId = await endpoint("a", { state: "paused" });
+    await bucket([endpointId]);
     const id = await send("{}");
     await advance(0);
     const [delivery] = (await event(id)).deliveries;
     expect((await stage.account.delete(`/v1/relay/${delivery?.relay_id}`)).status).toBe(200);
     expect(await event(id)).toMatchObject({ status: "failed", error: "cancelled" });
-    await stage.account.patch(`/v1/relay/endpoints/${one}`, { state: "live" });
+    await stage.account.patch(`/v1/relay/endpoints/${endpointId}`, { state: "live" });
     await advance(HOUR_MS);
     expect(stage.receiver.hits).toEqual([]);
   });
 
   test("fails at a disabled endpoint, and can be resent once it is enabled", async () => {
-    const one = await endpoint("a");
-    await bucket([one]);
+    const endpointId = await endpoint("a");
+    await bucket([endpointId]);
     stage.receiver.respond = () => 410;
     await send("first");
     await advance(0);
-    expect((await stage.account.get(`/v1/relay/endpoints/${one}`)).body["state"]).toBe("disabled");
+    expect((await stage.account.get(`/v1/relay/endpoints/${endpointId}`)).body["state"]).toBe("disabled");
     stage.receiver.respond = () => 200;
     stage.receiver.hits.length = 0;
     const id = await send("second");
@@ -145,7 +145,7 @@ describe("an event of a bucket with targets", () => {
     const failed = await event(id);
     expect(failed).toMatchObject({ status: "failed", error: "endpoint disabled", attempts: 0 });
     expect(stage.receiver.hits).toEqual([]);
-    await stage.account.patch(`/v1/relay/endpoints/${one}`, { state: "live" });
+    await stage.account.patch(`/v1/relay/endpoints/${endpointId}`, { state: "live" });
     await stage.account.post(`/v1/relay/${failed.deliveries[0]?.relay_id}/resend`);
     await advance(0);
     expect(at("a")).toEqual(["second"]);
@@ -200,9 +200,9 @@ describe("filters", () => {
   });
 
   test("an event that no target accepts is delivered, without deliveries and attempts", async () => {
-    const one = await endpoint("a");
-    await bucket([one]);
-    await patch({ targets: [{ endpoint_id: one, filter: { a: 1 } }] });
+    const endpointId = await endpoint("a");
+    await bucket([endpointId]);
+    await patch({ targets: [{ endpoint_id: endpointId, filter: { a: 1 } }] });
     const id = await send("not JSON");
     expect(await event(id)).toMatchObject({
       status: "delivered",
@@ -233,9 +233,9 @@ describe("filters", () => {
     ["as many values as allowed", values(JSON_VALUES_MAX - 3), 1],
     ["a value more", values(JSON_VALUES_MAX - 2), 0],
   ])("the members of a body are compared unless it is too large: %s", async (_, part, deliveries) => {
-    const one = await endpoint("a");
-    await bucket([one]);
-    await patch({ targets: [{ endpoint_id: one, filter: { a: 1 } }] });
+    const endpointId = await endpoint("a");
+    await bucket([endpointId]);
+    await patch({ targets: [{ endpoint_id: endpointId, filter: { a: 1 } }] });
     const id = await send(`{"a":1,"b":${part}}`);
     expect((await event(id)).deliveries.length).toBe(deliveries);
   });
@@ -259,8 +259,8 @@ describe("filters", () => {
 describe("the request to an endpoint", () => {
   test("has the exact bytes, the sender's headers, and the endpoint's headers and signature", async () => {
     const secret = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
-    const one = await endpoint("a", { secret, headers: { "X-Own": "own" }, format: "envelope" });
-    await bucket([one], { provider: "stripe" });
+    const endpointId = await endpoint("a", { secret, headers: { "X-Own": "own" }, format: "envelope" });
+    await bucket([endpointId], { provider: "stripe" });
     const body = Buffer.from([0, 255, 128, 10, 13, 0]);
     const id = (
       await ingest(stage.server, stage.bucketId, body, {
@@ -340,8 +340,8 @@ describe("order", () => {
   });
 
   test("a backlog is delivered in order, before newer events, once", async () => {
-    const one = await endpoint("a", { max_concurrency: 1 });
-    await bucket([one]);
+    const endpointId = await endpoint("a", { max_concurrency: 1 });
+    await bucket([endpointId]);
     await setState(stage.account, stage.bucketId, "paused");
     const texts = Array.from({ length: 35 }, (_, n) => `e${n}`);
     for (const text of texts.slice(0, 33)) await send(text);
@@ -406,8 +406,8 @@ describe("an update of the targets", () => {
   });
 
   test("to target_url: events that are queued stay with the endpoint", async () => {
-    const one = await endpoint("a", { retry_schedule: ["1h"] });
-    await bucket([one]);
+    const endpointId = await endpoint("a", { retry_schedule: ["1h"] });
+    await bucket([endpointId]);
     stage.receiver.respond = (hit, number) => (hit.path === "/a" && number === 1 ? 503 : 200);
     const id = await send("queued");
     await advance(0);
@@ -421,11 +421,11 @@ describe("an update of the targets", () => {
   });
 
   test("applies to the backlog of a paused bucket", async () => {
-    const [one, two] = [await endpoint("a"), await endpoint("b")];
-    await bucket([one]);
+    const [first, second] = [await endpoint("a"), await endpoint("b")];
+    await bucket([first]);
     await setState(stage.account, stage.bucketId, "paused");
     await send("x");
-    await patch({ targets: [{ endpoint_id: two }] });
+    await patch({ targets: [{ endpoint_id: second }] });
     await setState(stage.account, stage.bucketId, "live");
     await advance(0);
     expect([at("a"), at("b")]).toEqual([[], ["x"]]);
@@ -448,8 +448,8 @@ describe("a pause of the bucket", () => {
 
 describe("deletion", () => {
   test.each(["events", "bucket"])("of the %s cancels pending deliveries", async (what) => {
-    const one = await endpoint("a", { max_concurrency: 1, retry_schedule: ["1h"] });
-    await bucket([one]);
+    const endpointId = await endpoint("a", { max_concurrency: 1, retry_schedule: ["1h"] });
+    await bucket([endpointId]);
     stage.receiver.respond = () => 503;
     const id = await send("gone");
     await advance(0);
@@ -464,7 +464,7 @@ describe("deletion", () => {
     expect(at("a").length).toBe(1);
     expect(await read(delivery?.relay_id)).toMatchObject({ status: "cancelled", error: "event deleted" });
     // The endpoint keeps an order: the deleted event does not block the next one.
-    if (what === "bucket") await bucket([one]);
+    if (what === "bucket") await bucket([endpointId]);
     await send("next");
     await advance(0);
     expect(at("a").at(-1)).toBe("next");
@@ -485,11 +485,11 @@ describe("a replay", () => {
   const replay = (id: string) => stage.account.post(`/v1/catch/${stage.bucketId}/events/${id}/replay`);
 
   test("makes new deliveries, to the current targets; one that fails does not change a delivered event", async () => {
-    const [one, two] = [await endpoint("a"), await endpoint("b", { retry_schedule: [] })];
-    await bucket([one]);
+    const [first, second] = [await endpoint("a"), await endpoint("b", { retry_schedule: [] })];
+    await bucket([first]);
     const id = await send("x");
     await advance(0);
-    await patch({ targets: [{ endpoint_id: one }, { endpoint_id: two }] });
+    await patch({ targets: [{ endpoint_id: first }, { endpoint_id: second }] });
     stage.receiver.respond = ({ path }) => (path === "/b" ? 500 : 200);
     const { status, body } = await replay(id);
     expect([status, body["status"]]).toEqual([202, "queued"]);
@@ -563,11 +563,11 @@ describe("a replay", () => {
   });
 
   test("of many events that no target accepts has failed, free of charge", async () => {
-    const one = await endpoint("a");
-    await bucket([one]);
+    const endpointId = await endpoint("a");
+    await bucket([endpointId]);
     await send("x");
     await advance(0);
-    await patch({ targets: [{ endpoint_id: one, filter: { a: 1 } }] });
+    await patch({ targets: [{ endpoint_id: endpointId, filter: { a: 1 } }] });
     const before = await balanceOf(stage.account);
     const started = await stage.account.post(`/v1/catch/${stage.bucketId}/replays`, {});
     await advance(10_000);

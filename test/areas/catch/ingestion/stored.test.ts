@@ -36,8 +36,8 @@ describe("a webhook that is too large", () => {
       invalid_status: 200,
       response: { status: 202, body: "thanks" },
     });
-    const made = await bucketOf(account, id);
-    expect([made.too_large, made.last_too_large_at]).toEqual([0, null]);
+    const created = await bucketOf(account, id);
+    expect([created.too_large, created.last_too_large_at]).toEqual([0, null]);
     const balance = await balanceOf(account);
     for (const body of [large, new Uint8Array(BODY_BYTES_MAX + 1)]) {
       const answer = await server.client(null).post(`/v1/in/${id}`, body);

@@ -92,9 +92,9 @@ describe("adyen", () => {
     await send(id, signed(ITEM));
     await send(id, signed(ITEM, ITEM));
     const { body } = await account.get(`/v1/catch/${id}/events`);
-    const [two, one] = body["events"] as { id: string; event_type: string }[];
-    expect([one?.event_type, two?.event_type]).toEqual(["AUTHORISATION", "AUTHORISATION"]);
-    expect((await eventOf(account, id, one?.id ?? "")).provider_event_id).toBe(
+    const [two, member] = body["events"] as { id: string; event_type: string }[];
+    expect([member?.event_type, two?.event_type]).toEqual(["AUTHORISATION", "AUTHORISATION"]);
+    expect((await eventOf(account, id, member?.id ?? "")).provider_event_id).toBe(
       "7914073381342284.AUTHORISATION",
     );
     expect((await eventOf(account, id, two?.id ?? "")).provider_event_id).toBeNull();

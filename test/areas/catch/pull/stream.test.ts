@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const made: Made = { bucketId: "", eventId: "" };
+const created: Made = { bucketId: "", eventId: "" };
 const PULL = { target_url: null, delivery: "pull" };
 
 interface Page {
@@ -51,15 +51,15 @@ const idsOf = ({ events }: Page) => events.map(({ id }) => id);
 
 describe("GET /v1/catch/{bucket_id}/stream", () => {
   const NOBODYS = "/v1/catch/brave-otter-314159/stream?after=now&wait_ms=0";
-  const before: Scenario["before"] = (world) => makeEvent(made, world);
+  const before: Scenario["before"] = (world) => makeEvent(created, world);
   const asked = (query: string) => ({
     before,
     request: ({ bucketId }: Made): Scenario["request"] => ["GET", `/v1/catch/${bucketId}/stream?${query}`],
   });
   const refused = (name: string, query: string) =>
-    scenario(made, { name, ...asked(query), status: 400, code: "validation_error" });
+    scenario(created, { name, ...asked(query), status: 400, code: "validation_error" });
   endpoint(() => server, "GET /v1/catch/{bucket_id}/stream", [
-    scenario(made, {
+    scenario(created, {
       name: "stored events, complete: 1 credit",
       ...asked(`after=beginning&wait_ms=${WAIT_MS_MAX}&limit=100`),
       status: 200,
@@ -69,7 +69,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
       }),
       spent: 1,
     }),
-    scenario(made, {
+    scenario(created, {
       name: "nothing after now: free of charge, and the cursor is a position",
       ...asked("after=now&wait_ms=0"),
       status: 200,
@@ -83,14 +83,14 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     refused("a page of none", "after=now&limit=0"),
     refused("a page too large", "after=now&limit=101"),
     refused("a verification that there is not", "after=now&verification=perhaps"),
-    scenario(made, {
+    scenario(created, {
       name: "an unknown provider",
       ...asked("after=now&provider=nobody"),
       status: 400,
       code: "catch.provider_unsupported",
     }),
     { name: "no key", as: "nobody", request: ["GET", NOBODYS], status: 401, code: "unauthorized" },
-    scenario(made, {
+    scenario(created, {
       name: "events without credits",
       account: { balance: 1 },
       ...asked("after=beginning"),
@@ -145,9 +145,9 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
 
   test("does not return for events of other buckets", async () => {
     const account = await server.account();
-    const [one, other] = [await newBucket(account, PULL), await newBucket(account, PULL)];
-    const waiting = poll(account, one.id, "after=now&wait_ms=200");
-    await accepted(server, other.id, "elsewhere");
+    const [first, second] = [await newBucket(account, PULL), await newBucket(account, PULL)];
+    const waiting = poll(account, first.id, "after=now&wait_ms=200");
+    await accepted(server, second.id, "elsewhere");
     expect((await waiting).events).toEqual([]);
   });
 
@@ -265,19 +265,19 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
   });
 
   test("returns 503 immediately when the server stops; events are stored after its start", async () => {
-    const own = await startTestServer({});
+    const separateServer = await startTestServer({});
     try {
-      const account = await own.account();
+      const account = await separateServer.account();
       const { id } = await newBucket(account, PULL);
-      const event = await accepted(own, id, "1");
+      const event = await accepted(separateServer, id, "1");
       const waiting = account.get(`/v1/catch/${id}/stream?after=now`);
       await Bun.sleep(50);
-      const restarted = own.restart();
+      const restarted = separateServer.restart();
       expectError(await waiting, "service_unavailable");
       await restarted;
-      expect(idsOf(await poll(own.client(account.key), id, "after=beginning"))).toEqual([event]);
+      expect(idsOf(await poll(separateServer.client(account.key), id, "after=beginning"))).toEqual([event]);
     } finally {
-      await own.stop();
+      await separateServer.stop();
     }
   });
 });
@@ -286,7 +286,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
   const NOBODYS = "/v1/catch/brave-otter-314159/events/evt_00000000001/ack";
   const body = { result: "delivered" };
   const acked = (given: object, terms: object = PULL) => ({
-    before: (world: Parameters<NonNullable<Scenario["before"]>>[0]) => makeEvent(made, world, terms),
+    before: (world: Parameters<NonNullable<Scenario["before"]>>[0]) => makeEvent(created, world, terms),
     request: ({ bucketId, eventId }: Made): Scenario["request"] => [
       "POST",
       `/v1/catch/${bucketId}/events/${eventId}/ack`,
@@ -294,9 +294,9 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
     ],
   });
   const refused = (name: string, given: object) =>
-    scenario(made, { name, ...acked({ ...body, ...given }), status: 400, code: "validation_error" });
+    scenario(created, { name, ...acked({ ...body, ...given }), status: 400, code: "validation_error" });
   endpoint(() => server, "POST /v1/catch/{bucket_id}/events/{event_id}/ack", [
-    scenario(made, {
+    scenario(created, {
       name: "delivered: free",
       ...acked({ ...body, response_status: 204, duration_ms: 31 }),
       status: 200,
@@ -310,7 +310,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
       }),
       spent: 1,
       after: async ({ account }) => {
-        expect((await eventOf(account, made.bucketId, made.eventId)).attempt_log).toEqual([
+        expect((await eventOf(account, created.bucketId, created.eventId)).attempt_log).toEqual([
           {
             kind: "pull",
             at: new Date(server.clock.now() - 31).toISOString(),
@@ -320,14 +320,14 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
             response_body: null,
           },
         ]);
-        expect((await bucketOf(account, made.bucketId)).events).toEqual({
+        expect((await bucketOf(account, created.bucketId)).events).toEqual({
           pending: 0,
           delivered: 1,
           failed: 0,
         });
       },
     }),
-    scenario(made, {
+    scenario(created, {
       name: "failed, at its limits",
       ...acked({
         result: "failed",
@@ -350,14 +350,14 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
       status: 404,
       code: "catch.bucket_not_found",
     },
-    scenario(made, {
+    scenario(created, {
       name: "an event that does not exist",
-      before: (world) => makeEvent(made, world, PULL),
+      before: (world) => makeEvent(created, world, PULL),
       request: ({ bucketId }) => ["POST", `/v1/catch/${bucketId}/events/evt_00000000001/ack`, body],
       status: 404,
       code: "catch.event_not_found",
     }),
-    scenario(made, {
+    scenario(created, {
       name: "a bucket with delivery push",
       ...acked(body, {}),
       status: 409,

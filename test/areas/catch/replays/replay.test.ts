@@ -29,20 +29,20 @@ afterEach(() => receiver.stop());
 
 type Entry = { readonly amount: number };
 const NOBODYS = "/v1/catch/brave-otter-314159/events/evt_00000000001/replay";
-const made: Made = { bucketId: "", eventId: "" };
+const created: Made = { bucketId: "", eventId: "" };
 const path = ({ bucketId, eventId }: Made) => `/v1/catch/${bucketId}/events/${eventId}/replay`;
 const request = (of: Made): Scenario["request"] => ["POST", path(of)];
 
 /** A live bucket with an event before its first forward: the clock does not move. */
 async function liveEvent({ account }: Pick<World, "account">, terms: object = {}): Promise<void> {
-  made.bucketId = (await newBucket(account, { target_url: receiver.url, ...terms })).id;
-  await setState(account, made.bucketId, "live");
-  made.eventId = await accepted(server, made.bucketId, '{"a":1}');
+  created.bucketId = (await newBucket(account, { target_url: receiver.url, ...terms })).id;
+  await setState(account, created.bucketId, "live");
+  created.eventId = await accepted(server, created.bucketId, '{"a":1}');
 }
 
 describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
   endpoint(() => server, "POST /v1/catch/{bucket_id}/events/{event_id}/replay", [
-    scenario(made, {
+    scenario(created, {
       name: "replayed: the target accepted it; 1 credit",
       before: (world) => liveEvent(world),
       request,
@@ -51,7 +51,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       spent: 1,
       after: () => expect(receiver.texts).toEqual(['{"a":1}']),
     }),
-    scenario(made, {
+    scenario(created, {
       name: "a bucket with targets: queued for each endpoint; 1 credit each",
       before: async ({ account }) => {
         const ids: string[] = [];
@@ -73,7 +73,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       },
     }),
     ...[300, 302, 400, 404, 500, 503].map((status) =>
-      scenario(made, {
+      scenario(created, {
         name: `failed: the target responded with ${status}; free of charge`,
         before: async (world) => {
           receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
@@ -85,7 +85,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
         after: () => expect(receiver.hits.length).toBe(1),
       }),
     ),
-    scenario(made, {
+    scenario(created, {
       name: "by the delivery of an event",
       before: (world) => liveEvent(world),
       headers: { "x-ninefold-hops": "1", "x-svc-event-id": "evt_00000000001" },
@@ -93,18 +93,18 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       status: 508,
       code: "catch.loop_detected",
     }),
-    scenario(made, {
+    scenario(created, {
       name: "a paused bucket",
       before: async (world) => {
         await liveEvent(world);
-        await setState(world.account, made.bucketId, "paused");
+        await setState(world.account, created.bucketId, "paused");
       },
       request,
       status: 400,
       code: "bucket_paused",
       after: () => expect(receiver.hits).toEqual([]),
     }),
-    scenario(made, {
+    scenario(created, {
       name: "an event with an invalid signature",
       before: (world) => liveEvent(world, { provider: "github", signing_secret: "s" }),
       request,
@@ -112,7 +112,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       code: "catch.signature_invalid",
       after: () => expect(receiver.hits).toEqual([]),
     }),
-    scenario(made, {
+    scenario(created, {
       name: "a too long id",
       before: (world) => liveEvent(world),
       request: ({ bucketId }) => ["POST", `/v1/catch/${bucketId}/events/${"x".repeat(65)}/replay`],
@@ -120,7 +120,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       code: "validation_error",
     }),
     { name: "no key", as: "nobody", request: ["POST", NOBODYS], status: 401, code: "unauthorized" },
-    scenario(made, {
+    scenario(created, {
       name: "no credits",
       account: { balance: 1 },
       before: (world) => liveEvent(world),
@@ -136,7 +136,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       code: "catch.bucket_not_found",
       spent: 1,
     },
-    scenario(made, {
+    scenario(created, {
       name: "an event that does not exist: the search is charged",
       before: (world) => liveEvent(world),
       request: ({ bucketId }) => ["POST", `/v1/catch/${bucketId}/events/evt_00000000001/replay`],
@@ -144,19 +144,19 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       code: "catch.event_not_found",
       spent: 1,
     }),
-    scenario(made, {
+    scenario(created, {
       name: "an Idempotency-Key of a request for another event",
       before: async (world) => {
         await liveEvent(world);
-        await world.account.post(path(made), undefined, { headers: { "idempotency-key": "k" } });
-        made.eventId = await accepted(server, made.bucketId, "another");
+        await world.account.post(path(created), undefined, { headers: { "idempotency-key": "k" } });
+        created.eventId = await accepted(server, created.bucketId, "another");
       },
       headers: { "idempotency-key": "k" },
       request,
       status: 409,
       code: "conflict",
     }),
-    scenario(made, {
+    scenario(created, {
       name: "no response: free of charge",
       before: async (world) => {
         await liveEvent(world);
@@ -178,8 +178,8 @@ describe("a replay", () => {
   test("delivers a pending event, and cancels its forward", async () => {
     const account = await server.account();
     await liveEvent({ account });
-    await account.post(path(made));
-    expect(await eventOf(account, made.bucketId, made.eventId)).toMatchObject({
+    await account.post(path(created));
+    expect(await eventOf(account, created.bucketId, created.eventId)).toMatchObject({
       status: "delivered",
       attempts: 1,
       response_status: 200,
@@ -188,7 +188,11 @@ describe("a replay", () => {
     });
     await server.clock.advance(60_000);
     expect(receiver.hits.length).toBe(1);
-    expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
+    expect((await bucketOf(account, created.bucketId)).events).toEqual({
+      pending: 0,
+      delivered: 1,
+      failed: 0,
+    });
   });
 
   test("that fails does not refund above a balance that was refilled in the meantime", async () => {
@@ -197,7 +201,7 @@ describe("a replay", () => {
     await liveEvent({ account });
     await server.clock.advance(0);
     receiver.respond = () => answer.promise;
-    const replays = [1, 2, 3].map(() => account.post(path(made)));
+    const replays = [1, 2, 3].map(() => account.post(path(created)));
     while (receiver.hits.length < 4) await Bun.sleep(1);
     const amount = Number.MAX_SAFE_INTEGER - (await balanceOf(account));
     expect((await account.post("/v1/meter/refill", { amount })).status).toBe(200);
@@ -213,20 +217,24 @@ describe("a replay", () => {
     receiver.respond = () => 500;
     await liveEvent({ account });
     await server.clock.advance(31_000);
-    const failed = await eventOf(account, made.bucketId, made.eventId);
+    const failed = await eventOf(account, created.bucketId, created.eventId);
     expect(failed).toMatchObject({ status: "failed", attempts: 4 });
-    await account.post(path(made));
-    const { attempt_log: _, ...after } = await eventOf(account, made.bucketId, made.eventId);
+    await account.post(path(created));
+    const { attempt_log: _, ...after } = await eventOf(account, created.bucketId, created.eventId);
     expect(failed).toMatchObject(after);
     receiver.respond = () => 204;
-    expect((await account.post(path(made))).body).toEqual({ status: "replayed", response_status: 204 });
-    expect(await eventOf(account, made.bucketId, made.eventId)).toMatchObject({
+    expect((await account.post(path(created))).body).toEqual({ status: "replayed", response_status: 204 });
+    expect(await eventOf(account, created.bucketId, created.eventId)).toMatchObject({
       status: "delivered",
       attempts: 5,
       response_status: 204,
       error: null,
     });
-    expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
+    expect((await bucketOf(account, created.bucketId)).events).toEqual({
+      pending: 0,
+      delivered: 1,
+      failed: 0,
+    });
   });
 
   test("between two retries cancels them", async () => {
@@ -234,29 +242,33 @@ describe("a replay", () => {
     receiver.respond = (_, number) => (number === 1 ? 500 : 200);
     await liveEvent({ account });
     await server.clock.advance(0);
-    await account.post(path(made));
+    await account.post(path(created));
     await server.clock.advance(60_000);
     expect(receiver.hits.length).toBe(2);
-    expect((await eventOf(account, made.bucketId, made.eventId)).attempts).toBe(2);
+    expect((await eventOf(account, created.bucketId, created.eventId)).attempts).toBe(2);
   });
 
   test("of a delivered event sends it again, and keeps its first delivered_at", async () => {
     const account = await server.account();
     await liveEvent({ account });
     await server.clock.advance(0);
-    const { delivered_at } = await eventOf(account, made.bucketId, made.eventId);
+    const { delivered_at } = await eventOf(account, created.bucketId, created.eventId);
     await server.clock.advance(5_000);
     receiver.respond = () => 500;
-    expect((await account.post(path(made))).body).toEqual({ status: "failed", response_status: 500 });
+    expect((await account.post(path(created))).body).toEqual({ status: "failed", response_status: 500 });
     receiver.respond = () => 202;
-    await account.post(path(made));
-    expect(await eventOf(account, made.bucketId, made.eventId)).toMatchObject({
+    await account.post(path(created));
+    expect(await eventOf(account, created.bucketId, created.eventId)).toMatchObject({
       status: "delivered",
       attempts: 2,
       response_status: 202,
       delivered_at,
     });
-    expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
+    expect((await bucketOf(account, created.bucketId)).events).toEqual({
+      pending: 0,
+      delivered: 1,
+      failed: 0,
+    });
   });
 
   test("has the time of receipt, and a signature with the current time", async () => {
@@ -264,9 +276,9 @@ describe("a replay", () => {
     await liveEvent({ account });
     const receivedAt = server.clock.now();
     await server.clock.advance(3_600_000);
-    await account.post(path(made));
+    await account.post(path(created));
     const headers = receiver.hits.at(-1)?.headers;
-    expect(headers?.get("x-svc-event-id")).toBe(made.eventId);
+    expect(headers?.get("x-svc-event-id")).toBe(created.eventId);
     expect(headers?.get("x-svc-timestamp")).toBe(String(receivedAt));
     const seconds = Math.floor(server.clock.now() / 1000);
     const hex = createHmac("sha256", account.key ?? "")
@@ -280,8 +292,8 @@ describe("a replay", () => {
     await liveEvent({ account });
     const options = { headers: { "idempotency-key": "once" } };
     const balance = await balanceOf(account);
-    const first = await account.post(path(made), undefined, options);
-    const again = await account.post(path(made), undefined, options);
+    const first = await account.post(path(created), undefined, options);
+    const again = await account.post(path(created), undefined, options);
     expect(again.body).toEqual(first.body);
     expect(again.headers.get("idempotent-replayed")).toBe("true");
     expect(receiver.hits.length).toBe(1);
@@ -291,12 +303,12 @@ describe("a replay", () => {
   test("returns its result even if bucket and event are deleted in the meantime", async () => {
     const account = await server.account();
     receiver.respond = async () => {
-      await account.delete(`/v1/catch/buckets/${made.bucketId}`);
+      await account.delete(`/v1/catch/buckets/${created.bucketId}`);
       return 200;
     };
     await liveEvent({ account });
-    expect((await account.post(path(made))).body).toEqual({ status: "replayed", response_status: 200 });
-    expectError(await account.get(`/v1/catch/buckets/${made.bucketId}`), "catch.bucket_not_found");
+    expect((await account.post(path(created))).body).toEqual({ status: "replayed", response_status: 200 });
+    expectError(await account.get(`/v1/catch/buckets/${created.bucketId}`), "catch.bucket_not_found");
     await server.clock.advance(60_000);
     expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });

@@ -29,14 +29,14 @@ beforeEach(() => {
 });
 afterEach(() => receiver.stop());
 
-const made: Made & { replayId: string } = { bucketId: "", eventId: "", replayId: "" };
+const created: Made & { replayId: string } = { bucketId: "", eventId: "", replayId: "" };
 const NOBODYS = "/v1/catch/brave-otter-314159/replays";
 
 /** A live bucket with events that its target did not accept. */
 async function failed(account: Client, count: number, terms: object = {}): Promise<string[]> {
   receiver.respond = () => 500;
   const { id } = await newBucket(account, { target_url: receiver.url, ...terms });
-  made.bucketId = id;
+  created.bucketId = id;
   await setState(account, id, "live");
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1) ids.push(await accepted(server, id, `${number}`));
@@ -47,14 +47,14 @@ async function failed(account: Client, count: number, terms: object = {}): Promi
 }
 
 async function begin(account: Client, body: object = {}): Promise<Record<string, unknown>> {
-  const answer = await account.post(`/v1/catch/${made.bucketId}/replays`, body);
+  const answer = await account.post(`/v1/catch/${created.bucketId}/replays`, body);
   expect(answer.status, answer.text).toBe(202);
-  made.replayId = String(answer.body["replay_id"]);
+  created.replayId = String(answer.body["replay_id"]);
   return answer.body;
 }
 
 const read = async (account: Client) =>
-  (await account.get(`/v1/catch/${made.bucketId}/replays/${made.replayId}`)).body;
+  (await account.get(`/v1/catch/${created.bucketId}/replays/${created.replayId}`)).body;
 
 describe("POST /v1/catch/{bucket_id}/replays", () => {
   const asked = (body: object, events = 1) => ({
@@ -62,10 +62,15 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     request: ({ bucketId }: Made): Scenario["request"] => ["POST", `/v1/catch/${bucketId}/replays`, body],
   });
   const refused = (name: string, body: object) =>
-    scenario(made, { name, ...asked(body), status: 400, code: "validation_error" });
+    scenario(created, { name, ...asked(body), status: 400, code: "validation_error" });
   endpoint(() => server, "POST /v1/catch/{bucket_id}/replays", [
-    scenario(made, { name: "nothing matches", ...asked({}, 0), status: 202, holds: () => ({ matched: 0 }) }),
-    scenario(made, {
+    scenario(created, {
+      name: "nothing matches",
+      ...asked({}, 0),
+      status: 202,
+      holds: () => ({ matched: 0 }),
+    }),
+    scenario(created, {
       name: "a dry run",
       ...asked({ dry_run: true }),
       status: 200,
@@ -80,18 +85,18 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     refused("too many ids", { event_ids: Array(BULK_IDS_MAX + 1).fill("evt_00000000001") }),
     refused("none in a second", { per_second: 0 }),
     refused("too many in a second", { per_second: PER_SECOND_MAX + 1 }),
-    scenario(made, {
+    scenario(created, {
       name: "an unknown provider",
       ...asked({ provider: "nobody" }),
       status: 400,
       code: "catch.provider_unsupported",
     }),
-    scenario(made, {
+    scenario(created, {
       name: "a paused bucket",
       ...asked({}),
       before: async ({ account }) => {
         await failed(account, 1);
-        await setState(account, made.bucketId, "paused");
+        await setState(account, created.bucketId, "paused");
       },
       status: 400,
       code: "bucket_paused",
@@ -103,7 +108,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       status: 404,
       code: "catch.bucket_not_found",
     },
-    scenario(made, {
+    scenario(created, {
       name: "too many run",
       ...asked({}),
       before: async ({ account }) => {
@@ -113,19 +118,19 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       status: 409,
       code: "conflict",
     }),
-    scenario(made, {
+    scenario(created, {
       name: "by the delivery of an event",
       ...asked({}),
       headers: { "x-ninefold-hops": "1", "x-svc-event-id": "evt_00000000001" },
       status: 508,
       code: "catch.loop_detected",
     }),
-    scenario(made, {
+    scenario(created, {
       name: "a bucket without a target",
       ...asked({}),
       before: async ({ account }) => {
-        made.bucketId = (await newBucket(account, { target_url: null, delivery: "pull" })).id;
-        await setState(account, made.bucketId, "live");
+        created.bucketId = (await newBucket(account, { target_url: null, delivery: "pull" })).id;
+        await setState(account, created.bucketId, "live");
       },
       status: 409,
       code: "conflict",
@@ -146,8 +151,8 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     };
     const credits = await balanceOf(account);
     const begun = server.clock.now();
-    expect(await begin(account, { status: "failed" })).toEqual({ replay_id: made.replayId, matched: 25 });
-    expect(made.replayId).toMatch(/^rpl_[0-9a-f]{32}$/);
+    expect(await begin(account, { status: "failed" })).toEqual({ replay_id: created.replayId, matched: 25 });
+    expect(created.replayId).toMatch(/^rpl_[0-9a-f]{32}$/);
     const counts: number[] = [];
     for (let second = 0; second < 4; second += 1) {
       await server.clock.advance(second === 0 ? 0 : 1_000);
@@ -157,8 +162,8 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect(receiver.hits.map(({ headers }) => headers.get("x-svc-event-id"))).toEqual(ids);
     expect(most).toBe(1);
     expect(await read(account)).toEqual({
-      replay_id: made.replayId,
-      bucket_id: made.bucketId,
+      replay_id: created.replayId,
+      bucket_id: created.bucketId,
       status: "done",
       matched: 25,
       delivered: 25,
@@ -170,7 +175,11 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       finished_at: new Date(begun + 2_000).toISOString(),
     });
     expect(await balanceOf(account)).toBe(credits - 25);
-    expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 25, failed: 0 });
+    expect((await bucketOf(account, created.bucketId)).events).toEqual({
+      pending: 0,
+      delivered: 25,
+      failed: 0,
+    });
   });
 
   test("does not change or charge events that the target does not accept", async () => {
@@ -182,7 +191,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     await server.clock.advance(1_000);
     expect(await read(account)).toMatchObject({ status: "done", matched: 3, delivered: 1, failed: 2 });
     expect(await balanceOf(account)).toBe(credits - 1);
-    const { status, attempts, attempt_log } = await eventOf(account, made.bucketId, first);
+    const { status, attempts, attempt_log } = await eventOf(account, created.bucketId, first);
     expect([status, attempts, attempt_log.at(-1)?.kind]).toEqual(["failed", 4, "replay"]);
   });
 
@@ -190,14 +199,16 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     const account = await server.account();
     const before = await failed(account, 2, { provider: "github" });
     const since = new Date(server.clock.now()).toISOString();
-    const later = await accepted(server, made.bucketId, "later", { "x-github-event": "push" });
-    await account.patch(`/v1/catch/buckets/${made.bucketId}`, { signing_secret: "s" });
+    const later = await accepted(server, created.bucketId, "later", { "x-github-event": "push" });
+    await account.patch(`/v1/catch/buckets/${created.bucketId}`, { signing_secret: "s" });
     await server.clock.advance(1_000);
     const until = new Date(server.clock.now()).toISOString();
-    await accepted(server, made.bucketId, "forged");
+    await accepted(server, created.bucketId, "forged");
     receiver.hits.length = 0;
     const dry = async (body: object) =>
-      (await account.post(`/v1/catch/${made.bucketId}/replays`, { ...body, dry_run: true })).body["matched"];
+      (await account.post(`/v1/catch/${created.bucketId}/replays`, { ...body, dry_run: true })).body[
+        "matched"
+      ];
     expect(await dry({})).toBe(3);
     expect(await dry({ since })).toBe(1);
     expect(await dry({ until: since })).toBe(2);
@@ -254,12 +265,12 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     await failed(account, 2);
     const credits = await balanceOf(account);
     await begin(account, { per_second: 1 });
-    await setState(account, made.bucketId, "paused");
+    await setState(account, created.bucketId, "paused");
     await server.clock.advance(2_000);
     expect(await read(account)).toMatchObject({ status: "done", delivered: 0, failed: 2 });
-    await setState(account, made.bucketId, "live");
+    await setState(account, created.bucketId, "live");
     await begin(account, { per_second: 1 });
-    await account.delete(`/v1/catch/buckets/${made.bucketId}`);
+    await account.delete(`/v1/catch/buckets/${created.bucketId}`);
     await server.clock.advance(5_000);
     expect(receiver.hits).toEqual([]);
     expect(await balanceOf(account)).toBe(credits);
@@ -276,16 +287,16 @@ for (const method of ["GET", "DELETE"] as const) {
       await begin(account);
     };
     const request = (id: () => string) => () =>
-      [method, `/v1/catch/${made.bucketId}/replays/${id()}`] as const;
+      [method, `/v1/catch/${created.bucketId}/replays/${id()}`] as const;
     endpoint(() => server, `${method} ${path}`, [
-      scenario(made, {
+      scenario(created, {
         name: "a replay with its progress",
         before,
-        request: request(() => made.replayId),
+        request: request(() => created.replayId),
         status: 200,
         holds: () => ({ status: method === "GET" ? "running" : "cancelled", matched: 1, delivered: 0 }),
       }),
-      scenario(made, {
+      scenario(created, {
         name: "a too long id",
         before,
         request: request(() => "x".repeat(65)),
@@ -299,7 +310,7 @@ for (const method of ["GET", "DELETE"] as const) {
         status: 404,
         code: "catch.bucket_not_found",
       },
-      scenario(made, {
+      scenario(created, {
         name: "none",
         before,
         request: request(() => "rpl_1"),
@@ -309,17 +320,17 @@ for (const method of ["GET", "DELETE"] as const) {
       ...(method === "GET"
         ? []
         : [
-            scenario(made, {
+            scenario(created, {
               name: "an Idempotency-Key of another request",
               before: async (world) => {
                 await before(world);
-                await world.account.delete(`/v1/catch/${made.bucketId}/replays/${made.replayId}`, {
+                await world.account.delete(`/v1/catch/${created.bucketId}/replays/${created.replayId}`, {
                   headers: { "idempotency-key": "k" },
                 });
                 await begin(world.account);
               },
               headers: { "idempotency-key": "k" },
-              request: request(() => made.replayId),
+              request: request(() => created.replayId),
               status: 409,
               code: "conflict",
             }),
@@ -333,7 +344,7 @@ test("a stopped replay stays stopped, and queues nothing", async () => {
   await failed(account, 3);
   await begin(account, { per_second: 1 });
   await server.clock.advance(0);
-  const path = `/v1/catch/${made.bucketId}/replays/${made.replayId}`;
+  const path = `/v1/catch/${created.bucketId}/replays/${created.replayId}`;
   const stopped = (await account.delete(path)).body;
   expect(stopped).toMatchObject({ status: "cancelled", delivered: 1, skipped: 2 });
   await server.clock.advance(5_000);
@@ -348,7 +359,7 @@ test("a finished replay is stored for 7 days, and deleted with its bucket", asyn
   await server.clock.advance(REPLAY_RETENTION_MS - 3_600_000);
   expect(await read(account)).toMatchObject({ status: "done" });
   await server.clock.advance(2 * 3_600_000);
-  const path = `/v1/catch/${made.bucketId}/replays/${made.replayId}`;
+  const path = `/v1/catch/${created.bucketId}/replays/${created.replayId}`;
   expectError(await account.get(path), "not_found");
 });
 
@@ -357,7 +368,7 @@ test(`a bucket stores its ${RUNS_STORED_MAX} newest bulk replays`, async () => {
   await failed(account, 1);
   const nothing = { event_type: "none" };
   await begin(account, nothing);
-  const first = made.replayId;
+  const first = created.replayId;
   const { db, writer } = server.server.kernel;
   const copy = db.change<[id: string, of: string]>(
     `INSERT INTO catch_replays SELECT bucket_ref, ?1, status, filters, per_second, after_ref, through_ref, matched, more, resent, delivered, failed,
@@ -374,7 +385,7 @@ test(`a bucket stores its ${RUNS_STORED_MAX} newest bulk replays`, async () => {
   await begin(account, nothing);
   expect(stored(first)).toBe(RUNS_STORED_MAX);
   await begin(account, nothing);
-  expect(stored(made.replayId)).toBe(RUNS_STORED_MAX);
-  expectError(await account.get(`/v1/catch/${made.bucketId}/replays/${first}`), "not_found");
+  expect(stored(created.replayId)).toBe(RUNS_STORED_MAX);
+  expectError(await account.get(`/v1/catch/${created.bucketId}/replays/${first}`), "not_found");
   expect((await read(account))["status"]).toBe("done");
 });

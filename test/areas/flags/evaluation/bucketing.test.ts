@@ -43,7 +43,7 @@ describe("murmur3 and positions", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.string({ unit: "binary" }), (prefix, text) => {
         const hash = new PrefixedHash(prefix);
-        for (const one of [text, "", text, prefix]) expect(hash.of(one)).toBe(murmur3(prefix + one));
+        for (const item of [text, "", text, prefix]) expect(hash.of(item)).toBe(murmur3(prefix + item));
       }),
     );
     const long = "用户é".repeat(20_000);

@@ -121,7 +121,7 @@ describe("GET /ofrep/v1/events", () => {
     await listener.eventCount(2);
     await reader.eventCount(3);
     expect(listener.events.map(({ id }) => id)).toEqual([2, 3]);
-    for (const one of [listener, reader]) one.close();
+    for (const item of [listener, reader]) item.close();
   });
 
   test("a client that reconnects is notified immediately of missed changes, and of nothing else", async () => {
@@ -146,9 +146,9 @@ describe("GET /ofrep/v1/events", () => {
     );
     const both = await new Listener().open(client, { "last-event-id": "2" }, "&lastEventId=1");
     await Bun.sleep(SOON_MS);
-    for (const one of [noMatch, byQuery, ahead]) expect(one.events.map(({ id }) => id)).toEqual([2]);
-    for (const one of [...quiet, both]) expect(one.events).toEqual([]);
-    for (const one of [noMatch, byQuery, ahead, both, ...quiet]) one.close();
+    for (const item of [noMatch, byQuery, ahead]) expect(item.events.map(({ id }) => id)).toEqual([2]);
+    for (const item of [...quiet, both]) expect(item.events).toEqual([]);
+    for (const item of [noMatch, byQuery, ahead, both, ...quiet]) item.close();
   });
 
   test("a change between an evaluation and its stream is notified", async () => {
@@ -162,7 +162,7 @@ describe("GET /ofrep/v1/events", () => {
     await late.read(server.url + path);
     await late.eventCount(1);
     expect(late.events[0]?.id).toBe(1);
-    for (const one of [late, other]) one.close();
+    for (const item of [late, other]) item.close();
   });
 
   test("a platform key has a stream as well; a browser session has the console's", async () => {
@@ -186,11 +186,11 @@ describe("GET /ofrep/v1/events", () => {
 describe("a stream ends", () => {
   test("with its key", async () => {
     const account = await server.account();
-    const [one, two] = [await newKey(account), await newKey(account)];
-    const ended = await new Listener().open(one.client);
-    const other = await new Listener().open(two.client);
-    const path = await streamOf(one.client);
-    await account.delete(`/v1/keys/${one.id}`);
+    const [first, second] = [await newKey(account), await newKey(account)];
+    const ended = await new Listener().open(first.client);
+    const other = await new Listener().open(second.client);
+    const path = await streamOf(first.client);
+    await account.delete(`/v1/keys/${first.id}`);
     await ended.until((_text, hasEnded) => hasEnded);
     expect(other.hasEnded).toBe(false);
     expectError(await server.client(null).get(path), "unauthorized");
@@ -204,7 +204,7 @@ describe("a stream ends", () => {
     const listeners = [await new Listener().open(client), await new Listener().open(client)];
     const path = await streamOf(client);
     await account.delete(`/v1/projects/${body.id}`);
-    await Promise.all(listeners.map((one) => one.until((_text, hasEnded) => hasEnded)));
+    await Promise.all(listeners.map((listener) => listener.until((_text, hasEnded) => hasEnded)));
     const response = await server.client(null).get(path);
     expect([401, 403]).toContain(response.status);
   });
@@ -232,10 +232,12 @@ describe("a stream ends", () => {
   });
 
   test("before the server waits for requests in flight", async () => {
-    const own = await startTestServer();
-    const listeners = await Promise.all(Array.from({ length: 20 }, () => new Listener().open(own.operator)));
-    await own.stop();
-    await Promise.all(listeners.map((one) => one.until((_text, hasEnded) => hasEnded)));
+    const separateServer = await startTestServer();
+    const listeners = await Promise.all(
+      Array.from({ length: 20 }, () => new Listener().open(separateServer.operator)),
+    );
+    await separateServer.stop();
+    await Promise.all(listeners.map((listener) => listener.until((_text, hasEnded) => hasEnded)));
     expect(listeners.filter(({ isComplete }) => !isComplete)).toEqual([]);
   });
 });
@@ -282,7 +284,7 @@ describe("rejections", () => {
       again = await EventSocket.open(server.url, path).catch(() => null);
     }
     await saveFlag(account, "one");
-    await Promise.all(open.map((one) => one.heard));
-    for (const one of [...open, another, again]) one.close();
+    await Promise.all(open.map((stream) => stream.heard));
+    for (const item of [...open, another, again]) item.close();
   }, 60_000);
 });

@@ -218,7 +218,7 @@ test("limits: TTL, metadata, open holds of a meter", async () => {
   }
   expect((await meter.hold(1, "x".repeat(64))).status).toBe(201);
   expectError(await meter.hold(1, "noted-more", { metadata: { a: `${note}x` } }), "validation_error");
-  for (let made = 4; made < HOLDS_OPEN_MAX; made += 1) expect((await meter.hold(1)).status).toBe(201);
+  for (let count = 4; count < HOLDS_OPEN_MAX; count += 1) expect((await meter.hold(1)).status).toBe(201);
   expectError(await meter.hold(1), "forbidden");
   await meter.post("holds/long/release");
   expect((await meter.hold(1)).status).toBe(201);

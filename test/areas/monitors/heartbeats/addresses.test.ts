@@ -30,35 +30,35 @@ async function lastPing(id: unknown) {
 
 test("a new heartbeat keeps the UUID that it is given", async () => {
   const ping_id = crypto.randomUUID();
-  const made = await make({ ping_id: ping_id.toUpperCase() });
-  expect(made["ping_url"]).toBe(`${server.url}/ping/${ping_id}`);
+  const created = await make({ ping_id: ping_id.toUpperCase() });
+  expect(created["ping_url"]).toBe(`${server.url}/ping/${ping_id}`);
   expect((await nobody.get(`/ping/${ping_id}/start`)).text).toBe("OK");
-  expect(await lastPing(made["id"])).toMatchObject({ kind: "start" });
+  expect(await lastPing(created["id"])).toMatchObject({ kind: "start" });
 });
 
 test("a UUID or a token that another heartbeat of the server has is a conflict, which does not name it", async () => {
-  const given = { ping_id: crypto.randomUUID(), push_token: token() };
-  const { id } = await make(given);
+  const body = { ping_id: crypto.randomUUID(), push_token: token() };
+  const { id } = await make(body);
   const other = await server.account();
-  for (const [field, value] of Object.entries(given)) {
+  for (const [field, value] of Object.entries(body)) {
     const rejected = await other.post("/v1/pulse", { type: "heartbeat", [field]: value });
     expect(expectError(rejected, "ping_id_taken").error.message).toBe(
       `Another heartbeat of this server has this ${field}. Delete that one, or omit the field.`,
     );
   }
   await account.delete(`/v1/pulse/${id}`);
-  expect((await other.post("/v1/pulse", { type: "heartbeat", ...given })).status).toBe(201);
+  expect((await other.post("/v1/pulse", { type: "heartbeat", ...body })).status).toBe(201);
 });
 
 test("a push is answered as Uptime Kuma answers it, and recorded as a ping", async () => {
   const push_token = token();
-  const made = await make({ push_token });
+  const created = await make({ push_token });
   const path = `/api/push/${push_token}`;
-  expect(made["push_url"]).toBe(server.url + path);
+  expect(created["push_url"]).toBe(server.url + path);
   const push = async (query: string) => {
     const answer = await nobody.get(path + query);
     expect([answer.status, answer.body]).toEqual([200, { ok: true }]);
-    return lastPing(made["id"]);
+    return lastPing(created["id"]);
   };
   expect(await push("?status=up&msg=OK&ping=")).toMatchObject({
     kind: "success",
@@ -69,7 +69,7 @@ test("a push is answered as Uptime Kuma answers it, and recorded as a ping", asy
   expect(await push("?ping=-1")).toMatchObject({ kind: "success", duration_ms: null });
   expect(await push("?status=down&msg=no%20disk")).toMatchObject({ kind: "fail", body: "no disk" });
   expect(await push("?status=broken")).toMatchObject({ kind: "fail", body: null });
-  const { body } = await account.get(`/v1/pulse/${made["id"]}`);
+  const { body } = await account.get(`/v1/pulse/${created["id"]}`);
   expect(body["status"]).toBe("down");
 });
 

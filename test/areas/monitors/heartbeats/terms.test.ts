@@ -158,8 +158,8 @@ describe("ping URLs and keys", () => {
   test("are shown to keys with pulse:write only, and are in no audit entry", async () => {
     const beat = await makeHeartbeat(server, account, { slug: "shown" });
     const base = await makePingKey(account);
-    const made = await account.post("/v1/keys", { prefix: "sm", name: "reader", scopes: ["pulse:read"] });
-    const reader = server.client(String(made.body["secret"]));
+    const created = await account.post("/v1/keys", { prefix: "sm", name: "reader", scopes: ["pulse:read"] });
+    const reader = server.client(String(created.body["secret"]));
     for (const path of [`/v1/pulse/${beat.id}`, "/v1/pulse?name=none", "/v1/pulse"]) {
       const { text } = await reader.get(path);
       expect(text).not.toContain(beat.path);

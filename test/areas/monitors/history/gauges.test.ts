@@ -48,9 +48,9 @@ test("has series of each monitor by project and name", async () => {
 });
 
 test("has series for 500 monitors and counts the others", async () => {
-  const made: string[] = [];
+  const created: string[] = [];
   for (let count = 0; count < MONITORS_MEASURED_MAX; count += 1)
-    made.push(await monitor(`m${count}`, server.operator));
+    created.push(await monitor(`m${count}`, server.operator));
   expect(await lines("ninefold_monitor_degraded")).toHaveLength(MONITORS_MEASURED_MAX);
   expect(await lines("ninefold_monitors_omitted")).toEqual(["ninefold_monitors_omitted 0"]);
   await monitor("one more", server.operator);
@@ -58,6 +58,6 @@ test("has series for 500 monitors and counts the others", async () => {
   expect(names).toHaveLength(MONITORS_MEASURED_MAX);
   expect(names.join("\n")).not.toContain("one more");
   expect(await lines("ninefold_monitors_omitted")).toEqual(["ninefold_monitors_omitted 1"]);
-  await server.operator.delete(`/v1/pulse/${made[0]}`);
+  await server.operator.delete(`/v1/pulse/${created[0]}`);
   expect((await lines("ninefold_monitor_degraded")).join("\n")).toContain("one more");
 });

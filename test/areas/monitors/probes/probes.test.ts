@@ -40,7 +40,7 @@ class TestProbe {
   }
 
   send(...results: object[]) {
-    return this.client.post("/v1/probe/results", { results: results.map((one) => this.result(one)) });
+    return this.client.post("/v1/probe/results", { results: results.map((result) => this.result(result)) });
   }
 
   /** Sends one result of a monitor, which must be accepted. */
@@ -86,12 +86,12 @@ const alerts = () =>
     .filter(({ path }) => path === hookPath)
     .map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 async function hook(): Promise<void> {
-  const made = await account.post("/v1/pulse/channels", {
+  const created = await account.post("/v1/pulse/channels", {
     name: "Hook",
     kind: "webhook",
     config: { url: sink.url(hookPath) },
   });
-  expect(made.status).toBe(201);
+  expect(created.status).toBe(201);
 }
 
 describe("a probe", () => {
@@ -272,11 +272,11 @@ describe("votes", () => {
       await hook();
       const probes = [await probe("a"), await probe("b"), await probe("c")];
       const id = await monitor(["a", "b", "c"], { confirm });
-      for (const one of probes) await one.says(id, "up");
+      for (const probe of probes) await probe.says(id, "up");
       const seen: unknown[] = [];
-      for (const one of probes) {
+      for (const probe of probes) {
         await server.clock.advance(1_000);
-        await one.says(id, "down");
+        await probe.says(id, "down");
         seen.push((await view(id))["status"]);
       }
       const wanted = confirm === "any" ? ["down", "down", "down"] : expected;
@@ -285,7 +285,7 @@ describe("votes", () => {
       const down = alerts().filter(({ event }) => event === "monitor.down");
       expect(down).toHaveLength(1);
       expect(down[0]?.["probe_states"]).toHaveLength(3);
-      for (const one of probes) await one.says(id, "up");
+      for (const probe of probes) await probe.says(id, "up");
       expect(await view(id)).toMatchObject({ status: "up", degraded: false, degraded_reason: null });
     },
   );
@@ -348,12 +348,12 @@ describe("votes", () => {
 
 describe("a monitor", () => {
   test("names probes of its project", async () => {
-    const made = await account.post("/v1/pulse", {
+    const created = await account.post("/v1/pulse", {
       url: "https://127.0.0.1:9/",
       interval: MINUTE,
       probes: ["x"],
     });
-    expectError(made, "validation_error");
+    expectError(created, "validation_error");
     const beat = await account.post("/v1/pulse", { type: "heartbeat", probes: ["local"] });
     expectError(beat, "validation_error");
   });

@@ -63,7 +63,7 @@ async function monitorOf(...probes: string[]): Promise<string> {
 
 async function statusOf(name: string): Promise<unknown> {
   const { body } = await account.get("/v1/pulse/probes");
-  return (body["probes"] as Record<string, unknown>[]).find((one) => one["name"] === name)?.["status"];
+  return (body["probes"] as Record<string, unknown>[]).find((probe) => probe["name"] === name)?.["status"];
 }
 
 const statusOfMonitor = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body["status"];

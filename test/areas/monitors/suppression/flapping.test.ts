@@ -23,14 +23,14 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await server.stop();
-  for (const one of [site, hooks, channel]) one.stop();
+  for (const item of [site, hooks, channel]) item.stop();
 });
 
 const flaps = async () => (await account.get(`/v1/pulse/${id}`)).body["flapping"];
 
 /** Alternates between down and up, each for this number of minutes. */
 async function change(times: number, everyMinutes: number): Promise<void> {
-  for (let made = 0; made < times; made += 1) {
+  for (let count = 0; count < times; count += 1) {
     isUp = !isUp;
     site.answers(isUp ? 200 : 500);
     await server.clock.advance(everyMinutes * MINUTE);
@@ -82,8 +82,8 @@ test("five changes over more than 30 minutes are not flapping", async () => {
 });
 
 test("changes found by manual checks do not count", async () => {
-  for (let made = 0; made < 6; made += 1) {
-    site.answers(made % 2 === 0 ? 500 : 200);
+  for (let count = 0; count < 6; count += 1) {
+    site.answers(count % 2 === 0 ? 500 : 200);
     await account.post(`/v1/pulse/${id}/check`);
   }
   await server.clock.advance(MINUTE);

@@ -27,10 +27,10 @@ beforeEach(async () => {
 /** The result of one check of a monitor with these assertions. */
 async function checked(assertions: object, answer: SinkAnswer): Promise<readonly unknown[]> {
   site.answers(answer);
-  const made = await account.post("/v1/pulse", { url: site.url(), interval: 300_000, ...assertions });
-  expect(made.status).toBe(201);
-  await account.post(`/v1/pulse/${made.body["id"]}/check`);
-  const { body } = await account.get(`/v1/pulse/${made.body["id"]}/history`);
+  const created = await account.post("/v1/pulse", { url: site.url(), interval: 300_000, ...assertions });
+  expect(created.status).toBe(201);
+  await account.post(`/v1/pulse/${created.body["id"]}/check`);
+  const { body } = await account.get(`/v1/pulse/${created.body["id"]}/history`);
   const [{ status, error, response_status }] = body["checks"] as [Record<string, unknown>];
   return [status, error, response_status];
 }
@@ -274,9 +274,9 @@ describe("json", () => {
   test("a value that a double cannot hold is rejected, also in an update", async () => {
     const terms = `"json_path": "$.v", "json_op": "==", "json_value": ${odd}`;
     const url = JSON.stringify(site.url());
-    const made = await account.post("/v1/pulse", `{"url": ${url}, "interval": 300000, ${terms}}`);
-    expectError(made, "validation_error");
-    expect(made.text).toContain("json_value is a number that JSON readers cannot carry exactly");
+    const created = await account.post("/v1/pulse", `{"url": ${url}, "interval": 300000, ${terms}}`);
+    expectError(created, "validation_error");
+    expect(created.text).toContain("json_value is a number that JSON readers cannot carry exactly");
     const { body } = await account.post("/v1/pulse", { url: site.url(), interval: 300_000 });
     expectError(await account.put(`/v1/pulse/${body["id"]}`, `{${terms}}`), "validation_error");
   });

@@ -192,17 +192,17 @@ describe("origin", () => {
   const init = "/v1/witness/sys/init";
 
   test("is the chain's id by default, and otherwise the one that init gave", async () => {
-    const [one, other] = [await server.account(), await server.account()];
-    const { chain_id } = (await one.post(init)).body;
-    await other.post(init, { origin: "example.com/audit" });
-    const origins = [one, other].map(
+    const [first, second] = [await server.account(), await server.account()];
+    const { chain_id } = (await first.post(init)).body;
+    await second.post(init, { origin: "example.com/audit" });
+    const origins = [first, second].map(
       async (account) => (await account.get("/v1/witness/checkpoint?format=json")).body["origin"],
     );
     expect(await Promise.all(origins)).toEqual([`ninefold/${chain_id}`, "example.com/audit"]);
-    expect((await other.post(init, { origin: "example.com/other" })).status).toBe(200);
+    expect((await second.post(init, { origin: "example.com/other" })).status).toBe(200);
     await server.clock.advance(CHECKPOINT_INTERVAL_MS);
-    await logs(other, 1);
-    expect(headOf((await other.get("/v1/witness/checkpoint")).text).origin).toBe("example.com/audit");
+    await logs(second, 1);
+    expect(headOf((await second.get("/v1/witness/checkpoint")).text).origin).toBe("example.com/audit");
   });
 
   test.each(["", "a b", "a+b", "é", "a\nb", "x".repeat(ORIGIN_LENGTH_MAX + 1)])(

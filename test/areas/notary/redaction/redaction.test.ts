@@ -147,10 +147,10 @@ describe("POST /v1/witness/log without the log", () => {
     const log = { event: "login", __proto__: 1 };
     const salted = async () =>
       (await account.post("/v1/witness/log", { log, salt: true })).body as unknown as Receipt;
-    const [one, two] = [await salted(), await salted()];
-    expect(one.log?.["$salt"]).toMatch(/^[A-Za-z0-9_-]{22}$/);
-    expect(one.log?.["$salt"]).not.toBe(two.log?.["$salt"]);
-    expect(sha256(JSON.stringify(one.log))).toBe(one.content_hash);
+    const [first, second] = [await salted(), await salted()];
+    expect(first.log?.["$salt"]).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    expect(first.log?.["$salt"]).not.toBe(second.log?.["$salt"]);
+    expect(sha256(JSON.stringify(first.log))).toBe(first.content_hash);
     expect(holds(await receiptsOf(account))).toBe(true);
   });
 });

@@ -48,9 +48,9 @@ describe("an attempt", () => {
   });
 
   test("stores no secret of either side", async () => {
-    const given = { Authorization: "Bearer hidden-1", "X-Api-Key": "hidden-2", Cookie: "hidden-3" };
+    const body = { Authorization: "Bearer hidden-1", "X-Api-Key": "hidden-2", Cookie: "hidden-3" };
     const answer = new Response("ok", { headers: { "Set-Cookie": "hidden-4", "X-Auth-Token": "hidden-5" } });
-    const found = await attempt(answer, { headers: given });
+    const found = await attempt(answer, { headers: body });
     expect(stage.sink.take()[0]?.headers.get("authorization")).toBe("Bearer hidden-1");
     expect(JSON.stringify(found)).not.toContain("hidden");
     expect(found.request_headers).toMatchObject({ Authorization: "[secret]", Cookie: "[secret]" });

@@ -178,13 +178,13 @@ test("both URLs are checked, and shown without what may be a secret", async () =
 });
 
 test("runs of schedules with a target_url call back", async () => {
-  const made = await stage.account.post("/v1/relay/schedules", {
+  const created = await stage.account.post("/v1/relay/schedules", {
     cron: "* * * * *",
     target_url: stage.sink.url("/hook"),
     callback_url: stage.sink.url("/done?token=secret"),
   });
-  expect(made.body["callback_url"]).toBe(`${new URL(stage.sink.url("/")).origin}/[secret]`);
-  const path = `/v1/relay/schedules/${String(made.body["schedule_id"])}`;
+  expect(created.body["callback_url"]).toBe(`${new URL(stage.sink.url("/")).origin}/[secret]`);
+  const path = `/v1/relay/schedules/${String(created.body["schedule_id"])}`;
   await stage.account.post(`${path}/run`);
   await settle();
   expect(takenAt("/done?token=secret").length + stage.sink.take().length).toBeGreaterThan(0);

@@ -100,8 +100,8 @@ describe("a delivery", () => {
   });
 
   test("without payload and headers sends an empty object, immediately without a delay", async () => {
-    const given = { target_url: sink.url("/bare"), method: "POST", delay: "0s" };
-    expect((await account.post("/v1/relay", given)).status).toBe(201);
+    const body = { target_url: sink.url("/bare"), method: "POST", delay: "0s" };
+    expect((await account.post("/v1/relay", body)).status).toBe(201);
     await server.clock.advance(0);
     const [received, ...more] = sink.take();
     expect([received?.path, received?.body, more]).toEqual(["/bare", "{}", []]);

@@ -15,8 +15,8 @@ describe("a list is filtered", () => {
   test("by time, including the start and excluding the end, with and without a status", async () => {
     const { clock } = stage.server;
     const ids: string[] = [];
-    for (let made = 0; made < 4; made += 1) {
-      ids.unshift(made === 2 ? ((await stage.failed(1))[0] ?? "") : await stage.sent());
+    for (let count = 0; count < 4; count += 1) {
+      ids.unshift(count === 2 ? ((await stage.failed(1))[0] ?? "") : await stage.sent());
       await clock.advance(1_000);
     }
     const since = clock.now() - 3_000;

@@ -104,13 +104,13 @@ describe("GET /v1/relay/{relay_id}/body", () => {
       kind: "slack",
       config: { url: stage.sink.url("/slack") },
     };
-    const made = await stage.account.post("/v1/pulse/channels", channel);
-    expect(made.status, made.text).toBe(201);
+    const scheduled = await stage.account.post("/v1/pulse/channels", channel);
+    expect(scheduled.status, scheduled.text).toBe(201);
     stage.sink.answersBy(() => 500);
     const watched = {
       url: stage.sink.url("/health"),
       interval: 60_000,
-      channels: [made.body["id"]],
+      channels: [scheduled.body["id"]],
     };
     const created = await stage.account.post("/v1/pulse", watched);
     expect(created.status, created.text).toBe(201);

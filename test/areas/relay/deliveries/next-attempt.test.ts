@@ -17,8 +17,8 @@ afterAll(async () => {
 test("a delivery says when its next attempt is, until it is finished", async () => {
   sink.answersBy(() => 500);
   const account = await server.account();
-  const given = { target_url: sink.url(), method: "POST", delay: "10s", retry_schedule: ["1h"] };
-  const { body } = await account.post("/v1/relay", given);
+  const terms = { target_url: sink.url(), method: "POST", delay: "10s", retry_schedule: ["1h"] };
+  const { body } = await account.post("/v1/relay", terms);
   const read = async () => (await account.get(`/v1/relay/${body["relay_id"]}`)).body;
   const planned = server.clock.now() + 10_000;
   expect(await read()).toMatchObject({ status: "scheduled", next_attempt_at: planned });

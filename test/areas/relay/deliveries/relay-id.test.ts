@@ -72,16 +72,16 @@ describe("on a server", () => {
   }
 
   test("an id hides the number of its row, and identifies it also after a restart", async () => {
-    const made: string[] = [];
+    const created: string[] = [];
     for (let time = 0; time < 5; time += 1) {
-      made.push(await schedule());
+      created.push(await schedule());
       await server.clock.advance(1);
     }
-    for (const id of made) expect(tail(id)).not.toBe(rowOf(id));
-    const steps = made.slice(1).map((id, at) => tail(id) - tail(made[at] ?? ""));
+    for (const id of created) expect(tail(id)).not.toBe(rowOf(id));
+    const steps = created.slice(1).map((id, at) => tail(id) - tail(created[at] ?? ""));
     expect(steps).not.toContain(1);
     await server.restart();
-    for (const id of made) {
+    for (const id of created) {
       const answer = await server.client(account.key).get(`/v1/relay/${id}`);
       expect(answer.body).toMatchObject({ relay_id: id, status: "scheduled" });
     }

@@ -123,8 +123,8 @@ describe("POST /v1/relay/secret", () => {
     const project = await account.post("/v1/projects", { name: "Shop" });
     const key = async (scopes: readonly string[]) => {
       const terms = { prefix: "sm", name: "k", scopes };
-      const made = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
-      return server.client(String(made.body.secret));
+      const created = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
+      return server.client(String(created.body.secret));
     };
     const own = await (await key(["relay:write"])).post("/v1/relay/secret");
     expect(own.body["secret"]).not.toBe(await revealed());
@@ -332,10 +332,10 @@ describe("signatures", () => {
 test("the secret is deleted with its project", async () => {
   const project = await account.post("/v1/projects", { name: "Shop" });
   const terms = { prefix: "sm", name: "k", scopes: ["*"] };
-  const made = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
+  const created = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
   const rows = server.server.kernel.db.number("SELECT count(*) AS n FROM relay_project_secrets");
   const before = rows();
-  await server.client(String(made.body.secret)).post("/v1/relay/secret");
+  await server.client(String(created.body.secret)).post("/v1/relay/secret");
   expect(rows()).toBe(before + 1);
   await account.delete(`/v1/projects/${project.body.id}`);
   await server.clock.advance(1_000);

@@ -281,9 +281,9 @@ describe("an endpoint is disabled", () => {
       return stage.account.post("/v1/relay/messages/batch", { messages });
     };
     // Many, so that ending them takes a while after the endpoint is disabled.
-    for (let made = 0; made < 20; made += 1) await batch("1h");
+    for (let count = 0; count < 20; count += 1) await batch("1h");
     await outage(id);
-    for (let made = 0; made < 2; made += 1) await batch("0s");
+    for (let count = 0; count < 2; count += 1) await batch("0s");
     await messaging.settle();
     stage.sink.answersBy(() => 410);
     const probed = advance(MINUTE);

@@ -34,9 +34,9 @@ function highestStored(): number {
 
 /** Adds an endpoint, sends it a test event, and deletes it. */
 async function churn(client: Client, path: string): Promise<number> {
-  const made = await client.post(path, { url: stage.sink.url("/churned") });
-  if (made.status !== 201) return made.status;
-  const id = String(made.body["endpoint_id"]);
+  const created = await client.post(path, { url: stage.sink.url("/churned") });
+  if (created.status !== 201) return created.status;
+  const id = String(created.body["endpoint_id"]);
   expect((await client.post(`${path}/${id}/test`, {})).status).toBe(201);
   await messaging.settle();
   return (await client.delete(`${path}/${id}`)).status;
@@ -110,9 +110,9 @@ describe("a deleted endpoint", () => {
   test("without deliveries does not count", async () => {
     const customer = await customerOf(stage.server, stage.account);
     for (let number = 0; number <= PORTAL_ENDPOINTS_MAX; number += 1) {
-      const made = await customer.post(PORTAL, { url: stage.sink.url("/c") });
-      expect(made.status).toBe(201);
-      expect((await customer.delete(`${PORTAL}/${made.body["endpoint_id"]}`)).status).toBe(204);
+      const created = await customer.post(PORTAL, { url: stage.sink.url("/c") });
+      expect(created.status).toBe(201);
+      expect((await customer.delete(`${PORTAL}/${created.body["endpoint_id"]}`)).status).toBe(204);
     }
   });
 });

@@ -391,7 +391,7 @@ test("everything is deleted with its project", async () => {
 });
 
 test("a project has at most a thousand endpoints, and a message can be sent to all of them", async () => {
-  for (let made = 0; made < ENDPOINTS_MAX; made += 100)
+  for (let count = 0; count < ENDPOINTS_MAX; count += 100)
     await Promise.all(Array.from({ length: 100 }, () => create({ state: "paused" })));
   expectError(await create(), "endpoint_limit_exceeded");
   expect(Object.keys(await messaging.send())).toHaveLength(ENDPOINTS_MAX);

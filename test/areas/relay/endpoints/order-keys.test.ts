@@ -67,8 +67,8 @@ test("a delivery that fails for good, and one that is cancelled, free the next o
   const [head, held] = await sendMany(id, ["a", "a", "a", "a"]);
   await messaging.settle();
   expect(await waitingFor(held)).toBe(String(head));
-  for (const one of [held, head])
-    expect((await stage.account.delete(`/v1/relay/${String(one)}`)).status).toBe(200);
+  for (const item of [held, head])
+    expect((await stage.account.delete(`/v1/relay/${String(item)}`)).status).toBe(200);
   failing(2);
   await messaging.patch(id, { state: "live" });
   await messaging.settle();

@@ -38,9 +38,9 @@ describe("a payload with a number that a double cannot hold is sent with its dig
   test("in a message of a schedule", async () => {
     await messaging.endpoint("/a");
     const schedule = { cron: "* * * * *", event_type: "a.b", payload: { id: LONG } };
-    const made = await stage.account.post("/v1/relay/schedules", schedule);
-    expect(made.status, made.text).toBe(201);
-    await stage.account.post(`/v1/relay/schedules/${String(made.body["schedule_id"])}/run`);
+    const created = await stage.account.post("/v1/relay/schedules", schedule);
+    expect(created.status, created.text).toBe(201);
+    await stage.account.post(`/v1/relay/schedules/${String(created.body["schedule_id"])}/run`);
     await messaging.settle();
     expect(receivedData()).toBe('{"id":1234567890123456789}');
   });

@@ -25,10 +25,10 @@ async function committed(): Promise<number> {
 }
 
 async function endpoints(count: number, terms: object = {}): Promise<void> {
-  for (let made = 0; made < count; made += 50)
+  for (let start = 0; start < count; start += 50)
     await Promise.all(
-      Array.from({ length: Math.min(50, count - made) }, (_, at) =>
-        messaging.endpoint(`/${made + at}`, { state: "paused", ...terms }),
+      Array.from({ length: Math.min(50, count - start) }, (_, at) =>
+        messaging.endpoint(`/${start + at}`, { state: "paused", ...terms }),
       ),
     );
 }
@@ -44,7 +44,7 @@ async function unitsOf(work: () => Promise<unknown>): Promise<number[]> {
   }
 }
 
-const sumOf = (units: readonly number[]): number => units.reduce((sum, one) => sum + one, 0);
+const sumOf = (units: readonly number[]): number => units.reduce((sum, unit) => sum + unit, 0);
 
 const batchOf = (count: number, change: object = {}) => ({
   messages: Array.from({ length: count }, (_, n) => ({ event_type: "x", payload: { n }, ...change })),

@@ -138,8 +138,8 @@ describe("a message is resent", () => {
   test(`in units of ${RESEND_UNIT}, each charged for what it sends`, async () => {
     const count = 2 * RESEND_UNIT + 50;
     const tries = { retry_schedule: [] };
-    for (let made = 0; made < count; made += 50)
-      await Promise.all(Array.from({ length: 50 }, (_, at) => messaging.endpoint(`/${made + at}`, tries)));
+    for (let start = 0; start < count; start += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, at) => messaging.endpoint(`/${start + at}`, tries)));
     stage.sink.answersBy(() => 500);
     await messaging.send({ n: 1 }, { message_id: "many" });
     await messaging.settle();
@@ -196,8 +196,8 @@ describe("a message is resent", () => {
     await messaging.patch(id, { state: "live" });
     stage.sink.answersBy(() => 500);
     stage.sink.take();
-    for (const one of ["later", "ended"])
-      expect((await resend(one, { endpoint_id: id })).body).toEqual({ resent: 1 });
+    for (const item of ["later", "ended"])
+      expect((await resend(item, { endpoint_id: id })).body).toEqual({ resent: 1 });
     await messaging.settle();
     expect(messaging.takenNumbers().sort()).toEqual([1, 2]);
     // The old jobs are due after 4 hours, and after 9 to 11; the new ones after 11 to 13.

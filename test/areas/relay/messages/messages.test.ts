@@ -137,8 +137,8 @@ describe("POST /v1/relay/messages", () => {
 
   test("returns the first message for a repeated message_id or deduplication_id, free of charge", async () => {
     await messaging.endpoint("/a");
-    const given = { ...MESSAGE, message_id: "m-1", deduplication_id: "d-1" };
-    const first = await post(given);
+    const body = { ...MESSAGE, message_id: "m-1", deduplication_id: "d-1" };
+    const first = await post(body);
     const before = await balance();
     const second = await post({ ...MESSAGE, message_id: "m-1", payload: { other: 1 } });
     expect([second.status, second.body]).toEqual([200, { ...first.body, deduplicated: true }]);

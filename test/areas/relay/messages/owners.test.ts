@@ -263,9 +263,9 @@ describe("deliveries by owner_id", () => {
   test("are complete over pages that end within a message to very many endpoints", async () => {
     const account = await stage.server.account({ tier: "scale", balance: 10_000 });
     const endpoint = { url: "https://example.com/", owner_id: "acme", state: "paused" };
-    for (let made = 0; made < 300; made += 1) {
+    for (let count = 0; count < 300; count += 1) {
       expect((await account.post(PATH, endpoint)).status).toBe(201);
-      if (made % 100 === 0) await stage.server.clock.advance(60_000);
+      if (count % 100 === 0) await stage.server.clock.advance(60_000);
     }
     const message = { event_type: "a", payload: {}, owner_id: "acme" };
     for (let sent = 0; sent < 5; sent += 1) await account.post("/v1/relay/messages", message);

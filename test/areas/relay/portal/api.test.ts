@@ -309,8 +309,10 @@ describe("an endpoint of the customer", () => {
       lacks: ["scope", "key", "X-Token"],
       before: async ({ account }) => {
         const { body } = await account.get(`/v1/relay/endpoints?owner_id=${OWNER}`);
-        const [one] = body["endpoints"] as Owned[];
-        await account.patch(`/v1/relay/endpoints/${one?.endpoint_id}`, { headers: { "X-Token": "secret" } });
+        const [first] = body["endpoints"] as Owned[];
+        await account.patch(`/v1/relay/endpoints/${first?.endpoint_id}`, {
+          headers: { "X-Token": "secret" },
+        });
       },
     }),
     byCustomer(change({ url: "http://10.0.0.1/" }), {
@@ -414,7 +416,7 @@ describe("an endpoint of the customer", () => {
   test("is added up to the limit of a customer", async () => {
     const customer = await customerOf(stage.server, stage.account);
     const add = () => customer.post(ENDPOINTS, { url: HOOKS });
-    for (let made = 0; made < PORTAL_ENDPOINTS_MAX; made += 1) expect((await add()).status).toBe(201);
+    for (let count = 0; count < PORTAL_ENDPOINTS_MAX; count += 1) expect((await add()).status).toBe(201);
     expectError(await add(), "endpoint_limit_exceeded");
     const globex = await customerOf(stage.server, stage.account, { owner_id: "globex" });
     expect((await globex.post(ENDPOINTS, { url: HOOKS })).status).toBe(201);
@@ -475,7 +477,7 @@ describe("the customer's deliveries", () => {
   test("show the bytes in the format of the endpoint, and none of a deleted one", async () => {
     const customer = await customerOf(stage.server, stage.account);
     const raw = { url: stage.sink.url("/raw"), owner_id: OWNER, format: "raw" };
-    const made = await stage.account.post("/v1/relay/endpoints", raw);
+    const created = await stage.account.post("/v1/relay/endpoints", raw);
     const payload = '{"big": 12345678901234567890, "text": "\\u00e9"}';
     const message = await stage.account.send(
       "POST",
@@ -488,7 +490,7 @@ describe("the customer's deliveries", () => {
     const [received] = stage.sink.take();
     expect((await customer.get(path)).body["body"]).toBe(received?.body ?? "");
     expect(received?.body).toBe('{"big":12345678901234567890,"text":"é"}');
-    await stage.account.delete(`/v1/relay/endpoints/${made.body["endpoint_id"]}`);
+    await stage.account.delete(`/v1/relay/endpoints/${created.body["endpoint_id"]}`);
     expect((await customer.get(path)).body).toEqual({ body: null, size_bytes: null });
   });
 

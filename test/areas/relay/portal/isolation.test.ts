@@ -238,8 +238,8 @@ describe("a link is rejected", () => {
     const { client } = await managedKey();
     const first = await customerOf(stage.server, client);
     const second = await customerOf(stage.server, client);
-    for (let made = 2; made < LINKS_PER_OWNER_MAX; made += 1) {
-      if (made % 50 === 0) await stage.server.clock.advance(60_000);
+    for (let count = 2; count < LINKS_PER_OWNER_MAX; count += 1) {
+      if (count % 50 === 0) await stage.server.clock.advance(60_000);
       await portalToken(client);
     }
     expect((await first.get(PATH)).status).toBe(200);
@@ -320,8 +320,12 @@ test("a link needs a key with both scopes, which the error names", async () => {
   for (const scopes of [["relay:read", "relay:write"], ["relay:*"], ["*"]]) {
     const { client } = await managedKey({ scopes });
     const link = await customerOf(stage.server, client);
-    const made = await link.post(`${PATH}/endpoints`, { url: "https://example.com/" });
-    expect([scopes, made.status, (await link.get(`${PATH}/endpoints`)).status]).toEqual([scopes, 201, 200]);
+    const created = await link.post(`${PATH}/endpoints`, { url: "https://example.com/" });
+    expect([scopes, created.status, (await link.get(`${PATH}/endpoints`)).status]).toEqual([
+      scopes,
+      201,
+      200,
+    ]);
   }
   const { client } = await managedKey({ scopes: ["relay:write"] });
   const { balance } = (await stage.account.get("/v1/me")).body;
@@ -355,8 +359,8 @@ describe("requests of a customer", () => {
   test("are audited with the portal, the customer and the key that created the link as the actor", async () => {
     const { client, id } = await managedKey();
     const customer = await customerOf(stage.server, client);
-    const made = await customer.post(`${PATH}/endpoints`, { url: stage.sink.url("/acme") });
-    const path = `${PATH}/endpoints/${made.body["endpoint_id"]}`;
+    const added = await customer.post(`${PATH}/endpoints`, { url: stage.sink.url("/acme") });
+    const path = `${PATH}/endpoints/${added.body["endpoint_id"]}`;
     await customer.patch(path, { description: "x" });
     await customer.post(`${path}/secret`);
     await customer.post(`${path}/secret/rotate`, {});
@@ -382,7 +386,7 @@ describe("requests of a customer", () => {
         user_id: stage.account.userId,
         owner_id: OWNER,
       });
-      expect(target).toEqual({ type: "endpoint", id: made.body["endpoint_id"] });
+      expect(target).toEqual({ type: "endpoint", id: added.body["endpoint_id"] });
       expect(JSON.stringify(after)).not.toContain("whsec_");
     }
     const [created] = (await stage.account.get("/v1/audit?action=relay.portal.create")).body["entries"] as [

@@ -65,7 +65,7 @@ describe("POST /v1/relay/resend", () => {
       before: async ({ account }) => {
         stage.account = account;
         await stage.failed(1);
-        for (let made = 0; made < RUNS_MAX; made += 1)
+        for (let count = 0; count < RUNS_MAX; count += 1)
           expect((await account.post("/v1/relay/resend", { since: 0 })).status).toBe(202);
       },
       request: request({ since: 0 }),
@@ -177,7 +177,7 @@ describe("POST /v1/relay/resend", () => {
   });
 
   test("is done immediately without a match, and does not count as running", async () => {
-    for (let made = 0; made <= RUNS_MAX; made += 1) {
+    for (let count = 0; count <= RUNS_MAX; count += 1) {
       const { resend_id } = await begin({ since: 0 });
       expect(await readResend(resend_id)).toMatchObject({
         status: "done",
@@ -285,9 +285,9 @@ describe("/v1/relay/resends/{resend_id}", () => {
     await stage.server.clock.advance(RELAY_RETENTION_MS + 2 * 3_600_000);
     const project = await stage.account.post("/v1/projects", { name: "Shop" });
     const key = { prefix: "sm", name: "k", scopes: ["*"] };
-    const made = await stage.account.post(`/v1/projects/${project.body.id}/keys`, key);
+    const created = await stage.account.post(`/v1/projects/${project.body.id}/keys`, key);
     const before = rows();
-    await stage.server.client(String(made.body.secret)).post("/v1/relay/resend", { since: 0 });
+    await stage.server.client(String(created.body.secret)).post("/v1/relay/resend", { since: 0 });
     expect([before, rows()]).toEqual([0, 1]);
     await stage.account.delete(`/v1/projects/${project.body.id}`);
     await stage.server.clock.advance(1_000);

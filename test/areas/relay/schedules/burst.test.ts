@@ -131,8 +131,8 @@ test("many schedules that are due at the same time delay the changes of another 
   const changes = await changesDuringBurst(1 + WARM_UP, SCHEDULES);
   expect((await receiver.take()).length).toBe(WARM_UP + SCHEDULES);
   expect(changes.length).toBeGreaterThan(20);
-  const commits = changes.map((one) => one.commits);
-  const ms = changes.map((one) => one.ms);
+  const commits = changes.map((change) => change.commits);
+  const ms = changes.map((change) => change.ms);
   // The next batch, however many outcomes of deliveries wait.
   expect(percentile(commits, 0.99)).toBe(1);
   expect(percentile(ms, 0.95)).toBeLessThanOrEqual(CHANGE_MS_MAX);

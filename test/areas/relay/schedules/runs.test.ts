@@ -43,7 +43,7 @@ async function toTheHour(): Promise<void> {
   await advance(HOUR - (now() % HOUR));
 }
 
-async function made(change: object = {}): Promise<Schedule> {
+async function create(change: object = {}): Promise<Schedule> {
   const body = { cron: "* * * * *", target_url: stage.sink.url("/cron"), payload: { n: 1 } };
   const answer = await stage.account.post(SCHEDULES, { ...body, ...change });
   expect(answer.status, answer.text).toBe(201);
@@ -65,7 +65,7 @@ describe("a run", () => {
     const start = now();
     const before = await balance();
     const headers = { "X-Shop": "42", "X-Ninefold-Scheduled-At": "mine", "webhook-id": "mine" };
-    const schedule = await made({ headers });
+    const schedule = await create({ headers });
     await advance(3 * MINUTE);
     const received = stage.sink.take();
     expect(received.map((one) => [one.method, one.path, one.body])).toEqual(
@@ -87,14 +87,14 @@ describe("a run", () => {
   });
 
   test("is listed by its schedule", async () => {
-    const [one, other] = [await made(), await made()];
+    const [first, second] = [await create(), await create()];
     await advance(2 * MINUTE);
     await stage.sent();
-    const ids = await stage.listed(`schedule_id=${one.schedule_id}`);
+    const ids = await stage.listed(`schedule_id=${first.schedule_id}`);
     expect(ids).toHaveLength(2);
-    expect(await stage.listed(`schedule_id=${other.schedule_id}&status=delivered`)).toHaveLength(2);
+    expect(await stage.listed(`schedule_id=${second.schedule_id}&status=delivered`)).toHaveLength(2);
     expect(await stage.listed("schedule_id=sch_none")).toEqual([]);
-    expect(ids[0]).toBe((await read(one)).last_relay_id ?? "");
+    expect(ids[0]).toBe((await read(first)).last_relay_id ?? "");
     expect(await stage.listed("limit=10")).toHaveLength(5);
     const long = await stage.account.get(`/v1/relay?schedule_id=${"x".repeat(65)}`);
     expectError(long, "validation_error");
@@ -102,7 +102,7 @@ describe("a run", () => {
 
   test("sends no body with GET, and is retried by its schedule", async () => {
     stage.sink.answersBy(() => 500);
-    const schedule = await made({ method: "GET", cron: "@hourly", retry_schedule: ["10s"] });
+    const schedule = await create({ method: "GET", cron: "@hourly", retry_schedule: ["10s"] });
     await toTheHour();
     await advance(MINUTE);
     expect(stage.sink.take().map(({ method, body }) => [method, body])).toEqual([
@@ -121,7 +121,7 @@ describe("a run", () => {
   test("is sent from starts_at to ends_at, and never afterwards", async () => {
     await toTheHour();
     const [starts_at, ends_at] = [now() + 2 * MINUTE, now() + 4 * MINUTE];
-    const schedule = await made({ starts_at, ends_at });
+    const schedule = await create({ starts_at, ends_at });
     await advance(HOUR);
     expect(dueTimes()).toEqual([starts_at, starts_at + MINUTE, ends_at]);
     expect(await read(schedule)).toMatchObject({ next_run_at: null, next_runs: [], runs: 3, state: "live" });
@@ -135,7 +135,7 @@ describe("a run", () => {
 
   test("is not sent while paused, after a change, or after deletion", async () => {
     await toTheHour();
-    const schedule = await made();
+    const schedule = await create();
     const path = `${SCHEDULES}/${schedule.schedule_id}`;
     await stage.account.patch(path, { state: "paused" });
     await advance(5 * MINUTE);
@@ -157,7 +157,7 @@ describe("a run", () => {
 
   test("can be started manually, in addition to its times, also while paused", async () => {
     await toTheHour();
-    const schedule = await made({ cron: "@daily", state: "paused" });
+    const schedule = await create({ cron: "@daily", state: "paused" });
     const path = `${SCHEDULES}/${schedule.schedule_id}`;
     const before = await balance();
     const answer = await stage.account.post(`${path}/run`);
@@ -177,7 +177,7 @@ describe("a run is skipped", () => {
   test("without credits, and while the account is suspended; the next one is sent", async () => {
     await toTheHour();
     stage.account = await stage.server.account({ tier: "scale", balance: 1 });
-    const schedule = await made();
+    const schedule = await create();
     await advance(2 * MINUTE);
     expect(dueTimes()).toHaveLength(1);
     expect(await read(schedule)).toMatchObject({ runs: 1, skipped: 1 });
@@ -194,7 +194,7 @@ describe("a run is skipped", () => {
     await toTheHour();
     stage.sink.answersBy(() => 500);
     const waits = { retry_schedule: ["150s"] };
-    const [careful, plain] = [await made({ overlap: "skip", ...waits }), await made(waits)];
+    const [careful, plain] = [await create({ overlap: "skip", ...waits }), await create(waits)];
     await advance(3 * MINUTE);
     expect(await read(careful)).toMatchObject({ runs: 1, skipped: 2 });
     expect(await read(plain)).toMatchObject({ runs: 3, skipped: 0 });
@@ -217,8 +217,8 @@ describe("times that pass while the server is down", () => {
     await toTheHour();
     const start = now();
     const [once, skip] = [
-      await made({ target_url: stage.sink.url("/once") }),
-      await made({ missed: "skip" }),
+      await create({ target_url: stage.sink.url("/once") }),
+      await create({ missed: "skip" }),
     ];
     await downFor(10 * MINUTE + 30_000);
     const received = stage.sink.take();
@@ -237,7 +237,7 @@ describe("times that pass while the server is down", () => {
       [MISSED_AFTER_MS + 1, 0],
     ] as const) {
       await toTheHour();
-      const schedule = await made({ cron: "30 * * * *", missed: "skip" });
+      const schedule = await create({ cron: "30 * * * *", missed: "skip" });
       await downFor(30 * MINUTE + late);
       expect(await read(schedule)).toMatchObject({ runs, skipped: 1 - runs });
     }
@@ -245,7 +245,7 @@ describe("times that pass while the server is down", () => {
 
   test("lead to a last run when ends_at has passed", async () => {
     await toTheHour();
-    const schedule = await made({ ends_at: now() + 2 * MINUTE });
+    const schedule = await create({ ends_at: now() + 2 * MINUTE });
     await downFor(HOUR);
     expect(await read(schedule)).toMatchObject({ runs: 1, next_run_at: null });
     await advance(HOUR);
@@ -258,7 +258,7 @@ test("many schedules at one time run once each, also over a restart", async () =
   stage.account = await stage.server.account({ tier: "unlimited" });
   const count = 300;
   for (let number = 0; number < count; number += 1)
-    await made({ cron: "30 * * * *", target_url: stage.sink.url(`/${number}`), payload: {} });
+    await create({ cron: "30 * * * *", target_url: stage.sink.url(`/${number}`), payload: {} });
   const each = Array.from({ length: count }, (_, number) => `/${number}`).sort();
   await advance(HOUR);
   expect(
@@ -281,7 +281,7 @@ test("many schedules at one time run once each, also over a restart", async () =
 
 test("a job that is early because the clock was set back waits for its time", async () => {
   await toTheHour();
-  const schedule = await made({ cron: "30 * * * *" });
+  const schedule = await create({ cron: "30 * * * *" });
   const { kernel } = stage.server.server;
   await kernel.writer.submit((tx) => {
     const key = String(kernel.db.number("SELECT max(ref) AS n FROM relay_schedules")());

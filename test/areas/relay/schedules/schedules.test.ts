@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function made(account: AccountClient, change: object = {}): Promise<Record<string, unknown>> {
+async function create(account: AccountClient, change: object = {}): Promise<Record<string, unknown>> {
   const { status, body, text } = await account.post(SCHEDULES, { ...BODY, ...change });
   expect(status, text).toBe(201);
   return body;
@@ -86,7 +86,7 @@ function manyHeaders(count: number): Record<string, string> {
 describe("POST /v1/relay/schedules", () => {
   const request = (change: object): Scenario["request"] => ["POST", SCHEDULES, { ...BODY, ...change }];
   const fill = async ({ account }: World) => {
-    for (let count = 0; count < DEFAULT_TIERS.free.schedules; count += 1) await made(account);
+    for (let count = 0; count < DEFAULT_TIERS.free.schedules; count += 1) await create(account);
   };
   endpoint(() => server, "POST /v1/relay/schedules", [
     {
@@ -151,7 +151,7 @@ describe("POST /v1/relay/schedules", () => {
     { name: "no key", as: "nobody", request: request({}), status: 401, code: "unauthorized" },
     {
       name: "a taken name",
-      before: ({ account }) => made(account, { name: "nightly" }),
+      before: ({ account }) => create(account, { name: "nightly" }),
       request: request({ name: "nightly" }),
       status: 409,
       code: "schedule_name_taken",
@@ -189,7 +189,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
 
   test("changes only the given fields", async () => {
     const account = await server.account();
-    const before = await made(account, { name: "a", payload: { n: 1 }, headers: { "X-A": "b" } });
+    const before = await create(account, { name: "a", payload: { n: 1 }, headers: { "X-A": "b" } });
     const id = before["schedule_id"];
     expect(await patched(account, id, {})).toEqual(before);
     const at = { cron: "0 9 * * *", time_zone: "Europe/Berlin" };
@@ -209,7 +209,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
 
   test("has no next run while paused, and the next one from now when live again", async () => {
     const account = await server.account();
-    const { schedule_id } = await made(account);
+    const { schedule_id } = await create(account);
     const paused = await patched(account, schedule_id, { state: "paused" });
     expect(paused).toMatchObject({ state: "paused", next_run_at: null, next_runs: [] });
     expect(await patched(account, schedule_id, { cron: "0 3 * * *" })).toMatchObject({ next_run_at: null });
@@ -219,7 +219,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
 
   test("400 for each invalid field, as at creation, without a change", async () => {
     const account = await server.account({ tier: "unlimited" });
-    const before = await made(account);
+    const before = await create(account);
     const path = `${SCHEDULES}/${before["schedule_id"]}`;
     for (const { name, request, code, after } of refusals((body) => ["PATCH", path, body])) {
       const answer = await account.patch(path, request[2]);
@@ -232,8 +232,8 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
 
   test("409 identifies the schedule with the name; null frees it", async () => {
     const account = await server.account();
-    const first = await made(account, { name: "a" });
-    const second = await made(account, { name: "b" });
+    const first = await create(account, { name: "a" });
+    const second = await create(account, { name: "b" });
     const taken = await account.patch(`${SCHEDULES}/${second["schedule_id"]}`, { name: "a" });
     expect(expectError(taken, "schedule_name_taken")).toMatchObject({ schedule_id: first["schedule_id"] });
     await patched(account, first["schedule_id"], { name: null });
@@ -250,7 +250,7 @@ describe("a schedule in a path", () => {
   ];
   test.each(REQUESTS)("%s …/{schedule_id}%s: 400, 401, 404", async (method, end, body) => {
     const [owner, stranger] = [await server.account(), await server.account()];
-    const own = await made(owner);
+    const own = await create(owner);
     for (const id of [UNKNOWN, "x", own["schedule_id"]])
       expectError(await stranger.send(method, `${SCHEDULES}/${id}${end}`, body), "not_found");
     const nobody = server.client(null);
@@ -262,14 +262,14 @@ describe("a schedule in a path", () => {
 
   test("POST …/run: 402 without credits", async () => {
     const account = await server.account({ balance: 0 });
-    const { schedule_id } = await made(account);
+    const { schedule_id } = await create(account);
     expectError(await account.post(`${SCHEDULES}/${schedule_id}/run`), "insufficient_balance");
   });
 });
 
 test("GET /v1/relay/schedules: by name; without payloads", async () => {
   const account = await server.account();
-  for (const name of ["a", "b", "c"]) await made(account, { name, payload: { n: 1 } });
+  for (const name of ["a", "b", "c"]) await create(account, { name, payload: { n: 1 } });
   const list = async (query: string) =>
     (await account.get(`${SCHEDULES}?${query}`)).body["schedules"] as { name: string }[];
   expect((await list("name=b")).map(({ name }) => name)).toEqual(["b"]);

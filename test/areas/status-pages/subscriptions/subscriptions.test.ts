@@ -34,9 +34,9 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 async function page(more: object = {}, slug = "acme"): Promise<string> {
-  const made = await account.post("/v1/pulse/pages", { slug, title: "Acme\nShop", ...more });
-  expect(made.status, made.text).toBe(201);
-  return String(made.body["id"]);
+  const created = await account.post("/v1/pulse/pages", { slug, title: "Acme\nShop", ...more });
+  expect(created.status, created.text).toBe(201);
+  return String(created.body["id"]);
 }
 
 /** Sends a form, as a browser does. */

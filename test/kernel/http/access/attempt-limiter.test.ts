@@ -96,7 +96,7 @@ test("real time also counts on a test clock", async () => {
   const windowMs = 500;
   const still = new AttemptLimiter(limitClock(clock, false), 1, windowMs);
   const running = new AttemptLimiter(limitClock(clock, true), 1, windowMs);
-  for (const one of [still, running]) expect([one.take("a"), one.take("a")]).toEqual([0, 1]);
+  for (const item of [still, running]) expect([item.take("a"), item.take("a")]).toEqual([0, 1]);
   await until(() => running.wait("a") === 0);
   expect(still.wait("a")).toBe(1);
   await clock.advance(windowMs);

@@ -25,8 +25,8 @@ interface Field {
 function* fieldsOf(schema: TSchema, path: readonly string[] = []): Generator<Field> {
   yield { path, schema };
   for (const one of schema["anyOf"] ?? []) if (one.type !== "null") yield* fieldsOf(one, path);
-  for (const [name, one] of Object.entries<TSchema>(schema["properties"] ?? {}))
-    yield* fieldsOf(one, [...path, name]);
+  for (const [name, property] of Object.entries<TSchema>(schema["properties"] ?? {}))
+    yield* fieldsOf(property, [...path, name]);
   if (schema[Kind] === "Array") yield* fieldsOf(schema["items"], [...path, "[]"]);
 }
 
@@ -86,7 +86,9 @@ test("every field of a request that has the name of a duration or a zone is one"
   expect(zones.length).toBeGreaterThanOrEqual(6);
 });
 
-test.each(durations.map((one) => [`${one.operation.name} ${one.path.join(".")}`, one] as const))(
+test.each(
+  durations.map((duration) => [`${duration.operation.name} ${duration.path.join(".")}`, duration] as const),
+)(
   "%s accepts both forms, and rejects what it cannot read with an example",
   (_name, { schema, operation, body, path, check }) => {
     const unit = durationUnitOf(schema) ?? "ms";
@@ -107,13 +109,13 @@ test.each(durations.map((one) => [`${one.operation.name} ${one.path.join(".")}`,
   },
 );
 
-test.each(zones.map((one) => [`${one.operation.name} ${one.path.join(".")}`, one] as const))(
+test.each(zones.map((zone) => [`${zone.operation.name} ${zone.path.join(".")}`, zone] as const))(
   "%s accepts each name of a zone",
   (_name, { operation, body, path, check }) => {
     for (const name of ["tz", "timezone", "time_zone"]) {
       const { tz: _tz, time_zone: _zone, ...example } = { ...operation.example } as Record<string, unknown>;
-      const given = { ...bodyWith(body, example, [], example), ...example, [name]: "Europe/Berlin" };
-      expect(valueAt(check?.(given, noWarnings), path)).toBe("Europe/Berlin");
+      const terms = { ...bodyWith(body, example, [], example), ...example, [name]: "Europe/Berlin" };
+      expect(valueAt(check?.(terms, noWarnings), path)).toBe("Europe/Berlin");
     }
   },
 );
@@ -127,7 +129,7 @@ test("a wait in a query is a number or a text", () => {
 
 test("what is created with a zone, a duration or a state has it", async () => {
   const account = await server.account({ tier: "scale" });
-  const made = async (client: Client, path: string, body: object): Promise<unknown> => {
+  const create = async (client: Client, path: string, body: object): Promise<unknown> => {
     const { status, body: shown, text } = await client.post(path, body);
     expect(status, text).toBe(201);
     expect(shown).not.toHaveProperty("warnings");
@@ -135,22 +137,22 @@ test("what is created with a zone, a duration or a state has it", async () => {
   };
   const target_url = "https://example.com/hooks";
   const run = { cron: "0 9 * * *", target_url, timezone: "Europe/Berlin" };
-  expect(await made(account, "/v1/relay/schedules", run)).toMatchObject({ time_zone: "Europe/Berlin" });
+  expect(await create(account, "/v1/relay/schedules", run)).toMatchObject({ time_zone: "Europe/Berlin" });
   const heartbeat = { type: "heartbeat", schedule: "0 9 * * *", time_zone: "Europe/Berlin", grace: "2m" };
-  expect(await made(account, "/v1/pulse", heartbeat)).toMatchObject({
+  expect(await create(account, "/v1/pulse", heartbeat)).toMatchObject({
     tz: "Europe/Berlin",
     grace_ms: 120_000,
   });
   const bucket = { target_url, state: "live", retry_schedule: [5_000, "5m"] };
-  expect(await made(account, "/v1/catch/buckets", bucket)).toMatchObject({
+  expect(await create(account, "/v1/catch/buckets", bucket)).toMatchObject({
     state: "live",
     retry_schedule: ["5s", "5m"],
   });
   const customer = await customerOf(server, account);
   const paused = { url: target_url, state: "paused" };
-  expect(await made(customer, "/v1/relay/portal/endpoints", paused)).toMatchObject({ state: "paused" });
+  expect(await create(customer, "/v1/relay/portal/endpoints", paused)).toMatchObject({ state: "paused" });
   const relay = { target_url, method: "POST", delay: 90_000 };
-  expect(await made(account, "/v1/relay", relay)).toMatchObject({ status: "scheduled" });
+  expect(await create(account, "/v1/relay", relay)).toMatchObject({ status: "scheduled" });
 });
 
 test("each operation that creates what has a state accepts the state", () => {
