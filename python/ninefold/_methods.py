@@ -3917,6 +3917,51 @@ class FlagsMethods(Methods):
         )
         return cast("models.FlagEvaluation", response)
 
+    @overload
+    def preview(
+        self,
+        flag_key: str,
+        body: models.FlagPreviewBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+    ) -> models.FlagPreview: ...
+    @overload
+    def preview(
+        self,
+        flag_key: str,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.FlagPreviewBody]
+    ) -> models.FlagPreview: ...
+    def preview(
+        self,
+        flag_key: str,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Any
+    ) -> models.FlagPreview:
+        """Preview what a flag serves.
+
+        Evaluates the stored flag, or a change of it that is not saved, for up to 100 contexts. Archived and
+        server-only flags are evaluated like others. Counts neither as an evaluation nor as a use. All contexts
+        together have the comparisons of one evaluation. Costs 1 credit.
+        """
+        response = self._api.call(
+            "POST /v1/gate/{flagKey}/preview",
+            {"flagKey": flag_key},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.FlagPreview", response)
+
     def resolve(
         self,
         key: str,

@@ -10,6 +10,7 @@ from typing import Dict, Tuple
 UNUSUAL: Dict[str, Tuple[str, bool]] = {
     "POST /v1/in/{bucket_id}": ("never", False),
     "POST /v1/catch/{bucket_id}": ("never", False),
+    "POST /v1/gate/{flagKey}/preview": ("free", True),
     "POST /v1/keys/verify": ("free", True),
     "POST /v1/latch/{key}/acquire": ("free", True),
     "POST /ping/{check}": ("never", False),

@@ -1289,6 +1289,31 @@ class FlagBody(_FlagBodyRequired, total=False):
     """Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`."""
 
 
+class FlagChange(TypedDict, total=False):
+    """Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist."""
+
+    enabled: bool
+    """Whether the flag is on. While it is off, `off_variant` is served to everyone."""
+    description: Optional[str]
+    """Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below."""
+    type: Optional[Literal["boolean", "string", "number", "object"]]
+    """Type of the values. Default: `boolean`."""
+    variants: Optional[Dict[str, Any]]
+    default: Optional[FlagServe]
+    """Result if no rule matches. Default: the variant `on`; required for other types than `boolean`."""
+    off_variant: Optional[str]
+    """Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its
+    own default. Default: `off`; null if you set `variants`.
+    """
+    rules: Optional[List[FlagRule]]
+    tags: Optional[List[str]]
+    metadata: Optional[Dict[str, Union[str, float, bool]]]
+    server_only: Optional[bool]
+    """Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers."""
+    archived: Optional[bool]
+    """Whether the flag is omitted from lists and never evaluated."""
+
+
 _FlagConditionNamedOptional = TypedDict(
     "_FlagConditionNamedOptional",
     {
@@ -1384,6 +1409,29 @@ class FlagEventStream(_FlagEventStreamRequired, total=False):
 
 class FlagKeys(TypedDict):
     flags: List[str]
+
+
+class FlagPreview(TypedDict):
+    results: List[FlagPreviewResult]
+    """One result per context, in their order."""
+
+
+class _FlagPreviewBodyRequired(TypedDict):
+    contexts: List[Optional[Dict[str, Any]]]
+    """Evaluation contexts, such as attributes of users: JSON objects with at most 8 levels."""
+
+
+class FlagPreviewBody(_FlagPreviewBodyRequired, total=False):
+    definition: FlagChange
+
+
+class FlagPreviewResult(TypedDict):
+    value: Any
+    """Value for this context; null if the caller uses its own default."""
+    variant: Optional[str]
+    reason: Literal["STATIC", "DEFAULT", "TARGETING_MATCH", "SPLIT", "DISABLED"]
+    rule: Optional[int]
+    """Position in `rules` of the rule that decided, from 0; null if none did."""
 
 
 class _FlagRuleRequired(TypedDict):

@@ -199,14 +199,15 @@ export function invalidField(field: string, message: string): ApiError {
   return new ApiError("validation_error", `${name} ${message}`, { fields: { [name]: [message] } });
 }
 
-/** Runs a function, and adds a prefix to the field of its validation error. */
+/** Runs a function, and adds a prefix to the fields of its error, with the first of which the message begins. */
 export function withFieldPrefix<T>(place: string, part: () => T): T {
   try {
     return part();
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== "validation_error") throw error;
-    const [field = "", messages = []] = Object.entries(error.details.fields ?? {})[0] ?? [];
-    throw invalidField(`${place}${field}`, messages.join(", "));
+    if (!(error instanceof ApiError) || error.details.fields === undefined) throw error;
+    const { code, message, details } = error;
+    const fields = Object.entries(error.details.fields).map(([name, texts]) => [`${place}${name}`, texts]);
+    throw new ApiError(code, `${place}${message}`, { ...details, fields: Object.fromEntries(fields) });
   }
 }
 

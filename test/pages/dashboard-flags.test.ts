@@ -163,7 +163,7 @@ test(
 );
 
 test(
-  "evaluates the flag while a context is typed, and again after a change",
+  "previews the flag while contexts are typed and rules are edited, and again after a change",
   async () => {
     await server.operator.post("/v1/gate", {
       flag_key: "trial",
@@ -173,14 +173,20 @@ test(
     });
     const visit = await enter("flags/trial");
     const { page } = visit;
-    const panel = page.locator(".panel", { hasText: "Test evaluation" });
+    const panel = page.locator(".panel", { hasText: "each preview costs" });
+    await panel.getByText("DEFAULT").first().waitFor();
+    await panel.getByRole("cell", { name: "user-2" }).waitFor();
+    await panel.getByLabel("Contexts").fill('{"plan": "pro"}');
+    await panel.getByText("TARGETING_MATCH").waitFor();
+    await panel.getByText("Rule 1").waitFor();
+    await page.getByLabel("Values, one per line").fill("scale");
     await panel.getByText("DEFAULT").waitFor();
-    await panel.getByLabel("Context").fill('{"plan": "pro"}');
+    await page.getByLabel("Values, one per line").fill("pro");
     await panel.getByText("TARGETING_MATCH").waitFor();
     await eventually(async () => expect(await panel.getByRole("status").innerText()).toContain("true"));
-    await panel.getByLabel("Context").fill('{"plan": ');
-    await panel.getByText("The context must be a JSON object").waitFor();
-    await panel.getByLabel("Context").fill("{}");
+    await panel.getByLabel("Contexts").fill('{"plan": ');
+    await panel.getByText("The contexts must be a JSON object").waitFor();
+    await panel.getByLabel("Contexts").fill("{}");
     await panel.getByText("DEFAULT").waitFor();
     await server.operator.post("/v1/gate", { flag_key: "trial", enabled: false, off_variant: null });
     await panel.getByText("DISABLED").waitFor();

@@ -18,6 +18,8 @@ export const FLAGS_PER_PROJECT_MAX = 20_000;
  * each of 20,000 flags, about two rules.
  */
 export const DEFINITIONS_BYTES_MAX = 8 * 1024 * 1024;
+/** Contexts of a preview. All of them together have the comparisons of one evaluation. */
+export const PREVIEWED_CONTEXTS_MAX = 100;
 /** Changed bytes of a save that are free of charge. Each started multiple above them costs a credit. */
 export const SAVE_BYTES_PER_CREDIT = 4 * 1024;
 /** Reserved key, because its path returns the configuration. */

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Charger } from "../../kernel/callers/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/operation.ts";
+import { exactMember } from "../../kernel/http/requests/body.ts";
 import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
@@ -16,6 +17,8 @@ import {
   FlagEvaluation,
   FlagKeys,
   FlagParams,
+  FlagPreview,
+  FlagPreviewBody,
   FlagSaved,
 } from "./schema.ts";
 import type { FlagService } from "./service.ts";
@@ -181,6 +184,32 @@ function readRoutes(api: Api, flags: FlagService) {
           response: FlagDefinition,
         },
         ({ call, params }) => flags.definition(call.caller.project.ref, params.flagKey, call.receivedAt),
+      ),
+    )
+    .post(
+      "/v1/gate/:flagKey/preview",
+      api.endpoint(
+        {
+          name: "gate.preview",
+          access: "gate:read",
+          cost: 1,
+          idempotent: false,
+          summary: "Preview what a flag serves",
+          description:
+            "Evaluates the stored flag, or a change of it that is not saved, for up to 100 contexts. Archived and server-only flags are evaluated like others. Counts neither as an evaluation nor as a use. All contexts together have the comparisons of one evaluation.",
+          errors: ["gate.feature_not_found", "gate.rule_invalid"],
+          example: { contexts: [{ targetingKey: "user-1", plan: "pro" }, { plan: "free" }] },
+          bodyLimits: largeBody(),
+          params: FlagParams,
+          body: FlagPreviewBody,
+          response: FlagPreview,
+        },
+        ({ call, params, body }) => {
+          assertDefinitionHeld(call.bodyText, ["definition"]);
+          const contexts = exactMember("contexts", body, call.bodyText);
+          const { ref } = call.caller.project;
+          return call.read((tx) => flags.preview(ref, params.flagKey, { ...body, contexts }, tx.now));
+        },
       ),
     );
 }

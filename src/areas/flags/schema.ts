@@ -1,8 +1,10 @@
 import { Kind, type Static, type TSchema, Type } from "@sinclair/typebox";
-import { dateTime, flag, named, orNull, text } from "../../kernel/data/schema.ts";
+import { dateTime, flag, listOf, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { MANAGED } from "../../kernel/resources/managed.ts";
 import { DEFINITION, Tag } from "./definitions/schema.ts";
-import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
+import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX, PREVIEWED_CONTEXTS_MAX } from "./domain.ts";
+import { REASONS } from "./evaluation/evaluation.ts";
+import { Context } from "./evaluation/schema.ts";
 
 export const FlagKey = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{0,${FLAG_KEY_LENGTH_MAX - 1}}$`,
@@ -33,17 +35,15 @@ function uncheckedOrNull<Schema extends TSchema>(schema: Schema) {
   return unchecked(orNull(schema));
 }
 
-/**
- * Body of a save. The schema accepts values of wrong types, which the service rejects with `gate.rule_invalid`.
- */
-export const FlagBody = named("FlagBody", {
-  flag_key: FlagKey,
-  enabled: Type.Any({
-    type: "boolean",
-    errorMessage: "must be true or false",
-    description: "Whether the flag is on. While it is off, `off_variant` is served to everyone.",
-    examples: [true],
-  }),
+const Enabled = Type.Any({
+  type: "boolean",
+  errorMessage: "must be true or false",
+  description: "Whether the flag is on. While it is off, `off_variant` is served to everyone.",
+  examples: [true],
+});
+
+/** The optional settings of a flag. The service rejects values of wrong types with `gate.rule_invalid`. */
+const SETTINGS = {
   description: Type.Optional(
     Type.Union([text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), Type.Null()], {
       errorMessage: `must be a string of at most ${DESCRIPTION_LENGTH_MAX} characters`,
@@ -67,6 +67,17 @@ export const FlagBody = named("FlagBody", {
   archived: uncheckedOrNull(
     Type.Boolean({ description: "Whether the flag is omitted from lists and never evaluated." }),
   ),
+};
+
+/** A change of a flag: fields of a save. */
+export const FlagChange = named("FlagChange", { enabled: Type.Optional(Enabled), ...SETTINGS });
+export type FlagChange = Static<typeof FlagChange>;
+
+/** Body of a save. */
+export const FlagBody = named("FlagBody", {
+  flag_key: FlagKey,
+  enabled: Enabled,
+  ...SETTINGS,
   ...MANAGED,
   if_version: uncheckedOrNull(
     Type.Integer({
@@ -139,6 +150,43 @@ export type FlagConfig = Static<typeof FlagConfig>;
 
 export const FlagEvaluation = named("FlagEvaluation", { enabled: Type.Boolean(), flag_key: FlagKeyText });
 export type FlagEvaluation = Static<typeof FlagEvaluation>;
+
+export const FlagPreviewBody = named("FlagPreviewBody", {
+  contexts: listOf(Context, {
+    min: 1,
+    max: PREVIEWED_CONTEXTS_MAX,
+    of: "contexts",
+    description: "Evaluation contexts, such as attributes of users: JSON objects with at most 8 levels.",
+    examples: [[{ targetingKey: "user-1", plan: "pro" }]],
+  }),
+  definition: Type.Optional(
+    Type.Unsafe<FlagChange>({
+      ...FlagChange,
+      description:
+        "Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist.",
+    }),
+  ),
+});
+export type FlagPreviewBody = Static<typeof FlagPreviewBody>;
+
+export const FlagPreview = named("FlagPreview", {
+  results: Type.Array(
+    named("FlagPreviewResult", {
+      value: Type.Unknown({
+        description: "Value for this context; null if the caller uses its own default.",
+        examples: [true],
+      }),
+      variant: orNull(Type.String(), { examples: ["on"] }),
+      reason: oneOf(REASONS, {}),
+      rule: orNull(Type.Integer(), {
+        description: "Position in `rules` of the rule that decided, from 0; null if none did.",
+        examples: [0],
+      }),
+    }),
+    { description: "One result per context, in their order." },
+  ),
+});
+export type FlagPreview = Static<typeof FlagPreview>;
 
 export const FlagDeleted = named("FlagDeleted", { success: Type.Literal(true) });
 export type FlagDeleted = Static<typeof FlagDeleted>;

@@ -1,5 +1,6 @@
+import { isValueDeeper } from "../../json-text.ts";
 import { difference } from "../../kernel/audit/change.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, invalidField, withFieldPrefix } from "../../kernel/errors.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import { isStorageFailure } from "../../kernel/storage/storage-failures.ts";
 import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
@@ -7,6 +8,7 @@ import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { auditOfDeletion, auditOfSave, type FlagSettings } from "./definitions/audit.ts";
 import { jsonBytes, updateDefinition, withDefaults } from "./definitions/definition.ts";
 import {
+  assertBoolean,
   creditsOfSave,
   DEFINITIONS_BYTES_MAX,
   FLAGS_PER_PROJECT_MAX,
@@ -16,7 +18,8 @@ import {
   USE_RESOLUTION_MS,
 } from "./domain.ts";
 import { Effort, type EvaluationContext } from "./evaluation/context.ts";
-import { evaluate, type Outcome } from "./evaluation/evaluation.ts";
+import { compileFlag, type Explanation, evaluate, type Outcome } from "./evaluation/evaluation.ts";
+import { CONTEXT_LEVELS_MAX } from "./evaluation/schema.ts";
 import type { FlagUsage } from "./evaluation/usage.ts";
 import {
   type ActiveFlag,
@@ -27,11 +30,14 @@ import {
 } from "./registry.ts";
 import type {
   FlagBody,
+  FlagChange,
   FlagConfig,
   FlagConfigQuery,
   FlagDefinition,
   FlagDeleted,
   FlagEvaluation,
+  FlagPreview,
+  FlagPreviewBody,
   FlagSaved,
 } from "./schema.ts";
 import type { FlagRow, FlagStore } from "./store.ts";
@@ -144,6 +150,39 @@ export class FlagService {
     } catch (cause) {
       throw evaluationError(cause);
     }
+  }
+
+  /**
+   * Evaluates a flag for several contexts, archived or not, optionally after a change that is not saved. These evaluations
+   * are not recorded, and all of them together have the limit of one.
+   * @throws ApiError `gate.feature_not_found`, `gate.rule_invalid`; `validation_error` for contexts that are too deep or too
+   *   expensive.
+   */
+  preview(
+    projectRef: number,
+    flagKey: string,
+    { contexts, definition }: FlagPreviewBody,
+    now: number,
+  ): FlagPreview {
+    const row = this.store.find(projectRef, flagKey);
+    const before = row && settingsOf(row);
+    if (before === null && definition === undefined)
+      throw flagNotFoundError("gate.feature_not_found", flagKey);
+    const after = withFieldPrefix("definition.", () => updateSettings(before, definition ?? {}));
+    const flag = compileFlag(flagKey, after.enabled, after.definition);
+    const effort = new Effort("contexts");
+    const results = contexts.map((context, index) => {
+      if (isValueDeeper(context, CONTEXT_LEVELS_MAX))
+        throw invalidField(`contexts.${index}`, `is nested deeper than ${CONTEXT_LEVELS_MAX} levels`);
+      const explanation: Explanation = { rule: null };
+      const {
+        value = null,
+        variant = null,
+        reason,
+      } = evaluate(flag, context ?? {}, now, effort, explanation);
+      return { value, variant, reason, ...explanation };
+    });
+    return { results };
   }
 
   /**
@@ -319,9 +358,10 @@ function settingsOf(row: FlagRow): FlagSettings {
   };
 }
 
-/** @throws ApiError `gate.rule_invalid` */
-function updateSettings(before: FlagSettings | null, body: FlagBody): FlagSettings {
-  const { enabled, description, archived } = body;
+/** Applies a change; a new flag is on. @throws ApiError `gate.rule_invalid` */
+function updateSettings(before: FlagSettings | null, body: FlagChange): FlagSettings {
+  const { enabled = before?.enabled ?? true, description, archived } = body;
+  assertBoolean(enabled);
   if (typeof (archived ?? false) !== "boolean")
     throw invalidRuleError({ archived: ["must be true or false"] });
   return {

@@ -19,6 +19,7 @@ import type {
   EventAckBody,
   ExtendBody,
   FlagBody,
+  FlagPreviewBody,
   ForceReleaseBody,
   ForkAcceptBody,
   HoldBody,
@@ -550,6 +551,15 @@ export class FlagsMethods extends Methods {
   /** Get a flag's switch. Served from memory. Use OFREP to evaluate the flag's rules. Costs 1 credit. */
   evaluate(flagKey: string, options?: RequestOptions): Answers<"gate.evaluate"> {
     return this.api.call("gate.evaluate", { params: { flagKey } }, options);
+  }
+
+  /**
+   * Preview what a flag serves. Evaluates the stored flag, or a change of it that is not saved, for up to
+   * 100 contexts. Archived and server-only flags are evaluated like others. Counts neither as an evaluation
+   * nor as a use. All contexts together have the comparisons of one evaluation. Costs 1 credit.
+   */
+  preview(flagKey: string, body: FlagPreviewBody, options?: RequestOptions): Answers<"gate.preview"> {
+    return this.api.call("gate.preview", { params: { flagKey }, body }, options);
   }
 
   /**

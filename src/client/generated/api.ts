@@ -1216,7 +1216,7 @@ export interface FlagDefinition {
   stale: boolean;
 }
 
-/** The body of `POST /v1/gate`, `default`, `one of`. */
+/** The body of `POST /v1/gate/{flagKey}/preview`, `definition`, `default`, `one of`. */
 export interface FlagServe {
   /** Name of the variant that is served to everyone. */
   variant?: string | undefined;
@@ -1237,10 +1237,10 @@ export interface FlagServe {
   hash?: "m3" | undefined;
 }
 
-/** The body of `POST /v1/gate`, `rules`, `one of`, `[]`. */
+/** The body of `POST /v1/gate/{flagKey}/preview`, `definition`, `rules`, `one of`, `[]`. */
 export type FlagRule = { name?: string | undefined; when: readonly FlagCondition[]; serve: FlagServe };
 
-/** The body of `POST /v1/gate`, `rules`, `one of`, `[]`, `when`, `[]`. */
+/** The body of `POST /v1/gate/{flagKey}/preview`, `definition`, `rules`, `one of`, `[]`, `when`, `[]`. */
 export interface FlagCondition {
   /** Name of a context attribute; dots select members of objects. `$now` is the server's time. */
   attribute: string;
@@ -1278,6 +1278,55 @@ export type FlagEvaluation = { enabled: boolean; flag_key: string };
 
 /** The response of `GET /v1/gate`. */
 export type FlagKeys = { flags: string[] };
+
+/** The body of `POST /v1/gate/{flagKey}/preview`. */
+export interface FlagPreviewBody {
+  /** Evaluation contexts, such as attributes of users: JSON objects with at most 8 levels. */
+  contexts: readonly ({
+    /** Id of the subject, such as a user; null like none. */
+    targetingKey?: string | null | undefined;
+    [name: string]: unknown;
+  } | null)[];
+  definition?: FlagChange | undefined;
+}
+
+/** Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist. */
+export interface FlagChange {
+  /** Whether the flag is on. While it is off, `off_variant` is served to everyone. */
+  enabled?: boolean | undefined;
+  /** Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below. */
+  description?: string | null | undefined;
+  /** Type of the values. Default: `boolean`. */
+  type?: "boolean" | "string" | "number" | "object" | null | undefined;
+  variants?: Record<string, unknown> | null | undefined;
+  /** Result if no rule matches. Default: the variant `on`; required for other types than `boolean`. */
+  default?: FlagServe | null | undefined;
+  /** Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. Default: `off`; null if you set `variants`. */
+  off_variant?: string | null | undefined;
+  rules?: readonly FlagRule[] | null | undefined;
+  tags?: readonly string[] | null | undefined;
+  metadata?: Record<string, string | number | boolean> | null | undefined;
+  /** Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers. */
+  server_only?: boolean | null | undefined;
+  /** Whether the flag is omitted from lists and never evaluated. */
+  archived?: boolean | null | undefined;
+}
+
+/** The response of `POST /v1/gate/{flagKey}/preview`. */
+export interface FlagPreview {
+  /** One result per context, in their order. */
+  results: FlagPreviewResult[];
+}
+
+/** The response of `POST /v1/gate/{flagKey}/preview`, `results`, `[]`. */
+export interface FlagPreviewResult {
+  /** Value for this context; null if the caller uses its own default. */
+  value: unknown;
+  variant: string | null;
+  reason: "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "SPLIT" | "DISABLED";
+  /** Position in `rules` of the rule that decided, from 0; null if none did. */
+  rule: number | null;
+}
 
 /** The body of `POST /v1/gate`. */
 export interface FlagBody {
@@ -5292,6 +5341,7 @@ export const OPERATIONS = {
   "gate.delete": "DELETE /v1/gate/{flagKey}" as Route<FlagDeleted, "flagKey">,
   "gate.evaluate": "GET /v1/gate/{flagKey}" as Route<FlagEvaluation, "flagKey">,
   "gate.list": "GET /v1/gate" as Route<FlagKeys>,
+  "gate.preview": "POST /v1/gate/{flagKey}/preview" as Route<FlagPreview, "flagKey", FlagPreviewBody>,
   "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
   "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,
   "keys.get": "GET /v1/keys/{id}" as Route<Key, "id">,
@@ -6034,6 +6084,7 @@ export const PUBLIC: readonly string[] = [
 
 /** Changes that take no `Idempotency-Key`, though they take a key. */
 export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = [
+  "gate.preview",
   "latch.acquire",
   "ofrep.bulk",
   "ofrep.evaluate",

@@ -918,6 +918,112 @@ export const BODIES = {
         "Checks to run one after another, in place of all other fields. Each has the effects of those before it.",
     },
   },
+  "gate.preview": {
+    contexts: {
+      type: "array",
+      required: true,
+      description: "Evaluation contexts, such as attributes of users: JSON objects with at most 8 levels.",
+    },
+    definition: {
+      type: "object",
+      description:
+        "Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist.",
+    },
+    "definition.enabled": {
+      type: "boolean",
+      description: "Whether the flag is on. While it is off, `off_variant` is served to everyone.",
+    },
+    "definition.description": {
+      type: "string",
+      nullable: true,
+      description:
+        "Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below.",
+      minLength: 0,
+      maxLength: 256,
+    },
+    "definition.type": {
+      type: "string",
+      nullable: true,
+      description: "Type of the values. Default: `boolean`.",
+      enum: ["boolean", "string", "number", "object"],
+    },
+    "definition.variants": {
+      type: "object",
+      nullable: true,
+      description:
+        "Values by name, at most 16 KiB each. Default: `on` true and `off` false; required for other types than `boolean`.",
+    },
+    "definition.default": {
+      type: "object",
+      nullable: true,
+      description:
+        "Result if no rule matches. Default: the variant `on`; required for other types than `boolean`.",
+    },
+    "definition.default.variant": {
+      type: "string",
+      description: "Name of the variant that is served to everyone.",
+      example: "on",
+      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+    },
+    "definition.default.split": {
+      type: "array",
+      description: "Variants with weights, instead of `variant`.",
+    },
+    "definition.default.by": {
+      type: "string",
+      description:
+        "Name of the attribute that is hashed. Default: `targetingKey`. If it is missing, empty or an object, the next rule applies; in `default`, `off_variant`.",
+      example: "plan",
+      minLength: 1,
+      maxLength: 128,
+    },
+    "definition.default.seed": {
+      type: "string",
+      description: "Seed of the hash: splits with the same seed assign alike. Default: the flag's key.",
+      example: "spring-rollout",
+      minLength: 0,
+      maxLength: 128,
+    },
+    "definition.default.hash": {
+      type: "string",
+      description: "Hash algorithm: MurmurHash3 x86 32 over UTF-8.",
+    },
+    "definition.off_variant": {
+      type: "string",
+      nullable: true,
+      description:
+        "Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. Default: `off`; null if you set `variants`.",
+      example: "on",
+      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+    },
+    "definition.rules": {
+      type: "array",
+      nullable: true,
+      description: "Rules in the order in which they are evaluated: `name`, `when` and `serve`.",
+    },
+    "definition.tags": {
+      type: "array",
+      nullable: true,
+      description: "Tags by which flags can be listed.",
+      items: /^[a-z0-9][a-z0-9:_.-]{0,49}$/,
+    },
+    "definition.metadata": {
+      type: "object",
+      nullable: true,
+      description: "Your own data, 2 KiB as JSON, returned with every evaluation.",
+    },
+    "definition.server_only": {
+      type: "boolean",
+      nullable: true,
+      description:
+        "Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers.",
+    },
+    "definition.archived": {
+      type: "boolean",
+      nullable: true,
+      description: "Whether the flag is omitted from lists and never evaluated.",
+    },
+  },
   "gate.save": {
     flag_key: {
       type: "string",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FLAGS_MAX, SECRET_LENGTH_MAX } from "../../../src/areas/check/domain.ts";
-import { CONTEXT_LEVELS_MAX } from "../../../src/areas/flags/ofrep/rejections.ts";
+import { CONTEXT_LEVELS_MAX } from "../../../src/areas/flags/evaluation/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { processorMs } from "../../support/processor-time.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

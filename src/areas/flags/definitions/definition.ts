@@ -65,11 +65,11 @@ export function updateDefinition(
 }
 
 /**
- * Rejects a save with a number that a double cannot hold: evaluations would serve, or compare, another one.
+ * Rejects a body whose members have a number that a double cannot hold: evaluations would serve, or compare, another one.
  * @throws ApiError `gate.rule_invalid` with the number's path.
  */
-export function assertDefinitionHeld(bodyText: string): void {
-  const path = exactNumberIn(bodyText, Object.keys(DEFINITION));
+export function assertDefinitionHeld(bodyText: string, members = Object.keys(DEFINITION)): void {
+  const path = exactNumberIn(bodyText, members);
   if (path !== null) throw invalidRuleError({ [echoed(pathOf(path.join("/")))]: [EXACT_NUMBER_PROBLEM] });
 }
 
@@ -89,12 +89,17 @@ export function jsonBytes(value: unknown): number {
 /** Converts `rules/1/when/0/op` to `rules[1].when[0].op`. Names of variants stay names, even if they are digits. */
 function pathOf(path: string): string {
   const [first = "", ...more] = path.split("/");
-  const isList = first !== "variants" && first !== "metadata";
-  return more.reduce(
-    (name, part) => (isList && DIGITS.test(part) ? `${name}[${part}]` : `${name}.${part}`),
-    first,
-  );
+  let isList = !NAMED.has(first);
+  let name = first;
+  for (const part of more) {
+    name += isList && DIGITS.test(part) ? `[${part}]` : `.${part}`;
+    isList &&= !NAMED.has(part);
+  }
+  return name;
 }
+
+/** Fields whose members have names that people choose. */
+const NAMED: ReadonlySet<string> = new Set(["variants", "metadata"]);
 
 const DIGITS = /^\d+$/;
 

@@ -16,12 +16,15 @@ const TEXT_UNITS_SHIFT = 4;
 export class Effort {
   private spent = 0;
 
+  /** `field`: the field of the request with what is evaluated. */
+  constructor(private readonly field = "context") {}
+
   /** Adds comparisons. @throws ApiError `validation_error` above the limit. */
   spend(comparisons: number): void {
     this.spent += comparisons;
     if (this.spent <= EFFORT_MAX) return;
     throw invalidField(
-      "context",
+      this.field,
       "is too large for the conditions of these flags: omit attributes that no condition uses",
     );
   }

@@ -21,8 +21,9 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [name: string]: JsonValue };
 
-/** Reason of an outcome, as defined by OpenFeature. */
-export type Reason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "SPLIT" | "DISABLED";
+/** Reasons of outcomes, as defined by OpenFeature. */
+export const REASONS = ["STATIC", "DEFAULT", "TARGETING_MATCH", "SPLIT", "DISABLED"] as const;
+export type Reason = (typeof REASONS)[number];
 
 /** Result of an evaluation. Without `value` and `variant`, the caller uses its own default. */
 export interface Outcome {
@@ -124,18 +125,32 @@ function boundariesOf(split: readonly { readonly weight: number }[]): number[] {
   return boundaries;
 }
 
-/** Evaluates a flag for a context at a time. @throws ApiError `validation_error` above the effort limit. */
+/** What an evaluation finds out in addition to its outcome. */
+export interface Explanation {
+  /** Position of the rule that decided; null if none did. */
+  rule: number | null;
+}
+
+/**
+ * Evaluates a flag for a context at a time, and writes into `explanation` what decided.
+ * @throws ApiError `validation_error` above the effort limit.
+ */
 export function evaluate(
   flag: CompiledFlag,
   context: EvaluationContext,
   now: number,
   effort = new Effort(),
+  explanation?: Explanation,
 ): Outcome {
   if (!flag.enabled) return flag.off;
-  for (const { when, serve } of flag.rules) {
+  const { rules } = flag;
+  for (let index = 0; index < rules.length; index += 1) {
+    const { when, serve } = rules[index] as CompiledRule;
     if (!allMatch(when, context, now, effort)) continue;
     const outcome = resolveServe(serve, context, effort);
-    if (outcome !== null) return outcome;
+    if (outcome === null) continue;
+    if (explanation !== undefined) explanation.rule = index;
+    return outcome;
   }
   return resolveServe(flag.fallback, context, effort) ?? flag.noMatch;
 }

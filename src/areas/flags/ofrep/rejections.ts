@@ -1,9 +1,8 @@
 import { isNestedDeeper } from "../../../json-text.ts";
 import { type ApiError, echoed } from "../../../kernel/errors.ts";
 import { type BodyLimits, type RejectedCall, SMALL_BODY_BYTES_MAX } from "../../../kernel/http/operation.ts";
+import { CONTEXT_LEVELS_MAX } from "../evaluation/schema.ts";
 
-/** Levels of objects and arrays in a context, including itself. Conditions do not reach deeper. */
-export const CONTEXT_LEVELS_MAX = 8;
 /** Limits of a body with a context. */
 export const CONTEXT_BODY: BodyLimits = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: CONTEXT_LEVELS_MAX + 1 };
 

@@ -1,26 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { named, oneOf } from "../../../kernel/data/schema.ts";
+import { REASONS } from "../evaluation/evaluation.ts";
+import { Context } from "../evaluation/schema.ts";
 import { INACTIVITY_SECONDS } from "./domain.ts";
 
 const Key = Type.String({ examples: ["new-checkout"] });
 
 /** Path of a flag. Any key is accepted; invalid ones are not found. */
 export const OfrepParams = Type.Object({ key: Key });
-
-export const Context = orNull(
-  Type.Object(
-    {
-      targetingKey: Type.Optional(
-        orNull(Type.String(), { description: "Id of the subject, such as a user; null like none." }),
-      ),
-    },
-    { additionalProperties: true },
-  ),
-  {
-    errorMessage: "must be an object, with a string as targetingKey",
-    description: "Evaluation context, such as attributes of a user: any JSON object with at most 8 levels.",
-  },
-);
 
 /** Body of an evaluation. */
 export const OfrepBody = named("EvaluationBody", {
@@ -36,7 +23,7 @@ export const Evaluation = named("Evaluation", {
     }),
   ),
   variant: Type.Optional(Type.String({ examples: ["on"] })),
-  reason: oneOf(["STATIC", "DEFAULT", "TARGETING_MATCH", "SPLIT", "DISABLED"], {}),
+  reason: oneOf(REASONS, {}),
   metadata: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
     examples: [{}],
   }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CONTEXT_BODY, CONTEXT_LEVELS_MAX } from "../../../../src/areas/flags/ofrep/rejections.ts";
+import { CONTEXT_LEVELS_MAX } from "../../../../src/areas/flags/evaluation/schema.ts";
+import { CONTEXT_BODY } from "../../../../src/areas/flags/ofrep/rejections.ts";
 import type { Answer, Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../../support/server.ts";

@@ -8,6 +8,7 @@ import { CheckField } from "../../ui/field.tsx";
 import { InlineText } from "../../ui/inline.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { changesOf, draftOf, type FlagDraft, isSameDefinition } from "./flag-draft.ts";
+import { PreviewPanel } from "./flag-preview.tsx";
 import { Rules } from "./flag-rules.tsx";
 import { Serve } from "./flag-serve.tsx";
 import { Variants } from "./flag-variants.tsx";
@@ -43,19 +44,22 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
     onChanged();
   };
   return (
-    <Panel>
-      {isBehind && !isSame && isTouched ? (
-        <div class="line" role="status">
-          <span>This flag was changed by someone else.</span>
-          <Button icon="reload" onClick={load}>
-            Discard my changes
-          </Button>
-        </div>
-      ) : null}
-      <Form submit="Save" scope="gate:write" changed={isTouched} onSubmit={save}>
-        <Fields draft={draft} onChange={change} />
-      </Form>
-    </Panel>
+    <>
+      <Panel>
+        {isBehind && !isSame && isTouched ? (
+          <div class="line" role="status">
+            <span>This flag was changed by someone else.</span>
+            <Button icon="reload" onClick={load}>
+              Discard my changes
+            </Button>
+          </div>
+        ) : null}
+        <Form submit="Save" scope="gate:write" changed={isTouched} onSubmit={save}>
+          <Fields draft={draft} onChange={change} />
+        </Form>
+      </Panel>
+      {flag.archived ? null : <PreviewPanel flag={flag} changes={() => changesOf(base.draft, draft)} />}
+    </>
   );
 }
 

@@ -13,7 +13,6 @@ import { Ago } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
 import { FlagEditor } from "./flag-editor.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
-import { FlagTest } from "./flag-test.tsx";
 
 /** A flag. */
 export function FlagPage({ id }: { id: string }) {
@@ -48,7 +47,6 @@ export function FlagPage({ id }: { id: string }) {
             <>
               <State of={known} />
               <FlagEditor flag={known} onChanged={reload} />
-              {known.archived ? null : <FlagTest flag={known} />}
             </>
           )}
         </Loaded>
