@@ -67,12 +67,26 @@ export interface App {
     AccountsArea,
     "operator" | "operatorKey" | "markOperatorAnnounced" | "exportedTables"
   >;
+  /**
+   * Creates a link that logs a person in, once. Only for whoever has the folder of the stopped server. Returns what follows the
+   * server's URL in it.
+   */
+  readonly createLoginLink: (email: string, account: string | null) => Promise<PersonLink>;
+  /** Makes people what the configuration file says. Call before anything listens. */
+  readonly applyPeople: () => Promise<void>;
   /** Creates a link that logs in a browser with a key. Returns what follows the server's URL in it. */
   readonly createSetupLink: (key: string) => Promise<string>;
   /** Starts background work: it begins with the next turn of the event loop. */
   readonly start: () => Promise<void>;
   /** Stops background work and commits what is pending. */
   readonly finish: () => Promise<void>;
+}
+
+/** A link that logs a person in, without the server's URL. */
+export interface PersonLink {
+  readonly path: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
 }
 
 /** An area: its routes, and what else of the server concerns it. */
@@ -126,6 +140,12 @@ export function createApp(
     http,
     accounts,
     lastBackupAt,
+    createLoginLink: (email, account) =>
+      kernel.writer.submit((tx) => {
+        const { token, expiresAt } = areas.people.logins.createLink(tx, email, account);
+        return { path: `/dashboard/#/setup/${token}`, expiresAt };
+      }),
+    applyPeople: () => areas.people.applyFile(config.people),
     createSetupLink: sessions.createSetupLink,
     start: async () => {
       await refundAbandoned(performing, accounts, log);
@@ -133,6 +153,7 @@ export function createApp(
       await notary.resume();
       await scheduler.start();
       meter.start();
+      await endForbiddenSessions(sessions, log);
       await noteStart(kernel, areas.audit, config);
       server.start();
       readiness.begin();
@@ -170,6 +191,15 @@ async function refundAbandoned(
       error: errorText(error),
     });
   }
+}
+
+/** On a full disk they stay stored, and are accepted no more all the same. */
+async function endForbiddenSessions(sessions: Areas["sessions"], log: Logger): Promise<void> {
+  await sessions.start().catch((error) =>
+    log.warn("sessions of keys could not be ended: the database is not writable", {
+      error: errorText(error),
+    }),
+  );
 }
 
 /** On a full disk the server starts without it. */
@@ -337,8 +367,9 @@ function createAreas(
   const peopleDirectory = openPeople(kernel);
   const sessions = createSessions(kernel, {
     keys: authenticator,
+    keyLogins: config.login.keys,
     accounts,
-    people: peopleOfSessions(peopleDirectory),
+    people: peopleOfSessions(peopleDirectory, () => people.logins),
     findProject: directory.find,
     isDeleted: directory.isDeleted,
     idOf: directory.idOf,
@@ -427,11 +458,14 @@ function createAreas(
 }
 
 /** The people of sessions. */
-function peopleOfSessions(people: ReturnType<typeof openPeople>): SessionPeople {
+function peopleOfSessions(
+  people: ReturnType<typeof openPeople>,
+  logins: () => ReturnType<typeof createPeople>["logins"],
+): SessionPeople {
   return {
     person: (ref) => people.person(ref),
     scopesOf: (role) => people.scopesOf(role),
-    consumeLoginLink: (tx, token) => people.consumeLink(tx, "login", token),
+    consumeLoginLink: (tx, token) => logins().useLink(tx, token),
     createLoginLink: (tx, personRef, expiresAt) =>
       people.createLink(tx, { personRef, kind: "login", expiresAt }),
     provenBy: (proof) =>

@@ -3,6 +3,7 @@ import { isatty } from "node:tty";
 import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
 import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
 import { readCommandLine } from "./config/command-line.ts";
+import { type FilePerson, loginOf, readPeople } from "./config/login.ts";
 import { type OidcProvider, type OidcSetting, readOidcProviders } from "./config/oidc.ts";
 import { OPTIONS, type Option, type OptionName, type Value, type Values } from "./config/options.ts";
 import {
@@ -47,6 +48,8 @@ export type Config = Readonly<ReturnType<typeof assemble>> & {
   readonly values: Values;
   /** Providers of logins by OpenID Connect. */
   readonly oidc: readonly OidcProvider[];
+  /** People of the configuration file. */
+  readonly people: readonly FilePerson[];
 };
 
 /** A value of the configuration and its source. */
@@ -150,14 +153,16 @@ export function resolveConfig(flags: SourcedValues, environment: Environment = p
   const tiers = readTiers(tierTables);
   const optionsSet = OPTIONS.filter(({ name }) => options.get(name)?.source !== "default");
   const names = optionsSet.map(({ fileName }) => fileName);
+  const people = readPeople(lists.people, path);
   const settings = [
     ...settingsOf(options, tiers, tierTables.tables, path),
     ...oidc.settings.map((one) => settingOfFile(one, path)),
+    ...settingsOfPeople(people, path),
   ];
   assertPeerWitness(values.witness_name, values.witnessed);
   const variables = ignoredVariables(environment);
   const ignored = variables.length === 0 ? {} : { ignoredVariables: variables };
-  const assembled = { ...assemble(values, tiers), optionsSet: names, ...ignored, settings, values };
+  const assembled = { ...assemble(values, tiers), optionsSet: names, ...ignored, settings, values, people };
   return checked({ ...assembled, oidc: oidc.providers }, options);
 }
 
@@ -165,7 +170,7 @@ type Resolved = ReadonlyMap<OptionName, ReadValue>;
 
 /** Without a file. */
 const NO_TIERS: TierTables = { tables: undefined, placeOf: () => "" };
-const NO_LISTS: FileLists = { oidc: undefined };
+const NO_LISTS: FileLists = { oidc: undefined, people: undefined };
 
 function resolveOptions(flags: SourcedValues, environment: Environment, options: readonly Option[]) {
   const variables = readEnvironment(environment, options);
@@ -217,6 +222,7 @@ function assemble(values: Values, tiers: Tiers) {
     metricsAccess: values.metrics_access,
     audit: { retentionDays: values.audit_retention_days, keepsAddresses: values.audit_ip === "on" },
     dashboard: values.dashboard === "on",
+    login: loginOf(values),
     mcp: values.mcp,
     mcpWrite: values.mcp_write,
     logLevel: values.log_level,
@@ -514,6 +520,17 @@ function settingsOf(
 /** A setting of a table of the file at `path`. */
 function settingOfFile({ variable, ...setting }: OidcSetting, path: string): Setting {
   return { ...setting, origin: setting.source === "file" ? path : variable };
+}
+
+/** The people of the file, each with what they may do. */
+function settingsOfPeople(people: readonly FilePerson[], path: string): Setting[] {
+  return people.map(({ email, role, projects, account }) => ({
+    name: account === null ? `people.${email}` : `people.${account}.${email}`,
+    value: role ?? projects.map((one) => `${one.projectId}=${one.role}`),
+    source: "file",
+    origin: path,
+    secret: false,
+  }));
 }
 
 const MASK = "********";

@@ -193,9 +193,11 @@ async function startLocked(
       cluster: replication,
       createMcp: config.mcp ? await loadMcp() : null,
     });
-    if (config.applyPath !== null) {
-      // Before anything listens. The first account is announced by the first start that succeeds.
+    // Before anything listens. The first account is announced by the first start that succeeds.
+    if (config.applyPath !== null || config.people.length > 0)
       await app.accounts.operator(config.operatorKey, config.operatorEmail);
+    await app.applyPeople();
+    if (config.applyPath !== null) {
       const { applyAtStart } = await import("./configuration/at-start.ts");
       await applyAtStart(app, config.applyPath);
     }

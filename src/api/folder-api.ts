@@ -23,6 +23,20 @@ const ORIGIN = "http://offline";
  * @throws StartupError if the folder has no database, a server uses it, or the master key does not match.
  */
 export async function openFolderApi(path: string, line: CommandLine): Promise<Api> {
+  const { app, close } = await openFolder(path, line);
+  return { ...apiOf(app, app.accounts.operatorKey()), close };
+}
+
+/** A stopped server, and what it is configured with. */
+export interface StoppedServer extends OfflineApp {
+  readonly config: Config;
+}
+
+/**
+ * Opens the folder of a stopped server, which is locked until it is closed.
+ * @throws StartupError if the folder has no database, a server uses it, or the master key does not match.
+ */
+export async function openFolder(path: string, line: CommandLine): Promise<StoppedServer> {
   const folder = resolve(path);
   const config = resolveConfig(flagsGiven(line));
   if (!isDatabaseThere(dataFilesOf(folder).database)) {
@@ -38,9 +52,8 @@ export async function openFolderApi(path: string, line: CommandLine): Promise<Ap
   opened.defer(close);
   // The first start creates it, and may have been interrupted.
   await app.accounts.operator(config.operatorKey, config.operatorEmail);
-  const key = app.accounts.operatorKey();
   const held = opened.move();
-  return { ...apiOf(app, key), close: () => held.disposeAsync() };
+  return { app, config, close: () => held.disposeAsync() };
 }
 
 /** The API of an app in this process, with a key. */

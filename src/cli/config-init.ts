@@ -34,7 +34,8 @@ export function initialConfig(): string {
 function linesOf({ description, schema, default: value, fileName, placeholder }: Option): string[] {
   const name = fileName.split(".").at(-1) ?? fileName;
   const choices = schema.type === "string" && schema.enum !== undefined ? ` (${schema.enum.join(", ")})` : "";
-  const shown = value === null ? `"${placeholder ?? "TEXT"}"` : JSON.stringify(value);
+  const set = schema.type === "table" ? "{}" : JSON.stringify(value);
+  const shown = value === null ? `"${placeholder ?? "TEXT"}"` : set;
   return [
     `# ${description}${choices}.${value === null ? " Not set by default." : ""}`,
     `# ${name} = ${shown}`,

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
+import { withLocalhost } from "../kernel/data/addresses.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { createLogger } from "../kernel/log.ts";
 import { makeFolder, makeTemporaryFolder, writeAll } from "../kernel/storage/folders.ts";
@@ -75,7 +76,7 @@ async function announce(
 ): Promise<void> {
   const { key, userId } = operator;
   const path = key === null || config.json || !config.dashboard ? null : await app.createSetupLink(key);
-  const link = path && (config.publicUrl ?? url) + path;
+  const link = path && (config.publicUrl ?? withLocalhost(url)) + path;
   const text = config.json
     ? readyLine(url, userId, key)
     : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });

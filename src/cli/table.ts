@@ -1,4 +1,5 @@
 import { OPTIONS } from "../config/options.ts";
+import { ROLES } from "../kernel/callers/role.ts";
 import { TIER_NAMES } from "../kernel/limits/tiers.ts";
 
 /** A positional argument of a command. */
@@ -370,6 +371,49 @@ const DECLARED = [
     arguments: [{ name: "KEY_ID", help: "Id of the key, as printed by key list" }],
     ...API_CALL,
     example: "ninefold key revoke 0197a3b2-5c1e-7f00-8a9b-0c1d2e3f4a5b",
+  },
+  {
+    name: "people list",
+    summary: "List the people of the account, newest first",
+    ...API_CALL,
+    example: "ninefold people list",
+  },
+  {
+    name: "people invite",
+    summary: "Invite a person",
+    details:
+      "The server sends the invitation by e-mail. Without a mail server it prints the link, which is valid for 7 days and works\n" +
+      "once.",
+    arguments: [{ name: "EMAIL", help: "E-mail address of the person" }],
+    ...API_CALL,
+    options: [
+      choice("--role", ROLES, "Role"),
+      option("--name", "NAME", "Name of the person (none)"),
+      ...API_OPTIONS,
+    ],
+    example: "ninefold people invite ann@example.com --role editor",
+  },
+  {
+    name: "people disable",
+    summary: "Disable a person, and end their sessions",
+    details: "Keys that the person has created continue to work.",
+    arguments: [{ name: "PERSON", help: "The person's person_id or e-mail address" }],
+    ...API_CALL,
+    example: "ninefold people disable ann@example.com",
+  },
+  {
+    name: "people login-link",
+    summary: "Create a link that logs a person in, on a stopped server's folder",
+    details:
+      "For whoever is locked out, such as after the loss of the only passkey. Stop the server, create the link, start the server,\n" +
+      "and open it within 30 minutes. It works once, also for a person who has not accepted the invitation yet.",
+    arguments: [{ name: "EMAIL", help: "E-mail address of the person" }],
+    options: [
+      option("--account", "USER", "The person's account, by user_id or e-mail address (the operator's)"),
+      ...FOLDER_OPTIONS,
+      JSON_OPTION,
+    ],
+    example: "ninefold people login-link ann@example.com --data /var/lib/ninefold",
   },
   {
     name: "audit",

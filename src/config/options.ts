@@ -5,6 +5,8 @@ export type Value = string | number | boolean | readonly string[] | null;
 export type Schema =
   | { readonly type: "string"; readonly enum?: readonly string[] }
   | { readonly type: "boolean" | "list" }
+  /** A table of texts in the file, such as `{ ops = "admin" }`; its value is a list such as `ops=admin`. */
+  | { readonly type: "table" }
   | {
       readonly type: "integer" | "number";
       readonly title: string;
@@ -28,6 +30,8 @@ export interface Declared<T extends Value = Value> {
   readonly flagOnly?: true;
   /** Section of the configuration file. */
   readonly section?: string;
+  /** Its name within the section, if it differs from its key here. */
+  readonly key?: string;
   /** The operator can store it in the database, where no other source sets it: effective `now`, or after a `restart`. */
   readonly storable?: "now" | "restart";
 }
@@ -222,7 +226,54 @@ const DECLARED = {
     section: "notary",
     noFlag: true,
   },
+  login_keys: {
+    ...choice(["all", "operator"], "all", "Whose API keys log browsers in"),
+    section: "login",
+    key: "keys",
+    noFlag: true,
+  },
+  login_email_links: {
+    ...flag("Log people in by a link sent by e-mail (needs a mail server)"),
+    section: "login",
+    key: "email_links",
+    noFlag: true,
+  },
+  header_email: {
+    ...optional("HEADER", "Header in which a trusted proxy sends the e-mail address of a person"),
+    ...inHeader("email"),
+  },
+  header_name: { ...optional("HEADER", "Header with the name of the person"), ...inHeader("name") },
+  header_groups: { ...optional("HEADER", "Header with the groups of the person"), ...inHeader("groups") },
+  header_groups_separator: {
+    ...text(",", "TEXT", "What separates groups in their header"),
+    ...inHeader("groups_separator"),
+  },
+  header_roles: {
+    schema: { type: "table" },
+    default: [] as readonly string[],
+    placeholder: "GROUP=ROLE,…",
+    description: "Role of each group, and of everyone else (*)",
+    ...inHeader("roles"),
+  },
+  header_account: {
+    ...optional("ACCOUNT", "Account that roles apply to: its user_id or e-mail address"),
+    ...inHeader("account"),
+  },
+  header_jwt: {
+    ...optional("HEADER", "Header with a signed token, whose address counts in place of email"),
+    ...inHeader("jwt"),
+  },
+  header_issuer: {
+    ...optional("URL", "Issuer of the token: https://team.cloudflareaccess.com"),
+    ...inHeader("issuer"),
+  },
+  header_audience: { ...optional("TEXT", "Audience of the token"), ...inHeader("audience") },
 } as const satisfies Record<string, Declared>;
+
+/** An option of the headers of a trusted proxy that log people in. */
+function inHeader(key: string) {
+  return { section: "login.header", key, noFlag: true } as const;
+}
 
 function text(value: string, placeholder: string, description: string): Declared<string> {
   return { schema: { type: "string" }, default: value, placeholder, description };
@@ -278,7 +329,8 @@ export interface Option extends Declared {
 /** Every option, in the order of the help. */
 export const OPTIONS: readonly Option[] = Object.entries(DECLARED).map(
   ([name, declared]: [string, Declared]) => {
-    const fileName = declared.section === undefined ? name : `${declared.section}.${name}`;
+    const { section, key = name } = declared;
+    const fileName = section === undefined ? key : `${section}.${key}`;
     const value = declared.default;
     const shown = typeof value === "string" && value.includes(" ") ? `"${value}"` : value;
     return {

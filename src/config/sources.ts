@@ -155,6 +155,8 @@ export interface TierTables {
 export interface FileLists {
   /** `[[login.oidc]]` */
   readonly oidc: unknown;
+  /** `[[people]]` */
+  readonly people: unknown;
 }
 
 /** The configuration file: its options, its tables for tiers, and its arrays of tables. */
@@ -173,7 +175,7 @@ export function readConfigFile(path: string): ConfigFile {
   } catch (error) {
     throw new StartupError(`${path} is not a TOML file (${errorText(error)}).`);
   }
-  const { tiers, ...others } = table;
+  const { tiers, people, ...others } = table;
   const { oidc, rest } = withoutOidc(others);
   const values = flattened(rest, path);
   const options = OPTIONS.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
@@ -188,7 +190,7 @@ export function readConfigFile(path: string): ConfigFile {
   return {
     values: gathered("file", read, options),
     tiers: { tables: tiers, placeOf },
-    lists: { oidc },
+    lists: { oidc, people },
   };
 }
 

@@ -35,6 +35,8 @@ function read(schema: Schema, value: unknown): Read {
       return [readNumber(schema, value), `${schema.title} from ${schema.minimum} to ${schema.maximum}`];
     case "list":
       return [readList(value), "a list of texts"];
+    case "table":
+      return [readTable(value), 'a table of texts such as { ops = "admin" }'];
     case "string": {
       const { enum: choices } = schema;
       const isOne = typeof value === "string" && (choices?.includes(value) ?? value !== "");
@@ -63,6 +65,17 @@ function readList(value: unknown): string[] | undefined {
   const items = typeof value === "string" ? value.split(",") : value;
   if (!Array.isArray(items) || !items.every((item) => typeof item === "string")) return undefined;
   return items.map((item) => item.trim()).filter((item) => item !== "");
+}
+
+/** A table of texts as a list such as `ops=admin`; a variable gives the list itself. */
+function readTable(value: unknown): string[] | undefined {
+  if (typeof value === "string")
+    return readList(value)?.every((item) => item.includes("=")) ? readList(value) : undefined;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const entries = Object.entries(value);
+  return entries.every(([, one]) => typeof one === "string")
+    ? entries.map(([name, one]) => `${name}=${one}`)
+    : undefined;
 }
 
 /** The figures of a tier, as the configuration file names them: `requests_per_minute`. */

@@ -51,6 +51,42 @@ const CLUSTER = {
   isTrusted: false,
   extraCaPath: null,
 };
+const HEADER = {
+  email: "Remote-Email",
+  name: null,
+  groups: null,
+  separator: ",",
+  roles: new Map(),
+  account: null,
+  token: null,
+};
+const TOKEN = {
+  header: "Cf-Access-Jwt-Assertion",
+  issuer: "https://t.cloudflareaccess.com",
+  audience: "aud",
+};
+/** Variables that make a header log people in. */
+const WITH_HEADER = { NINEFOLD_LOGIN_HEADER_EMAIL: "Remote-Email", NINEFOLD_TRUST_PROXY: "10.0.0.1" };
+const WITH_TOKEN = {
+  NINEFOLD_TRUST_PROXY: "10.0.0.1",
+  NINEFOLD_LOGIN_HEADER_JWT: TOKEN.header,
+  NINEFOLD_LOGIN_HEADER_ISSUER: TOKEN.issuer,
+  NINEFOLD_LOGIN_HEADER_AUDIENCE: TOKEN.audience,
+};
+/** A setting of the header, in addition to those that it needs. */
+const headerSample = (
+  text: string,
+  header: object,
+  beside: Readonly<Record<string, string>> = {},
+): Sample => ({
+  ...textSample(text, { login: { ...LOGIN, header: { ...HEADER, ...header } } }),
+  beside: { ...WITH_HEADER, ...beside },
+});
+const tokenSample = (text: string): Sample => ({
+  ...textSample(text, { login: { ...LOGIN, header: { ...HEADER, email: null, token: TOKEN } } }),
+  beside: WITH_TOKEN,
+});
+const LOGIN = { keys: "all", emailLinks: false, header: null } as const;
 const ARCHIVE = {
   url: "s3://bucket/prefix",
   endpoint: null,
@@ -244,6 +280,31 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     shown: { peerWitness: { name: "example.com/witness", logs: [LOG] } },
     beside: { NINEFOLD_NOTARY_WITNESS_NAME: "example.com/witness" },
   },
+  login_keys: textSample("operator", { login: { ...LOGIN, keys: "operator" } }),
+  login_email_links: { text: "true", toml: "true", shown: { login: { ...LOGIN, emailLinks: true } } },
+  header_email: headerSample("Remote-Email", {}),
+  header_name: headerSample("Remote-Name", { name: "Remote-Name" }),
+  header_groups: headerSample("Remote-Groups", { groups: "Remote-Groups" }),
+  header_groups_separator: headerSample("|", { separator: "|" }),
+  header_roles: {
+    ...headerSample(
+      "cn=ops=admin,*=viewer",
+      {
+        groups: "Remote-Groups",
+        account: "a@example.com",
+        roles: new Map([
+          ["cn=ops", "admin"],
+          ["*", "viewer"],
+        ]),
+      },
+      { NINEFOLD_LOGIN_HEADER_GROUPS: "Remote-Groups", NINEFOLD_LOGIN_HEADER_ACCOUNT: "a@example.com" },
+    ),
+    toml: '{ "cn=ops" = "admin", "*" = "viewer" }',
+  },
+  header_account: headerSample("usr_1", { account: "usr_1" }),
+  header_jwt: tokenSample(TOKEN.header),
+  header_issuer: tokenSample(TOKEN.issuer),
+  header_audience: tokenSample(TOKEN.audience),
   payload_retention_hours: {
     text: "0",
     toml: "0",
@@ -257,10 +318,15 @@ function sampleOf(option: Option): Sample {
   return SAMPLES[option.name as PlacedOption];
 }
 
+/** The name of an option within its section. */
+function keyOf({ fileName }: Option): string {
+  return fileName.split(".").at(-1) ?? fileName;
+}
+
 /** The option as a line of the configuration file, in its section. */
 function tomlLine(option: Option, value: string): string {
   const section = option.section === undefined ? "" : `[${option.section}]\n`;
-  return `${section}${option.name} = ${value}\n`;
+  return `${section}${keyOf(option)} = ${value}\n`;
 }
 
 test.each([
@@ -278,6 +344,91 @@ test.each([
 ])("a witness that cannot work is rejected: %p", (given, message) => {
   const environment = Object.entries(given).map(([name, value]) => [`NINEFOLD_NOTARY_${name}`, value]);
   expect(refusal(() => loadConfig([], Object.fromEntries(environment)))).toContain(message);
+});
+
+describe("headers of a proxy log in", () => {
+  test.each([
+    [{ TRUST_PROXY: "" }, "login.header needs trust_proxy"],
+    [{ TRUST_PROXY: "0.0.0.0/0" }, "trust_proxy is wider than /8"],
+    [{ TRUST_PROXY: "10.0.0.0/8,192.168.0.1" }, "trust_proxy is wider than /8"],
+    [{ TRUST_PROXY: "2000::/15" }, "trust_proxy is wider than /16"],
+    [{ TRUST_PROXY: "::/0" }, "trust_proxy is wider than /16"],
+    [{ LOGIN_HEADER_EMAIL: "", LOGIN_HEADER_NAME: "Remote-Name" }, "needs either email or jwt"],
+    [{ LOGIN_HEADER_JWT: "Assertion" }, "needs either email or jwt"],
+    [{ LOGIN_HEADER_EMAIL: "", LOGIN_HEADER_JWT: "Assertion" }, "needs login.header.issuer"],
+    [{ LOGIN_HEADER_ISSUER: "https://a.example" }, "need login.header.jwt"],
+    [{ LOGIN_HEADER_EMAIL: "Remote_Email" }, "is not the name of a header"],
+    [{ LOGIN_HEADER_ROLES: "ops=admin" }, "needs login.header.groups"],
+    [{ LOGIN_HEADER_ROLES: "ops=admin", LOGIN_HEADER_GROUPS: "Remote-Groups" }, "needs login.header.account"],
+    [
+      { LOGIN_HEADER_ROLES: "ops=king", LOGIN_HEADER_GROUPS: "Remote-Groups" },
+      'login.header.roles: "ops=king"',
+    ],
+  ])("not with %p", (given, message) => {
+    const entries = Object.entries(given).map(([name, value]) => [`NINEFOLD_${name}`, value]);
+    const environment = { ...WITH_HEADER, ...Object.fromEntries(entries) };
+    expect(refusal(() => loadConfig([], environment))).toContain(message);
+  });
+
+  test.each([
+    "10.0.0.0/8",
+    "10.0.0.0/8,10.1.0.0/16,10.0.0.0/8",
+    "10.0.0.0/9,10.128.0.0/9,2000::/16",
+    "::ffff:10.0.0.0/104",
+  ])("from %s", (ranges) => {
+    const config = loadConfig([], { ...WITH_HEADER, NINEFOLD_TRUST_PROXY: ranges });
+    expect(config.login.header).toEqual(HEADER);
+  });
+});
+
+describe("people of the configuration file", () => {
+  test("are read with roles for the account or in projects", () => {
+    const path = file(`
+[[people]]
+email = "Ann@example.com"
+role = "owner"
+name = "Ann"
+
+[[people]]
+email = "bob@example.com"
+account = "usr_1"
+projects = [{ project_id = "proj_1", role = "editor" }]
+`);
+    const { people, settings } = loadConfig(["--config", path], {});
+    expect(people).toEqual([
+      { email: "Ann@example.com", name: "Ann", role: "owner", projects: [], account: null },
+      {
+        email: "bob@example.com",
+        name: null,
+        role: null,
+        projects: [{ projectId: "proj_1", role: "editor" }],
+        account: "usr_1",
+      },
+    ]);
+    expect(settings.filter(({ name }) => name.startsWith("people."))).toMatchObject([
+      { name: "people.Ann@example.com", value: "owner", source: "file", origin: path },
+      { name: "people.usr_1.bob@example.com", value: ["proj_1=editor"] },
+    ]);
+  });
+
+  test.each([
+    ['people = "ann"', "people must be tables"],
+    ['[[people]]\nemail = "ann"\nrole = "owner"', "email must be an e-mail address"],
+    ['[[people]]\nemail = "a@b.c"', "needs either role or projects"],
+    ['[[people]]\nemail = "a@b.c"\nrole = "king"', "role must be one of"],
+    ['[[people]]\nemail = "a@b.c"\nrole = "owner"\nrolle = 1', 'there is no field "rolle"'],
+    ['[[people]]\nemail = "a@b.c"\nprojects = []', "projects must be a list"],
+    [
+      '[[people]]\nemail = "a@b.c"\nprojects = [{ project_id = "p", role = "owner" }]',
+      "each of projects needs",
+    ],
+    [
+      '[[people]]\nemail = "a@b.c"\nrole = "owner"\n[[people]]\nemail = "A@B.C"\nrole = "viewer"',
+      "has A@B.C twice",
+    ],
+  ])("not with %p", (text, message) => {
+    expect(refusal(() => loadConfig(["--config", file(text)], {}))).toContain(message);
+  });
 });
 
 test("--accept-damaged-log is a flag only, not a variable or an entry of the file", () => {
@@ -320,6 +471,8 @@ describe("defaults", () => {
       audit: { retentionDays: 365, keepsAddresses: true },
       optionsSet: [],
       dashboard: true,
+      login: { keys: "all", emailLinks: false, header: null },
+      people: [],
       mcp: false,
       mcpWrite: false,
       logLevel: "info",
@@ -387,11 +540,12 @@ describe("every option", () => {
   });
 
   test("all of them in one file, with sections last", () => {
-    // A commit log excludes some of the others.
-    const together = sampled.filter(({ name }) => name !== "commit_log");
+    // A commit log, and the token of a header, exclude some of the others.
+    const excluding = ["commit_log", "header_jwt", "header_issuer", "header_audience"];
+    const together = sampled.filter(({ name }) => !excluding.includes(name));
     const sections = Map.groupBy(together, ({ section = "" }) => section);
     const tables = [...sections].map(([section, options]) => {
-      const lines = options.map((option) => `${option.name} = ${sampleOf(option).toml}\n`);
+      const lines = options.map((option) => `${keyOf(option)} = ${sampleOf(option).toml}\n`);
       return `${section === "" ? "" : `[${section}]\n`}${lines.join("")}`;
     });
     const config = loadConfig([], { NINEFOLD_CONFIG: file(tables.join("")) });

@@ -32,6 +32,8 @@ export interface AccountsArea extends ApiArea, OperatorAccess {
   readonly account: (accountRef: number) => LiveAccount;
   /** The reference of the account with this user id; 0 when there is none. */
   readonly refOfUser: (userId: string) => number;
+  /** The account that a setting names by its id or address; null: the operator's. 0 when there is none. */
+  readonly refOf: (name: string | null) => number;
   /** The tables that an export of an account has. */
   readonly exportedTables: () => readonly ExportedTable[];
   /** Interrupts the removal of deleted accounts. Call before the scheduler stops. */
@@ -86,6 +88,10 @@ export function createAccounts(
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
     account: (accountRef) => accounts.get(accountRef),
     refOfUser: store.refOfUser,
+    refOf: (name) => {
+      if (name === null) return store.firstRef();
+      return name.includes("@") ? store.refOfEmail(name.toLowerCase()) : store.refOfUser(name);
+    },
     setDefaultProject: (tx, accountRef, defaultProject) =>
       accounts.change(tx, accounts.get(accountRef), { defaultProject }),
     ...operatorAccess(service, serviceDeps),

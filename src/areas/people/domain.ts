@@ -11,6 +11,8 @@ export const PROJECTS_MAX = 100;
 export const PASSKEYS_MAX = 20;
 /** How long an invitation is valid. */
 export const INVITATION_MS = 7 * DAY_MS;
+/** How long a login link is valid that is made for a person on the folder of a stopped server. */
+export const LOGIN_LINK_MS = 30 * MINUTE_MS;
 /** Invitations of one account in a day: they are mails to strangers. */
 export const INVITATIONS_PER_DAY = 20;
 /** Invitations to one address in a day, of all accounts together. */

@@ -14,6 +14,7 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import { PeopleDirectory } from "./directory.ts";
 import { STATUSES } from "./domain.ts";
 import { peopleExport } from "./export.ts";
+import { FilePeople, type FilePerson } from "./from-file.ts";
 import { loginRoutes } from "./login-routes.ts";
 import { PersonLogins } from "./logins.ts";
 import { ownRoutes } from "./own-routes.ts";
@@ -60,6 +61,8 @@ export interface PeopleArea extends ApiArea {
   readonly setOperations: (routes: readonly DeclaredRoute[]) => void;
   readonly service: PeopleService;
   readonly logins: PersonLogins;
+  /** Makes people what the configuration file says. Call at each start. */
+  readonly applyFile: (people: readonly FilePerson[]) => Promise<void>;
   readonly exported: AreaExport;
   readonly removeRows: RemoveAccountRows;
   /** Roles in a project, which go with it. */
@@ -90,9 +93,11 @@ export function createPeople(
     remove: (tx, rowsMax) => store.removeExpiredPersonLinks(tx, tx.now, rowsMax),
   });
   declareMetrics(kernel, directory);
+  const file = new FilePeople({ ...kernel, ...deps, directory, service });
   return {
     service,
     logins,
+    applyFile: (people) => file.apply(people),
     exported: peopleExport,
     removeRows: (tx, accountRef, rowsMax) => {
       const people = store.batchOfAccount(accountRef, rowsMax);

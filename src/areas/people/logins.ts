@@ -6,6 +6,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import type { PeopleDirectory, Person } from "./directory.ts";
+import { LOGIN_LINK_MS } from "./domain.ts";
 import type { Passkeys, VerifiedPasskey } from "./passkeys.ts";
 import type { LoginRequest, Opened, PeopleAccounts, PeopleSessions, VerifiedPerson } from "./ports.ts";
 import type { LoginCredential, RegistrationCredential } from "./schema.ts";
@@ -80,6 +81,36 @@ export class PersonLogins {
       },
       "invitation",
     );
+  }
+
+  /**
+   * Creates a login link of a person, for whoever has the folder of the stopped server. Returns its token.
+   * @throws ApiError `not_found`, `conflict` for a disabled person.
+   */
+  createLink(tx: Tx, email: string, account: string | null): { token: string; expiresAt: number } {
+    const { directory, accounts, trail } = this.deps;
+    const accountRef = accounts.refOf(account);
+    if (accountRef === 0) throw new ApiError("not_found", `There is no account ${account}.`);
+    const person = directory.withEmail(accountRef, email);
+    if (person === null)
+      throw new ApiError(
+        "not_found",
+        `The account ${accounts.account(accountRef).email} has no person with the address ${email}.`,
+      );
+    if (person.status === "disabled")
+      throw new ApiError("conflict", `${email} is disabled. Enable the person first.`);
+    const expiresAt = tx.now + LOGIN_LINK_MS;
+    const token = directory.createLink(tx, { personRef: person.ref, kind: "login", expiresAt });
+    const after = { expires_at: isoTime(expiresAt) };
+    const about = aboutPerson(person, "got a login link on the stopped server");
+    trail.recordSystem(tx, "people.login_link.create", accountRef, { ...about, before: null, after });
+    return { token, expiresAt };
+  }
+
+  /** Uses up a login link. It accepts the invitation of its person. Null for any that is not valid. */
+  useLink(tx: Tx, token: string): Person | null {
+    const person = this.deps.directory.consumeLink(tx, "login", token);
+    return person?.status === "invited" ? this.activate(tx, person, null) : person;
   }
 
   /** Makes an invited person active, in the unit of work of a login that proves their address. */

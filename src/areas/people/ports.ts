@@ -7,6 +7,8 @@ import type { Person } from "./directory.ts";
 /** What people need of the accounts. */
 export interface PeopleAccounts {
   account(accountRef: number): CallerAccount & { readonly email: string };
+  /** The account that a setting names by its id or address; null: the operator's. 0 when there is none. */
+  refOf(name: string | null): number;
 }
 
 /** What people need of the projects. */

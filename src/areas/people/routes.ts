@@ -100,7 +100,7 @@ function changeRoutes(api: Api, people: PeopleService) {
           response: { 201: PersonInvited },
         },
         ({ call, body }) =>
-          call.perform((tx) => reply(201, people.invite(tx, call.caller, body, call.baseUrl))),
+          call.perform((tx) => reply(201, people.invite(tx, call.caller, body, call.linkUrl))),
       ),
     )
     .patch(
@@ -163,7 +163,7 @@ function accessRoutes(api: Api, people: PeopleService) {
         },
         ({ call, params }) =>
           call.perform((tx) =>
-            reply(201, people.renewInvitation(tx, call.caller, params.person_id, call.baseUrl)),
+            reply(201, people.renewInvitation(tx, call.caller, params.person_id, call.linkUrl)),
           ),
       ),
     )

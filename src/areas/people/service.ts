@@ -92,7 +92,7 @@ export class PeopleService {
     assertMayGrantRole(caller, grant.role);
     if (directory.store.withEmail(caller.account.ref, foldEmail(email)) !== null)
       throw new ApiError("conflict", "A person with this e-mail address exists already. Change that person.");
-    this.deps.limit.assertCapacity(caller.account);
+    this.assertCapacity(caller.account.ref);
     const invitedBy = caller.person?.id ?? null;
     const row = this.insert(tx, caller.account.ref, { email, name, invitedBy, acceptedAt: null, ...grant });
     tx.audit({ ...aboutPerson(row, "invited"), before: null, after: this.auditedFields(row) });
@@ -199,6 +199,11 @@ export class PeopleService {
     if (person === undefined)
       throw new ApiError("forbidden", "Only people have a profile. This request was sent with a key.");
     return this.row(person.ref);
+  }
+
+  /** @throws ApiError `people_limit_exceeded` for an account with as many people as its tier allows. */
+  assertCapacity(accountRef: number): void {
+    this.deps.limit.assertCapacity(this.deps.accounts.account(accountRef));
   }
 
   /** Stores a new person. The caller has checked the limit and the address. */

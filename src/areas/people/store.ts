@@ -112,6 +112,8 @@ function personStatements(db: Database) {
        AND ($status IS NULL OR $status = CASE WHEN disabled = 1 THEN 'disabled' WHEN accepted_at IS NULL THEN 'invited' ELSE 'active' END)
        ORDER BY ref DESC LIMIT $limit`,
     ),
+    /** People of the configuration file. */
+    fromFile: db.all<PersonRow, []>(`${PERSON} WHERE from_file = 1 ORDER BY ref`),
     insertPerson: db.change<[row: Omit<PersonRow, "ref" | "seen_at">]>(
       "INSERT INTO people (id, account_ref, email, email_folded, name, role, accepted_at, disabled, from_file, invited_by, created_at) VALUES ($id, $account_ref, $email, $email_folded, $name, $role, $accepted_at, $disabled, $from_file, $invited_by, $created_at)",
     ),

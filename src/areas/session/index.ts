@@ -30,6 +30,8 @@ export interface SessionArea extends ApiArea {
     Pick<Sessions, "assertSameOrigin">;
   /** Removes the sessions of a deleted account; its keys open none of them any more. */
   readonly removeRows: RemoveAccountRows;
+  /** Ends the sessions that the configuration does not permit any more. */
+  readonly start: () => Promise<void>;
   /** Writes what is only in memory. Call before the process exits. */
   readonly finish: () => Promise<void>;
 }
@@ -65,6 +67,7 @@ export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionAr
     schema: Session,
     removeRows: store.removeOfAccount,
     exported: sessionExport,
+    start: () => sessions.endForbidden(),
     finish: () => service.rejectedLogins.finish(),
     parts: [
       {

@@ -332,6 +332,7 @@ export class SessionService {
     if (caller === null) throw new ApiError("unauthorized", UNKNOWN_KEY);
     assertStillValid(caller);
     assertAllowedFrom(caller, requestOrigin.ip ?? "");
+    if (!this.deps.sessions.mayLogInByKey(caller)) throw new ApiError("forbidden", KEYS_OF_OPERATOR);
     return caller;
   }
 
@@ -454,6 +455,9 @@ export class SessionService {
 
 const UNKNOWN_KEY =
   "This key is unknown, revoked or expired, or it is not a key of this API. Use a valid key.";
+
+const KEYS_OF_OPERATOR =
+  "On this server only the operator logs in with an API key. Log in as a person, such as by a passkey.";
 
 /** @throws ApiError `unauthorized` for a text that does not have the form of a key of this API. */
 function digestOfKey(key: string): Uint8Array {

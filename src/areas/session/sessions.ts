@@ -6,6 +6,7 @@ import type { Authenticator, SessionAuthenticator } from "../../kernel/http/acce
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import { chosenProject } from "../../kernel/http/access/project-choice.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import { keyDigest, keyDigestHex } from "../../kernel/secrets/key-format.ts";
 import { NOBODY, type Tx } from "../../kernel/storage/tx.ts";
 import {
@@ -25,6 +26,8 @@ import type { SessionRow, SessionStore } from "./store.ts";
 export interface SessionDeps extends PersonCallerDeps {
   /** Finds the caller of a key by its digest. */
   readonly keys: Authenticator;
+  /** Whose API keys log browsers in. */
+  readonly keyLogins: "all" | "operator";
 }
 
 /** A session in memory. A step-up changes how and when its person logged in. */
@@ -105,7 +108,7 @@ export class Sessions implements SessionAuthenticator {
     if (session === undefined) return null;
     if (session.digest === null) return this.personOf(session, request);
     const key = this.deps.keys.authenticate(session.digest);
-    if (key === null) return null;
+    if (key === null || !this.mayLogInByKey(key)) return null;
     this.recordUse(session);
     const isDeleted = ({ id }: CallerProject) => this.deps.findProject(key.account.ref, id) === null;
     return new SessionCaller(session, key, this.projectOf(request, key), isDeleted);
@@ -114,6 +117,21 @@ export class Sessions implements SessionAuthenticator {
   /** @throws ApiError `forbidden` for a request that does not come from a page of this server. */
   assertSameOrigin({ request, origin }: PageRequest): void {
     assertSameOrigin(request.headers, origin);
+  }
+
+  /** Whether keys of this account log browsers in. */
+  mayLogInByKey({ account }: Pick<Caller, "account">): boolean {
+    return this.deps.keyLogins === "all" || isUnlimited(account.tier);
+  }
+
+  /** Ends the sessions that the configuration does not permit any more. */
+  async endForbidden(): Promise<void> {
+    if (this.deps.keyLogins === "all") return;
+    await this.kernel.writer.submit((tx) => {
+      for (const { id, token_hash, account_ref } of this.store.ofKeys())
+        if (!this.mayLogInByKey({ account: this.deps.accounts.account(account_ref) }))
+          this.end(tx, id, token_hash);
+    });
   }
 
   private personOf(session: ActiveSession, request: Request): Caller | null {

@@ -78,6 +78,10 @@ export function sessionStore(db: Database) {
     exceptNewestOfKeys: db.all<RemovedSession, [accountRef: number, newest: number]>(
       "SELECT id, token_hash FROM sessions WHERE account_ref = ? AND person_ref IS NULL ORDER BY id DESC LIMIT -1 OFFSET ?",
     ),
+    /** Sessions of keys of all accounts. */
+    ofKeys: db.all<RemovedSession & { readonly account_ref: number }, []>(
+      "SELECT id, token_hash, account_ref FROM sessions WHERE person_ref IS NULL",
+    ),
     /** An account's sessions except the newest `newest`. */
     exceptNewest: db.all<RemovedSession, [accountRef: number, newest: number]>(
       "SELECT id, token_hash FROM sessions WHERE account_ref = ? ORDER BY id DESC LIMIT -1 OFFSET ?",

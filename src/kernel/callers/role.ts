@@ -4,6 +4,11 @@ export const ROLES = ["viewer", "responder", "editor", "admin", "owner"] as cons
 /** One of {@link ROLES}. */
 export type Role = (typeof ROLES)[number];
 
+/** Whether a value is the name of a role. */
+export function isRole(value: unknown): value is Role {
+  return ROLES.some((role) => role === value);
+}
+
 /** Whether a role may do what another one may. */
 export function isAtLeast(role: Role, least: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(least);

@@ -54,6 +54,16 @@ export function isLoopbackName(host: string): boolean {
   return OWN_NAMES.has(name) || isLoopback(name);
 }
 
+/**
+ * The same URL with the name of this machine in place of its address, if it is one of this machine's own: browsers accept
+ * passkeys at a name only.
+ */
+export function withLocalhost(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !isLoopback(url.hostname.replace(/^\[(.*)\]$/, "$1"))) return text;
+  return text.replace(url.host, url.port === "" ? "localhost" : `localhost:${url.port}`);
+}
+
 /** Addresses that stand for all of a machine's, and one of them that can be called. */
 const CALLED: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 

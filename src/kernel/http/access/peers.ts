@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { isWithin, normalize, parseRange, type Range } from "../../data/addresses.ts";
+import { isWithin, normalize, parseRange, type Range, withLocalhost } from "../../data/addresses.ts";
 import type { Logger } from "../../log.ts";
 
 /** Which proxies are trusted, and the server's public URL. */
@@ -147,6 +147,11 @@ export class Peers {
   /** The start of URLs in responses, without a slash at its end: the `publicUrl` with its path, or else the {@link origin}. */
   baseUrl(request: Request, server: Listener | null): string {
     return this.publicUrl() ?? this.origin(request, server);
+  }
+
+  /** The start of links that people open: the {@link baseUrl}, at `localhost` in place of an address of this machine. */
+  linkUrl(request: Request, server: Listener | null): string {
+    return this.publicUrl() ?? withLocalhost(this.origin(request, server));
   }
 
   /** The scheme that `X-Forwarded-Proto` names, of a trusted proxy: one that ends TLS speaks plain HTTP here. */

@@ -113,6 +113,11 @@ export class OpenCall implements Warnings {
     return this.deps.peers.baseUrl(this.request, this.deps.server());
   }
 
+  /** What links begin with that people open in a browser. */
+  get linkUrl(): string {
+    return this.deps.peers.linkUrl(this.request, this.deps.server());
+  }
+
   /** Starts of this server's URLs: see {@link Peers.ownUrls}. */
   get ownUrls(): readonly string[] {
     return this.deps.peers.ownUrls(this.request, this.deps.server());
