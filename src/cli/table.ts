@@ -405,8 +405,9 @@ const DECLARED = [
     name: "people login-link",
     summary: "Create a link that logs a person in, on a stopped server's folder",
     details:
-      "For whoever is locked out, such as after the loss of the only passkey. Stop the server, create the link, start the server,\n" +
-      "and open it within 30 minutes. It works once, also for a person who has not accepted the invitation yet.",
+      "For whoever is locked out, such as after the loss of the only passkey. Stop the server, create the link, start\n" +
+      "the server, and open the link within 30 minutes. It works once, also for a person who has not accepted the\n" +
+      "invitation yet.",
     arguments: [{ name: "EMAIL", help: "E-mail address of the person" }],
     options: [
       option("--account", "USER", "The person's account, by user_id or e-mail address (the operator's)"),
