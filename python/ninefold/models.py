@@ -2902,6 +2902,20 @@ class MonitorSeriesBucketsItem(TypedDict):
     """Number of these checks that were up."""
     latency_ms: Optional[int]
     """Average latency of the checks that were up, in milliseconds; null if it is not known."""
+    p95_ms: Optional[int]
+    """Latency that 95 % of the checks that were up did not exceed, in milliseconds, within 5 %; null if it is not
+    known.
+    """
+
+
+class MonitorSeriesLatency(TypedDict):
+    """Latency that 50, 95 and 99 % of the checks of the range that were up did not exceed, in milliseconds, within 5
+    %; null if it is not known for all of them.
+    """
+
+    p50_ms: Optional[int]
+    p95_ms: Optional[int]
+    p99_ms: Optional[int]
 
 
 _MonitorSeriesNamed = TypedDict(
@@ -2919,6 +2933,10 @@ class MonitorSeries(_MonitorSeriesNamed, TypedDict):
     """Length of a bucket, in milliseconds."""
     buckets: List[MonitorSeriesBucketsItem]
     """Buckets with checks, oldest first."""
+    latency: MonitorSeriesLatency
+    """Latency that 50, 95 and 99 % of the checks of the range that were up did not exceed, in milliseconds, within 5
+    %; null if it is not known for all of them.
+    """
 
 
 class MonitorStatusProbeStatesItem(TypedDict):

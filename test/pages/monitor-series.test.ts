@@ -20,10 +20,11 @@ const SERIES: MonitorSeries = {
   from: FROM,
   to: FROM + 2400,
   bucket_ms: 10 * MINUTE_MS,
+  latency: { p50_ms: 40, p95_ms: 80, p99_ms: 80 },
   buckets: [
-    { at: FROM, checks: 2, up: 2, latency_ms: 40 },
-    { at: FROM + 600, checks: 2, up: 1, latency_ms: 70 },
-    { at: FROM + 1200, checks: 1, up: 0, latency_ms: null },
+    { at: FROM, checks: 2, up: 2, latency_ms: 40, p95_ms: 45 },
+    { at: FROM + 600, checks: 2, up: 1, latency_ms: 70, p95_ms: 70 },
+    { at: FROM + 1200, checks: 1, up: 0, latency_ms: null, p95_ms: null },
   ],
 };
 const scale = {
@@ -40,9 +41,10 @@ test("every bucket of the axis is a point; failures and times without checks int
     ["bad", null],
     [undefined, null],
   ]);
+  expect(points.map(({ most }) => most)).toEqual([45, 70, null, undefined]);
   expect(points.map(({ label }) => label?.replace(/^.*?: /, ""))).toEqual([
-    "2 of 2 checks up, 40 ms",
-    "1 of 2 checks up, 70 ms",
+    "2 of 2 checks up, 40 ms, 95 % below 45 ms",
+    "1 of 2 checks up, 70 ms, 95 % below 70 ms",
     "0 of 1 check up",
     "no checks",
   ]);
@@ -64,12 +66,12 @@ test("a bucket within an outage is bad, whether or not it has checks", () => {
 
 test("pings of a heartbeat may be far apart, and only runs have a duration", () => {
   const buckets = [
-    { at: FROM, checks: 1, up: 1, latency_ms: 95_000 },
-    { at: FROM + 600, checks: 1, up: 1, latency_ms: 0 },
+    { at: FROM, checks: 1, up: 1, latency_ms: 95_000, p95_ms: 95_000 },
+    { at: FROM + 600, checks: 1, up: 1, latency_ms: 0, p95_ms: null },
   ];
   const points = pointsOf({ ...SERIES, buckets }, true);
   expect(points.map(({ value }) => value)).toEqual([95, null, undefined, undefined]);
-  expect(points[0]?.label).toEndWith("1 of 1 ping up, 1 min 35 s");
+  expect(points[0]?.label).toEndWith("1 of 1 ping up, 1 min 35 s, 95 % below 1 min 35 s");
   expect(points[1]?.label).toEndWith("1 of 1 ping up");
   const apart = [points[0], points[2], { at: (FROM + 1800) * 1000, value: 80 }].flatMap((one) => one ?? []);
   expect(pathOf(apart, scale, false)).toBe("M0.0,95.0h0L30.0,80.0");

@@ -1,6 +1,7 @@
 import { partUp, type UptimeCounts } from "../../kernel/data/uptime.ts";
 import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
+import { type Latencies, NO_LATENCIES, sumOfLatencies } from "./latencies.ts";
 import type { TargetStatus } from "./schema.ts";
 
 const codes = registerErrors({
@@ -216,12 +217,21 @@ export interface HourCount extends UptimeCounts {
   readonly hour: number;
   /** Sum of the latencies of its successful checks, milliseconds; null if it was not recorded. */
   readonly latencySum: number | null;
+  /** How long they took; null if it was not recorded. */
+  readonly latencies: Latencies | null;
 }
 
 type Counts = Omit<HourCount, "hour">;
 
 /** Counts of a period without checks. */
-export const NO_CHECKS: Counts = { checks: 0, up: 0, latencySum: 0, knownMs: 0, upMs: 0 };
+export const NO_CHECKS: Counts = {
+  checks: 0,
+  up: 0,
+  latencySum: 0,
+  latencies: NO_LATENCIES,
+  knownMs: 0,
+  upMs: 0,
+};
 
 /** Counts of two periods together. */
 export function sumOf(left: Counts, right: Counts): Counts {
@@ -230,6 +240,10 @@ export function sumOf(left: Counts, right: Counts): Counts {
     up: left.up + right.up,
     latencySum:
       left.latencySum === null || right.latencySum === null ? null : left.latencySum + right.latencySum,
+    latencies:
+      left.latencies === null || right.latencies === null
+        ? null
+        : sumOfLatencies(left.latencies, right.latencies),
     knownMs: left.knownMs + right.knownMs,
     upMs: left.upMs + right.upMs,
   };

@@ -447,8 +447,23 @@ export const MonitorSeries = named("MonitorSeries", {
       latency_ms: orNull(Type.Integer({ examples: [84] }), {
         description: "Average latency of the checks that were up, in milliseconds; null if it is not known.",
       }),
+      p95_ms: orNull(Type.Integer({ examples: [120] }), {
+        description:
+          "Latency that 95 % of the checks that were up did not exceed, in milliseconds, within 5 %; null if it is not known.",
+      }),
     }),
     { description: "Buckets with checks, oldest first." },
+  ),
+  latency: Type.Object(
+    {
+      p50_ms: orNull(Type.Integer({ examples: [82] })),
+      p95_ms: orNull(Type.Integer({ examples: [120] })),
+      p99_ms: orNull(Type.Integer({ examples: [310] })),
+    },
+    {
+      description:
+        "Latency that 50, 95 and 99 % of the checks of the range that were up did not exceed, in milliseconds, within 5 %; null if it is not known for all of them.",
+    },
   ),
 });
 export type MonitorSeries = Static<typeof MonitorSeries>;

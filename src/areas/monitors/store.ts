@@ -83,7 +83,7 @@ const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monit
   interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, managed_by AS managedBy`;
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
-  hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, hour_known_ms AS knownMs, hour_up_ms AS upMs,
+  hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, hour_latencies AS latencies, hour_known_ms AS knownMs, hour_up_ms AS upMs,
   stands_since AS standsSince, stands_up AS standsUp, degraded, overdue, streak, certificate`;
 const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
@@ -110,7 +110,7 @@ export function monitorRows(db: Database) {
   const updateState = db.change<
     [Readonly<Omit<StateParams, "degraded"> & { degraded: number; certificate: string | null }>]
   >(
-    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_latencies = $latencies, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
   );
   return {
     writeState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
@@ -362,7 +362,12 @@ export type StoredCheck = Omit<NewCheck, "up" | "manual" | "connectivity" | "off
 };
 
 /** Counts of a period that starts at a time, epoch milliseconds. */
-export type Bucket = Pick<HourCount, "checks" | "up" | "latencySum"> & { readonly at: number };
+export type Bucket = Pick<HourCount, "checks" | "up" | "latencySum" | "latencies"> & { readonly at: number };
+
+/** The same from the checks themselves: the latencies of those that were up, milliseconds, with blanks between. */
+export interface CheckBucket extends Omit<Bucket, "latencies"> {
+  readonly durations: string | null;
+}
 
 /** The name that files have for the check after which states of heartbeats may be behind. */
 const UNSAVED_SINCE = "heartbeats_unsaved_since";
@@ -378,7 +383,8 @@ const WALK = `WITH RECURSIVE walk (previous, at, up, latency, counts, probe) AS 
     LIMIT $walkedMax
   )`;
 const COUNTS = `sum(counts) AS checks, sum(up AND counts) AS up,
-  sum(CASE WHEN up AND counts THEN latency ELSE 0 END) AS latencySum`;
+  sum(CASE WHEN up AND counts THEN latency ELSE 0 END) AS latencySum,
+  group_concat(CASE WHEN up AND counts THEN latency END, ' ') AS durations`;
 
 export type CheckStore = ReturnType<typeof checkStore>;
 
@@ -434,7 +440,7 @@ export function checkStore(db: Database) {
       "UPDATE monitor_checks SET monitor_ref = 0, previous = 0, response_status = NULL, error = NULL WHERE sequence = ?",
     ),
     insertHour: db.change<[Readonly<HourCount & { ref: number }>]>(
-      "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up, latency, known_ms, up_ms) VALUES ($ref, $hour, $checks, $up, $latencySum, $knownMs, $upMs)",
+      "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up, latency, latencies, known_ms, up_ms) VALUES ($ref, $hour, $checks, $up, $latencySum, $latencies, $knownMs, $upMs)",
     ),
     removeHoursBefore: db.change<[ref: number, hour: number]>(
       "DELETE FROM monitor_hours WHERE monitor_ref = ? AND hour < ?",
@@ -443,14 +449,14 @@ export function checkStore(db: Database) {
       "DELETE FROM monitor_hours WHERE (monitor_ref, hour) IN (SELECT monitor_ref, hour FROM monitor_hours WHERE monitor_ref = ? LIMIT ?)",
     ),
     hoursSince: db.all<HourCount, [ref: number, hour: number]>(
-      `SELECT hour, checks, up, latency AS latencySum, coalesce(known_ms, ${HOUR_MS}) AS knownMs, coalesce(up_ms, up * ${HOUR_MS} / checks) AS upMs FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?`,
+      `SELECT hour, checks, up, latency AS latencySum, latencies, coalesce(known_ms, ${HOUR_MS}) AS knownMs, coalesce(up_ms, up * ${HOUR_MS} / checks) AS upMs FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?`,
     ),
     /** Walks the checks of a monitor back to a time and counts them by bucket. At most `walkedMax` checks are walked. */
-    bucketsOfChecks: db.all<Bucket & { readonly walked: number }, [WalkedChecks]>(
+    bucketsOfChecks: db.all<CheckBucket & { readonly walked: number }, [WalkedChecks]>(
       `${WALK} SELECT at - at % $bucketMs AS at, count(*) AS walked, ${COUNTS} FROM walk GROUP BY 1 ORDER BY 1`,
     ),
     /** The same for each probe; null: the server. */
-    bucketsByProbe: db.all<Bucket & { readonly probe: string | null }, [WalkedChecks]>(
+    bucketsByProbe: db.all<CheckBucket & { readonly probe: string | null }, [WalkedChecks]>(
       `${WALK} SELECT probe, at - at % $bucketMs AS at, ${COUNTS} FROM walk GROUP BY 1, 2 ORDER BY 2`,
     ),
   };

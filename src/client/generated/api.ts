@@ -2618,7 +2618,11 @@ export interface MonitorSeries {
     up: number;
     /** Average latency of the checks that were up, in milliseconds; null if it is not known. */
     latency_ms: number | null;
+    /** Latency that 95 % of the checks that were up did not exceed, in milliseconds, within 5 %; null if it is not known. */
+    p95_ms: number | null;
   }[];
+  /** Latency that 50, 95 and 99 % of the checks of the range that were up did not exceed, in milliseconds, within 5 %; null if it is not known for all of them. */
+  latency: { p50_ms: number | null; p95_ms: number | null; p99_ms: number | null };
 }
 
 /** The response of `POST /v1/pulse/incidents/{incident_id}/acknowledge`. */

@@ -4,6 +4,7 @@ import { updatedCertificate } from "../certificate.ts";
 import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
+import { latenciesOf } from "../latencies.ts";
 import type { AreaDeps } from "../ports.ts";
 import { type CompletedCheck, LATE_MARK, type MonitorRow, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
@@ -268,14 +269,7 @@ export class Checks {
   ): MonitorRow {
     const { at, up, manual, certificate: seen } = check;
     const isCounted = reason === null;
-    const added = isCounted
-      ? {
-          ...NO_CHECKS,
-          checks: 1,
-          up: countedCheck.up ? 1 : 0,
-          latencySum: countedCheck.up ? countedCheck.latencyMs : 0,
-        }
-      : NO_CHECKS;
+    const added = isCounted ? countOf(monitor, countedCheck) : NO_CHECKS;
     // A manual check stands for no time, and the one before it still does.
     const counted = manual ? monitor : settled(this.deps, tx, monitor, at);
     const current = { hour: counted.hour, ...sumOf(counted, added) };
@@ -309,6 +303,11 @@ export class Checks {
 }
 
 /** The effect of a check that nobody's vote follows from. */
+function countOf({ settings: { type } }: MonitorRow, { up, latencyMs }: CompletedCheck): typeof NO_CHECKS {
+  if (!up) return { ...NO_CHECKS, checks: 1 };
+  return { ...NO_CHECKS, checks: 1, up: 1, latencySum: latencyMs, latencies: latenciesOf(type, [latencyMs]) };
+}
+
 function notCounted(monitor: MonitorRow, { at, latencyMs }: CompletedCheck): FinalEffect {
   const state = { ...monitor, latencyMs, lastCheckedAt: Math.max(at, monitor.lastCheckedAt ?? 0) };
   return { state, event: null, reason: null, suppressedBy: null, isSilenced: true };

@@ -1,8 +1,9 @@
 import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, secondsOf } from "../../../kernel/time/units.ts";
 import { type HourCount, hourOf, NO_CHECKS, sumOf } from "../domain.ts";
+import { type Latencies, latenciesOf, NO_LATENCIES, percentilesOf, sumOfLatencies } from "../latencies.ts";
 import { LOCAL } from "../options.ts";
 import type { MonitorRange, MonitorSeries } from "../schema.ts";
-import type { Bucket, CheckStore, MonitorRow } from "../store.ts";
+import type { Bucket, CheckBucket, CheckStore, MonitorRow } from "../store.ts";
 import type { Days } from "./days.ts";
 
 /** Length of each range in milliseconds. */
@@ -50,15 +51,24 @@ export function seriesOf(
 /** The same for each of the probes that have checked a monitor on the last day, from its last checks. */
 export function seriesByProbe(
   { checks }: SeriesDeps,
-  { ref, lastCheck, settings }: MonitorRow,
+  monitor: MonitorRow,
   now: number,
 ): Record<string, MonitorSeries> {
+  const { ref, lastCheck, settings } = monitor;
   const sizes = BUCKETS_MS["24h"];
   const bucketMs = sizes.find((size) => size >= settings.interval) ?? Number(sizes.at(-1));
   const range = rangeOf(now, "24h", bucketMs);
   const walk = { ref, lastCheck, from: range.from, bucketMs, walkedMax: WALKED_CHECKS_MAX };
   const buckets = Map.groupBy(checks.bucketsByProbe(walk), ({ probe }) => probe ?? LOCAL);
-  return Object.fromEntries([...buckets].map(([name, ofProbe]) => [name, viewOf(range, ofProbe)]));
+  return Object.fromEntries(
+    [...buckets].map(([name, ofProbe]) => [
+      name,
+      viewOf(
+        range,
+        ofProbe.map((bucket) => counted(monitor, bucket)),
+      ),
+    ]),
+  );
 }
 
 interface BucketRange {
@@ -76,11 +86,21 @@ function rangeOf(now: number, range: MonitorRange, bucketMs: number): BucketRang
 }
 
 /** From the checks themselves; null if there are too many of them. */
-function fromChecks({ checks }: SeriesDeps, { ref, lastCheck }: MonitorRow, range: BucketRange) {
+function fromChecks({ checks }: SeriesDeps, monitor: MonitorRow, range: BucketRange) {
+  const { ref, lastCheck } = monitor;
   const { from, bucketMs } = range;
   const buckets = checks.bucketsOfChecks({ ref, lastCheck, from, bucketMs, walkedMax: WALKED_CHECKS_MAX });
   const walked = buckets.reduce((sum, bucket) => sum + bucket.walked, 0);
-  return walked < WALKED_CHECKS_MAX ? viewOf(range, buckets) : null;
+  if (walked >= WALKED_CHECKS_MAX) return null;
+  return viewOf(
+    range,
+    buckets.map((bucket) => counted(monitor, bucket)),
+  );
+}
+
+function counted({ settings }: MonitorRow, { durations, ...bucket }: CheckBucket): Bucket {
+  const checksMs = durations === null ? [] : durations.split(" ").map(Number);
+  return { ...bucket, latencies: latenciesOf(settings.type, checksMs) };
 }
 
 /** From hourly counts, or from daily ones for buckets of a day. */
@@ -107,14 +127,29 @@ function viewOf({ from, to, bucketMs }: BucketRange, buckets: readonly Bucket[])
     from: secondsOf(from),
     to: secondsOf(to),
     bucket_ms: bucketMs,
+    latency: totalOf(buckets),
     buckets: buckets
       .filter(({ checks }) => checks > 0)
       .sort((a, b) => a.at - b.at)
-      .map(({ at, checks, up, latencySum }) => ({
+      .map(({ at, checks, up, latencySum, latencies }) => ({
         at: secondsOf(at),
         checks,
         up,
         latency_ms: up === 0 || latencySum === null ? null : Math.round(latencySum / up),
+        p95_ms: latencies === null ? null : (percentilesOf(latencies, [0.95])[0] ?? null),
       })),
   };
+}
+
+/** The percentiles of all buckets together; null if some have none, or their latencies were not recorded. */
+function totalOf(buckets: readonly Bucket[]): MonitorSeries["latency"] {
+  const all = buckets.reduce<Latencies | null>(
+    (sum, { checks, latencies }) =>
+      sum === null || (latencies === null && checks > 0)
+        ? null
+        : sumOfLatencies(sum, latencies ?? NO_LATENCIES),
+    NO_LATENCIES,
+  );
+  const [p50_ms = null, p95_ms = null, p99_ms = null] = percentilesOf(all ?? NO_LATENCIES, [0.5, 0.95, 0.99]);
+  return { p50_ms, p95_ms, p99_ms };
 }

@@ -8,6 +8,8 @@ export type SlotTone = "good" | "bad" | "none";
 export interface Point {
   readonly at: number;
   readonly value?: number | null;
+  /** A second line above the first one: what most single values of the point do not exceed. */
+  readonly most?: number | null;
   /** State of the point's bar in the strip above the line, and its text. */
   readonly tone?: SlotTone;
   readonly label?: string;
@@ -44,7 +46,7 @@ export function scaleOf(
 ): Scale {
   const from = points[0]?.at ?? 0;
   const to = (points.at(-1)?.at ?? from) + slotMs;
-  const values = points.flatMap(({ value }) => value ?? []);
+  const values = points.flatMap(({ value, most }) => [value ?? [], most ?? []].flat());
   const most = values.reduce((a, b) => Math.max(a, b), 0);
   const least = values.reduce((a, b) => Math.min(a, b), 0);
   const step = niceStep((most - least) / TICKS);

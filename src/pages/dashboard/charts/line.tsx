@@ -131,6 +131,14 @@ export function LineChart(props: LineProps) {
               {label}
             </text>
           ))}
+          <path
+            class="most"
+            d={pathOf(
+              points.map(({ at, most }) => ({ at, ...(most === undefined ? {} : { value: most }) })),
+              { x: center, y: scale.y },
+              steps,
+            )}
+          />
           <path class="line" d={pathOf(points, { x: center, y: scale.y }, steps)} />
           {near === null || current === undefined ? null : (
             <line class="cursor" x1={center(current.at)} x2={center(current.at)} y1={TOP} y2={bottom} />

@@ -49,6 +49,37 @@ const change = (sql: string, ...values: (number | string)[]) =>
     server.server.kernel.db.change<typeof values>(sql)(tx, ...values),
   );
 
+test("percentiles of latencies are known in every range, also once hours and days are closed", async () => {
+  const id = await create(5 * MINUTE_MS);
+  await server.clock.advance(3 * HOUR_MS);
+  // Nine of ten checks take 40 ms, the others 400 ms.
+  await change("UPDATE monitor_checks SET latency_ms = CASE WHEN sequence % 10 = 0 THEN 400 ELSE 40 END");
+  await change("UPDATE monitor_hours SET latencies = '39:11 63:1'");
+  await change("UPDATE monitor_states SET hour_latencies = '39:11 63:1'");
+  // Within 5 % of 40 and 400.
+  const latency = { p50_ms: 39, p95_ms: 386, p99_ms: 386 };
+  for (const range of RANGES) expect((await read(id, range)).latency, range).toEqual(latency);
+  await server.clock.advance(2 * DAY_MS);
+  await change("UPDATE monitor_hours SET latencies = '39:11 63:1'");
+  await change("UPDATE monitor_days SET latencies = '39:264 63:24'");
+  await change("UPDATE monitor_states SET hour_latencies = '39:11 63:1'");
+  for (const range of ["7d", "30d", "90d"] as const)
+    expect((await read(id, range)).latency, range).toEqual(latency);
+  // What an earlier version has counted has none: no number stands for a part of the time.
+  await change(
+    "UPDATE monitor_hours SET latencies = NULL WHERE hour = (SELECT max(hour) FROM monitor_hours)",
+  );
+  const unknown = { p50_ms: null, p95_ms: null, p99_ms: null };
+  for (const range of ["7d", "30d", "90d"] as const) {
+    const { buckets, latency: of } = await read(id, range);
+    expect(of, range).toEqual(unknown);
+    expect(
+      buckets.filter(({ p95_ms }) => p95_ms === null),
+      range,
+    ).toHaveLength(1);
+  }
+});
+
 test("counts checks and latencies in buckets of every range, and outages with their duration", async () => {
   const id = await create(5 * MINUTE_MS);
   await server.clock.advance(2 * HOUR_MS);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { MonitorHistory, MonitorStatus } from "../../../../client/generated/api.ts";
+import type { MonitorHistory, MonitorSeries, MonitorStatus } from "../../../../client/generated/api.ts";
 import { count, duration, instant, percent } from "../../core/format.ts";
 import { now } from "../../core/now.ts";
 import { Facts } from "../../ui/page.tsx";
@@ -71,7 +71,7 @@ export function MonitorNumbers({
         }),
         isHeartbeat
           ? ["Last run", number(last_duration_ms == null ? "–" : duration(last_duration_ms), "duration")]
-          : ["Latency", number(latencyText(average), "average of the range")],
+          : ["Latency", number(latencyText(average), latencyNote(history?.series))],
         ...(certificate === null
           ? []
           : [
@@ -101,6 +101,13 @@ function Expected({ of: { expected_at, schedule, tz } }: { of: MonitorStatus }) 
       expected <Ago at={expected_at} />
     </>
   );
+}
+
+/** What the average of a range hides: how long the slowest checks took. */
+function latencyNote(series: MonitorSeries | undefined): string {
+  const { p95_ms = null, p99_ms = null } = series?.latency ?? {};
+  if (p95_ms === null || p99_ms === null) return "average of the range";
+  return `average; 95 % below ${p95_ms} ms, 99 % below ${p99_ms} ms`;
 }
 
 function latencyText(ms: number | null): string {

@@ -50,16 +50,20 @@ function checkedPoint(
   when: string,
   isHeartbeat: boolean,
   isOut: boolean,
-  { checks, up, latency_ms }: MonitorSeries["buckets"][number],
+  { checks, up, latency_ms, p95_ms }: MonitorSeries["buckets"][number],
 ): Point {
   // A ping without a start has no duration; a run is measured in seconds.
   const ms = isHeartbeat && latency_ms === 0 ? null : latency_ms;
   const label = `${when}: ${up} of ${count(checks, isHeartbeat ? "ping" : "check")} up`;
+  const lengthOf = (length: number): string => (isHeartbeat ? duration(length) : `${length} ms`);
+  const most = p95_ms === null ? "" : `, 95 % below ${lengthOf(p95_ms)}`;
+  const perUnit = isHeartbeat ? 1000 : 1;
   return {
     at,
-    value: ms !== null && isHeartbeat ? ms / 1000 : ms,
+    value: ms === null ? null : ms / perUnit,
+    most: p95_ms === null ? null : p95_ms / perUnit,
     tone: up === checks && !isOut ? "good" : "bad",
-    label: ms === null ? label : `${label}, ${isHeartbeat ? duration(ms) : `${ms} ms`}`,
+    label: ms === null ? label : `${label}, ${lengthOf(ms)}${most}`,
   };
 }
 

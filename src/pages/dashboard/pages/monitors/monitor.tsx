@@ -88,7 +88,11 @@ export function MonitorPage({ id }: { id: string }) {
             series === undefined ? null : (
               <Panel>
                 <LineChart
-                  title={beat === null ? "Availability and latency" : "Pings and duration of runs"}
+                  title={
+                    beat === null
+                      ? "Availability and latency (faint: 95th percentile)"
+                      : "Pings and duration of runs"
+                  }
                   unit={beat === null ? "ms" : "s"}
                   points={pointsOf(series, beat !== null, spansOf(outages.data ?? [], series, minute.value))}
                   slotMs={series.bucket_ms}
