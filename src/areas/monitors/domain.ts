@@ -1,7 +1,7 @@
+import { type Latencies, NO_LATENCIES, sumOfLatencies } from "../../kernel/data/latencies.ts";
 import { partUp, type UptimeCounts } from "../../kernel/data/uptime.ts";
 import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
-import { type Latencies, NO_LATENCIES, sumOfLatencies } from "./latencies.ts";
 import type { TargetStatus } from "./schema.ts";
 
 const codes = registerErrors({

@@ -83,6 +83,11 @@ export function checksTarget(type: MonitorType): boolean {
   return MONITOR_TYPES[type].checksTarget;
 }
 
+/** Whether a successful check of a type took a time that was measured, in milliseconds: a ping without a start took none. */
+export function hasLatency(type: MonitorType, ms: number): boolean {
+  return ms > 0 || checksTarget(type);
+}
+
 /** The types that require a field, for its description: "Required for `tcp` and `dns`." */
 export function requiredFor(field: TypeField): string {
   const names = NAMES.filter((type) => MONITOR_TYPES[type].required.includes(field)).map(

@@ -88,7 +88,7 @@ function domain(from: string, specifier: Import): Finding | undefined {
   if (specifier.target && mayDomainImport(from, specifier.target)) return undefined;
   return [
     "domain-is-pure",
-    `${fileName(from)} imports "${specifier.specifier}"; it may import only kernel/data/duration-text, kernel/data/uptime, kernel/errors, kernel/outbound/retries, kernel/time/date-time, kernel/time/readable, kernel/time/units and its area's schema.ts, ports.ts and types`,
+    `${fileName(from)} imports "${specifier.specifier}"; it may import only kernel/data/duration-text, kernel/data/latencies, kernel/data/uptime, kernel/errors, kernel/outbound/retries, kernel/time/date-time, kernel/time/readable, kernel/time/units and its area's schema.ts, ports.ts and types`,
   ];
 }
 
@@ -96,6 +96,7 @@ function domain(from: string, specifier: Import): Finding | undefined {
 const PURE_KERNEL: ReadonlySet<string> = new Set([
   "src/kernel/errors.ts",
   "src/kernel/data/duration-text.ts",
+  "src/kernel/data/latencies.ts",
   "src/kernel/data/uptime.ts",
   "src/kernel/outbound/retries.ts",
   "src/kernel/time/date-time.ts",

@@ -1,16 +1,17 @@
+import { latenciesOf, NO_LATENCIES } from "../../../kernel/data/latencies.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Alerting, HealthNotification } from "../alerting.ts";
 import { updatedCertificate } from "../certificate.ts";
 import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
-import { latenciesOf } from "../latencies.ts";
 import type { AreaDeps } from "../ports.ts";
 import { type CompletedCheck, LATE_MARK, type MonitorRow, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
 import { MONITOR_HEADERS } from "../targets/http.ts";
 import { measureTarget } from "../targets/measure.ts";
+import { hasLatency } from "../types.ts";
 import type { Verdict, Votes } from "../votes/votes.ts";
 import { effectsOf } from "./effects.ts";
 
@@ -305,7 +306,13 @@ export class Checks {
 /** The effect of a check that nobody's vote follows from. */
 function countOf({ settings: { type } }: MonitorRow, { up, latencyMs }: CompletedCheck): typeof NO_CHECKS {
   if (!up) return { ...NO_CHECKS, checks: 1 };
-  return { ...NO_CHECKS, checks: 1, up: 1, latencySum: latencyMs, latencies: latenciesOf(type, [latencyMs]) };
+  return {
+    ...NO_CHECKS,
+    checks: 1,
+    up: 1,
+    latencySum: latencyMs,
+    latencies: hasLatency(type, latencyMs) ? latenciesOf([latencyMs]) : NO_LATENCIES,
+  };
 }
 
 function notCounted(monitor: MonitorRow, { at, latencyMs }: CompletedCheck): FinalEffect {

@@ -1,7 +1,7 @@
+import type { Latencies } from "../../../kernel/data/latencies.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
 import type { HourCount } from "../domain.ts";
-import type { Latencies } from "../latencies.ts";
 import type { UnsavedMonitors } from "../store.ts";
 import type { Interval } from "./intervals.ts";
 

@@ -1,9 +1,16 @@
+import {
+  type Latencies,
+  latenciesOf,
+  NO_LATENCIES,
+  percentilesOf,
+  sumOfLatencies,
+} from "../../../kernel/data/latencies.ts";
 import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, secondsOf } from "../../../kernel/time/units.ts";
 import { type HourCount, hourOf, NO_CHECKS, sumOf } from "../domain.ts";
-import { type Latencies, latenciesOf, NO_LATENCIES, percentilesOf, sumOfLatencies } from "../latencies.ts";
 import { LOCAL } from "../options.ts";
 import type { MonitorRange, MonitorSeries } from "../schema.ts";
 import type { Bucket, CheckBucket, CheckStore, MonitorRow } from "../store.ts";
+import { hasLatency } from "../types.ts";
 import type { Days } from "./days.ts";
 
 /** Length of each range in milliseconds. */
@@ -100,7 +107,7 @@ function fromChecks({ checks }: SeriesDeps, monitor: MonitorRow, range: BucketRa
 
 function counted({ settings }: MonitorRow, { durations, ...bucket }: CheckBucket): Bucket {
   const checksMs = durations === null ? [] : durations.split(" ").map(Number);
-  return { ...bucket, latencies: latenciesOf(settings.type, checksMs) };
+  return { ...bucket, latencies: latenciesOf(checksMs.filter((ms) => hasLatency(settings.type, ms))) };
 }
 
 /** From hourly counts, or from daily ones for buckets of a day. */

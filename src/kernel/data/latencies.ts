@@ -1,5 +1,3 @@
-import { checksTarget, type MonitorType } from "./types.ts";
-
 /**
  * How many latencies were about so long, as text: pairs of a class and a count, such as `47:12 48:3`. A class ends a tenth above
  * the one before it. Texts one after another, with a blank between them, are their sum, which SQL makes by `group_concat`.
@@ -14,10 +12,10 @@ const HALF = Math.sqrt(GROWTH);
 /** No latency at all. */
 export const NO_LATENCIES: Latencies = "";
 
-/** The latencies of successful checks of a type of monitor, in milliseconds. A ping without a start took no time: it has none. */
-export function latenciesOf(type: MonitorType, checksMs: readonly number[]): Latencies {
+/** Latencies in milliseconds. */
+export function latenciesOf(durations: readonly number[]): Latencies {
   const counts = new Map<number, number>();
-  for (const ms of checksMs) if (ms > 0 || checksTarget(type)) add(counts, classOf(ms), 1);
+  for (const ms of durations) add(counts, classOf(ms), 1);
   return textOf(counts);
 }
 

@@ -4,8 +4,8 @@ import {
   NO_LATENCIES,
   percentilesOf,
   sumOfLatencies,
-} from "../../../../src/areas/monitors/latencies.ts";
-import { createRandom } from "../../../harness/crash/random.ts";
+} from "../../../src/kernel/data/latencies.ts";
+import { createRandom } from "../../harness/crash/random.ts";
 
 const SHARES = [0.5, 0.95, 0.99];
 
@@ -20,7 +20,7 @@ test("percentiles are within 5 % of the exact ones, whatever the latencies", () 
     const checksMs = Array.from({ length: 1 + random.below(500) }, () =>
       Math.ceil(60_000 ** (random.below(1_000) / 1_000)),
     );
-    const found = percentilesOf(latenciesOf("http", checksMs), SHARES);
+    const found = percentilesOf(latenciesOf(checksMs), SHARES);
     exact(checksMs).forEach((ms, at) => {
       // Half a millisecond is lost to rounding.
       expect(Math.abs((found[at] ?? 0) - ms)).toBeLessThanOrEqual(0.05 * ms + 0.5);
@@ -31,8 +31,8 @@ test("percentiles are within 5 % of the exact ones, whatever the latencies", () 
 test("the latencies of two periods are those of their checks, added or one after another", () => {
   const some = [3, 40, 40, 900];
   const others = [40, 41, 5_000];
-  const all = percentilesOf(latenciesOf("http", [...some, ...others]), SHARES);
-  const [first, second] = [latenciesOf("http", some), latenciesOf("http", others)];
+  const all = percentilesOf(latenciesOf([...some, ...others]), SHARES);
+  const [first, second] = [latenciesOf(some), latenciesOf(others)];
   expect(percentilesOf(sumOfLatencies(first, second), SHARES)).toEqual(all);
   expect(percentilesOf(`${first} ${second}`, SHARES)).toEqual(all);
   expect(sumOfLatencies(first, NO_LATENCIES)).toBe(first);
@@ -40,6 +40,5 @@ test("the latencies of two periods are those of their checks, added or one after
 
 test("without a latency there is no percentile", () => {
   expect(percentilesOf(NO_LATENCIES, SHARES)).toEqual([null, null, null]);
-  expect(latenciesOf("heartbeat", [0, 0])).toBe(NO_LATENCIES);
-  expect(percentilesOf(latenciesOf("tcp", [0]), SHARES)).toEqual([1, 1, 1]);
+  expect(percentilesOf(latenciesOf([0]), SHARES)).toEqual([1, 1, 1]);
 });
