@@ -156,7 +156,7 @@ export function resolveConfig(flags: SourcedValues, environment: Environment = p
   const people = readPeople(lists.people, path);
   const settings = [
     ...settingsOf(options, tiers, tierTables.tables, path),
-    ...oidc.settings.map((one) => settingOfFile(one, path)),
+    ...oidc.settings.map((setting) => settingOfFile(setting, path)),
     ...settingsOfPeople(people, path),
   ];
   assertPeerWitness(values.witness_name, values.witnessed);

@@ -162,7 +162,7 @@ class Table {
   }
 
   private role(group: string, name: unknown): Role {
-    const role = ROLES.find((one) => one === name);
+    const role = ROLES.find((known) => known === name);
     if (role === undefined) throw this.error(`roles: "${group}" must be one of ${ROLES.join(", ")}.`);
     return role;
   }
@@ -209,7 +209,7 @@ function assertSafe(table: Table, provider: OidcProvider): void {
       create && "create",
       allowedGroups.length > 0 && "allowed_groups",
     ];
-    const first = needy.find((one) => one !== false);
+    const first = needy.find((need) => need !== false);
     if (first !== undefined)
       throw table.error(
         `${first} needs account: the user_id or e-mail address of the account that it is for.`,

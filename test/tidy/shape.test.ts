@@ -45,6 +45,19 @@ test("a doc comment is followed by what it documents", () => {
     expect(inFile(code + end), end).toEqual([`doc-comment test/a.ts:${end.startsWith("{") ? 11 : 10}`]);
 });
 
+test("two booleans in a row are members of an object", () => {
+  const inFile = (code: string): string[] => violationsIn({ "test/a.ts": code });
+  expect(inFile("const f = (a: boolean, b: number, c = true) => [a, b, c];\nf(true, 1);\n")).toEqual([]);
+  expect(
+    inFile("const f = ({ a, b }: { a: boolean; b: boolean }) => [a, b];\nf({ a: true, b: true });\n"),
+  ).toEqual([]);
+  for (const params of ["a: boolean, b: boolean", "n: number, a: boolean, b = false"])
+    expect(inFile(`\nfunction f(${params}) {}\nf();\n`), params).toEqual(["flags-in-a-row test/a.ts:2"]);
+  expect(
+    inFile("class A {\n  constructor(private readonly a: boolean, b: boolean) {}\n}\nnew A();\n"),
+  ).toEqual(["flags-in-a-row test/a.ts:2"]);
+});
+
 describe("exports", () => {
   test("an export that nothing imports", () => {
     const main = { "src/main.ts": 'import { used } from "./a.ts";\nused();\n' };

@@ -128,7 +128,7 @@ export class PeopleService {
     const row = this.visible(caller, id);
     assertNotAbove(caller, row.role);
     const changesRole = body.role !== undefined || body.projects !== undefined;
-    this.assertMayChange(caller, row, changesRole || body.disabled !== undefined, changesRole);
+    this.assertMayChange(caller, row, { changesRole, changesDisabled: body.disabled !== undefined });
     const before = this.auditedFields(row);
     const person = this.person(row.ref);
     const grant = changesRole ? this.grantOf(caller, body.role, body.projects, person) : person;
@@ -356,8 +356,12 @@ export class PeopleService {
   }
 
   /** @throws ApiError `forbidden` for the caller's own role, `conflict` for a role of the configuration file. */
-  private assertMayChange(caller: Caller, row: PersonRow, isRestricted: boolean, changesRole: boolean): void {
-    if (isRestricted && caller.person?.ref === row.ref)
+  private assertMayChange(
+    caller: Caller,
+    row: PersonRow,
+    { changesRole, changesDisabled }: { readonly changesRole: boolean; readonly changesDisabled: boolean },
+  ): void {
+    if ((changesRole || changesDisabled) && caller.person?.ref === row.ref)
       throw new ApiError(
         "forbidden",
         "Nobody changes their own role, or disables themself. Another admin or owner can.",

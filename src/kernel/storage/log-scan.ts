@@ -114,7 +114,7 @@ class Scanner {
     const endsCommit = isCurrent && this.field(slice, offset + 4) !== 0;
     if (!follows) this.badFrame ??= this.frame;
     if (this.badFrame === null) this.keep(endsCommit);
-    else this.follow(follows, endsCommit);
+    else this.follow({ follows, endsCommit });
     this.checksum = checksum;
     this.endsCommit = endsCommit;
   }
@@ -126,7 +126,7 @@ class Scanner {
   }
 
   /** Checks a frame after the bad one. A valid frame also proves the previous one, whose checksum it continues. */
-  private follow(follows: boolean, endsCommit: boolean): void {
+  private follow({ follows, endsCommit }: { follows: boolean; endsCommit: boolean }): void {
     if (!follows) {
       this.chain = { follows: false, marks: 0 };
       return;

@@ -280,16 +280,19 @@ describe("a unit that fails", () => {
 
 describe("tx.savepoint", () => {
   /** A unit whose middle part writes and fails; returns its outcome. */
-  function unitWithFailingPart(counter: Counter, writeBefore: boolean, writeInside: boolean) {
+  function unitWithFailingPart(
+    counter: Counter,
+    writes: { readonly before: boolean; readonly inside: boolean },
+  ) {
     return storage.writer.submit((tx) => {
       counter.add(tx, 1);
-      if (writeBefore) insert(tx, 1);
+      if (writes.before) insert(tx, 1);
       let caught = "";
       try {
         tx.savepoint(() => {
           counter.add(tx, 10);
           tx.afterCommit(() => counter.add(tx, 1000));
-          if (writeInside) insert(tx, 2);
+          if (writes.inside) insert(tx, 2);
           throw new Error("part failed");
         });
       } catch (error) {
@@ -308,7 +311,7 @@ describe("tx.savepoint", () => {
     [true, true],
   ])("rolls back only a failing part (wrote before: %p, inside: %p)", async (before, inside) => {
     const counter = new Counter();
-    expect(await unitWithFailingPart(counter, before, inside)).toBe("Error: part failed");
+    expect(await unitWithFailingPart(counter, { before, inside })).toBe("Error: part failed");
     expect(numbers()).toEqual(before ? [1, 3] : [3]);
     expect(counter.value).toBe(101);
   });

@@ -5,7 +5,7 @@ import { checkUnusedExports, type Linked } from "./graph.ts";
 import { importsOf } from "./imports.ts";
 import { checkLayers } from "./layers.ts";
 import { type Module, parseModule, type SourceText, type Violation, violationAt } from "./model.ts";
-import { checkDocComments, checkLiterals, checkShape } from "./shape.ts";
+import { checkDocComments, checkFlags, checkLiterals, checkShape } from "./shape.ts";
 import { checkSqlText } from "./sql.ts";
 import { checkCitations, checkWords } from "./words.ts";
 
@@ -43,6 +43,7 @@ function checkModule({ module, imports }: Linked): Violation[] {
     ...checkShape(module),
     ...checkLiterals(module),
     ...checkDocComments(module),
+    ...checkFlags(module),
     ...checkExpressions(module),
   ];
 }

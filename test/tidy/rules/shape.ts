@@ -35,6 +35,29 @@ export function checkDocComments(module: Module): Violation[] {
 
 const DOCUMENTS_NOTHING = /^\s*(?:\/\*\*|[\])}]|$)/;
 
+/** Two flags in a row are confused at the call, where they are `true, false`: an object names them. */
+export function checkFlags(module: Module): Violation[] {
+  const found: Violation[] = [];
+  walk(module.root, (node) => {
+    if (!FUNCTIONS.has(node.type) || !("params" in node) || !Array.isArray(node.params)) return;
+    const flags = node.params.map((param) => isFlag(param));
+    if (flags.some((flag, at) => flag && flags[at + 1] === true))
+      found.push(
+        violationAt(module, node.start, "flags-in-a-row", "pass the two booleans as members of an object"),
+      );
+  });
+  return found;
+}
+
+function isFlag(param: Node): boolean {
+  if (param.type === "TSParameterProperty") return isFlag(param.parameter);
+  if (param.type === "AssignmentPattern") {
+    const { left, right } = param;
+    return (right.type === "Literal" && typeof right.value === "boolean") || isFlag(left);
+  }
+  return param.type === "Identifier" && param.typeAnnotation?.typeAnnotation.type === "TSBooleanKeyword";
+}
+
 /** Tests and their fixtures; the harnesses and the rules are programs. */
 const TESTS = /^test\/(?!harness\/|tidy\/rules\/)/;
 

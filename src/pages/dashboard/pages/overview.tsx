@@ -40,7 +40,7 @@ export function OverviewPage() {
           label={PERIOD.label}
           options={[hour, day, week]}
           value={period}
-          onChange={(one) => setQuery({ period: one === "24h" ? undefined : one })}
+          onChange={(period) => setQuery({ period: period === "24h" ? undefined : period })}
         />
       }
     >

@@ -19,7 +19,7 @@ const NEW = { new: "1" };
 const skipped = signal<readonly string[]>((localStorage.getItem(STORED) ?? "").split(",").filter(Boolean));
 
 function skip(id: string, on: boolean): void {
-  skipped.value = [...skipped.value.filter((one) => one !== id), ...(on ? [id] : [])];
+  skipped.value = [...skipped.value.filter((step) => step !== id), ...(on ? [id] : [])];
   localStorage.setItem(STORED, skipped.value.join(","));
 }
 

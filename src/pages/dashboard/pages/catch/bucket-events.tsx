@@ -37,7 +37,7 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
   const ticks = [selection, (next: Selection) => select({ ...next, key })] as const;
   // Each search costs the server work, so a new event does not repeat it.
   const list = useList("catch.events.list", "events", q === "" ? ["catch"] : [], {
-    keyOf: (one) => one.id,
+    keyOf: (event) => event.id,
     params: { bucket_id: id },
     query: { status, since, q, details: true },
   });
@@ -60,10 +60,10 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
         list={list}
         label="Events"
         empty={<NoEvents id={id} isSearch={q !== ""} />}
-        href={(one) => href(["catch", id, one.id], Object.fromEntries(query))}
+        href={(event) => href(["catch", id, event.id], Object.fromEntries(query))}
         columns={[tick, ...COLUMNS]}
         selected={event}
-        detail={(one) => <EventView key={one} bucket={id} id={one} onReplayed={list.reload} />}
+        detail={(eventId) => <EventView key={eventId} bucket={id} id={eventId} onReplayed={list.reload} />}
       />
       <BulkRun
         verb="Replay"

@@ -28,7 +28,7 @@ export function BucketPage({ id }: { id: string }) {
       actions={data === null ? null : <Actions of={data} onDone={bucket.reload} />}
     >
       <div class="stack">
-        <Loaded of={bucket}>{(one) => <BucketEvents of={one} />}</Loaded>
+        <Loaded of={bucket}>{(loaded) => <BucketEvents of={loaded} />}</Loaded>
         <History type="bucket" id={id} />
       </div>
     </Page>

@@ -45,10 +45,10 @@ export function EventView({
   return (
     <div class="inspector">
       <Loaded of={event}>
-        {(one) => (
+        {(loaded) => (
           <Inspector
-            title={one.event_type ?? id}
-            status={<Status state={one.status} />}
+            title={loaded.event_type ?? id}
+            status={<Status state={loaded.status} />}
             list={["catch", bucket]}
             actions={
               <>
@@ -56,37 +56,37 @@ export function EventView({
                   kind="primary"
                   icon="reload"
                   scope="catch:write"
-                  disabled={one.verification === "invalid"}
+                  disabled={loaded.verification === "invalid"}
                   onClick={replay}
                 >
                   Replay
                 </Button>
-                <Button icon="curl" onClick={() => copyText(curlOfEvent(one), "curl command")}>
+                <Button icon="curl" onClick={() => copyText(curlOfEvent(loaded), "curl command")}>
                   curl
                 </Button>
               </>
             }
           >
             <p class="small quiet">
-              <code>{id}</code> · received <DateTime at={one.received_at} /> ·{" "}
+              <code>{id}</code> · received <DateTime at={loaded.received_at} /> ·{" "}
               <Status
-                state={one.verification === "none" ? "not signed" : `signature ${one.verification}`}
-                tone={TONES[one.verification]}
+                state={loaded.verification === "none" ? "not signed" : `signature ${loaded.verification}`}
+                tone={TONES[loaded.verification]}
               />
             </p>
             <Attempts
               key={replays}
-              of={one.attempt_log.map((attempt) => ({
+              of={loaded.attempt_log.map((attempt) => ({
                 ...attempt,
                 note: attempt.kind === "forward" ? attempt.endpoint_id : attempt.kind,
               }))}
               empty="No attempts yet."
-              end={endOf(one)}
+              end={endOf(loaded)}
             >
               {(attempt) => (
                 <>
-                  {one.deliveries.length === 0 ? null : (
-                    <EndpointDeliveries of={one.deliveries.toReversed()} />
+                  {loaded.deliveries.length === 0 ? null : (
+                    <EndpointDeliveries of={loaded.deliveries.toReversed()} />
                   )}
                   <Parts
                     of={[
@@ -96,7 +96,7 @@ export function EventView({
                       ["headers", "Headers"],
                     ]}
                   >
-                    {(part) => <Part name={part} of={one} attempt={attempt} />}
+                    {(part) => <Part name={part} of={loaded} attempt={attempt} />}
                   </Parts>
                 </>
               )}

@@ -119,7 +119,7 @@ function ScopeBoxes(props: { chosen: readonly string[]; onChange: (chosen: reado
           key={scope}
           label={<code>{scope}</code>}
           checked={chosen.includes(scope)}
-          onChange={(on) => onChange(on ? [...chosen, scope] : chosen.filter((one) => one !== scope))}
+          onChange={(on) => onChange(on ? [...chosen, scope] : chosen.filter((other) => other !== scope))}
         />
       ))}
     </fieldset>

@@ -31,10 +31,10 @@ export function KeyPage({ id }: { id: string }) {
       actions={data === null ? null : <KeyActions of={data} onDone={reload} />}
     >
       <Loaded of={key}>
-        {(one) => (
+        {(loaded) => (
           <div class="stack">
             <Panel>
-              <KeyFacts of={one} />
+              <KeyFacts of={loaded} />
             </Panel>
             <Usage id={id} />
             <History type="key" id={id} />

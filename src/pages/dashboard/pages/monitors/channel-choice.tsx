@@ -36,7 +36,7 @@ export const ChannelChoice: Control = ({ value, onChange }) => {
           key={id}
           label={name}
           checked={notified.includes(id)}
-          onChange={(is) => onChange(is ? [...notified, id] : notified.filter((one) => one !== id))}
+          onChange={(is) => onChange(is ? [...notified, id] : notified.filter((other) => other !== id))}
         />
       ))}
     </fieldset>

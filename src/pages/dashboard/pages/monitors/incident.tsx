@@ -35,7 +35,7 @@ export function IncidentPage({ id }: { id: string }) {
   const incident = useCall("monitors.incidents.read", { params: { incident_id: id } }, ["pulse"]);
   return (
     <Loaded of={incident}>
-      {(one) => <Opened key={one.updates.length} of={one} onChanged={incident.reload} />}
+      {(loaded) => <Opened key={loaded.updates.length} of={loaded} onChanged={incident.reload} />}
     </Loaded>
   );
 }

@@ -52,13 +52,13 @@ function columnsOf(onChanged: () => void): readonly Column<Maintenance>[] {
     {
       head: "Actions",
       width: 10,
-      cell: (one) => (
+      cell: (planned) => (
         <div class="actions">
           <Button
             scope="pulse:write"
-            label={`Edit ${one.title}`}
+            label={`Edit ${planned.title}`}
             onClick={() =>
-              openDialog((close) => <MaintenanceForm of={one} onClose={close} onDone={onChanged} />)
+              openDialog((close) => <MaintenanceForm of={planned} onClose={close} onDone={onChanged} />)
             }
           >
             Edit…
@@ -67,8 +67,8 @@ function columnsOf(onChanged: () => void): readonly Column<Maintenance>[] {
             kind="danger"
             icon="delete"
             scope="pulse:write"
-            label={`Delete ${one.title}`}
-            onClick={() => deleteMaintenance(one, onChanged)}
+            label={`Delete ${planned.title}`}
+            onClick={() => deleteMaintenance(planned, onChanged)}
           />
         </div>
       ),

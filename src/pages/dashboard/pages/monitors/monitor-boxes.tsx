@@ -22,7 +22,7 @@ export const monitorBoxes =
             label={name}
             checked={chosen.includes(monitor_id)}
             onChange={(is) =>
-              onChange(is ? [...chosen, monitor_id] : chosen.filter((one) => one !== monitor_id))
+              onChange(is ? [...chosen, monitor_id] : chosen.filter((other) => other !== monitor_id))
             }
           />
         ))}

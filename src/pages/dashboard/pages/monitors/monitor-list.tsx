@@ -147,7 +147,7 @@ function Rows({ of: monitors, isGrouped, unfold, selection }: RowsProps) {
     JSON.parse(localStorage.getItem(KEPT_FOLDED) ?? "[]"),
   );
   const toggle = (name: string): void => {
-    const next = folded.includes(name) ? folded.filter((one) => one !== name) : [...folded, name];
+    const next = folded.includes(name) ? folded.filter((other) => other !== name) : [...folded, name];
     localStorage.setItem(KEPT_FOLDED, JSON.stringify(next));
     fold(next);
   };

@@ -34,22 +34,28 @@ export function pointsOf(
     const when = bucketText(at, bucket_ms);
     const isOut = outages.some((span) => span.from < at + bucket_ms && span.to > at);
     return bucket === undefined
-      ? silentPoint(at, when, isHeartbeat, isOut)
-      : checkedPoint(at, when, isHeartbeat, isOut, bucket);
+      ? silentPoint({ at, when, isHeartbeat, isOut })
+      : checkedPoint({ at, when, isHeartbeat, isOut }, bucket);
   });
 }
 
-function silentPoint(at: number, when: string, isHeartbeat: boolean, isOut: boolean): Point {
+/** A bucket of a chart. */
+interface Bucket {
+  readonly at: number;
+  readonly when: string;
+  readonly isHeartbeat: boolean;
+  /** Whether it is within an outage. */
+  readonly isOut: boolean;
+}
+
+function silentPoint({ at, when, isHeartbeat, isOut }: Bucket): Point {
   const value = isHeartbeat ? {} : { value: null };
   if (isOut) return { at, ...value, tone: "bad", label: `${when}: down` };
   return { at, ...value, label: `${when}: ${isHeartbeat ? "no pings" : "no checks"}` };
 }
 
 function checkedPoint(
-  at: number,
-  when: string,
-  isHeartbeat: boolean,
-  isOut: boolean,
+  { at, when, isHeartbeat, isOut }: Bucket,
   { checks, up, latency_ms, p95_ms }: MonitorSeries["buckets"][number],
 ): Point {
   // A ping without a start has no duration; a run is measured in seconds.

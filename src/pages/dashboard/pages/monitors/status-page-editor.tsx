@@ -142,7 +142,7 @@ function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }
           name="add"
           label="Add monitor"
           value=""
-          options={[["", "Choose…"], ...left.map((one) => [one.monitor_id, one.name] as const)]}
+          options={[["", "Choose…"], ...left.map((monitor) => [monitor.monitor_id, monitor.name] as const)]}
           onChange={(id) => onChange({ name, monitor_ids: [...monitor_ids, id] })}
         />
       )}

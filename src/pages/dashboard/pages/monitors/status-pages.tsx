@@ -36,7 +36,7 @@ export function StatusPagesPage() {
       href={({ id }) => href(["monitors", "pages", id])}
       columns={COLUMNS}
       selected={id}
-      detail={(one) => <PageView key={one} id={one} />}
+      detail={(id) => <PageView key={id} id={id} />}
       form={(close) => <NewPage onClose={close} />}
     />
   );
@@ -83,13 +83,13 @@ function PageView({ id }: { id: string }) {
   return (
     <div class="inspector">
       <Loaded of={page}>
-        {(one) => (
+        {(loaded) => (
           <div class="stack">
             <div class="beside">
-              <Panel title={one.title} actions={<PageActions of={one} />}>
-                <StatusPageEditor key={one.updated_at} of={one} onSaved={page.reload} />
+              <Panel title={loaded.title} actions={<PageActions of={loaded} />}>
+                <StatusPageEditor key={loaded.updated_at} of={loaded} onSaved={page.reload} />
               </Panel>
-              <Preview of={one} />
+              <Preview of={loaded} />
             </div>
             <History type="page" id={id} />
           </div>

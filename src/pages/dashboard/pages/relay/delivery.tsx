@@ -26,23 +26,23 @@ export function Delivery({ id }: { id: string }) {
   return (
     <div class="inspector">
       <Loaded of={delivery}>
-        {(one) => (
+        {(loaded) => (
           <Inspector
-            title={one.event ?? `${one.method} ${hostOf(one.target_url)}`}
-            status={<Status state={one.status} />}
+            title={loaded.event ?? `${loaded.method} ${hostOf(loaded.target_url)}`}
+            status={<Status state={loaded.status} />}
             list={["relay"]}
             actions={
               <>
                 <Button
                   icon="reload"
-                  kind={one.status === "failed" ? "primary" : undefined}
+                  kind={loaded.status === "failed" ? "primary" : undefined}
                   scope="relay:write"
-                  disabled={one.status !== "failed"}
+                  disabled={loaded.status !== "failed"}
                   onClick={run("relay.resend", "Delivery resent")}
                 >
                   Resend
                 </Button>
-                {one.status === "scheduled" ? (
+                {loaded.status === "scheduled" ? (
                   <Button
                     kind="danger"
                     scope="relay:write"
@@ -55,18 +55,18 @@ export function Delivery({ id }: { id: string }) {
               </>
             }
           >
-            <About of={one} />
+            <About of={loaded} />
             <Attempts
               key={runs}
-              of={one.attempt_log.map((attempt) => ({ ...attempt, at: attempt.started_at }))}
+              of={loaded.attempt_log.map((attempt) => ({ ...attempt, at: attempt.started_at }))}
               empty={
                 <>
-                  No attempts yet. Due <DateTime at={one.scheduled_for} />.
+                  No attempts yet. Due <DateTime at={loaded.scheduled_for} />.
                 </>
               }
-              end={endOf(one)}
+              end={endOf(loaded)}
             >
-              {(attempt) => <Exchange of={one} attempt={attempt} />}
+              {(attempt) => <Exchange of={loaded} attempt={attempt} />}
             </Attempts>
           </Inspector>
         )}

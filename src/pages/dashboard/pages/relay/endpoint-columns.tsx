@@ -49,5 +49,5 @@ const COLUMNS: readonly Column<RelayEndpointItem>[] = [
     layout: "wide",
     cell: ({ health }) => (health.failing_since === null ? "–" : <Ago at={health.failing_since} />),
   },
-  { head: "State", layout: "fit", cell: (one) => <Status {...stateOf(one)} /> },
+  { head: "State", layout: "fit", cell: (endpoint) => <Status {...stateOf(endpoint)} /> },
 ];

@@ -51,33 +51,33 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   return (
     <div class="inspector">
       <Loaded of={endpoint}>
-        {(one) => (
+        {(loaded) => (
           <Panel
-            title={one.name ?? one.endpoint_id}
+            title={loaded.name ?? loaded.endpoint_id}
             actions={
               <div class="actions">
                 <CurlButton request={requestOf("relay.endpoints.read", { params })} />
-                <Button scope="relay:write" onClick={() => setEdited(one)}>
+                <Button scope="relay:write" onClick={() => setEdited(loaded)}>
                   Settings…
                 </Button>
-                <Button scope="relay:write" onClick={() => setRotating(one)}>
+                <Button scope="relay:write" onClick={() => setRotating(loaded)}>
                   Rotate secret…
                 </Button>
-                <Button scope="relay:write" disabled={one.state === "disabled"} onClick={test}>
+                <Button scope="relay:write" disabled={loaded.state === "disabled"} onClick={test}>
                   Send test event
                 </Button>
-                <Button scope="relay:write" onClick={() => setReplaying(one)}>
+                <Button scope="relay:write" onClick={() => setReplaying(loaded)}>
                   Replay missing…
                 </Button>
-                {one.owner_id === null ? null : (
+                {loaded.owner_id === null ? null : (
                   <Button
                     scope="relay:write"
-                    onClick={() => setQuery({ portal: "1", owner: one.owner_id ?? undefined })}
+                    onClick={() => setQuery({ portal: "1", owner: loaded.owner_id ?? undefined })}
                   >
                     Portal link
                   </Button>
                 )}
-                {one.state === "live" && one.health.breaker === "closed" ? (
+                {loaded.state === "live" && loaded.health.breaker === "closed" ? (
                   <Button scope="relay:write" onClick={set("paused", "Endpoint paused")}>
                     Pause
                   </Button>
@@ -90,13 +90,13 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
                     Enable
                   </Button>
                 )}
-                <Button kind="danger" scope="relay:write" onClick={() => setDeleting(one)}>
+                <Button kind="danger" scope="relay:write" onClick={() => setDeleting(loaded)}>
                   Delete…
                 </Button>
               </div>
             }
           >
-            <EndpointFacts of={one} />
+            <EndpointFacts of={loaded} />
           </Panel>
         )}
       </Loaded>

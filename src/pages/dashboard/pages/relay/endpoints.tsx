@@ -34,7 +34,7 @@ export function EndpointsPage() {
       href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
       columns={endpointColumns(true)}
       selected={id}
-      detail={(one) => <Endpoint key={one} id={one} onChange={list.reload} />}
+      detail={(id) => <Endpoint key={id} id={id} onChange={list.reload} />}
     >
       {query.has("new") ? (
         <NewEndpoint onClose={() => setQuery({ new: undefined })} onDone={list.reload} />

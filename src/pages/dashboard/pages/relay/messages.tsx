@@ -36,7 +36,7 @@ export function MessagesPage() {
       href={({ message_id }) => href(["relay", "messages", message_id])}
       columns={COLUMNS}
       selected={id}
-      detail={(one) => <Message key={one} id={one} />}
+      detail={(id) => <Message key={id} id={id} />}
     />
   );
 }
@@ -62,10 +62,10 @@ function Message({ id }: { id: string }) {
   return (
     <div class="inspector">
       <Loaded of={message}>
-        {(one) => (
+        {(loaded) => (
           <div class="stack">
             <Panel
-              title={one.event_type}
+              title={loaded.event_type}
               actions={
                 <div class="actions">
                   <CurlButton request={requestOf("relay.messages.read", { params })} />
@@ -73,7 +73,7 @@ function Message({ id }: { id: string }) {
                     icon="reload"
                     scope="relay:write"
                     disabled={
-                      one.payload === null || one.deliveries.every(({ status }) => status !== "failed")
+                      loaded.payload === null || loaded.deliveries.every(({ status }) => status !== "failed")
                     }
                     onClick={resend}
                   >
@@ -84,19 +84,19 @@ function Message({ id }: { id: string }) {
             >
               <Facts
                 of={[
-                  ["Sent", <DateTime key="c" at={one.created_at} />],
-                  ["Due", <DateTime key="d" at={one.scheduled_for} />],
-                  ["Channels", one.channels.length === 0 ? "–" : one.channels.join(", ")],
-                  ["ID", <code key="i">{one.message_id}</code>],
+                  ["Sent", <DateTime key="c" at={loaded.created_at} />],
+                  ["Due", <DateTime key="d" at={loaded.scheduled_for} />],
+                  ["Channels", loaded.channels.length === 0 ? "–" : loaded.channels.join(", ")],
+                  ["ID", <code key="i">{loaded.message_id}</code>],
                 ]}
               />
               <pre>
-                {one.payload === null
+                {loaded.payload === null
                   ? "The payload has been deleted."
-                  : JSON.stringify(one.payload, null, 2)}
+                  : JSON.stringify(loaded.payload, null, 2)}
               </pre>
             </Panel>
-            <Deliveries of={one} />
+            <Deliveries of={loaded} />
           </div>
         )}
       </Loaded>

@@ -140,7 +140,7 @@ function DeliveriesPage() {
       href={({ relay_id }) => href(["relay", relay_id], Object.fromEntries(query))}
       columns={[tick, ...deliveryColumns()]}
       selected={id}
-      detail={(one) => <Delivery key={one} id={one} />}
+      detail={(id) => <Delivery key={id} id={id} />}
     >
       <BulkRun
         verb="Resend"

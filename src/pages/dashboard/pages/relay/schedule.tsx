@@ -22,24 +22,24 @@ export function ScheduleView({ id }: { id: string }) {
   return (
     <div class="inspector">
       <Loaded of={schedule}>
-        {(one) => (
+        {(loaded) => (
           <div class="stack">
             <Panel
-              title={one.name ?? one.cron}
-              actions={<Actions of={one} params={params} onChanged={schedule.reload} />}
+              title={loaded.name ?? loaded.cron}
+              actions={<Actions of={loaded} params={params} onChanged={schedule.reload} />}
             >
-              <ScheduleFacts of={one} />
+              <ScheduleFacts of={loaded} />
             </Panel>
             <Panel title="Next runs" flush>
-              {one.next_runs.length === 0 ? (
+              {loaded.next_runs.length === 0 ? (
                 <p class="more quiet">No runs.</p>
               ) : (
                 <Table
                   label="Next runs"
-                  rows={one.next_runs}
+                  rows={loaded.next_runs}
                   keyOf={String}
                   columns={[
-                    { head: "At", cell: (at) => <ZonedTime at={at} zone={one.time_zone} /> },
+                    { head: "At", cell: (at) => <ZonedTime at={at} zone={loaded.time_zone} /> },
                     { head: "In", cell: (at) => <Ago at={at} />, layout: "fit" },
                   ]}
                 />
@@ -47,7 +47,7 @@ export function ScheduleView({ id }: { id: string }) {
             </Panel>
             <LastRuns id={id} />
             <Panel title="Body">
-              <Code text={pretty(one.payload)} what="Body" />
+              <Code text={pretty(loaded.payload)} what="Body" />
             </Panel>
           </div>
         )}

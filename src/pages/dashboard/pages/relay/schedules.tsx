@@ -39,7 +39,7 @@ export function SchedulesPage() {
       href={({ schedule_id }) => href(["relay", "schedules", schedule_id])}
       columns={COLUMNS}
       selected={id}
-      detail={(one) => <ScheduleView key={one} id={one} />}
+      detail={(id) => <ScheduleView key={id} id={id} />}
     >
       {query.has("new") ? (
         <ScheduleForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />

@@ -82,7 +82,7 @@ export function AuditPage() {
       href={(entry) => href(["audit", entry.sequence], Object.fromEntries(query))}
       columns={COLUMNS}
       selected={sequence}
-      detail={(one) => <Chosen log={log} sequence={one} listed={selected} />}
+      detail={(sequence) => <Chosen log={log} sequence={sequence} listed={selected} />}
     />
   );
 }

@@ -39,8 +39,8 @@ export function SettingsPage() {
                 label="Theme"
                 value={theme.value}
                 options={THEMES.map((theme) => [theme, theme])}
-                onChange={(one) => {
-                  theme.value = one;
+                onChange={(choice) => {
+                  theme.value = choice;
                 }}
               />
             </div>
@@ -50,8 +50,8 @@ export function SettingsPage() {
                 label="Times"
                 value={inUtc.value ? "utc" : "local"}
                 options={ZONES}
-                onChange={(one) => {
-                  inUtc.value = one === "utc";
+                onChange={(zone) => {
+                  inUtc.value = zone === "utc";
                 }}
               />
             </div>
