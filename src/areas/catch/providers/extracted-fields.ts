@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { isExactNumber, isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 import { textOf } from "../../../kernel/data/content.ts";
-import { pointerNames } from "../../../kernel/data/json-pointer.ts";
+import { MISSING, memberAt, pointerNames } from "../../../kernel/data/json-pointer.ts";
 
 /** Longest id or type of an event that is stored: those of known senders have up to 100 characters. */
 export const FIELD_LENGTH_MAX = 200;
@@ -109,26 +109,18 @@ function readerOf(source: Source): FieldReader {
   if (header !== null) return ({ headers }) => headers.get(header);
   if (source === "digest") return ({ body }) => Bun.CryptoHasher.hash("sha256", body, "hex");
   const members = pointerNames(source);
-  return (received) => scalarText(valueAt(jsonOf(received), members));
+  return (received) => scalarText(memberAt(jsonOf(received), members));
 }
 
 /** The value at a JSON pointer of the body, `""` for the whole body; undefined when there is none. */
 export function memberOf(received: Received, pointer: Source): unknown {
-  return valueAt(jsonOf(received), pointerNames(pointer));
+  const found = memberAt(jsonOf(received), pointerNames(pointer));
+  return found === MISSING ? undefined : found;
 }
 
 /** The text of the scalar at a JSON pointer of the body; empty when there is none. */
 export function textAt(received: Received, pointer: Source): string {
   return scalarText(memberOf(received, pointer)) ?? "";
-}
-
-function valueAt(value: unknown, members: readonly string[]): unknown {
-  let found = value;
-  for (const member of members) {
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, member)) return undefined;
-    found = (found as Record<string, unknown>)[member];
-  }
-  return found;
 }
 
 function scalarText(value: unknown): string | null {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { pointerNames } from "../../../kernel/data/json-pointer.ts";
+import { MISSING, memberAt, pointerNames } from "../../../kernel/data/json-pointer.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { ChainActor } from "../chain.ts";
@@ -57,7 +57,7 @@ export class Search {
   /** Indexes the values of a log. */
   add(tx: Tx, { ref, indexed }: ChainActor, sequence: number, log: Readonly<Record<string, unknown>>): void {
     for (const field of indexed) {
-      const value = valueAt(log, field);
+      const value = scalarAt(log, field);
       if (value !== null) this.store.add(tx, ref, hashOf(field, value), sequence);
     }
   }
@@ -93,7 +93,7 @@ export class Search {
     return {
       ...range,
       newest: (sequence) => this.store.newest(ref, hash, sequence),
-      matches: ({ log }) => log !== undefined && valueAt(log, field) === value,
+      matches: ({ log }) => log !== undefined && scalarAt(log, field) === value,
     };
   }
 
@@ -110,13 +110,9 @@ export class Search {
 }
 
 /** The text form of the scalar at a JSON Pointer (RFC 6901); null for anything else, and for long texts. */
-function valueAt(log: Readonly<Record<string, unknown>>, pointer: string): string | null {
-  let value: unknown = log;
-  for (const name of pointerNames(pointer)) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null;
-    value = (value as Record<string, unknown>)[name];
-  }
-  if (typeof value === "object" && value !== null) return null;
+function scalarAt(log: Readonly<Record<string, unknown>>, pointer: string): string | null {
+  const value = memberAt(log, pointerNames(pointer));
+  if (value === MISSING || (typeof value === "object" && value !== null)) return null;
   const text = String(value);
   return text.length > VALUE_LENGTH_MAX ? null : text;
 }
