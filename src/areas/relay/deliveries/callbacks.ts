@@ -37,7 +37,8 @@ export class Callbacks {
   ) {}
 
   /** Creates the callback of a delivery, in the unit of work that ends it. Without credits it has failed. */
-  send(tx: Tx, { ref, accountRef, projectRef, item }: RelayRequest, ended: Ended): void {
+  send(tx: Tx, { ref, accountRef, projectRef, item, hasCallback }: RelayRequest, ended: Ended): void {
+    if (!hasCallback) return;
     const { store, relayIds, urls, charger, accounts, counts } = this.deps;
     const callbacks = store.callbacksOf(ref);
     const isFailed = ended.status === "failed";

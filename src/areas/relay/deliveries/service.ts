@@ -308,7 +308,7 @@ export class RelayService {
       ...itemOf(row, this.deps.inFlight),
       retry_schedule: retry_schedule === null ? null : JSON.parse(retry_schedule),
       timeout_ms,
-      ...shownCallbacks(row.item.kind === "scheduled" ? this.deps.store.callbacksOf(row.ref) : null),
+      ...shownCallbacks(row.hasCallback ? this.deps.store.callbacksOf(row.ref) : null),
       attempt_log: this.deps.store.attempts(row.ref).map(attemptView),
     };
   }

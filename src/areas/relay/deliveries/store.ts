@@ -34,8 +34,10 @@ export interface RelayRequest extends RelayRow {
   readonly attempts_before: number;
   /** Number of the failure, from 1; null unless failed, and when the content is deleted. */
   readonly failure: number | null;
+  /** Whether its outcome is sent to a callback URL. */
+  readonly hasCallback: boolean;
 }
-type RelayContent = Omit<RelayRequest, keyof RelayRow>;
+type RelayContent = Omit<RelayRequest, keyof RelayRow | "hasCallback"> & { readonly hasCallback: 0 | 1 };
 
 /** An inbound event that a bucket has received. */
 export interface InboundEvent {
@@ -165,8 +167,8 @@ const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_
      JOIN relays AS h ON h.ref = head.relay_ref WHERE o.relay_ref = relays.ref AND o.state = 2) END AS waiting_for,
    CASE WHEN kind = 4 THEN (SELECT callback_of FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) END AS callback_of,
    bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, next_attempt_at, finished_at, created_at`;
-const CONTENT =
-  "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure";
+const CONTENT = `account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure,
+   kind = 1 AND EXISTS (SELECT 1 FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) AS hasCallback`;
 /** The condition of {@link Filters}. */
 export const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
   AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
@@ -555,10 +557,10 @@ function requestOf(row: StoredRow & RelayContent): RelayRequest {
     destination,
     ...rest
   } = row;
-  const { attempts_before, failure, ...stored } = rest;
+  const { attempts_before, failure, hasCallback, ...stored } = rest;
   const sent = { headers, body, body_bytes, retry_schedule, timeout_ms, destination };
   const of = { accountRef, endpointRef, messageRef };
-  return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
+  return { ...rowOf(stored), ...sent, ...of, attempts_before, failure, hasCallback: hasCallback === 1 };
 }
 
 function rowOf({ ref, projectRef, ...stored }: StoredRow): RelayRow {

@@ -83,9 +83,7 @@ export class UrlDestination implements Destination {
       timeoutMs: timeout_ms ?? ATTEMPT_TIMEOUT_MS,
       // A response may repeat the request's path, which contains secrets.
       storesResponse: secret === null,
-      ...(kind === "scheduled" && this.deps.store.callbacksOf(relay.ref) !== null
-        ? { readBytesMax: CALLBACK_BODY_BYTES_MAX }
-        : {}),
+      ...(relay.hasCallback ? { readBytesMax: CALLBACK_BODY_BYTES_MAX } : {}),
     };
     return { kind: "send", request };
   }
