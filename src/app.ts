@@ -403,6 +403,7 @@ function createAreas(
     relay, //       /v1/relay
     buckets, //     /v1/catch
     notary, //      /v1/witness
+    people, //      /v1/people, /v1/session/passkey, /v1/session/invitation
   ];
   const projects = createProjects(kernel, directory, {
     accounts: {
@@ -412,7 +413,7 @@ function createAreas(
     tiers,
     trail,
     resources: services.flatMap(({ resources }) => resources ?? []),
-    contents: [people, ...services].flatMap(({ resources, contents }: Area) => resources ?? contents ?? []),
+    contents: services.flatMap(({ resources, contents }) => resources ?? contents ?? []),
   });
   const changes = createChanges(kernel);
   // Projects count what the services have in them, and come second in the document.
@@ -424,7 +425,6 @@ function createAreas(
   });
   const list: readonly Area[] = [
     ...shown,
-    people, //   /v1/people, /v1/session/passkey, /v1/session/invitation
     sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
     changes, //  /v1/changes
     overview, // /v1/overview
