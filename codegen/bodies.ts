@@ -10,6 +10,8 @@ export interface BodyField {
   readonly required?: true;
   readonly description?: string;
   readonly example?: string;
+  /** Example of an array of possible values. */
+  readonly choice?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -113,6 +115,7 @@ function fieldOf(
     ...(required ? { required } : {}),
     ...(schema.description === undefined ? {} : { description: schema.description }),
     ...(typeof example === "string" ? { example } : {}),
+    ...(items?.enum !== undefined && Array.isArray(example) ? { choice: example } : {}),
     ...(schema.pattern?.includes(OF_ADDRESSES) === true ? { format: "email" } : {}),
     ...(isChecked(schema.pattern) && isText(schema.type) ? { pattern: schema.pattern } : {}),
     ...Object.fromEntries(

@@ -7,6 +7,8 @@ export interface BodyField {
   readonly required?: true;
   readonly description?: string;
   readonly example?: string;
+  /** Example of an array of possible values. */
+  readonly choice?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -294,6 +296,7 @@ export const BODIES = {
       type: "array",
       description:
         "Methods of requests that are stored; others are `ignored`. Default: POST, PUT, PATCH, DELETE.",
+      choice: ["POST"],
       enum: ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"],
     },
     signature: {
@@ -587,6 +590,7 @@ export const BODIES = {
       type: "array",
       description:
         "Methods of requests that are stored; others are `ignored`. Default: POST, PUT, PATCH, DELETE.",
+      choice: ["POST"],
       enum: ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"],
     },
     signature: {
@@ -1626,6 +1630,16 @@ export const BODIES = {
     events: {
       type: "array",
       description: "Events that the channel is notified of.",
+      choice: [
+        "monitor.down",
+        "monitor.up",
+        "monitor.certificate",
+        "observer.offline",
+        "monitor.overdue",
+        "probe.offline",
+        "probe.online",
+        "monitor.unknown",
+      ],
       enum: [
         "monitor.down",
         "monitor.up",
@@ -1698,6 +1712,16 @@ export const BODIES = {
     events: {
       type: "array",
       description: "Events that the channel is notified of.",
+      choice: [
+        "monitor.down",
+        "monitor.up",
+        "monitor.certificate",
+        "observer.offline",
+        "monitor.overdue",
+        "probe.offline",
+        "probe.online",
+        "monitor.unknown",
+      ],
       enum: [
         "monitor.down",
         "monitor.up",

@@ -52,6 +52,8 @@ export type RowOf<N extends FormOperation> = Row<NameOf<N>>;
 /** Reads what has been entered: text, whether a box is ticked, or the value of a control. */
 export type Entered = (name: string) => unknown;
 
+type Start = Readonly<Record<string, unknown>>;
+
 export interface DataFormProps<N extends FormOperation> {
   /** Title of the dialog; without one the form is part of the page. */
   readonly title?: string;
@@ -61,8 +63,8 @@ export interface DataFormProps<N extends FormOperation> {
   readonly fields: readonly Row<NameOf<N>>[] | ((get: Entered) => readonly Row<NameOf<N>>[]);
   /** The item to edit: only changed fields are sent. */
   readonly of?: object | null | undefined;
-  /** Initial values of a new item, and of what the item lacks. */
-  readonly start?: Readonly<Record<string, unknown>>;
+  /** Initial values of a new item, and of what the item lacks; may depend on the schemas of the fields. */
+  readonly start?: Start | ((schemas: Readonly<Record<string, BodyField>>) => Start);
   /** Changes the body before it is sent. */
   readonly adapt?: (body: Record<string, unknown>, get: Entered) => object;
   /** Sends the body in another way than with the operation. */
@@ -79,8 +81,9 @@ export interface DataFormProps<N extends FormOperation> {
 
 /** A form that is derived from the schema of the body of an operation. */
 export function DataForm<N extends FormOperation>(props: DataFormProps<N>) {
-  const { title, submit, operation, params, of, start = {}, onClose, onDone } = props;
+  const { title, submit, operation, params, of, onClose, onDone } = props;
   const schemas = BODIES[operation] as Readonly<Record<string, BodyField>>;
+  const start = (typeof props.start === "function" ? props.start(schemas) : props.start) ?? {};
   const [drafts, setDrafts] = useState<Readonly<Record<string, unknown>>>({});
   const initial = (name: string): unknown => valueAt(of, name) ?? start[name];
   const rows = props.fields;

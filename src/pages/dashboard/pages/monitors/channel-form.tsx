@@ -40,16 +40,6 @@ const REMIND = [
   ["6h", "every 6 hours"],
   ["1d", "every day"],
 ] as const;
-const USUAL: readonly string[] = [
-  "monitor.down",
-  "monitor.up",
-  "monitor.certificate",
-  "observer.offline",
-  "monitor.overdue",
-  "probe.offline",
-  "probe.online",
-  "monitor.unknown",
-];
 
 interface ChannelFormProps {
   /** Undefined for a new channel. */
@@ -68,7 +58,9 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
       operation={isNew ? "monitors.channels.create" : "monitors.channels.change"}
       params={{ channel_id: channel?.id ?? "" }}
       of={channel && { ...channel, config: {} }}
-      start={isNew ? { kind: "slack", events: USUAL, remind: "never", default: true } : {}}
+      start={({ events }) =>
+        isNew ? { kind: "slack", events: events?.choice, remind: "never", default: true } : {}
+      }
       fields={(get) => [
         [
           { name: "name", placeholder: "Team chat", hint: "" },
