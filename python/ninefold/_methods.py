@@ -23,7 +23,7 @@ class PortalSecret(Methods):
         *,
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
-    ) -> models.RelaySecret:
+    ) -> models.RelayEndpointSecret:
         """Reveal the signing secret of an endpoint.
 
         For a customer that has lost the secret or sets up another receiver. The secret does not change. Recorded in
@@ -35,7 +35,7 @@ class PortalSecret(Methods):
             timeout=timeout,
             retries=retries,
         )
-        return cast("models.RelaySecret", response)
+        return cast("models.RelayEndpointSecret", response)
 
     def rotate(
         self,
@@ -46,7 +46,7 @@ class PortalSecret(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
         **fields: Unpack[models.PortalRotateBody]
-    ) -> models.RelaySecretRotated:
+    ) -> models.RelayEndpointSecretRotated:
         """Rotate the signing secret of an endpoint.
 
         For ``grace_hours``, messages are also signed with the old secret. Costs 1 credit.
@@ -58,7 +58,7 @@ class PortalSecret(Methods):
             timeout=timeout,
             retries=retries,
         )
-        return cast("models.RelaySecretRotated", response)
+        return cast("models.RelayEndpointSecretRotated", response)
 
 
 class PortalEndpoints(Methods):
@@ -1121,7 +1121,11 @@ class RelayEndpoints(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Any
     ) -> models.RelayEndpointCreated:
-        """Create an endpoint for messages. Only this response contains the endpoint's signing secret."""
+        """Create an endpoint for messages.
+
+        Only this response contains the endpoint's signing secret. With a ``signature`` of ``ed25519``, ``public_key``
+        replaces it.
+        """
         response = self._api.call(
             "POST /v1/relay/endpoints",
             body=fields_of(body, fields),
@@ -1248,17 +1252,18 @@ class RelayEndpoints(Methods):
     def rotate_secret(
         self,
         endpoint_id: str,
-        body: Optional[models.RelaySecretRotateBody] = None,
+        body: Optional[models.RelayEndpointSecretRotateBody] = None,
         /,
         *,
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
-        **fields: Unpack[models.RelaySecretRotateBody]
-    ) -> models.RelaySecretRotated:
+        **fields: Unpack[models.RelayEndpointSecretRotateBody]
+    ) -> models.RelayEndpointSecretRotated:
         """Rotate an endpoint's signing secret.
 
-        For ``grace_hours``, messages are also signed with the old secret. Costs 1 credit.
+        For ``grace_hours``, messages are also signed with the old secret; by ``hmac-*``, only with the one that
+        ``signature.grace`` selects. Costs 1 credit.
         """
         response = self._api.call(
             "POST /v1/relay/endpoints/{endpoint_id}/secret/rotate",
@@ -1268,7 +1273,7 @@ class RelayEndpoints(Methods):
             retries=retries,
             idempotency_key=idempotency_key,
         )
-        return cast("models.RelaySecretRotated", response)
+        return cast("models.RelayEndpointSecretRotated", response)
 
     def test(
         self,

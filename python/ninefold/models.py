@@ -3669,6 +3669,9 @@ class PortalEndpoint(TypedDict):
     """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
     after another. `order_key` of a message wins.
     """
+    signature: Optional[RelaySignature]
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
     health: PortalEndpointHealth
     created_at: int
     """Time of creation, in epoch milliseconds."""
@@ -3705,7 +3708,7 @@ class PortalEndpointCreatedHealth(TypedDict):
     """Reason why the endpoint was disabled."""
 
 
-class PortalEndpointCreated(TypedDict):
+class _PortalEndpointCreatedRequired(TypedDict):
     endpoint_id: str
     url: str
     """URL that receives the messages. A change also applies to pending deliveries."""
@@ -3720,12 +3723,19 @@ class PortalEndpointCreated(TypedDict):
     """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
     after another. `order_key` of a message wins.
     """
+    signature: Optional[RelaySignature]
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
     health: PortalEndpointCreatedHealth
     created_at: int
     """Time of creation, in epoch milliseconds."""
     updated_at: int
     """Time of the last update, in epoch milliseconds."""
+
+
+class PortalEndpointCreated(_PortalEndpointCreatedRequired, total=False):
     secret: str
+    """Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned."""
 
 
 class _PortalEndpointPageRequired(TypedDict):
@@ -3786,6 +3796,9 @@ class _PortalEndpointReadRequired(TypedDict):
     """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
     after another. `order_key` of a message wins.
     """
+    signature: Optional[RelaySignature]
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
     health: PortalEndpointReadHealth
     created_at: int
     """Time of creation, in epoch milliseconds."""
@@ -3882,7 +3895,9 @@ class PortalRotateBody(TypedDict, total=False):
     grace_hours: Union[int, str]
     """Time for which deliveries are also signed with the old secret, in hours."""
     secret: str
-    """Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one."""
+    """Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256
+    printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one.
+    """
 
 
 class PortalTestBody(TypedDict, total=False):
@@ -4580,6 +4595,7 @@ class _RelayEndpointRequired(TypedDict):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    signature: Optional[RelaySignature]
     retry_schedule: List[str]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
     `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.
@@ -4606,6 +4622,8 @@ class _RelayEndpointRequired(TypedDict):
     """Whether the log of attempts stores responses. Default: true."""
     headers: Dict[str, str]
     """Headers of every request, with `[secret]` in place of values that may be secret."""
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
     state: Literal["live", "paused", "disabled"]
     health: RelayEndpointHealth
     created_at: int
@@ -4642,6 +4660,7 @@ class RelayEndpointBody(_RelayEndpointBodyRequired, total=False):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    signature: Optional[RelaySignature]
     retry_schedule: List[Union[str, int]]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
     `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.
@@ -4682,7 +4701,9 @@ class RelayEndpointBody(_RelayEndpointBodyRequired, total=False):
     state: Literal["live", "paused"]
     """`paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint."""
     secret: str
-    """Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one."""
+    """Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256
+    printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one.
+    """
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
 
@@ -4722,6 +4743,7 @@ class _RelayEndpointCreatedRequired(TypedDict):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    signature: Optional[RelaySignature]
     retry_schedule: List[str]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
     `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.
@@ -4748,13 +4770,14 @@ class _RelayEndpointCreatedRequired(TypedDict):
     """Whether the log of attempts stores responses. Default: true."""
     headers: Dict[str, str]
     """Headers of every request, with `[secret]` in place of values that may be secret."""
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
     state: Literal["live", "paused", "disabled"]
     health: RelayEndpointCreatedHealth
     created_at: int
     """Time of creation, in epoch milliseconds."""
     updated_at: int
     """Time of the last update, in epoch milliseconds."""
-    secret: str
 
 
 class RelayEndpointCreated(_RelayEndpointCreatedRequired, total=False):
@@ -4762,6 +4785,8 @@ class RelayEndpointCreated(_RelayEndpointCreatedRequired, total=False):
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
     secret_digest: Dict[str, str]
     """Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them."""
+    secret: str
+    """Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned."""
 
 
 class RelayEndpointItemHealth(TypedDict):
@@ -4799,6 +4824,7 @@ class _RelayEndpointItemRequired(TypedDict):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    signature: Optional[RelaySignature]
     retry_schedule: List[str]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
     `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.
@@ -4825,6 +4851,8 @@ class _RelayEndpointItemRequired(TypedDict):
     """Whether the log of attempts stores responses. Default: true."""
     headers: Dict[str, str]
     """Headers of every request, with `[secret]` in place of values that may be secret."""
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
     state: Literal["live", "paused", "disabled"]
     health: RelayEndpointItemHealth
     created_at: int
@@ -4863,6 +4891,7 @@ class RelayEndpointPatch(TypedDict, total=False):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    signature: Optional[RelaySignature]
     retry_schedule: List[Union[str, int]]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
     `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.
@@ -4903,9 +4932,49 @@ class RelayEndpointPatch(TypedDict, total=False):
     state: Literal["live", "paused"]
     """`paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint."""
     secret: str
-    """New signing secret: `whsec_` and the base64 of 24 to 64 bytes. For 24 hours, messages are also signed with the
-    old one.
+    """New signing secret, in the form that `signature` needs. For 24 hours, messages are also signed with the old
+    one.
     """
+
+
+class RelayEndpointSecretPreviousItem(TypedDict):
+    expires_at: int
+    """Time when the secret expires, in epoch milliseconds."""
+
+
+class _RelayEndpointSecretRequired(TypedDict):
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
+    created_at: int
+    """Time of creation, in epoch milliseconds."""
+    previous: List[RelayEndpointSecretPreviousItem]
+    """Older secrets that deliveries are also signed with, newest first."""
+
+
+class RelayEndpointSecret(_RelayEndpointSecretRequired, total=False):
+    secret: str
+    """Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned."""
+
+
+class RelayEndpointSecretRotateBody(TypedDict, total=False):
+    grace_hours: Union[int, str]
+    """Time for which deliveries are also signed with the old secret, in hours."""
+    secret: str
+    """Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256
+    printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one.
+    """
+
+
+class _RelayEndpointSecretRotatedRequired(TypedDict):
+    public_key: Optional[str]
+    """Public key that verifies the messages, with a `signature` of `ed25519`."""
+    previous_expires_at: int
+    """Time when the previous secret expires, in epoch milliseconds."""
+
+
+class RelayEndpointSecretRotated(_RelayEndpointSecretRotatedRequired, total=False):
+    secret: str
+    """Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned."""
 
 
 class RelayEndpointTestBody(TypedDict, total=False):
@@ -5277,6 +5346,30 @@ class _RelaySentBodyRequired(TypedDict):
 class RelaySentBody(_RelaySentBodyRequired, total=False):
     body_base64: str
     """Body as base64, when it is not UTF-8. Replaces `body`."""
+
+
+class _RelaySignatureRequired(TypedDict):
+    scheme: Literal["standard", "hmac-sha256-hex", "hmac-sha256-base64", "stripe", "ed25519"]
+    """`standard` and `ed25519` sign by Standard Webhooks, with a shared secret or a private key. The others sign as
+    the receiver knows it from another sender, with the text of `secret` as the key.
+    """
+
+
+class RelaySignature(_RelaySignatureRequired, total=False):
+    """Signature of the messages; null for `standard`."""
+
+    header: str
+    """Header of the signature. Required for `hmac-*` and `stripe`."""
+    prefix: str
+    """Text before the signature. Only for `hmac-*`."""
+    timestamp_header: str
+    """Header of the time in epoch seconds. With it, `<time>.<body>` is signed in place of the body. Only for
+    `hmac-*`.
+    """
+    grace: Literal["new", "old"]
+    """Secret that signs for the grace time after a rotation. Default: `new`. Only for `hmac-*`, whose receivers read
+    one signature.
+    """
 
 
 class RelayStatsCounts(TypedDict):

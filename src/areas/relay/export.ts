@@ -1,5 +1,6 @@
 import { BULK_STATUSES } from "../../kernel/bulk/bulk.ts";
 import { type RequestHeaders, withSecretsCovered } from "../../kernel/outbound/headers.ts";
+import { secretKeys } from "../../kernel/outbound/signature-schemes.ts";
 import {
   type AreaExport,
   asBase64,
@@ -44,9 +45,12 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
       sealed: null,
       number: null,
     },
-    more: ({ owner_ref, number, sealed }) => ({
-      secret: open(Number(owner_ref), Number(number), sealed as Uint8Array),
-    }),
+    more: ({ owner_ref, number, sealed }) => {
+      const { text, private: key } = secretKeys(
+        open(Number(owner_ref), Number(number), sealed as Uint8Array),
+      );
+      return key === null ? { secret: text } : { public_key: key.publicText };
+    },
   });
   const headers =
     (column: SealedColumn<RequestHeaders>, id: string): Shown =>

@@ -58,6 +58,7 @@ import type {
   RelayBody,
   RelayEndpointBody,
   RelayEndpointPatch,
+  RelayEndpointSecretRotateBody,
   RelayEndpointTestBody,
   RelayMessageBody,
   RelayMessageResendBody,
@@ -1118,7 +1119,10 @@ export class Relay extends Methods {
 
 /** Webhook endpoints. */
 export class RelayEndpoints extends Methods {
-  /** Create an endpoint for messages. Only this response contains the endpoint's signing secret. */
+  /**
+   * Create an endpoint for messages. Only this response contains the endpoint's signing secret. With a
+   * `signature` of `ed25519`, `public_key` replaces it.
+   */
   create(body: RelayEndpointBody, options?: ChangeOptions): Answers<"relay.endpoints.create"> {
     return this.api.call("relay.endpoints.create", { body }, options);
   }
@@ -1165,12 +1169,12 @@ export class RelayEndpoints extends Methods {
   }
 
   /**
-   * Rotate an endpoint's signing secret. For `grace_hours`, messages are also signed with the old secret.
-   * Costs 1 credit.
+   * Rotate an endpoint's signing secret. For `grace_hours`, messages are also signed with the old secret; by
+   * `hmac-*`, only with the one that `signature.grace` selects. Costs 1 credit.
    */
   rotateSecret(
     endpointId: string,
-    body: RelaySecretRotateBody = {},
+    body: RelayEndpointSecretRotateBody = {},
     options?: ChangeOptions,
   ): Answers<"relay.endpoints.secret.rotate"> {
     return this.api.call(

@@ -3684,6 +3684,7 @@ export interface RelayEndpointPatch {
   description?: string | null | undefined;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
+  signature?: RelaySignature | null | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly (string | number)[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
@@ -3712,8 +3713,22 @@ export interface RelayEndpointPatch {
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
-  /** New signing secret: `whsec_` and the base64 of 24 to 64 bytes. For 24 hours, messages are also signed with the old one. */
+  /** New signing secret, in the form that `signature` needs. For 24 hours, messages are also signed with the old one. */
   secret?: string | undefined;
+}
+
+/** Signature of the messages; null for `standard`. */
+export interface RelaySignature {
+  /** `standard` and `ed25519` sign by Standard Webhooks, with a shared secret or a private key. The others sign as the receiver knows it from another sender, with the text of `secret` as the key. */
+  scheme: "standard" | "hmac-sha256-hex" | "hmac-sha256-base64" | "stripe" | "ed25519";
+  /** Header of the signature. Required for `hmac-*` and `stripe`. */
+  header?: string | undefined;
+  /** Text before the signature. Only for `hmac-*`. */
+  prefix?: string | undefined;
+  /** Header of the time in epoch seconds. With it, `<time>.<body>` is signed in place of the body. Only for `hmac-*`. */
+  timestamp_header?: string | undefined;
+  /** Secret that signs for the grace time after a rotation. Default: `new`. Only for `hmac-*`, whose receivers read one signature. */
+  grace?: "new" | "old" | undefined;
 }
 
 /** The response of `PATCH /v1/relay/endpoints/{endpoint_id}`. */
@@ -3765,6 +3780,7 @@ export interface RelayEndpointBody {
   description?: string | null | undefined;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
+  signature?: RelaySignature | null | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly (string | number)[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
@@ -3793,7 +3809,7 @@ export interface RelayEndpointBody {
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
-  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
+  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256 printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one. */
   secret?: string | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
@@ -3801,7 +3817,8 @@ export interface RelayEndpointBody {
 
 /** The response of `POST /v1/relay/endpoints`. */
 export interface RelayEndpointCreated extends RelayEndpointItem {
-  secret: string;
+  /** Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned. */
+  secret?: string;
 }
 
 /** The response of `GET /v1/relay/endpoints`. */
@@ -3849,16 +3866,19 @@ export interface RelayResendStarted {
 }
 
 /** The body of `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate`. */
-export interface RelaySecretRotateBody {
+export interface RelayEndpointSecretRotateBody {
   /** Time for which deliveries are also signed with the old secret, in hours. */
   grace_hours?: number | string | undefined;
-  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
+  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256 printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one. */
   secret?: string | undefined;
 }
 
 /** The response of `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate`. */
-export interface RelaySecretRotated {
-  secret: string;
+export interface RelayEndpointSecretRotated {
+  /** Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned. */
+  secret?: string;
+  /** Public key that verifies the messages, with a `signature` of `ed25519`. */
+  public_key: string | null;
   /** Time when the previous secret expires, in epoch milliseconds. */
   previous_expires_at: number;
 }
@@ -4149,6 +4169,9 @@ export interface PortalEndpoint {
   state: "live" | "paused" | "disabled";
   /** JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins. */
   order_by: string | null;
+  signature: RelaySignature | null;
+  /** Public key that verifies the messages, with a `signature` of `ed25519`. */
+  public_key: string | null;
   health: {
     /** State of the circuit breaker. While it is open, only single probes are sent. */
     breaker: "closed" | "open";
@@ -4181,7 +4204,8 @@ export interface PortalEndpointBody {
 
 /** The response of `POST /v1/relay/portal/endpoints`. */
 export interface PortalEndpointCreated extends PortalEndpoint {
-  secret: string;
+  /** Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned. */
+  secret?: string;
 }
 
 /** The response of `GET /v1/relay/portal/endpoints`. */
@@ -4212,8 +4236,11 @@ export interface PortalRecoverBody {
 }
 
 /** The response of `POST /v1/relay/portal/endpoints/{endpoint_id}/secret`. */
-export interface RelaySecret {
-  secret: string;
+export interface RelayEndpointSecret {
+  /** Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned. */
+  secret?: string;
+  /** Public key that verifies the messages, with a `signature` of `ed25519`. */
+  public_key: string | null;
   /** Time of creation, in epoch milliseconds. */
   created_at: number;
   /** Older secrets that deliveries are also signed with, newest first. */
@@ -4227,7 +4254,7 @@ export interface RelaySecret {
 export interface PortalRotateBody {
   /** Time for which deliveries are also signed with the old secret, in hours. */
   grace_hours?: number | string | undefined;
-  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
+  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256 printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one. */
   secret?: string | undefined;
 }
 
@@ -4531,6 +4558,33 @@ export interface ScheduleUpdateBody {
   callback_url?: string | null | undefined;
   /** URL that receives the outcome of a failed run, in place of `callback_url`; null for none. */
   failure_callback_url?: string | null | undefined;
+}
+
+/** The response of `POST /v1/relay/secret`. */
+export interface RelaySecret {
+  secret: string;
+  /** Time of creation, in epoch milliseconds. */
+  created_at: number;
+  /** Older secrets that deliveries are also signed with, newest first. */
+  previous: {
+    /** Time when the secret expires, in epoch milliseconds. */
+    expires_at: number;
+  }[];
+}
+
+/** The body of `POST /v1/relay/secret/rotate`. */
+export interface RelaySecretRotateBody {
+  /** Time for which deliveries are also signed with the old secret, in hours. */
+  grace_hours?: number | string | undefined;
+  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
+  secret?: string | undefined;
+}
+
+/** The response of `POST /v1/relay/secret/rotate`. */
+export interface RelaySecretRotated {
+  secret: string;
+  /** Time when the previous secret expires, in epoch milliseconds. */
+  previous_expires_at: number;
 }
 
 /** The response of `GET /v1/relay/stats`. */
@@ -5697,9 +5751,9 @@ export const OPERATIONS = {
     RelayRecoverBody
   >,
   "relay.endpoints.secret.rotate": "POST /v1/relay/endpoints/{endpoint_id}/secret/rotate" as Route<
-    RelaySecretRotated,
+    RelayEndpointSecretRotated,
     "endpoint_id",
-    RelaySecretRotateBody
+    RelayEndpointSecretRotateBody
   >,
   "relay.endpoints.test": "POST /v1/relay/endpoints/{endpoint_id}/test" as Route<
     RelayEndpointTested,
@@ -5814,12 +5868,12 @@ export const OPERATIONS = {
     PortalRecoverBody
   >,
   "relay.portal.endpoints.secret.reveal": "POST /v1/relay/portal/endpoints/{endpoint_id}/secret" as Route<
-    RelaySecret,
+    RelayEndpointSecret,
     "endpoint_id"
   >,
   "relay.portal.endpoints.secret.rotate":
     "POST /v1/relay/portal/endpoints/{endpoint_id}/secret/rotate" as Route<
-      RelaySecretRotated,
+      RelayEndpointSecretRotated,
       "endpoint_id",
       PortalRotateBody
     >,

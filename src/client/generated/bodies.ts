@@ -2877,6 +2877,48 @@ export const BODIES = {
         "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
       enum: ["envelope", "raw"],
     },
+    signature: {
+      type: "object",
+      nullable: true,
+      description: "Signature of the messages; null for `standard`.",
+    },
+    "signature.scheme": {
+      type: "string",
+      required: true,
+      description:
+        "`standard` and `ed25519` sign by Standard Webhooks, with a shared secret or a private key. The others sign as the receiver knows it from another sender, with the text of `secret` as the key.",
+      example: "hmac-sha256-hex",
+      enum: ["standard", "hmac-sha256-hex", "hmac-sha256-base64", "stripe", "ed25519"],
+    },
+    "signature.header": {
+      type: "string",
+      description: "Header of the signature. Required for `hmac-*` and `stripe`.",
+      example: "X-Signature",
+      pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/,
+      maxLength: 128,
+    },
+    "signature.prefix": {
+      type: "string",
+      description: "Text before the signature. Only for `hmac-*`.",
+      example: "sha256=",
+      pattern: /^[!-~][ -~]{0,99}$/,
+      maxLength: 100,
+    },
+    "signature.timestamp_header": {
+      type: "string",
+      description:
+        "Header of the time in epoch seconds. With it, `<time>.<body>` is signed in place of the body. Only for `hmac-*`.",
+      example: "X-Timestamp",
+      pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/,
+      maxLength: 128,
+    },
+    "signature.grace": {
+      type: "string",
+      description:
+        "Secret that signs for the grace time after a rotation. Default: `new`. Only for `hmac-*`, whose receivers read one signature.",
+      example: "new",
+      enum: ["new", "old"],
+    },
     retry_schedule: {
       type: "array",
       description:
@@ -2967,8 +3009,8 @@ export const BODIES = {
     secret: {
       type: "string",
       description:
-        "New signing secret: `whsec_` and the base64 of 24 to 64 bytes. For 24 hours, messages are also signed with the old one.",
-      maxLength: 94,
+        "New signing secret, in the form that `signature` needs. For 24 hours, messages are also signed with the old one.",
+      maxLength: 256,
     },
   },
   "relay.endpoints.create": {
@@ -3010,6 +3052,48 @@ export const BODIES = {
         "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
       enum: ["envelope", "raw"],
     },
+    signature: {
+      type: "object",
+      nullable: true,
+      description: "Signature of the messages; null for `standard`.",
+    },
+    "signature.scheme": {
+      type: "string",
+      required: true,
+      description:
+        "`standard` and `ed25519` sign by Standard Webhooks, with a shared secret or a private key. The others sign as the receiver knows it from another sender, with the text of `secret` as the key.",
+      example: "hmac-sha256-hex",
+      enum: ["standard", "hmac-sha256-hex", "hmac-sha256-base64", "stripe", "ed25519"],
+    },
+    "signature.header": {
+      type: "string",
+      description: "Header of the signature. Required for `hmac-*` and `stripe`.",
+      example: "X-Signature",
+      pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/,
+      maxLength: 128,
+    },
+    "signature.prefix": {
+      type: "string",
+      description: "Text before the signature. Only for `hmac-*`.",
+      example: "sha256=",
+      pattern: /^[!-~][ -~]{0,99}$/,
+      maxLength: 100,
+    },
+    "signature.timestamp_header": {
+      type: "string",
+      description:
+        "Header of the time in epoch seconds. With it, `<time>.<body>` is signed in place of the body. Only for `hmac-*`.",
+      example: "X-Timestamp",
+      pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/,
+      maxLength: 128,
+    },
+    "signature.grace": {
+      type: "string",
+      description:
+        "Secret that signs for the grace time after a rotation. Default: `new`. Only for `hmac-*`, whose receivers read one signature.",
+      example: "new",
+      enum: ["new", "old"],
+    },
     retry_schedule: {
       type: "array",
       description:
@@ -3099,8 +3183,9 @@ export const BODIES = {
     },
     secret: {
       type: "string",
-      description: "Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one.",
-      maxLength: 94,
+      description:
+        "Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256 printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one.",
+      maxLength: 256,
     },
     managed_by: {
       type: "string",
@@ -3135,8 +3220,9 @@ export const BODIES = {
     },
     secret: {
       type: "string",
-      description: "Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one.",
-      maxLength: 94,
+      description:
+        "Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256 printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one.",
+      maxLength: 256,
     },
   },
   "relay.endpoints.test": {
@@ -3323,8 +3409,9 @@ export const BODIES = {
     },
     secret: {
       type: "string",
-      description: "Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one.",
-      maxLength: 94,
+      description:
+        "Secret to use: `whsec_` and the base64 of 24 to 64 bytes; with a `signature` of `hmac-*` or `stripe`, 8 to 256 printable characters; with `ed25519`, `whsk_` and the base64 of 32 bytes. Default: a generated one.",
+      maxLength: 256,
     },
   },
   "relay.portal.endpoints.test": {

@@ -3,7 +3,7 @@ import type { Tx } from "../storage/tx.ts";
 import type { Clock } from "../time/clock.ts";
 import { type AttemptRequest, isLocalFailure, LOCAL_RETRY_MS, resultOf, sendAttempt } from "./attempt.ts";
 import type { OutboundClient } from "./client.ts";
-import type { RequestHeaders } from "./headers.ts";
+import { type RequestHeaders, withDefaults } from "./headers.ts";
 import type { OutboundOutcome } from "./outcome.ts";
 import type { AttemptResult, NextStep } from "./retries.ts";
 
@@ -65,7 +65,7 @@ export async function attemptWebhook(
 ): Promise<Attempt> {
   const at = clock.now();
   const serverHeaders = await headers(at);
-  const outcome = await sendAttempt(outbound, { ...request, headers: { ...custom, ...serverHeaders } });
+  const outcome = await sendAttempt(outbound, { ...request, headers: withDefaults(serverHeaders, custom) });
   return { at, custom, serverHeaders, outcome, result: resultOf(outcome, clock.now()) };
 }
 

@@ -6,7 +6,16 @@ import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import type { RequestHeaders } from "./headers.ts";
-import { type SignedBody, signingKeyIn, signingSecret, standardHeaders } from "./signing.ts";
+import {
+  SCHEME_RULES,
+  type SecretKeys,
+  type Signature,
+  type SignatureScheme,
+  STANDARD,
+  secretKeys,
+  signatureHeaders,
+} from "./signature-schemes.ts";
+import type { SignedBody } from "./signing.ts";
 
 /** Bytes of a signing key that is made here: as many as its hash has. */
 const KEY_BYTES = 32;
@@ -26,10 +35,8 @@ interface Row {
 }
 
 /** A secret, opened. */
-export interface WebhookSecret {
+export interface WebhookSecret extends SecretKeys {
   readonly number: number;
-  readonly text: string;
-  readonly key: Uint8Array;
   /** Epoch milliseconds. */
   readonly createdAt: number;
   /** Epoch milliseconds; null for the newest, which has no end. */
@@ -84,12 +91,18 @@ export class WebhookSecrets {
     return this.opened.size;
   }
 
-  /** The headers of Standard Webhooks for a request that begins now. The first of an owner waits for its secret to be durable. */
-  async headers(ownerRef: number, id: string, nowMs: number, body: SignedBody): Promise<RequestHeaders> {
+  /** The headers of a signature for a request that begins now. The first of an owner waits for its secret to be durable. */
+  async headers(
+    ownerRef: number,
+    id: string,
+    nowMs: number,
+    body: SignedBody,
+    signature: Signature = STANDARD,
+  ): Promise<RequestHeaders> {
+    const { scheme } = signature;
     const secrets =
-      this.find(ownerRef) ?? (await this.deps.writer.submit((tx) => this.current(tx, ownerRef)));
-    const keys = validAt(secrets, nowMs).map(({ key }) => key);
-    return standardHeaders(keys, id, nowMs, body);
+      this.find(ownerRef) ?? (await this.deps.writer.submit((tx) => this.current(tx, ownerRef, scheme)));
+    return signatureHeaders(signature, validAt(secrets, nowMs), { id, nowMs, body });
   }
 
   /** The newest secret of an owner; null where there is none. */
@@ -97,25 +110,40 @@ export class WebhookSecrets {
     return this.find(ownerRef)?.[0].text ?? null;
   }
 
-  /** The valid secrets of an owner, made now where there are none. */
-  current(tx: Tx, ownerRef: number): ValidSecrets {
+  /** The public key of an owner whose newest secret is a private key; null for another one, or none. */
+  publicKey(ownerRef: number): string | null {
+    return this.find(ownerRef)?.[0].private?.publicText ?? null;
+  }
+
+  /** Whether the newest secret of an owner can sign by a scheme, or there is none yet. */
+  fits(ownerRef: number, scheme: SignatureScheme): boolean {
     const found = this.find(ownerRef);
-    return found === null
-      ? this.add(tx, ownerRef, signingSecret(this.deps.ids.bytes(KEY_BYTES)))
-      : validAt(found, tx.now);
+    return found === null || SCHEME_RULES[scheme].fits(found[0]);
+  }
+
+  /** The valid secrets of an owner, made now where there are none. */
+  current(tx: Tx, ownerRef: number, scheme: SignatureScheme = "standard"): ValidSecrets {
+    const found = this.find(ownerRef);
+    return found === null ? this.add(tx, ownerRef, this.generated(scheme)) : validAt(found, tx.now);
   }
 
   /**
    * Puts a new secret, or `secret`, in the place of the newest; the older ones are valid until `graceMs` from now, or
    * their own end if that comes first.
    *
-   * @throws ApiError `validation_error` for an invalid secret.
+   * @throws ApiError `validation_error` for a secret that does not fit the scheme.
    */
-  rotate(tx: Tx, ownerRef: number, graceMs: number, secret?: string): ValidSecrets {
-    const text = secret ?? signingSecret(this.deps.ids.bytes(KEY_BYTES));
-    if (signingKeyIn(text) === null)
-      throw invalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes");
-    this.current(tx, ownerRef);
+  rotate(
+    tx: Tx,
+    ownerRef: number,
+    graceMs: number,
+    secret?: string,
+    scheme: SignatureScheme = "standard",
+  ): ValidSecrets {
+    const text = secret ?? this.generated(scheme);
+    const { fits, expected } = SCHEME_RULES[scheme];
+    if (!fits(secretKeys(text))) throw invalidField("secret", expected);
+    this.current(tx, ownerRef, scheme);
     this.end(tx, tx.now + graceMs, ownerRef);
     return this.add(tx, ownerRef, text);
   }
@@ -144,7 +172,7 @@ export class WebhookSecrets {
     // Read again, should the unit not be committed.
     tx.onRollback(() => this.opened.delete(ownerRef));
     return this.remember(ownerRef, [
-      { number, text, key: keyIn(text), createdAt: tx.now, expiresAt: null },
+      { ...secretKeys(text), number, createdAt: tx.now, expiresAt: null },
       ...kept,
     ]);
   }
@@ -163,18 +191,16 @@ export class WebhookSecrets {
 
   private open(ownerRef: number, { number, sealed, created_at, expires_at }: Row): WebhookSecret {
     const text = this.openStored(ownerRef, number, sealed);
-    return { number, text, key: keyIn(text), createdAt: created_at, expiresAt: expires_at };
+    return { ...secretKeys(text), number, createdAt: created_at, expiresAt: expires_at };
+  }
+
+  private generated(scheme: SignatureScheme): string {
+    return SCHEME_RULES[scheme].generated(this.deps.ids.bytes(KEY_BYTES));
   }
 
   private contextOf(ownerRef: number, number: number): string {
     return `${this.table}:${ownerRef}:${number}`;
   }
-}
-
-function keyIn(text: string): Uint8Array {
-  const key = signingKeyIn(text);
-  if (key === null) throw new Error("the stored signing secret is malformed");
-  return key;
 }
 
 function validAt([newest, ...previous]: ValidSecrets, now: number): ValidSecrets {

@@ -123,7 +123,7 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
           }}
         />
       )}
-      <Secret path={path} />
+      <Secret path={path} endpoint={value} />
       <Deliveries key={sent} endpointId={id} />
     </>
   );

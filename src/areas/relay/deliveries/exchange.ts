@@ -1,6 +1,6 @@
 import { SECRET } from "../../../kernel/audit/redaction.ts";
 import { RESPONSE_BYTES_MAX } from "../../../kernel/outbound/attempt.ts";
-import { type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
+import { type RequestHeaders, withDefaults, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import type { RelayAttempt } from "./schema.ts";
@@ -19,7 +19,7 @@ export function exchangeOf(
   serverHeaders: RequestHeaders,
   outcome: OutboundOutcome,
 ): Exchange {
-  const request_headers = JSON.stringify({ ...withSecretsCovered(custom), ...serverHeaders });
+  const request_headers = JSON.stringify(withDefaults(serverHeaders, withSecretsCovered(custom)));
   if (!outcome.answered) {
     return { request_headers, response_headers: null, response_body: null, remote_address: null };
   }

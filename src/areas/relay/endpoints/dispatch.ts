@@ -31,6 +31,7 @@ import { type EndpointOrder, orderKeyOf } from "./order.ts";
 import { END, type EndpointQueue, SLICE } from "./queue.ts";
 import { type Endpoint, type EndpointRegistry, endpointIn, isOrdered } from "./registry.ts";
 import { CONCURRENCY } from "./schema.ts";
+import { signatureOf } from "./signature.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, PAUSED, PROBING } from "./store.ts";
 
 /** Concurrent jobs that end deliveries. */
@@ -167,7 +168,13 @@ export class EndpointDispatch implements EndpointDestination {
       requireHttps: false,
       custom,
       headers: async (now) => {
-        const signed = await this.deps.secrets.headers(ref, id, now, body ?? "");
+        const signed = await this.deps.secrets.headers(
+          ref,
+          id,
+          now,
+          body ?? "",
+          signatureOf(terms.signature),
+        );
         return { "X-Svc-Delivery-Id": relay_id, ...hopsHeader(), ...eventHeaders, ...signed };
       },
       body,

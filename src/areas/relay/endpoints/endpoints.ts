@@ -8,21 +8,15 @@ import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
+import { SCHEME_RULES, type SignatureScheme } from "../../../kernel/outbound/signature-schemes.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
-import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
+import type { ValidSecrets, WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { managedView } from "../../../kernel/resources/managed.ts";
 import { assertSecretStays, isOtherOrigin } from "../../../kernel/secrets/bound-secret.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
-import {
-  GRACE_HOURS,
-  LIST_LIMIT,
-  RELAY_STATUSES,
-  type RelaySecret,
-  type RelaySecretRotateBody,
-  type RelaySecretRotated,
-} from "../deliveries/schema.ts";
+import { GRACE_HOURS, LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
 import { HEALTHY } from "./breaker.ts";
 import type { RegisteredSource } from "./event-source.ts";
 import {
@@ -45,6 +39,9 @@ import {
   type RelayEndpointPage,
   type RelayEndpointPatch,
   type RelayEndpointQuery,
+  type RelayEndpointSecret,
+  type RelayEndpointSecretRotateBody,
+  type RelayEndpointSecretRotated,
   type RelayEndpointTestBody,
   type RelayEndpointTested,
 } from "./schema.ts";
@@ -56,6 +53,7 @@ import {
   sealSecrets,
   secretChanges,
 } from "./secret-settings.ts";
+import { assertSignature, signatureOf } from "./signature.ts";
 import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./store.ts";
 
 /** Endpoints of a project in every tier: a message may have a delivery to each of them. */
@@ -81,6 +79,7 @@ export function checkedSettings(body: RelayEndpointPatch, policy: Pick<TargetPol
   if (terms.url !== undefined) policy.assertUrl("url", terms.url);
   if (terms.filter !== undefined && terms.filter !== null) assertFilter("filter", terms.filter);
   if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
+  if (terms.signature !== undefined && terms.signature !== null) assertSignature(terms.signature);
   const secrets = readSecrets(body);
   const described = metadata === undefined ? undefined : metadata && serializeMetadata(metadata);
   return { name, secrets, state, ownerId, metadata: described, secret, terms: termsIn(terms) };
@@ -157,10 +156,12 @@ export class Endpoints {
       managed_by: managed_by ?? null,
     });
     registry.changed(tx, project.ref, ref);
-    const [{ text }] = secret === undefined ? secrets.current(tx, ref) : secrets.rotate(tx, ref, 0, secret);
+    const { scheme } = signatureOf(terms.signature ?? null);
+    const made =
+      secret === undefined ? secrets.current(tx, ref, scheme) : secrets.rotate(tx, ref, 0, secret, scheme);
     const created = this.itemView(this.find(caller, endpoint_id));
     tx.audit({ ...about(created, "created"), before: null, after: created });
-    return { ...this.shownTo(caller, this.find(caller, endpoint_id)), secret: text };
+    return { ...this.shownTo(caller, this.find(caller, endpoint_id)), ...shownSecret(made) };
   }
 
   /** A page of a project's endpoints, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -232,7 +233,7 @@ export class Endpoints {
       ...sealSecrets(this.deps.vault, endpoint_id, { ...before.secrets, ...input.secrets }),
     });
     if (metadata !== undefined) endpoints.setMetadata(tx, metadata, ref);
-    if (secret !== undefined) this.deps.secrets.rotate(tx, ref, GRACE_HOURS * HOUR_MS, secret);
+    const isNewSecret = this.setSecret(tx, before, { ...before.terms, ...terms }, secret);
     registry.changed(tx, project.ref, ref);
     const endpoint = this.find(caller, endpointId);
     if (state === "paused")
@@ -253,7 +254,7 @@ export class Endpoints {
     const hidden = {
       ...shownAfter,
       ...secretChanges(input.secrets),
-      ...(secret === undefined ? {} : { secret_changed: true }),
+      ...(isNewSecret ? { secret_changed: true } : {}),
     };
     tx.audit(
       changed({
@@ -287,10 +288,16 @@ export class Endpoints {
   }
 
   /** Replaces the secret of an endpoint. @throws ApiError `not_found`, `validation_error` for an invalid secret */
-  rotate(tx: Tx, caller: Caller, endpointId: string, body: RelaySecretRotateBody): RelaySecretRotated {
+  rotate(
+    tx: Tx,
+    caller: Caller,
+    endpointId: string,
+    body: RelayEndpointSecretRotateBody,
+  ): RelayEndpointSecretRotated {
     const endpoint = this.find(caller, endpointId);
     const graceMs = (body.grace_hours ?? GRACE_HOURS) * HOUR_MS;
-    const [{ text }] = this.deps.secrets.rotate(tx, endpoint.row.ref, graceMs, body.secret);
+    const { scheme } = signatureOf(endpoint.terms.signature);
+    const made = this.deps.secrets.rotate(tx, endpoint.row.ref, graceMs, body.secret, scheme);
     const previous_expires_at = tx.now + graceMs;
     const after = { previous_expires_at };
     tx.audit({
@@ -298,17 +305,20 @@ export class Endpoints {
       before: null,
       after,
     });
-    return { secret: text, previous_expires_at };
+    return { ...shownSecret(made), public_key: made[0].private?.publicText ?? null, previous_expires_at };
   }
 
-  /** Returns the secret of an endpoint. @throws ApiError `not_found` */
-  reveal(tx: Tx, caller: Caller, endpointId: string): RelaySecret {
+  /** Returns the secret of an endpoint, or its public key. @throws ApiError `not_found` */
+  reveal(tx: Tx, caller: Caller, endpointId: string): RelayEndpointSecret {
     const endpoint = this.find(caller, endpointId);
-    const [{ text, createdAt }, ...previous] = this.deps.secrets.current(tx, endpoint.row.ref);
+    const { scheme } = signatureOf(endpoint.terms.signature);
+    const valid = this.deps.secrets.current(tx, endpoint.row.ref, scheme);
+    const [{ createdAt, private: key }, ...previous] = valid;
     const after = { created_at: createdAt };
     tx.audit({ ...about(endpoint.row, "secret revealed"), before: null, after });
     return {
-      secret: text,
+      ...shownSecret(valid),
+      public_key: key?.publicText ?? null,
       created_at: createdAt,
       previous: previous.map(({ expiresAt }) => ({ expires_at: expiresAt ?? tx.now })),
     };
@@ -374,12 +384,28 @@ export class Endpoints {
       metadata: metadata === null ? {} : JSON.parse(metadata),
       ...terms,
       ...coverSecrets(endpoint.secrets),
+      public_key: this.deps.secrets.publicKey(row.ref),
       state: stateOf(endpoint),
       health: healthView(endpoint),
       created_at: row.created_at,
       updated_at: row.updated_at,
       ...managedView(row.managed_by),
     };
+  }
+
+  /** Sets a new secret, or makes the key pair that a new signature needs. Returns whether the secret changed. */
+  private setSecret(
+    tx: Tx,
+    { row: { ref } }: Endpoint,
+    { signature }: Pick<EndpointTerms, "signature">,
+    given: string | undefined,
+  ): boolean {
+    const { secrets } = this.deps;
+    const { scheme } = signatureOf(signature);
+    if (given === undefined && secrets.fits(ref, scheme)) return false;
+    if (given === undefined && scheme !== "ed25519") throw invalidField("secret", missingSecret(scheme));
+    secrets.rotate(tx, ref, GRACE_HOURS * HOUR_MS, given, scheme);
+    return true;
   }
 
   private assertFree(projectRef: number, name: string | null): void {
@@ -435,6 +461,15 @@ export class Endpoints {
       `name types of ${NOTICE_PREFIX}*, as ${NOTICE_SUBSCRIBERS_MAX} endpoints of this project do already: change one of those`,
     );
   }
+}
+
+/** The secret as a response shows it. Receivers verify with the public key of a private one. */
+function shownSecret([newest]: ValidSecrets): { secret?: string } {
+  return newest.private === null ? { secret: newest.text } : {};
+}
+
+function missingSecret(scheme: SignatureScheme): string {
+  return `is required, since the present one does not fit the scheme ${scheme}: it ${SCHEME_RULES[scheme].expected}`;
 }
 
 /** What an error about a limit says of deleted endpoints. */

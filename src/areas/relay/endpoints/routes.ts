@@ -5,7 +5,6 @@ import type { FileFacts } from "../../../kernel/http/resource-facts.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
 import { assertSendable, reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
-import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
 import { payloadText } from "../payload.ts";
 import { checkedSettings, type Endpoints } from "./endpoints.ts";
 import {
@@ -18,6 +17,8 @@ import {
   RelayEndpointParams,
   RelayEndpointPatch,
   RelayEndpointQuery,
+  RelayEndpointSecretRotateBody,
+  RelayEndpointSecretRotated,
   RelayEndpointTestBody,
   RelayEndpointTested,
 } from "./schema.ts";
@@ -44,7 +45,8 @@ export const ENDPOINT_OPERATIONS = {
     ...CHANGE,
     secret: true,
     summary: "Create an endpoint for messages",
-    description: "Only this response contains the endpoint's signing secret.",
+    description:
+      "Only this response contains the endpoint's signing secret. With a `signature` of `ed25519`, `public_key` replaces it.",
     example: { url: "https://example.com/hooks", event_types: ["invoice.*"] },
     file: ENDPOINT_FILE,
     errors: ["endpoint_limit_exceeded", "endpoint_name_taken"],
@@ -100,11 +102,12 @@ export const ENDPOINT_OPERATIONS = {
     cost: 1,
     secret: true,
     summary: "Rotate an endpoint's signing secret",
-    description: "For `grace_hours`, messages are also signed with the old secret.",
+    description:
+      "For `grace_hours`, messages are also signed with the old secret; by `hmac-*`, only with the one that `signature.grace` selects.",
     errors: ["not_found"],
     params: RelayEndpointParams,
-    body: RelaySecretRotateBody,
-    response: RelaySecretRotated,
+    body: RelayEndpointSecretRotateBody,
+    response: RelayEndpointSecretRotated,
   },
   test: {
     name: "relay.endpoints.test",

@@ -19,19 +19,26 @@ import {
   text,
 } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import {
+  TEXT_SECRET_LENGTH_MAX,
+  TEXT_SECRET_LENGTH_MIN,
+} from "../../../kernel/outbound/signature-schemes.ts";
 import { MANAGED, SECRET_DIGEST } from "../../../kernel/resources/managed.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import {
   GRACE_HOURS,
   LIST_LIMIT,
   RELAY_ID,
+  RelaySecret,
   RelaySecretRotateBody,
+  RelaySecretRotated,
   RetrySchedule,
   SigningSecret,
   TimeoutMs,
 } from "../deliveries/schema.ts";
 import { STANDARD_RETRIES } from "../domain.ts";
 import { REQUESTED_SECRETS, SHOWN_SECRETS } from "./secret-settings.ts";
+import { EndpointSignature } from "./signature.ts";
 
 /** Longest `event_types` and `channels`: every message is compared with each of them. */
 export const EVENT_TYPES_MAX = 100;
@@ -136,6 +143,7 @@ const SETTINGS = {
     }),
     "envelope",
   ),
+  signature: plain(orNull(EndpointSignature, { examples: [null] }), null),
   retry_schedule: plain(RetrySchedule, [...STANDARD_RETRIES]),
   timeout_ms: plain(TimeoutMs, ENDPOINT_TIMEOUT_MS),
   max_per_second: plain(
@@ -229,13 +237,20 @@ const OPTIONAL = {
   state: Type.Optional(SettableState),
 };
 
-const { secret: GivenSecret } = RelaySecretRotateBody.properties;
+const NewSecret = Type.Optional(
+  Type.String({
+    maxLength: TEXT_SECRET_LENGTH_MAX,
+    errorMessage: `must be a text of at most ${TEXT_SECRET_LENGTH_MAX} characters`,
+    description: `Secret to use: \`whsec_\` and the base64 of 24 to 64 bytes; with a \`signature\` of \`hmac-*\` or \`stripe\`, ${TEXT_SECRET_LENGTH_MIN} to ${TEXT_SECRET_LENGTH_MAX} printable characters; with \`ed25519\`, \`whsk_\` and the base64 of 32 bytes. Default: a generated one.`,
+    examples: [],
+  }),
+);
 
 /** Body of a new endpoint. */
 export const RelayEndpointBody = named("RelayEndpointBody", {
   url: Url,
   ...OPTIONAL,
-  secret: { ...GivenSecret, writeOnly: true },
+  secret: { ...NewSecret, writeOnly: true },
   ...MANAGED,
 });
 export type RelayEndpointBody = Static<typeof RelayEndpointBody>;
@@ -245,9 +260,9 @@ export const RelayEndpointPatch = named("RelayEndpointPatch", {
   url: Type.Optional(Url),
   ...OPTIONAL,
   secret: {
-    ...GivenSecret,
+    ...NewSecret,
     writeOnly: true,
-    description: `New signing secret: \`whsec_\` and the base64 of 24 to 64 bytes. For ${GRACE_HOURS} hours, messages are also signed with the old one.`,
+    description: `New signing secret, in the form that \`signature\` needs. For ${GRACE_HOURS} hours, messages are also signed with the old one.`,
   },
 });
 export type RelayEndpointPatch = Static<typeof RelayEndpointPatch>;
@@ -266,6 +281,10 @@ const ENDPOINT = {
   metadata: Metadata,
   ...TERMS,
   ...SHOWN_SECRETS,
+  public_key: orNull(
+    Type.String({ description: "Public key that verifies the messages, with a `signature` of `ed25519`." }),
+    { examples: [null] },
+  ),
   state: oneOf(ENDPOINT_STATES, {}),
   health: Type.Object({
     breaker: oneOf(["closed", "open"], {
@@ -310,9 +329,43 @@ export const RelayEndpoint = named("RelayEndpoint", {
 });
 export type RelayEndpoint = Static<typeof RelayEndpoint>;
 
+/** The secret of an endpoint in a response. A private key is not returned. */
+export const ShownSecret = Type.Optional({
+  ...SigningSecret,
+  description:
+    "Signing secret; omitted with a `signature` of `ed25519`, whose private key is never returned.",
+});
+
 /** A new endpoint with its secret. */
-export const RelayEndpointCreated = named("RelayEndpointCreated", { ...ENDPOINT, secret: SigningSecret });
+export const RelayEndpointCreated = named("RelayEndpointCreated", { ...ENDPOINT, secret: ShownSecret });
 export type RelayEndpointCreated = Static<typeof RelayEndpointCreated>;
+
+/** Body of a rotation of an endpoint's secret. */
+export const RelayEndpointSecretRotateBody = named("RelayEndpointSecretRotateBody", {
+  grace_hours: RelaySecretRotateBody.properties.grace_hours,
+  secret: NewSecret,
+});
+export type RelayEndpointSecretRotateBody = Static<typeof RelayEndpointSecretRotateBody>;
+
+const { public_key } = ENDPOINT;
+
+export const RelayEndpointSecretRotated = named("RelayEndpointSecretRotated", {
+  secret: ShownSecret,
+  public_key,
+  previous_expires_at: RelaySecretRotated.properties.previous_expires_at,
+});
+export type RelayEndpointSecretRotated = Static<typeof RelayEndpointSecretRotated>;
+
+const { created_at, previous } = RelaySecret.properties;
+
+/** An endpoint's signing secret, or its public key. */
+export const RelayEndpointSecret = named("RelayEndpointSecret", {
+  secret: ShownSecret,
+  public_key,
+  created_at,
+  previous,
+});
+export type RelayEndpointSecret = Static<typeof RelayEndpointSecret>;
 
 /** Path of an endpoint. */
 export const RelayEndpointParams = idParams("endpoint");

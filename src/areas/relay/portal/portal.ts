@@ -83,7 +83,7 @@ export class Portal {
     const terms = { ...input.terms, notify_email: false };
     try {
       const created = endpoints.create(tx, caller, { url }, { ...input, ownerId, terms });
-      return { ...endpointView(created), secret: created.secret };
+      return { ...endpointView(created), ...fieldsOf(created, ["secret"]) };
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "endpoint_limit_exceeded") throw error;
       // The limit of the account's project, which is none of the customer's business.

@@ -2,10 +2,9 @@ import { Elysia } from "elysia";
 import type { Api, EndpointSpec } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { DELIVERY_OPERATIONS } from "../deliveries/routes.ts";
-import { RelaySecret } from "../deliveries/schema.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
 import { ENDPOINT_OPERATIONS } from "../endpoints/routes.ts";
-import { RelayEndpointParams } from "../endpoints/schema.ts";
+import { RelayEndpointParams, RelayEndpointSecret } from "../endpoints/schema.ts";
 import type { Recoveries } from "../resends/recoveries.ts";
 import { RESEND_OPERATIONS } from "../resends/routes.ts";
 import { LINKS_PER_OWNER_MAX, type PortalLinks } from "./links.ts";
@@ -207,7 +206,7 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
             "For a customer that has lost the secret or sets up another receiver. The secret does not change. Recorded in the audit log with the customer as the actor.",
           errors: ["not_found"],
           params: RelayEndpointParams,
-          response: RelaySecret,
+          response: RelayEndpointSecret,
         },
         ({ call, params }) => call.perform((tx) => endpoints.reveal(tx, call.caller, params.endpoint_id)),
       ),

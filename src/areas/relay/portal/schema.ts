@@ -18,14 +18,14 @@ import {
   RelayItem,
   RelayRecoverBody,
   RelayResend,
-  RelaySecretRotateBody,
-  RelaySecretRotated,
 } from "../deliveries/schema.ts";
 import {
   RelayEndpoint,
   RelayEndpointBody,
   RelayEndpointPatch,
+  RelayEndpointSecretRotateBody,
   RelayEndpointTestBody,
+  ShownSecret,
 } from "../endpoints/schema.ts";
 import { RelayMessage } from "../messages/schema.ts";
 
@@ -44,6 +44,8 @@ export const ENDPOINT_SHOWN = [
   "endpoint_id",
   ...ENDPOINT_SETTINGS,
   "order_by",
+  "signature",
+  "public_key",
   "health",
   "created_at",
   "updated_at",
@@ -142,7 +144,7 @@ export type PortalEndpoint = Static<typeof PortalEndpoint>;
 
 export const PortalEndpointCreated = named("PortalEndpointCreated", {
   ...ENDPOINT,
-  secret: RelaySecretRotated.properties.secret,
+  secret: ShownSecret,
 });
 export type PortalEndpointCreated = Static<typeof PortalEndpointCreated>;
 
@@ -177,7 +179,7 @@ export const PortalTestBody = named(
 export type PortalTestBody = Static<typeof PortalTestBody>;
 
 /** Body of a rotation. */
-export const PortalRotateBody = named("PortalRotateBody", RelaySecretRotateBody.properties);
+export const PortalRotateBody = named("PortalRotateBody", RelayEndpointSecretRotateBody.properties);
 
 const recover = RelayRecoverBody.properties;
 

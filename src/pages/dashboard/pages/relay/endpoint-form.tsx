@@ -1,7 +1,14 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { RelayEndpointItem, RelaySecretRotated } from "../../../../client/generated/api.ts";
+import type {
+  RelayEndpointCreated,
+  RelayEndpointItem,
+  RelayEndpointSecretRotated,
+} from "../../../../client/generated/api.ts";
 import { go } from "../../core/route.ts";
+import { Button } from "../../ui/button.tsx";
 import type { RowOf } from "../../ui/data-form.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
 import { DataForm } from "../../ui/form.tsx";
 import { HOURS, MILLISECONDS, RETRIES, SECRET } from "../../ui/kinds.ts";
 import { DateTime } from "../../ui/time.tsx";
@@ -13,6 +20,7 @@ const FORMATS = [
   ["envelope", "object with type, timestamp and data"],
   ["raw", "payload only"],
 ] as const;
+const SECRET_HINT = "whsec_…, or as the signature needs it. Leave empty to generate one.";
 const DEFAULTS = { format: "envelope", notify_email: true, keep_responses: true, state: "live" };
 
 interface EndpointFormProps {
@@ -22,13 +30,13 @@ interface EndpointFormProps {
 
 /** Creates an endpoint and shows its secret once. */
 export function NewEndpoint({ onClose, onDone }: EndpointFormProps) {
-  const [created, setCreated] = useState<{ endpoint_id: string; secret: string } | null>(null);
+  const [created, setCreated] = useState<RelayEndpointCreated | null>(null);
   if (created !== null) {
     const close = () => {
       onDone();
       go(["relay", "endpoints", created.endpoint_id]);
     };
-    return <Secret title="The endpoint's signing secret" secret={created.secret} onSaved={close} />;
+    return <SigningKey title="The endpoint's signing secret" of={created} onSaved={close} />;
   }
   return (
     <DataForm
@@ -63,14 +71,15 @@ export function EditEndpoint({ of, onClose, onDone }: EndpointFormProps & { of: 
 
 /** Replaces an endpoint's secret and shows the new one once. */
 export function RotateSecret({ of, onClose }: { of: RelayEndpointItem; onClose: () => void }) {
-  const [rotated, setRotated] = useState<RelaySecretRotated | null>(null);
+  const [rotated, setRotated] = useState<RelayEndpointSecretRotated | null>(null);
   if (rotated !== null)
     return (
-      <Secret title="The endpoint's new signing secret" secret={rotated.secret} onSaved={onClose}>
+      <SigningKey title="The endpoint's new signing secret" of={rotated} onSaved={onClose}>
         <p>
-          Deliveries are signed with both secrets until <DateTime at={rotated.previous_expires_at} />.
+          {signsTwice(of) ? "Deliveries are signed with both secrets" : "The old secret is valid"} until{" "}
+          <DateTime at={rotated.previous_expires_at} />.
         </p>
-      </Secret>
+      </SigningKey>
     );
   return (
     <DataForm
@@ -85,11 +94,44 @@ export function RotateSecret({ of, onClose }: { of: RelayEndpointItem; onClose: 
           label: "Sign with both secrets for (hours)",
           hint: "0 to 168. Update the receiver in this time.",
         },
-        { name: "secret", label: "New secret", kind: SECRET, hint: "whsec_… Leave empty to generate one." },
+        { name: "secret", label: "New secret", kind: SECRET, hint: SECRET_HINT },
       ]}
       onDone={setRotated}
       onClose={onClose}
     />
+  );
+}
+
+/** Whether messages have a signature by each valid secret: of HMACs, receivers read one. */
+function signsTwice({ signature }: RelayEndpointItem): boolean {
+  return signature?.header === undefined || signature.scheme === "stripe";
+}
+
+/** Shows a new secret once; of a key pair, the public key, which receivers need. */
+function SigningKey(props: {
+  title: string;
+  of: Pick<RelayEndpointCreated, "secret" | "public_key">;
+  onSaved: () => void;
+  children?: ComponentChildren;
+}) {
+  const { title, of, onSaved, children } = props;
+  if (of.secret !== undefined)
+    return (
+      <Secret title={title} secret={of.secret} onSaved={onSaved}>
+        {children}
+      </Secret>
+    );
+  return (
+    <Dialog title="The endpoint's public key" onClose={onSaved}>
+      <p>Receivers verify the messages with it. The page of the endpoint shows it at any time.</p>
+      {children}
+      <pre>{of.public_key}</pre>
+      <div class="actions">
+        <Button kind="primary" onClick={onSaved}>
+          Close
+        </Button>
+      </div>
+    </Dialog>
   );
 }
 
@@ -133,6 +175,13 @@ function fieldsOf(isNew: boolean): readonly RowOf<"relay.endpoints.create" | "re
           name: "headers",
           hint: `One per line. If you change one, enter the values shown as ${HIDDEN} again.`,
         },
+        {
+          name: "signature",
+          label: "Signature, as JSON",
+          rows: 2,
+          placeholder: '{ "scheme": "hmac-sha256-hex", "header": "X-Signature" }',
+          hint: "standard, hmac-sha256-hex, hmac-sha256-base64, stripe or ed25519. Leave empty for Standard Webhooks.",
+        },
         { name: "retry_schedule", placeholder: "5s, 5m, 2h", hint: RETRIES.hint },
         [
           { name: "timeout_ms", label: "Timeout", kind: MILLISECONDS, required: false, hint: "" },
@@ -168,14 +217,14 @@ function fieldsOf(isNew: boolean): readonly RowOf<"relay.endpoints.create" | "re
         isNew
           ? [
               { name: "state", label: "Initial state", hint: "" },
-              {
-                name: "secret",
-                label: "Signing secret",
-                kind: SECRET,
-                hint: "whsec_… Leave empty to generate one.",
-              },
+              { name: "secret", label: "Signing secret", kind: SECRET, hint: SECRET_HINT },
             ]
-          : null,
+          : {
+              name: "secret",
+              label: "New signing secret",
+              kind: SECRET,
+              hint: "Only if it changes, or a new signature needs another one.",
+            },
       ],
     },
   ];

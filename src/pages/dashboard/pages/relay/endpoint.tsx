@@ -157,6 +157,15 @@ function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
         ["Event types", one.event_types.length === 0 ? "all" : one.event_types.join(", ")],
         ["Channels", one.channels.length === 0 ? "all" : one.channels.join(", ")],
         ["Filter", one.filter === null ? "–" : <code key="f">{JSON.stringify(one.filter)}</code>],
+        [
+          "Signature",
+          one.signature === null ? (
+            "Standard Webhooks"
+          ) : (
+            <code key="sg">{JSON.stringify(one.signature)}</code>
+          ),
+        ],
+        ...(one.public_key === null ? [] : [["Public key", <code key="pk">{one.public_key}</code>] as const]),
         ["Consecutive failures", health.consecutive_failures],
         ["Failing since", <DateTime key="fs" at={health.failing_since} />],
         ["Next attempt", <DateTime key="n" at={health.next_probe_at} />],
