@@ -2,9 +2,11 @@ import { describe, expect, test } from "bun:test";
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
 import { IS_LONG } from "../support/long-form.ts";
+import { violationsOf } from "./axe.ts";
 import { openContext, TIMEOUT_MS } from "./browser.ts";
 import { useConsole } from "./console.ts";
 
+const WIDE = { viewport: { width: 1280, height: 800 } };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 /** Of each button that copies or saves, whether it lies over the text of its request or answer at the end of that. */
@@ -161,6 +163,22 @@ describe("the page in a browser", () => {
       expect(await visit.page.title()).toBe("Monitors · Ninefold API");
       await box.locator(".guides a", { hasText: "Cron jobs" }).click();
       await visit.page.getByRole("heading", { name: "Cron jobs", level: 1 }).waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test.each([
+    ["", "light", WIDE],
+    ["#/Monitors/monitors.create", "dark", PHONE],
+    ["#/Monitors/monitors.create", "light", WIDE],
+  ] as const)(
+    "%p, %s: axe finds nothing, and nothing is wider than the window",
+    async (place, colorScheme, size) => {
+      const visit = await Visit.begin({ ...size, colorScheme }, place);
+      if (place !== "") await visit.page.locator(".opblock.is-open .code-sample code").first().waitFor();
+      expect(await violationsOf(visit.page)).toEqual([]);
+      expect(await visit.page.evaluate("document.documentElement.scrollWidth")).toBe(size.viewport.width);
       await visit.expectClean();
     },
     TIMEOUT_MS,

@@ -1,17 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { violationsOf } from "./axe.ts";
 import { closeBrowser, openContext, TIMEOUT_MS } from "./browser.ts";
-
-/** What axe looks for: WCAG 2.1 AA and its own best practice. */
-const AXE_OPTIONS = {
-  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-  resultTypes: ["violations"],
-};
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const WIDE = { viewport: { width: 1280, height: 800 } };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
@@ -42,13 +34,6 @@ async function visit(
   await use(page);
   expect(faults).toEqual([]);
   await context.close();
-}
-
-async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const found = await page.evaluate(`axe.run(${JSON.stringify(AXE_OPTIONS)})`);
-  const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
 }
 
 test.each([

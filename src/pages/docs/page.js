@@ -54,7 +54,21 @@ function partOf(document, area) {
   };
 }
 
-/** Shows an operation's example request, and the guides that use it, above its responses. */
+/** The first heading is in the navigation; the title follows it. Everything is in a landmark. Code that scrolls can have the focus. */
+function repairAccessibility() {
+  for (const title of ui.querySelectorAll(".info .title:not([aria-level])"))
+    title.setAttribute("aria-level", "2");
+  for (const about of ui.querySelectorAll(".information-container:not([role])")) {
+    about.setAttribute("role", "region");
+    about.setAttribute("aria-label", "About");
+  }
+  for (const code of ui.querySelectorAll(".microlight:not([tabindex])")) code.setAttribute("tabindex", "0");
+}
+
+/**
+ * Shows an operation's example request, and the guides that use it, above its responses. An operation's path is no link of its
+ * own: it is part of the button that unfolds it.
+ */
 function additions(guides) {
   return (system) => {
     const { React } = system;
@@ -78,6 +92,13 @@ function additions(guides) {
       );
     return {
       wrapComponents: {
+        DeepLink:
+          () =>
+          ({ text }) =>
+            h("span", null, text),
+        // The introduction has none, and says so nowhere.
+        operations: (Operations) => (props) =>
+          system.specSelectors.specJson().get("paths").size === 0 ? null : h(Operations, props),
         responses: (Responses) => (props) => {
           const operation = system.specSelectors.specJson().getIn(["paths", props.path, props.method]);
           const source = operation?.getIn(["x-codeSamples", 0, "source"]);
@@ -132,7 +153,12 @@ function overviewOf(document) {
     element("dt", {}, element("a", { href: `#/${encodeURIComponent(name)}` }, name)),
     element("dd", {}, description),
   ]);
-  return element("section", { id: "overview" }, element("h2", {}, "Areas"), element("dl", {}, ...rows));
+  return element(
+    "section",
+    { id: "overview", "aria-label": "Areas" },
+    element("h2", {}, "Areas"),
+    element("dl", {}, ...rows),
+  );
 }
 
 /** Finds operations of all areas by words of their method, path and summary. */
@@ -162,14 +188,16 @@ function addSearch(operations) {
 
 const areas = document.getElementById("areas");
 const reference = document.getElementById("reference");
+const ui = document.getElementById("ui");
+new MutationObserver(repairAccessibility).observe(ui, { childList: true, subtree: true });
 
 async function start() {
   const [api, guides] = await Promise.all([load("openapi.json"), load("docs/guides/operations.json")]);
   const overview = overviewOf(api);
   let shown;
-  const ui = SwaggerUIBundle({
+  const system = SwaggerUIBundle({
     spec: partOf(api, areaOf(api)),
-    domNode: document.getElementById("ui"),
+    domNode: ui,
     plugins: [additions(guides)],
     deepLinking: true,
     docExpansion: "list",
@@ -184,7 +212,7 @@ async function start() {
   function show() {
     const { operation } = placeOf(location.hash);
     const area = areaOf(api);
-    if (shown !== undefined && shown !== area) ui.specActions.updateJsonSpec(partOf(api, area));
+    if (shown !== undefined && shown !== area) system.specActions.updateJsonSpec(partOf(api, area));
     if (shown !== area) scrollTo(0, 0);
     shown = area;
     document.title = area === null ? "Ninefold API" : `${area} · Ninefold API`;
@@ -196,7 +224,7 @@ async function start() {
       else link.removeAttribute("aria-current");
     }
     if (operation === undefined) return;
-    ui.layoutActions.show(["operations", area, operation], true);
+    system.layoutActions.show(["operations", area, operation], true);
     // Drawn after this task.
     setTimeout(
       () =>
@@ -219,6 +247,5 @@ function areaOf({ tags }) {
 }
 
 start().catch(() => {
-  document.getElementById("ui").textContent =
-    "The API document could not be loaded. Reload the page to try again.";
+  ui.textContent = "The API document could not be loaded. Reload the page to try again.";
 });
