@@ -39,7 +39,7 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
   if (found !== null) return found;
   if (source.databaseExists) {
     throw new StartupError(
-      `The database exists but its master key ${source.path} is missing. Restore the file, or set NINEFOLD_MASTER_KEY.`,
+      `The database exists but its master key ${source.path} is missing. Put a copy of the file there, or set NINEFOLD_MASTER_KEY. If there is no copy, back up the database and restore it with --without-master-key, which saves everything but the secrets.`,
     );
   }
   const key = randomBytes(MASTER_KEY_BYTES);

@@ -142,7 +142,7 @@ describe("next to an existing database", () => {
     firstStart(HEX);
     const message = refusal(() => open());
     expect(message).toBe(
-      `The database exists but its master key ${path} is missing. Restore the file, or set NINEFOLD_MASTER_KEY.`,
+      `The database exists but its master key ${path} is missing. Put a copy of the file there, or set NINEFOLD_MASTER_KEY. If there is no copy, back up the database and restore it with --without-master-key, which saves everything but the secrets.`,
     );
     expect(existsSync(path)).toBe(false);
   });
