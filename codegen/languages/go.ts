@@ -22,7 +22,7 @@ const SYNTAX: Syntax = {
 
 /** What the first example says. */
 export const SETUP =
-  '// The functions call and get are those of "Other languages".\nconnect("http://127.0.0.1:9909", "sm_…")';
+  '// The functions call and get are defined in the guide "Other languages".\nconnect("http://127.0.0.1:9909", "sm_…")';
 
 /** A step by the functions of the page about other languages. */
 export function go(step: ExampleStep, uses: ReadonlySet<string>): string {

@@ -27,7 +27,7 @@ const SYNTAX: Syntax = {
 
 /** What the first example says. */
 export const SETUP =
-  "// The function call is that of \"Other languages\".\nconnect('http://127.0.0.1:9909', 'sm_…');";
+  "// The function call is defined in the guide \"Other languages\".\nconnect('http://127.0.0.1:9909', 'sm_…');";
 
 /** A step by the functions of the page about other languages. */
 export function php(step: ExampleStep): string {

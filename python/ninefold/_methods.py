@@ -1188,8 +1188,8 @@ class RelayEndpoints(Methods):
     ) -> Pages[models.RelayEndpointItem, models.RelayEndpointPage]:
         """List endpoints, newest first.
 
-        Of all customers and your own: ``owner_id`` selects those of one customer. ``state`` finds disabled endpoints,
-        which receive no messages.
+        Lists your own endpoints and those of all customers: ``owner_id`` selects one customer. ``state`` finds
+        disabled endpoints, which receive no messages.
         """
         response = self._api.pages(
             "GET /v1/relay/endpoints",
@@ -1822,7 +1822,7 @@ class BucketsMethods(Methods):
         """Get a bucket.
 
         Use it to see whether events wait (``events``), and to copy the ``ingest_url`` for the provider. Its host is
-        that of your request, unless the server has a public URL. Secrets are not returned.
+        the host of your request, unless the server has a public URL. Secrets are not returned.
         """
         response = self._api.call(
             "GET /v1/catch/buckets/{bucket_id}",
@@ -2556,8 +2556,8 @@ class AdminAccounts(Methods):
     ) -> models.ResetPlatformKey:
         """Revoke all platform keys of an account and create a new one.
 
-        For a leaked or lost key. Applies from the next request, also to keys in their grace period. Managed keys are
-        not affected. The new key can be rotated immediately.
+        For a leaked or lost key. Applies from the next request, including to keys in their grace period. Managed keys
+        are not affected. The new key can be rotated immediately.
         """
         response = self._api.call(
             "POST /v1/admin/accounts/{user_id}/reset-key",
@@ -2627,8 +2627,8 @@ class AdminAudit(Methods):
     ) -> models.AuditEntry:
         """Get an audit log entry of any account.
 
-        Finds entries of all accounts and of the server itself by their number. A deleted account's own entries are
-        removed, and are 404.
+        Finds entries of all accounts and of the server itself by their number. The entries of a deleted account are
+        removed, so they are 404.
         """
         response = self._api.call(
             "GET /v1/admin/audit/{sequence}",
@@ -3568,9 +3568,9 @@ class Projects(Methods):
     ) -> models.ProjectDeleted:
         """Delete a project and everything in it.
 
-        Applies immediately, also to the project's keys. The data is removed in the background and cannot be restored.
-        The default project can be deleted only if there is another one, which becomes the default; a key of the
-        account needs the scope ``*`` for this.
+        Applies immediately, including to the project's keys. The data is removed in the background and cannot be
+        restored. The default project can be deleted only if there is another one, which becomes the default; a key of
+        the account needs the scope ``*`` for this.
         """
         response = self._api.call(
             "DELETE /v1/projects/{id}",
@@ -4071,7 +4071,7 @@ class LocksMethods(Methods):
     ) -> models.ExtendedLock:
         """Extend a lock.
 
-        The lock expires ``ttl`` from now, also when that is earlier than before. Unlike acquire, this never takes a
+        The lock expires ``ttl`` from now, even when that is earlier than before. Unlike acquire, this never takes a
         free lock: 404 if the lock is free, 403 if another token holds it.
         """
         response = self._api.call(
@@ -5095,8 +5095,8 @@ class Audit(Methods):
     ) -> models.AuditEntry:
         """Get an audit log entry.
 
-        Use it for the link of an entry. An entry of another account is 404; for a key of one project, or without the
-        scope ``*``, so is one of another project.
+        Use it to link to an entry. Entries of other accounts are 404. A key of one project, or without the scope
+        ``*``, cannot read entries of other projects either.
         """
         response = self._api.call(
             "GET /v1/audit/{sequence}",

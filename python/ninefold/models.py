@@ -2258,7 +2258,7 @@ class _LockStatusRequired(TypedDict):
     queue_depth: int
     """Number of requests waiting for the lock."""
     ttl_remaining: Optional[int]
-    """Time until the lock expires, in milliseconds; null when it is free. Of a shared lock, the time until its last
+    """Time until the lock expires, in milliseconds; null when it is free. For a shared lock, the time until its last
     holder expires.
     """
 
@@ -2423,7 +2423,7 @@ class Me(TypedDict):
     identities: List[PersonIdentity]
     """Identities at OpenID Connect providers. At most one per issuer."""
     from_file: bool
-    """Whether role and projects are those of the configuration file."""
+    """Whether the configuration file sets role and projects."""
     invited_by: Optional[str]
     """Who invited the person. Null for a key."""
     invitation_expires_at: Optional[str]
@@ -3435,7 +3435,7 @@ class Person(TypedDict):
     identities: List[PersonIdentity]
     """Identities at OpenID Connect providers. At most one per issuer."""
     from_file: bool
-    """Whether role and projects are those of the configuration file."""
+    """Whether the configuration file sets role and projects."""
     invited_by: Optional[str]
     """Who invited the person. Null for a key."""
     invitation_expires_at: Optional[str]
@@ -3487,7 +3487,7 @@ class PersonInvited(TypedDict):
     identities: List[PersonIdentity]
     """Identities at OpenID Connect providers. At most one per issuer."""
     from_file: bool
-    """Whether role and projects are those of the configuration file."""
+    """Whether the configuration file sets role and projects."""
     invited_by: Optional[str]
     """Who invited the person. Null for a key."""
     invitation_expires_at: Optional[str]
@@ -5941,7 +5941,7 @@ class Session(_SessionRequired, total=False):
     method: Literal["key", "link", "invitation", "passkey", "oidc", "header", "email"]
     """How the person logged in."""
     authenticated_at: str
-    """Time at which the person logged in, or confirmed it by another login."""
+    """Time of the person's last login, including one that confirmed a session."""
     person: SessionPerson
     accounts: List[SessionAccountsItem]
     """Other accounts that this login opens: see `POST /v1/session/account`."""
@@ -6273,7 +6273,7 @@ class _WitnessesBodyWitnessesItemRequired(TypedDict):
 
 class WitnessesBodyWitnessesItem(_WitnessesBodyWitnessesItemRequired, total=False):
     name: str
-    """Name in lists and messages; that of the key by default."""
+    """Name in lists and messages. Default: the name in the key."""
 
 
 class WitnessesBody(TypedDict):

@@ -280,7 +280,7 @@ export class Archive {
     if (entry.epoch !== this.tail.next.epoch && this.tail.next.seq > entry.seq) return;
     if (this.isFenced) return;
     if (this.log !== null && this.entries.confirmation !== null) {
-      const rejected = (): void => this.fence("a change of this node was confirmed to nobody");
+      const rejected = (): void => this.fence("a change of this node was not confirmed to any client");
       this.confirmed = this.entries.confirmation.then(() => undefined, rejected);
     }
     try {

@@ -665,7 +665,7 @@ const DECLARED = [
   },
   {
     name: "cluster forget",
-    summary: "Remove a node that does not run any more",
+    summary: "Remove a node that no longer runs",
     details:
       "Otherwise the log is kept for a node that never returns, when only one other is left. Stop the node first.",
     arguments: [{ name: "NODE", help: "URL or id of the node, as cluster status prints it" }],

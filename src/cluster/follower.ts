@@ -243,14 +243,14 @@ export class Follower {
     }
     if (!(await this.isOwnBatch(position, range))) throw this.isAhead(position, range);
     if (folder.cutUnconfirmed()) {
-      this.deps.logger.info("the last change of this node was confirmed to nobody, and is undone", {
+      this.deps.logger.info("the last change of this node was not confirmed to any client, and is undone", {
         seq: position.seq,
       });
       return this.establish();
     }
     if (position.seq > range.last) return this.awaitOthers(position);
     throw new LogTrimmed(
-      `this node has a change at entry ${position.seq} that the log does not have, and that was confirmed to nobody`,
+      `this node has a change at entry ${position.seq} that the log does not have, and that was not confirmed to any client`,
     );
   }
 
@@ -313,7 +313,7 @@ export class Follower {
     throw new StartupError(
       `${folder.databasePath} belongs to the commit log ${log}, and the commit log of the cell ${cell} is ` +
         `${this.identity ?? "not identified yet"}. Nothing was changed. Set the --cell that the folder belongs to; or, if its data is not ` +
-        "needed because the log was begun anew, move follower.json and all files whose names begin with ninefold.db to another " +
+        "needed because the log was re-created, move follower.json and all files whose names begin with ninefold.db to another " +
         "folder, and start the node: it copies the database from the leader.",
     );
   }

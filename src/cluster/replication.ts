@@ -273,7 +273,7 @@ export class Replication {
       if (synced >= through || this.leftBehind.has(id)) continue;
       this.leftBehind.add(id);
       this.deps.logger.warn(
-        "the commit log is not kept for a node any longer, which copies the database when it is back: until then this is the only " +
+        "the commit log is no longer kept for a node. It copies the database when it is back; until then this is the only " +
           "machine with all data, if no other node has it. If the node is gone for good: ninefold cluster forget",
         { node: advertise ?? id, entry: synced },
       );

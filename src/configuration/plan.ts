@@ -457,7 +457,7 @@ function likelyRenames(
     const former = best.missing.name;
     const end = prune
       ? `${former} is deleted with its history`
-      : `${former} stays as it is, and a second one is created`;
+      : `${former} stays unchanged, and a second one is created`;
     return [
       `${path}:${wanted.at.line}: ${section}.${wanted.name} looks like ${former} with a new name, but ${end}. To rename it, add renamed_from: ${former}`,
     ];

@@ -67,8 +67,8 @@ const COMMON_CODES = {
   ],
   rate_limit_exceeded: [
     429,
-    "Too many requests; retry after the seconds in `Retry-After`.",
-    "Wait for the seconds in `Retry-After`. Spread requests over time, or request a tier with higher limits from the operator ([rate limits](api/basics.md#rate-limits)).",
+    "Too many requests; retry after the number of seconds in `Retry-After`.",
+    "Wait the number of seconds in `Retry-After`. Spread requests over time, or request a tier with higher limits from the operator ([rate limits](api/basics.md#rate-limits)).",
   ],
   internal_error: [
     500,
@@ -78,7 +78,7 @@ const COMMON_CODES = {
   service_unavailable: [
     503,
     "The server cannot do this now. Nothing was changed.",
-    'Retry after the seconds in `Retry-After`, or a few seconds. With `"carried_out": true` do not retry: the external effect (a check, a replay) happened and was charged, but its result could not be stored.',
+    'Wait the number of seconds in `Retry-After`, or a few seconds without it, and retry. With `"carried_out": true` do not retry: the external effect (a check, a replay) happened and was charged, but its result could not be stored.',
   ],
   not_leader: [
     503,

@@ -232,7 +232,9 @@ describe("a node that is off", () => {
           await until(() => spaceOf(server).used !== used);
         }
         expect(spaceOf(server).used).toBeLessThan(QUOTA_BYTES);
-        expect(leader.log.lines.some(({ message }) => message.includes("not kept for a node"))).toBe(true);
+        expect(leader.log.lines.some(({ message }) => message.includes("no longer kept for a node"))).toBe(
+          true,
+        );
         const again = own.start(cell, followerFolder, { advertises: true });
         await again.logged("the database was copied from the leader");
       } finally {

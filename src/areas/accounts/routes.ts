@@ -297,7 +297,7 @@ function adminRoutes(api: Api, service: AccountService) {
           secret: true,
           summary: "Revoke all platform keys of an account and create a new one",
           description:
-            "For a leaked or lost key. Applies from the next request, also to keys in their grace period. Managed keys are not affected. The new key can be rotated immediately.",
+            "For a leaked or lost key. Applies from the next request, including to keys in their grace period. Managed keys are not affected. The new key can be rotated immediately.",
           errors: ["not_found"],
           params: AccountParams,
           response: ResetPlatformKey,

@@ -68,7 +68,7 @@ function accountRoutes(api: Api, audit: AuditService) {
           name: "audit.read",
           summary: "Get an audit log entry",
           description:
-            "Use it for the link of an entry. An entry of another account is 404; for a key of one project, or without the scope `*`, so is one of another project.",
+            "Use it to link to an entry. Entries of other accounts are 404. A key of one project, or without the scope `*`, cannot read entries of other projects either.",
           errors: ["not_found"],
           params: EntryParams,
           response: AuditEntry,
@@ -116,7 +116,7 @@ function adminRoutes(api: Api, audit: AuditService) {
           name: "admin.audit.read",
           summary: "Get an audit log entry of any account",
           description:
-            "Finds entries of all accounts and of the server itself by their number. A deleted account's own entries are removed, and are 404.",
+            "Finds entries of all accounts and of the server itself by their number. The entries of a deleted account are removed, so they are 404.",
           errors: ["not_found"],
           params: EntryParams,
           response: AuditEntry,

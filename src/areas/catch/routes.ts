@@ -130,7 +130,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
           access: "catch:read",
           summary: "Get a bucket",
           description:
-            "Use it to see whether events wait (`events`), and to copy the `ingest_url` for the provider. Its host is that of your request, unless the server has a public URL. Secrets are not returned.",
+            "Use it to see whether events wait (`events`), and to copy the `ingest_url` for the provider. Its host is the host of your request, unless the server has a public URL. Secrets are not returned.",
           errors: ["catch.bucket_not_found"],
           params: BucketParams,
           response: Bucket,

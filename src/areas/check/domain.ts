@@ -48,7 +48,7 @@ const codes = registerErrors({
   rate_limited: [
     429,
     "A rate limit of the key is exceeded. Retry after the time in `Retry-After`.",
-    "The caller waits for the seconds in `Retry-After`. The limits are those of the key (`ratelimits`).",
+    "The caller waits the number of seconds in `Retry-After`. The limits are those of the key (`ratelimits`).",
   ],
   usage_exceeded: [
     429,

@@ -127,7 +127,7 @@ function holderRoutes(api: Api, locks: LockService) {
           access: "latch:write",
           summary: "Extend a lock",
           description:
-            "The lock expires `ttl` from now, also when that is earlier than before. Unlike acquire, this never takes a free lock: 404 if the lock is free, 403 if another token holds it.",
+            "The lock expires `ttl` from now, even when that is earlier than before. Unlike acquire, this never takes a free lock: 404 if the lock is free, 403 if another token holds it.",
           errors: ["not_found"],
           example: { token: EXAMPLE_TOKEN, ttl: 30_000 },
           params: LockParams,

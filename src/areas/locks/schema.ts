@@ -102,7 +102,7 @@ export const LockStatus = named("LockStatus", {
   queue_depth: Type.Integer({ description: "Number of requests waiting for the lock.", examples: [0] }),
   ttl_remaining: orNull(Type.Integer({ examples: [8_500] }), {
     description:
-      "Time until the lock expires, in milliseconds; null when it is free. Of a shared lock, the time until its last holder expires.",
+      "Time until the lock expires, in milliseconds; null when it is free. For a shared lock, the time until its last holder expires.",
   }),
   mode: Type.Optional(Mode),
   holders: Type.Optional(Type.Integer({ description: "Number of holders.", examples: [1] })),

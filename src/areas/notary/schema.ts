@@ -471,7 +471,7 @@ export const WitnessesBody = named("WitnessesBody", {
         Type.String({
           minLength: 1,
           maxLength: 100,
-          description: "Name in lists and messages; that of the key by default.",
+          description: "Name in lists and messages. Default: the name in the key.",
           examples: ["witness.example"],
         }),
       ),

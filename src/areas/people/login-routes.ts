@@ -97,7 +97,7 @@ export function loginRoutes(api: Api, { logins, passkeys, sessions, schema }: Lo
           name: "session.invitation.accept",
           summary: "Accept an invitation",
           description:
-            "Stores the passkey and logs the browser in. Of an active person it removes all other passkeys and ends all other sessions.",
+            "Stores the passkey and logs the browser in. For an active person, it also removes all other passkeys and ends all other sessions.",
           errors: [...ERRORS, "invalid_request", "conflict"],
           body: InvitationAcceptBody,
           response: { 201: schema },

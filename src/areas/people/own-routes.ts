@@ -267,7 +267,7 @@ function changeRoutes(api: Api, { directory }: OwnRoutesDeps) {
           stepUp: true,
           summary: "Remove a passkey",
           description:
-            "It can no longer log you in; delete it on your device as well. The last one can be removed too: then you log in by an identity provider or a new invitation. Only in the session of a person.",
+            "It can no longer log you in; delete it on your device as well. The last one can be removed too: then you log in with an identity provider or a new invitation. Only in the session of a person.",
           errors: ["not_found"],
           params: PasskeyParams,
           response: PasskeyDeleted,

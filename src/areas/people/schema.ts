@@ -55,7 +55,7 @@ const PERSON = {
     { description: "Identities at OpenID Connect providers. At most one per issuer.", examples: [[]] },
   ),
   from_file: Type.Boolean({
-    description: "Whether role and projects are those of the configuration file.",
+    description: "Whether the configuration file sets role and projects.",
     examples: [false],
   }),
   invited_by: orNull(PersonId, { description: "Who invited the person. Null for a key.", examples: [null] }),

@@ -369,7 +369,7 @@ export class PeopleService {
     if (changesRole && row.from_file !== 0) {
       throw new ApiError(
         "conflict",
-        "Role and projects of this person are those of the configuration file. Change them there.",
+        "The role and the projects of this person are set by the configuration file. Change them there.",
       );
     }
   }

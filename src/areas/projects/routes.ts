@@ -126,7 +126,7 @@ function updateAndDeleteRoutes(api: Api, projects: ProjectService) {
           changesProject: false,
           summary: "Delete a project and everything in it",
           description:
-            "Applies immediately, also to the project's keys. The data is removed in the background and cannot be restored. The default project can be deleted only if there is another one, which becomes the default; a key of the account needs the scope `*` for this.",
+            "Applies immediately, including to the project's keys. The data is removed in the background and cannot be restored. The default project can be deleted only if there is another one, which becomes the default; a key of the account needs the scope `*` for this.",
           errors: ["not_found"],
           params: ProjectParams,
           response: ProjectDeleted,

@@ -45,7 +45,7 @@ export const Session = named("Session", {
     oneOf(LOGIN_METHODS, { description: "How the person logged in.", examples: ["passkey"] }),
   ),
   authenticated_at: Type.Optional(
-    dateTime({ description: "Time at which the person logged in, or confirmed it by another login." }),
+    dateTime({ description: "Time of the person's last login, including one that confirmed a session." }),
   ),
   person: Type.Optional(
     named("SessionPerson", {

@@ -31,7 +31,7 @@ const OTHERS = 0o077;
 /** The version of SQLite: on some systems it is the system's own. */
 export const sqliteCheck: Check = {
   name: "SQLite",
-  cure: "Install Ninefold anew.",
+  cure: "Reinstall Ninefold.",
   run() {
     const version = sqliteVersion();
     const trouble = sqliteProblem(version);

@@ -420,7 +420,7 @@ export class Projects extends Methods {
   }
 
   /**
-   * Delete a project and everything in it. Applies immediately, also to the project's keys. The data is
+   * Delete a project and everything in it. Applies immediately, including to the project's keys. The data is
    * removed in the background and cannot be restored. The default project can be deleted only if there is
    * another one, which becomes the default; a key of the account needs the scope `*` for this.
    */
@@ -601,7 +601,7 @@ export class FlagsMethods extends Methods {
 /** Methods of {@link Locks} that send one request. */
 export class LocksMethods extends Methods {
   /**
-   * Extend a lock. The lock expires `ttl` from now, also when that is earlier than before. Unlike acquire,
+   * Extend a lock. The lock expires `ttl` from now, even when that is earlier than before. Unlike acquire,
    * this never takes a free lock: 404 if the lock is free, 403 if another token holds it.
    */
   extend(
@@ -1145,8 +1145,8 @@ export class RelayEndpoints extends Methods {
   }
 
   /**
-   * List endpoints, newest first. Of all customers and your own: `owner_id` selects those of one customer.
-   * `state` finds disabled endpoints, which receive no messages.
+   * List endpoints, newest first. Lists your own endpoints and those of all customers: `owner_id` selects
+   * one customer. `state` finds disabled endpoints, which receive no messages.
    */
   list(
     query: QueryOf<"relay.endpoints.list"> = {},
@@ -1555,7 +1555,7 @@ export class BucketsMethods extends Methods {
 
   /**
    * Get a bucket. Use it to see whether events wait (`events`), and to copy the `ingest_url` for the
-   * provider. Its host is that of your request, unless the server has a public URL. Secrets are not
+   * provider. Its host is the host of your request, unless the server has a public URL. Secrets are not
    * returned.
    */
   get(bucketId: string, options?: RequestOptions): Answers<"catch.buckets.get"> {
@@ -1979,8 +1979,8 @@ export class Audit extends Methods {
   }
 
   /**
-   * Get an audit log entry. Use it for the link of an entry. An entry of another account is 404; for a key
-   * of one project, or without the scope `*`, so is one of another project.
+   * Get an audit log entry. Use it to link to an entry. Entries of other accounts are 404. A key of one
+   * project, or without the scope `*`, cannot read entries of other projects either.
    */
   get(sequence: string | number, options?: RequestOptions): Answers<"audit.read"> {
     return this.api.call("audit.read", { params: { sequence: String(sequence) } }, options);
@@ -2092,7 +2092,7 @@ export class AdminAccounts extends Methods {
 
   /**
    * Revoke all platform keys of an account and create a new one. For a leaked or lost key. Applies from the
-   * next request, also to keys in their grace period. Managed keys are not affected. The new key can be
+   * next request, including to keys in their grace period. Managed keys are not affected. The new key can be
    * rotated immediately.
    */
   resetKey(userId: string, options?: ChangeOptions): Answers<"keys.platform.reset"> {
@@ -2120,7 +2120,7 @@ export class AdminAudit extends Methods {
 
   /**
    * Get an audit log entry of any account. Finds entries of all accounts and of the server itself by their
-   * number. A deleted account's own entries are removed, and are 404.
+   * number. The entries of a deleted account are removed, so they are 404.
    */
   get(sequence: string | number, options?: RequestOptions): Answers<"admin.audit.read"> {
     return this.api.call("admin.audit.read", { params: { sequence: String(sequence) } }, options);

@@ -1804,7 +1804,7 @@ export interface LockStatus {
   locked: boolean;
   /** Number of requests waiting for the lock. */
   queue_depth: number;
-  /** Time until the lock expires, in milliseconds; null when it is free. Of a shared lock, the time until its last holder expires. */
+  /** Time until the lock expires, in milliseconds; null when it is free. For a shared lock, the time until its last holder expires. */
   ttl_remaining: number | null;
   mode?: "exclusive" | "shared";
   /** Number of holders. */
@@ -3369,7 +3369,7 @@ export interface Person {
   login_methods: ("key" | "link" | "invitation" | "passkey" | "oidc" | "header" | "email")[];
   /** Identities at OpenID Connect providers. At most one per issuer. */
   identities: PersonIdentity[];
-  /** Whether role and projects are those of the configuration file. */
+  /** Whether the configuration file sets role and projects. */
   from_file: boolean;
   /** Who invited the person. Null for a key. */
   invited_by: string | null;
@@ -4635,7 +4635,7 @@ export interface Session {
   session_id?: number;
   /** How the person logged in. */
   method?: "key" | "link" | "invitation" | "passkey" | "oidc" | "header" | "email";
-  /** Time at which the person logged in, or confirmed it by another login. */
+  /** Time of the person's last login, including one that confirmed a session. */
   authenticated_at?: string;
   person?: SessionPerson;
   /** Other accounts that this login opens: see `POST /v1/session/account`. */
@@ -4996,7 +4996,7 @@ export interface Witness {
 export interface WitnessesBody {
   /** At most 8; an empty list removes all. */
   witnesses: readonly {
-    /** Name in lists and messages; that of the key by default. */
+    /** Name in lists and messages. Default: the name in the key. */
     name?: string | undefined;
     /** URL that `/add-checkpoint` is added to: the submission prefix of the witness. */
     url: string;

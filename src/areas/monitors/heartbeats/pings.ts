@@ -48,8 +48,14 @@ const PUSH_REJECTIONS: Readonly<Record<Exclude<PingStatus, 200>, readonly [Error
   403: ["forbidden", "The account has reached the monitor limit of its tier."],
   404: ["not_found", "No heartbeat has this push token. Copy the push_url of the heartbeat again."],
   405: ["method_not_allowed", "Push by GET, HEAD or POST."],
-  429: ["rate_limit_exceeded", "The heartbeat gets too many pings. Retry after the seconds in Retry-After."],
-  503: ["service_unavailable", "The ping could not be stored. Retry after the seconds in Retry-After."],
+  429: [
+    "rate_limit_exceeded",
+    "The heartbeat receives too many pings. Wait the number of seconds in Retry-After, and retry.",
+  ],
+  503: [
+    "service_unavailable",
+    "The ping could not be stored. Wait the number of seconds in Retry-After, and retry.",
+  ],
 };
 const PING_HEADERS = constantHeaders({ ...HEADERS, "ping-body-limit": String(PING_BODY_BYTES_MAX) });
 

@@ -58,7 +58,7 @@ export const ENDPOINT_OPERATIONS = {
     ...READ,
     summary: "List endpoints, newest first",
     description:
-      "Of all customers and your own: `owner_id` selects those of one customer. `state` finds disabled endpoints, which receive no messages.",
+      "Lists your own endpoints and those of all customers: `owner_id` selects one customer. `state` finds disabled endpoints, which receive no messages.",
     query: RelayEndpointQuery,
     response: RelayEndpointPage,
   },
