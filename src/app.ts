@@ -10,6 +10,7 @@ import { createFlags } from "./areas/flags/index.ts";
 import { createIncidents, openIncidents } from "./areas/incidents/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
+import { createLoginPages } from "./areas/login/index.ts";
 import type { createMcp } from "./areas/mcp/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors, openMonitors } from "./areas/monitors/index.ts";
@@ -369,7 +370,7 @@ function createAreas(
     keys: authenticator,
     keyLogins: config.login.keys,
     accounts,
-    people: peopleOfSessions(peopleDirectory, () => people.logins),
+    people: peopleOfSessions(peopleDirectory, () => people.logins, { config, publicUrl }),
     findProject: directory.find,
     isDeleted: directory.isDeleted,
     idOf: directory.idOf,
@@ -461,7 +462,16 @@ function createAreas(
 function peopleOfSessions(
   people: ReturnType<typeof openPeople>,
   logins: () => ReturnType<typeof createPeople>["logins"],
+  { config, publicUrl }: { readonly config: Config; readonly publicUrl: () => string | null },
 ): SessionPeople {
+  const providers = () => {
+    const prefix = new URL(publicUrl() ?? "http://localhost").pathname.replace(/\/$/, "");
+    return config.oidc.map(({ name, label }) => ({
+      type: "oidc" as const,
+      name: label,
+      url: `${prefix}/login/oidc/${name}`,
+    }));
+  };
   return {
     person: (ref) => people.person(ref),
     scopesOf: (role) => people.scopesOf(role),
@@ -475,6 +485,7 @@ function peopleOfSessions(
     recordSeen: (tx, personRef) => people.recordSeen(tx, personRef),
     offeredMethods: () => [
       ...(people.store.anyPasskey() === 1 ? [{ type: "passkey" as const }] : []),
+      ...(config.dashboard ? providers() : []),
       { type: "key" as const },
     ],
   };
@@ -696,8 +707,22 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   guidePages(http); //                   /docs/guides/
   statusStylePage(http); //              /status/style-….css
   portalPages(http, config.portalOrigins); // /portal/
-  if (config.dashboard) dashboardPages(http);
+  if (config.dashboard) {
+    dashboardPages(http);
+    loginPages(http, kernel, config, areas); // /login/oidc/
+  }
   return { http, readiness, performing, server };
+}
+
+/** The ways to the providers of logins, and back. */
+function loginPages(
+  http: Http,
+  kernel: Kernel,
+  { oidc: providers }: Config,
+  { sessions, people, accounts, outbound }: Areas,
+): void {
+  const deps = { providers, sessions: sessions.ofPeople, people: people.identities, accounts, outbound };
+  for (const { path, serve } of createLoginPages(kernel, deps)) http.page(path, serve);
 }
 
 /** Tells the areas that need to know them which operations there are. */

@@ -237,7 +237,7 @@ function assertSafe(table: Table, provider: OidcProvider): void {
  */
 function assertIssuer(table: Table, issuer: string): void {
   const url = /^https?:\/\//.test(issuer) ? URL.parse(issuer) : null;
-  const isPlain = url?.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  const isPlain = url?.username === "" && url.password === "" && !url.pathname.includes("/.well-known/");
   if (!isPlain || issuer.includes("?") || issuer.includes("#"))
     throw table.error(
       `issuer: "${issuer}" is not a URL such as https://accounts.example.com, as the provider's metadata names it.`,

@@ -19,6 +19,8 @@ export const INVITATIONS_PER_DAY = 20;
 export const INVITATIONS_PER_ADDRESS = 3;
 /** Addresses and accounts whose invitations are counted. The least recent are dropped first. */
 export const INVITATION_KEYS_MAX = 50_000;
+/** People of different accounts whom one login links to an identity: each is a row and an audit entry. */
+export const IDENTITIES_LINKED_MAX = 20;
 /** How long the challenge of a passkey is valid. */
 export const CHALLENGE_MS = 5 * MINUTE_MS;
 /** Minimum time between two writes of when a person was seen. */

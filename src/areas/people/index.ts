@@ -15,6 +15,7 @@ import { PeopleDirectory } from "./directory.ts";
 import { STATUSES } from "./domain.ts";
 import { peopleExport } from "./export.ts";
 import { FilePeople, type FilePerson } from "./from-file.ts";
+import { Identities } from "./identities.ts";
 import { loginRoutes } from "./login-routes.ts";
 import { PersonLogins } from "./logins.ts";
 import { ownRoutes } from "./own-routes.ts";
@@ -63,6 +64,7 @@ export interface PeopleArea extends ApiArea {
   readonly logins: PersonLogins;
   /** Makes people what the configuration file says. Call at each start. */
   readonly applyFile: (people: readonly FilePerson[]) => Promise<void>;
+  readonly identities: Identities;
   readonly exported: AreaExport;
   readonly removeRows: RemoveAccountRows;
   /** Roles in a project, which go with it. */
@@ -77,15 +79,17 @@ export function createPeople(
 ): PeopleArea {
   const { store } = directory;
   const { sessions } = deps;
+  const limit = new TierLimit(kernel.db, tiers, "people", "people_limit_exceeded");
   const service = new PeopleService({
     ...kernel,
     ...deps,
     directory,
-    limit: new TierLimit(kernel.db, tiers, "people", "people_limit_exceeded"),
+    limit,
     endSessions: (tx, personRef) => sessions.endOfPerson(tx, personRef, {}),
   });
   const passkeys = new Passkeys(kernel, directory);
   const logins = new PersonLogins({ ...kernel, ...deps, directory, service, passkeys });
+  const identities = new Identities({ ...kernel, ...deps, directory, service, logins, limit });
   let roles: Roles = { roles: [], operations: [] };
   kernel.housekeeping.addPurge({
     name: "people.links.purge",
@@ -98,6 +102,7 @@ export function createPeople(
     service,
     logins,
     applyFile: (people) => file.apply(people),
+    identities,
     exported: peopleExport,
     removeRows: (tx, accountRef, rowsMax) => {
       const people = store.batchOfAccount(accountRef, rowsMax);

@@ -27,6 +27,12 @@ export type LoginRequest = PageRequest &
 export interface VerifiedPerson {
   readonly person: Person;
   readonly method: LoginMethod;
+  /** What it proves beyond the person. */
+  readonly proof?: { readonly type: "oidc"; readonly issuer: string; readonly subject: string };
+  /** When the person logged in, epoch milliseconds; now when omitted. */
+  readonly authenticatedAt?: number;
+  /** Whether it opens a session, or continues that of the person; when omitted, it continues one if there is one. */
+  readonly session?: "new" | "same";
 }
 
 /** A session of a person as lists show it. */

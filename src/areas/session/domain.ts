@@ -26,6 +26,11 @@ export const REJECTED_LOGINS_ENTRY_MS = MINUTE_MS;
  * many networks, and an entry is stored for a year: this limits the entries to about 15 MB a day.
  */
 export const REJECTED_NETWORKS_MAX = 20;
+/**
+ * Rejected logins of known people of one account that its audit log has within {@link REJECTED_LOGINS_ENTRY_MS}: whoever has
+ * one of their addresses at a provider can cause them.
+ */
+export const REJECTED_PEOPLE_MAX = 10;
 /** Logins by key from one network, by key of one account, and of one person, within {@link LOGINS_WINDOW_MS}: a person logs in a few times a day. */
 export const LOGINS_MAX = 10;
 /** The window of {@link LOGINS_MAX}. */

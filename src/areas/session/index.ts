@@ -4,7 +4,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
-import { LINK_MINUTES } from "./domain.ts";
+import { LINK_MINUTES, readCookie } from "./domain.ts";
 import { sessionExport } from "./export.ts";
 import { sessionRoutes } from "./routes.ts";
 import { Session } from "./schema.ts";
@@ -27,7 +27,14 @@ export interface SessionArea extends ApiArea {
     SessionService,
     "openPerson" | "assertPersonMayAttempt" | "recordRejected" | "ofPerson" | "endOfPerson"
   > &
-    Pick<Sessions, "assertSameOrigin">;
+    Pick<Sessions, "assertSameOrigin" | "tokenHashOf"> & {
+      /** The person of a browser's session, by the hash of its token; null without one. */
+      readonly personWithToken: (hashOfToken: Uint8Array) => number | null;
+      /** The value of a cookie; null without it. */
+      readonly readCookie: (header: string | null, name: string) => string | null;
+      /** Names of the cookie with logins in progress at providers: over HTTP, and over HTTPS. */
+      readonly loginCookies: { readonly plain: string; readonly secure: string };
+    };
   /** Removes the sessions of a deleted account; its keys open none of them any more. */
   readonly removeRows: RemoveAccountRows;
   /** Ends the sessions that the configuration does not permit any more. */
@@ -63,6 +70,10 @@ export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionAr
       ofPerson: (personRef) => service.ofPerson(personRef),
       endOfPerson: (tx, personRef, which) => service.endOfPerson(tx, personRef, which),
       assertSameOrigin: (from) => sessions.assertSameOrigin(from),
+      tokenHashOf: (from) => sessions.tokenHashOf(from),
+      personWithToken: (hashOfToken) => sessions.withTokenHash(hashOfToken)?.personRef ?? null,
+      loginCookies: sessions.loginCookies,
+      readCookie,
     },
     schema: Session,
     removeRows: store.removeOfAccount,

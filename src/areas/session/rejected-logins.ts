@@ -1,4 +1,5 @@
 import type { AuditedRequest, AuditTrail } from "../../kernel/audit/trail.ts";
+import type { LoginMethod } from "../../kernel/callers/caller.ts";
 import { networkOf } from "../../kernel/data/addresses.ts";
 import { ApiError, errorText } from "../../kernel/errors.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
@@ -8,6 +9,7 @@ import {
   REJECTED_LOGINS_MAX,
   REJECTED_LOGINS_WINDOW_MS,
   REJECTED_NETWORKS_MAX,
+  REJECTED_PEOPLE_MAX,
 } from "./domain.ts";
 
 /** A rejected request, with what its audit entry contains. */
@@ -27,6 +29,7 @@ const OTHER_NETWORKS = "others";
 /** Limits rejected logins per network and writes them to the audit log, at most one entry per network and minute. */
 export class RejectedLogins {
   private readonly attempts: AttemptLimiter;
+  private readonly ofAccounts: AttemptLimiter;
   private readonly pending = new Map<string, PendingEntry>();
 
   constructor(
@@ -34,6 +37,7 @@ export class RejectedLogins {
     private readonly trail: AuditTrail,
   ) {
     this.attempts = new AttemptLimiter(kernel.clock, REJECTED_LOGINS_MAX, REJECTED_LOGINS_WINDOW_MS);
+    this.ofAccounts = new AttemptLimiter(kernel.clock, REJECTED_PEOPLE_MAX, REJECTED_LOGINS_ENTRY_MS);
   }
 
   /** @throws ApiError `rate_limit_exceeded` for an address with too many rejected logins. */
@@ -59,6 +63,36 @@ export class RejectedLogins {
     this.pending.set(name, { count: 1, last: request });
     const { clock } = this.kernel;
     clock.after(REJECTED_LOGINS_ENTRY_MS, () => clock.track(this.write(name)));
+  }
+
+  /** Writes a rejected login of a known person to the log of their account, up to a limit. */
+  recordPerson(
+    request: RejectedRequest,
+    account: { readonly ref: number; readonly userId: string },
+    person: {
+      readonly id: string;
+      readonly email: string;
+      readonly reason: string;
+      readonly method: LoginMethod;
+    },
+  ): void {
+    if (this.ofAccounts.take(account.userId) > 0) return;
+    const { id, email, reason, method } = person;
+    const change = {
+      summary: `Login of ${email} rejected: ${reason}`,
+      target: { type: "person", id },
+      before: null,
+      after: { method, reason },
+    };
+    const { clock, writer, log } = this.kernel;
+    const written = writer.submit((tx) =>
+      this.trail.recordPublic(tx, "session.refused", request, account, change),
+    );
+    clock.track(
+      written.catch((error) =>
+        log.warn("a rejected login could not be written to the audit log", { error: errorText(error) }),
+      ),
+    );
   }
 
   /** Writes all pending entries. Call before the process exits. */

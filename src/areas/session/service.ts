@@ -16,6 +16,8 @@ import {
   LOGIN_METHODS,
   type LoginMethod,
   loginRejected,
+  RejectedLogin,
+  type RejectedPerson,
 } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
@@ -37,7 +39,7 @@ import { PersonCaller } from "./person-caller.ts";
 import type { LoginProof, OfferedMethod, SessionPerson } from "./ports.ts";
 import { RejectedLogins, type RejectedRequest } from "./rejected-logins.ts";
 import type { LoginLink, Session, SessionBody } from "./schema.ts";
-import type { ActiveSession, SessionDeps, Sessions } from "./sessions.ts";
+import type { ActiveSession, BrowserRequest, SessionDeps, Sessions } from "./sessions.ts";
 import type { ListedSession, SessionStore } from "./store.ts";
 
 /** What the area needs of other areas. */
@@ -55,7 +57,7 @@ interface SessionServiceDeps
   readonly sessions: Sessions;
 }
 
-export type LoginRequest = RejectedRequest & PageRequest & { readonly requestOrigin: RequestOrigin };
+export type LoginRequest = RejectedRequest & BrowserRequest & { readonly requestOrigin: RequestOrigin };
 
 /** A new session, with the header that sets its cookie. */
 export interface OpenedSession {
@@ -71,6 +73,8 @@ export interface PersonLogin {
   readonly proof?: LoginProof | null;
   /** When the person logged in, epoch milliseconds; now when omitted. A change of account is no login. */
   readonly authenticatedAt?: number;
+  /** Whether it opens a session, or continues that of the person; when omitted, it continues one if there is one. */
+  readonly session?: "new" | "same";
 }
 
 /** The use cases of browser sessions. */
@@ -207,26 +211,42 @@ export class SessionService {
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
         this.counts[method].rejected.add();
         this.rejectedLogins.record(login);
+        if (error instanceof RejectedLogin && error.person !== null)
+          this.recordRejectedPerson(error.person, method, login);
       }
       throw error;
     }
   }
 
+  private recordRejectedPerson(
+    { accountRef, ...person }: RejectedPerson,
+    method: LoginMethod,
+    login: LoginRequest,
+  ): void {
+    const account = { ref: accountRef, userId: this.userIdOf(accountRef) };
+    this.rejectedLogins.recordPerson(login, account, { ...person, method });
+  }
+
   private openForPerson(
     tx: Tx,
-    { person, method, proof = null, authenticatedAt = tx.now }: PersonLogin,
+    { person, method, proof = null, authenticatedAt = tx.now, session }: PersonLogin,
     token: string,
     login: LoginRequest,
   ): Caller {
     const { store, sessions, people, accounts } = this.deps;
     const { suspended, deleted } = accounts.account(person.accountRef);
-    if (suspended || deleted || !person.isActive) throw loginRejected();
+    const about = { id: person.id, email: person.email, accountRef: person.accountRef };
+    if (deleted) throw loginRejected();
+    if (suspended) throw loginRejected({ ...about, reason: "the account is suspended" });
+    if (!person.isActive) throw loginRejected({ ...about, reason: "the person is not active" });
     this.logins.countPerson(tx, login.clientAddress, person.id);
     people.recordSeen(tx, person.ref);
     const token_hash = keyDigest(token);
     const endsAt = tx.now + SESSION_MS;
-    const current = sessions.ofBrowser(login);
-    if (current !== null && current.personRef === person.ref) {
+    const current = session === "new" ? null : sessions.ofBrowser(login);
+    const isSame = current !== null && current.personRef === person.ref;
+    if (session === "same" && !isSame) throw loginRejected({ ...about, reason: "another session" });
+    if (isSame) {
       const renewed = { method, proof, authenticatedAt, endsAt };
       sessions.renew(tx, current, { from: login, hashOfToken: token_hash, ...renewed });
       const caller = this.personCaller(current, person, login);

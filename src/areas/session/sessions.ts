@@ -7,7 +7,7 @@ import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import { chosenProject } from "../../kernel/http/access/project-choice.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
-import { keyDigest, keyDigestHex } from "../../kernel/secrets/key-format.ts";
+import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { NOBODY, type Tx } from "../../kernel/storage/tx.ts";
 import {
   assertSameOrigin,
@@ -29,6 +29,12 @@ export interface SessionDeps extends PersonCallerDeps {
   /** Whose API keys log browsers in. */
   readonly keyLogins: "all" | "operator";
 }
+
+/**
+ * A request of a browser. A page of another server has sent it here: then it has no cookie of the session, and
+ * `sessionAtStart` is the hash of the token that the browser had when the login began.
+ */
+export type BrowserRequest = PageRequest & { readonly sessionAtStart?: Uint8Array | null };
 
 /** A session in memory. A step-up changes how and when its person logged in. */
 export interface ActiveSession extends Actor, Omit<CallerSession, "credential"> {
@@ -151,10 +157,29 @@ export class Sessions implements SessionAuthenticator {
     return row === null ? undefined : this.unlessOver(activeSession(row));
   }
 
-  /** The person's session of a browser, which a login of the same person continues; null without one. */
-  ofBrowser(from: PageRequest): ActiveSession | null {
+  /** The session of a browser, which a login of the same person can continue; null without one. */
+  ofBrowser(from: BrowserRequest): ActiveSession | null {
+    for (const hashOfToken of this.tokenHashesOf(from)) {
+      const session = this.findHashed(hashOfToken);
+      if (session !== undefined) return session;
+    }
+    return null;
+  }
+
+  /** The session with a token, by its hash; null without a valid one. */
+  withTokenHash(hashOfToken: Uint8Array): ActiveSession | null {
+    return this.findHashed(hashOfToken) ?? null;
+  }
+
+  /** Names of the cookie with logins in progress at providers. */
+  get loginCookies(): { readonly plain: string; readonly secure: string } {
+    return { plain: `${this.names.plain}_login`, secure: `${this.names.secure}_login` };
+  }
+
+  /** The hash of the token in a request's cookie; null without one. */
+  tokenHashOf(from: PageRequest): Uint8Array | null {
     const token = this.tokenOf(from);
-    return (token === null ? undefined : this.find(token)) ?? null;
+    return token?.length === TOKEN_LENGTH ? keyDigest(token) : null;
   }
 
   /** What the login of a request's session has proven; null for nothing beyond its person or key. */
@@ -166,10 +191,9 @@ export class Sessions implements SessionAuthenticator {
   renew(
     tx: Tx,
     session: ActiveSession,
-    fields: { readonly from: PageRequest; readonly hashOfToken: Uint8Array } & RenewedSession,
+    fields: { readonly from: BrowserRequest; readonly hashOfToken: Uint8Array } & RenewedSession,
   ): void {
     const { from, hashOfToken, ...renewed } = fields;
-    const token = this.tokenOf(from);
     const { id } = session;
     const { method, proof, endsAt } = renewed;
     this.store.renew(tx, {
@@ -184,13 +208,16 @@ export class Sessions implements SessionAuthenticator {
     const { authenticatedAt } = session;
     Object.assign(session, renewed);
     tx.onRollback(() => Object.assign(session, before, { authenticatedAt }));
-    if (token !== null) tx.afterCommit(() => this.active.drop(keyDigestHex(token)));
+    const names = this.tokenHashesOf(from).map(nameOf);
+    tx.afterCommit(() => {
+      for (const name of names) this.active.drop(name);
+    });
   }
 
   /** Ends a session in the unit of work that removes its row. */
   end(tx: Tx, id: number, hashOfToken: Uint8Array): void {
     this.store.remove(tx, id);
-    const name = Buffer.from(hashOfToken).toString("hex");
+    const name = nameOf(hashOfToken);
     const session = this.active.peek(name);
     if (session !== undefined) {
       session.isEnded = true;
@@ -210,16 +237,26 @@ export class Sessions implements SessionAuthenticator {
   }
 
   /** Ends the previous session of a browser, in the unit of work that opens the new one. */
-  endPrevious(tx: Tx, from: PageRequest): void {
-    const token = this.tokenOf(from);
-    const replaced = token === null ? null : this.store.withToken(keyDigest(token));
-    if (token !== null && replaced !== null) this.end(tx, replaced.id, keyDigest(token));
+  endPrevious(tx: Tx, from: BrowserRequest): void {
+    for (const hashOfToken of this.tokenHashesOf(from)) {
+      const replaced = this.store.withToken(hashOfToken);
+      if (replaced !== null) this.end(tx, replaced.id, hashOfToken);
+    }
+  }
+
+  /** Of the session as the login began, and of the cookie that the request has now. */
+  private tokenHashesOf(from: BrowserRequest): Uint8Array[] {
+    const { sessionAtStart = null } = from;
+    return [sessionAtStart, this.tokenHashOf(from)].filter((hashOfToken) => hashOfToken !== null);
   }
 
   private find(token: string): ActiveSession | undefined {
-    if (token.length !== TOKEN_LENGTH) return undefined;
-    const session = this.active.get(keyDigestHex(token), () => {
-      const row = this.store.withToken(keyDigest(token));
+    return token.length === TOKEN_LENGTH ? this.findHashed(keyDigest(token)) : undefined;
+  }
+
+  private findHashed(hashOfToken: Uint8Array): ActiveSession | undefined {
+    const session = this.active.get(nameOf(hashOfToken), () => {
+      const row = this.store.withToken(hashOfToken);
       return row === null ? undefined : activeSession(row);
     });
     return session && this.unlessOver(session);
@@ -251,6 +288,11 @@ export class Sessions implements SessionAuthenticator {
       log.warn("the last use of a session could not be written", { error: errorText(error) }),
     );
   }
+}
+
+/** The name of a session in memory. */
+function nameOf(hashOfToken: Uint8Array): string {
+  return Buffer.from(hashOfToken).toString("hex");
 }
 
 /** What another login changes in a session. */

@@ -106,12 +106,28 @@ export interface CallerSession {
   readonly endsAt: number;
 }
 
+/** Whose login was rejected, and why, for the log of their account. */
+export interface RejectedPerson {
+  readonly id: string;
+  readonly email: string;
+  readonly accountRef: number;
+  /** One or a few words, such as `disabled`. */
+  readonly reason: string;
+}
+
+/** The error of a login that is rejected. `person`: whose it is, if that is known; the response does not say it. */
+export class RejectedLogin extends ApiError {
+  constructor(readonly person: RejectedPerson | null) {
+    super(
+      "unauthorized",
+      "This login was rejected. Log in another way, or request a new invitation from an admin of the account.",
+    );
+  }
+}
+
 /** The error of a login that is rejected: the same whatever was wrong, so that nobody learns who is known. */
-export function loginRejected(): ApiError {
-  return new ApiError(
-    "unauthorized",
-    "This login was rejected. Log in another way, or request a new invitation from an admin of the account.",
-  );
+export function loginRejected(person: RejectedPerson | null = null): RejectedLogin {
+  return new RejectedLogin(person);
 }
 
 /** Charges credits. Implemented by the area that stores accounts. */

@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
-import { type AllowedAddresses, isPublicAddress, wordFor } from "./address.ts";
+import { type AllowedAddresses, allowedAddresses, isPublicAddress, wordFor } from "./address.ts";
 
 /** Longest URL that is taken: what servers and proxies accept everywhere. */
 export const URL_LENGTH_MAX = 2_048;
@@ -35,6 +35,8 @@ export interface Refusal {
 export interface TargetRules {
   /** Only HTTPS; plain HTTP is for addresses that the operator permits. */
   readonly requireHttps?: boolean;
+  /** The operator has named the host: its addresses may be private, and only then plain HTTP will do. */
+  readonly ofOperator?: boolean;
 }
 
 const SCHEME = /^https?:\/\//i;
@@ -51,6 +53,9 @@ const EMPTY_LABEL = /^\.|\.\./;
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** What `localhost` resolves to (RFC 6761), without a lookup. */
 const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
+
+/** Where hosts may be that the operator has named. */
+const OWN_NETWORK = allowedAddresses(["private"]);
 
 /** Decides where the server may send requests. */
 export class TargetPolicy {
@@ -87,12 +92,15 @@ export class TargetPolicy {
 
   /** Checks the addresses of a target's name. Null when all of them are allowed. */
   rejectionOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
-    const others = addresses.filter((address) => !this.allowed.includes(address));
+    const { ofOperator = false, requireHttps = ofOperator } = rules;
+    const isAllowed = (address: string) =>
+      this.allowed.includes(address) || (ofOperator && OWN_NETWORK.includes(address));
+    const others = addresses.filter((address) => !isAllowed(address));
     if (others.length === 0) return null;
     // First what stands in the way of HTTPS, too.
     const inner = others.filter((address) => !isPublicAddress(address));
     if (inner.length > 0) return blocked(inner);
-    return !target.secure && rules.requireHttps === true ? malformed(HTTPS_ONLY) : null;
+    return !target.secure && requireHttps ? malformed(HTTPS_ONLY) : null;
   }
 
   /**
