@@ -81,7 +81,13 @@ return this.api.call(${id}, ${input}, options);
       : `${name}(${[...parameters, `options: ${options} = {}`].join(", ")}): ListOf<${id}, "${items}"> {
 return this.api.list(${id}, "${items}", ${input}, options);
 }\n`;
-  return { text: comment(describe(method)) + text, types };
+  return { text: comment(describe(method)) + text + formerText(method, text), types };
+}
+
+/** The same method under its former name. */
+function formerText({ name, former }: Method, text: string): string {
+  if (former === null) return "";
+  return `\n/** @deprecated Use \`${name}\`, which is the same. */\n${former}${text.slice(name.length)}`;
 }
 
 /** A number in a path can be given as a number. */

@@ -1,5 +1,5 @@
 import { type ApiOperation, type Document, operationsOf, type Schema } from "./document.ts";
-import { AREAS, BOUND, OBJECTS, PUBLISHED, VERBS, WITHOUT_METHOD, WRITTEN } from "./method-names.ts";
+import { AREAS, BOUND, FORMER, OBJECTS, PUBLISHED, VERBS, WITHOUT_METHOD, WRITTEN } from "./method-names.ts";
 import { referenceOf } from "./types.ts";
 
 /** A value that a method sends. */
@@ -21,6 +21,8 @@ export interface Method {
   /** Object of the client below `nf`, such as `relay.endpoints`; empty for `nf` itself. */
   readonly object: string;
   readonly name: string;
+  /** Former name, which continues to work; null without one. */
+  readonly former: string | null;
   readonly args: readonly Argument[];
   /** Member of a page that contains the items of a list; null for an operation that is no list. */
   readonly items: string | null;
@@ -87,6 +89,7 @@ function methodOf(operation: ApiOperation, document: Document): Method {
     operation,
     object,
     name: path.slice(at + 1),
+    former: FORMER[operation.id] ?? null,
     args: names.map((name) => argumentOf(name, operation, document)),
     items: written === undefined ? itemsOf(operation, document) : null,
     written: written === undefined ? null : (list ?? ""),

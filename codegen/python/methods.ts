@@ -72,7 +72,8 @@ function classText(object: ClientObject, objects: readonly ClientObject[], docum
   else if (fields.length > 0)
     lines.push("", "    def __init__(self, api: Api) -> None:", "        super().__init__(api)", ...fields);
   for (const method of object.methods)
-    if (method.written === null) lines.push("", ...methodLines(method, object.path, document));
+    if (method.written === null)
+      lines.push("", ...methodLines(method, object.path, document), ...formerLines(method));
   return `${lines.join("\n")}\n`;
 }
 
@@ -87,6 +88,16 @@ const OPTIONS: Readonly<Record<string, string>> = {
   retries: "retries: Optional[int] = None",
   idempotency_key: "idempotency_key: Union[str, None, Default] = DEFAULT",
 };
+
+/** The same method under its former name. */
+function formerLines({ name, former }: Method): string[] {
+  if (former === null) return [];
+  return [
+    "",
+    `    #: Deprecated: use \`\`${snake(name)}\`\`, which is the same.`,
+    `    ${snake(former)} = ${snake(name)}`,
+  ];
+}
 
 /** A method: alone, or with the forms of its body (a dict or keyword arguments) as overloads. */
 function methodLines(method: Method, object: string, document: Document): string[] {

@@ -410,6 +410,57 @@ class MonitorIncidents(Methods):
         )
         return cast("models.Incident", response)
 
+    @overload
+    def create_update(
+        self,
+        incident_id: str,
+        body: models.IncidentUpdateBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.Incident: ...
+    @overload
+    def create_update(
+        self,
+        incident_id: str,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.IncidentUpdateBody]
+    ) -> models.Incident: ...
+    def create_update(
+        self,
+        incident_id: str,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Any
+    ) -> models.Incident:
+        """Post an incident update.
+
+        ``resolved`` resolves a manual incident. An automatic incident is resolved by the check that finds its target
+        up. Costs 1 credit.
+        """
+        response = self._api.call(
+            "POST /v1/pulse/incidents/{incident_id}/updates",
+            {"incident_id": incident_id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Incident", response)
+
+    #: Deprecated: use ``create_update``, which is the same.
+    say = create_update
+
     def get(
         self,
         incident_id: str,
@@ -452,54 +503,6 @@ class MonitorIncidents(Methods):
             retries=retries,
         )
         return cast("Pages[models.IncidentSummary, models.IncidentPage]", response)
-
-    @overload
-    def say(
-        self,
-        incident_id: str,
-        body: models.IncidentUpdateBody,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        idempotency_key: Union[str, None, Default] = DEFAULT,
-    ) -> models.Incident: ...
-    @overload
-    def say(
-        self,
-        incident_id: str,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        idempotency_key: Union[str, None, Default] = DEFAULT,
-        **fields: Unpack[models.IncidentUpdateBody]
-    ) -> models.Incident: ...
-    def say(
-        self,
-        incident_id: str,
-        body: Any = None,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        idempotency_key: Union[str, None, Default] = DEFAULT,
-        **fields: Any
-    ) -> models.Incident:
-        """Post an incident update.
-
-        ``resolved`` resolves a manual incident. An automatic incident is resolved by the check that finds its target
-        up. Costs 1 credit.
-        """
-        response = self._api.call(
-            "POST /v1/pulse/incidents/{incident_id}/updates",
-            {"incident_id": incident_id},
-            body=fields_of(body, fields),
-            timeout=timeout,
-            retries=retries,
-            idempotency_key=idempotency_key,
-        )
-        return cast("models.Incident", response)
 
     def update(
         self,
@@ -1442,7 +1445,7 @@ class RelayMessages(Methods):
         )
         return cast("Union[models.RelayMessageDeduplicated, models.RelayMessageSent]", response)
 
-    def send_many(
+    def send_batch(
         self,
         messages: List[models.RelayMessageBody],
         *,
@@ -1462,6 +1465,9 @@ class RelayMessages(Methods):
             idempotency_key=idempotency_key,
         )
         return cast("models.RelayMessagesSent", response)
+
+    #: Deprecated: use ``send_batch``, which is the same.
+    send_many = send_batch
 
 
 class RelayPortal(Methods):
@@ -1533,7 +1539,7 @@ class RelayPortal(Methods):
         )
         return cast("models.PortalLink", response)
 
-    def resend_progress(
+    def get_resend(
         self,
         resend_id: str,
         *,
@@ -1551,6 +1557,9 @@ class RelayPortal(Methods):
             retries=retries,
         )
         return cast("models.PortalResend", response)
+
+    #: Deprecated: use ``get_resend``, which is the same.
+    resend_progress = get_resend
 
     @overload
     def revoke(
@@ -2300,8 +2309,21 @@ class ChainWitnesses(Methods):
 class Storage(Methods):
     """The storage that receipts are copied to."""
 
+    def get(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.ReceiptStorage:
+        """Get the storage configuration with masked credentials.
+
+        Use it to check where receipts are copied, and why copies fail. Returns only the ends of the credentials. 404
+        without a storage.
+        """
+        response = self._api.call(
+            "GET /v1/witness/config",
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.ReceiptStorage", response)
+
     @overload
-    def configure(
+    def set(
         self,
         body: models.StorageBody,
         /,
@@ -2311,7 +2333,7 @@ class Storage(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.StorageConfigured: ...
     @overload
-    def configure(
+    def set(
         self,
         /,
         *,
@@ -2320,7 +2342,7 @@ class Storage(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.StorageBody]
     ) -> models.StorageConfigured: ...
-    def configure(
+    def set(
         self,
         body: Any = None,
         /,
@@ -2345,18 +2367,8 @@ class Storage(Methods):
         )
         return cast("models.StorageConfigured", response)
 
-    def get(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.ReceiptStorage:
-        """Get the storage configuration with masked credentials.
-
-        Use it to check where receipts are copied, and why copies fail. Returns only the ends of the credentials. 404
-        without a storage.
-        """
-        response = self._api.call(
-            "GET /v1/witness/config",
-            timeout=timeout,
-            retries=retries,
-        )
-        return cast("models.ReceiptStorage", response)
+    #: Deprecated: use ``set``, which is the same.
+    configure = set
 
 
 class PeopleIdentities(Methods):
@@ -3738,33 +3750,6 @@ class KeysMethods(Methods):
         )
         return cast("Pages[models.KeyItem, models.KeyPage]", response)
 
-    def patch(
-        self,
-        id: str,
-        body: Optional[models.KeyPatchBody] = None,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        idempotency_key: Union[str, None, Default] = DEFAULT,
-        **fields: Unpack[models.KeyPatchBody]
-    ) -> models.Key:
-        """Update a managed key.
-
-        Omitted fields keep their value; null clears a field. The update applies from the next request. The secret
-        does not change. Your key must have the scopes of the key before and after the update, and must not expire
-        before it. Costs 1 credit.
-        """
-        response = self._api.call(
-            "PATCH /v1/keys/{id}",
-            {"id": id},
-            body=fields_of(body, fields),
-            timeout=timeout,
-            retries=retries,
-            idempotency_key=idempotency_key,
-        )
-        return cast("models.Key", response)
-
     def revoke(
         self,
         id: str,
@@ -3787,7 +3772,7 @@ class KeysMethods(Methods):
         )
         return cast("models.KeyRevoked", response)
 
-    def revoke_owned(
+    def revoke_by_owner(
         self,
         owner_id: str,
         *,
@@ -3808,6 +3793,9 @@ class KeysMethods(Methods):
             idempotency_key=idempotency_key,
         )
         return cast("models.KeysRevoked", response)
+
+    #: Deprecated: use ``revoke_by_owner``, which is the same.
+    revoke_owned = revoke_by_owner
 
     def rotate(
         self,
@@ -3835,6 +3823,36 @@ class KeysMethods(Methods):
             idempotency_key=idempotency_key,
         )
         return cast("models.KeyRotated", response)
+
+    def update(
+        self,
+        id: str,
+        body: Optional[models.KeyPatchBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.KeyPatchBody]
+    ) -> models.Key:
+        """Update a managed key.
+
+        Omitted fields keep their value; null clears a field. The update applies from the next request. The secret
+        does not change. Your key must have the scopes of the key before and after the update, and must not expire
+        before it. Costs 1 credit.
+        """
+        response = self._api.call(
+            "PATCH /v1/keys/{id}",
+            {"id": id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Key", response)
+
+    #: Deprecated: use ``update``, which is the same.
+    patch = update
 
     def usage(
         self,
@@ -4109,6 +4127,24 @@ class LocksMethods(Methods):
         )
         return cast("models.ReleasedLock", response)
 
+    def get(self, key: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.LockStatus:
+        """Get a lock's state.
+
+        Use it to see whether a lock is held, how long it has left, and how many requests wait. The result may be
+        outdated when you read it: only an acquire is reliable. A lock that nobody holds, or that never existed, is
+        ``locked: false``.
+        """
+        response = self._api.call(
+            "GET /v1/latch/{key}",
+            {"key": key},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.LockStatus", response)
+
+    #: Deprecated: use ``get``, which is the same.
+    status = get
+
     def list(
         self,
         query: Optional[models.LatchListQuery] = None,
@@ -4151,26 +4187,6 @@ class LocksMethods(Methods):
             idempotency_key=idempotency_key,
         )
         return cast("models.ReleasedLock", response)
-
-    def status(
-        self,
-        key: str,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-    ) -> models.LockStatus:
-        """Get a lock's state.
-
-        Use it to see who waits and for how long: the result may be outdated when you read it, so never decide by it
-        whether to acquire. A lock that nobody holds, or that never existed, is ``locked: false``.
-        """
-        response = self._api.call(
-            "GET /v1/latch/{key}",
-            {"key": key},
-            timeout=timeout,
-            retries=retries,
-        )
-        return cast("models.LockStatus", response)
 
 
 class MonitorsMethods(Methods):
@@ -4432,6 +4448,29 @@ class Relay(Methods):
         )
         return cast("models.Relay", response)
 
+    def get_resend(
+        self,
+        resend_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+    ) -> models.RelayResend:
+        """Get the progress of a bulk resend.
+
+        ``skipped`` counts matches that were not sent, such as those that another request had resent. A resend without
+        credits has the status ``cancelled`` with an ``error``. Stored for 7 days.
+        """
+        response = self._api.call(
+            "GET /v1/relay/resends/{resend_id}",
+            {"resend_id": resend_id},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.RelayResend", response)
+
+    #: Deprecated: use ``get_resend``, which is the same.
+    resend_progress = get_resend
+
     def list(
         self,
         query: Optional[models.RelayListQuery] = None,
@@ -4477,48 +4516,28 @@ class Relay(Methods):
         )
         return cast("models.RelayResent", response)
 
-    def resend_failed(
+    def reveal_secret(
         self,
-        body: Optional[models.RelayResendBody] = None,
-        /,
         *,
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
-        **fields: Unpack[models.RelayResendBody]
-    ) -> Union[models.RelayResendMatched, models.RelayResendStarted]:
-        """Resend many failed deliveries.
+    ) -> models.RelaySecret:
+        """Reveal the project's signing secret.
 
-        Requires ``since``, ``endpoint_id`` or ``relay_ids``. Each delivery costs 1 credit when it is sent.
+        Returns the secret that receivers verify deliveries with, by any Standard Webhooks library. It is created on
+        first use.
         """
         response = self._api.call(
-            "POST /v1/relay/resend",
-            body=fields_of(body, fields),
+            "POST /v1/relay/secret",
             timeout=timeout,
             retries=retries,
             idempotency_key=idempotency_key,
         )
-        return cast("Union[models.RelayResendMatched, models.RelayResendStarted]", response)
+        return cast("models.RelaySecret", response)
 
-    def resend_progress(
-        self,
-        resend_id: str,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-    ) -> models.RelayResend:
-        """Get the progress of a bulk resend.
-
-        ``skipped`` counts matches that were not sent, such as those that another request had resent. A resend without
-        credits has the status ``cancelled`` with an ``error``. Stored for 7 days.
-        """
-        response = self._api.call(
-            "GET /v1/relay/resends/{resend_id}",
-            {"resend_id": resend_id},
-            timeout=timeout,
-            retries=retries,
-        )
-        return cast("models.RelayResend", response)
+    #: Deprecated: use ``reveal_secret``, which is the same.
+    secret = reveal_secret
 
     def rotate_secret(
         self,
@@ -4588,25 +4607,31 @@ class Relay(Methods):
         )
         return cast("Union[models.RelayDeduplicated, models.RelayScheduled]", response)
 
-    def secret(
+    def start_resend(
         self,
+        body: Optional[models.RelayResendBody] = None,
+        /,
         *,
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
-    ) -> models.RelaySecret:
-        """Reveal the project's signing secret.
+        **fields: Unpack[models.RelayResendBody]
+    ) -> Union[models.RelayResendMatched, models.RelayResendStarted]:
+        """Resend many failed deliveries.
 
-        Returns the secret that receivers verify deliveries with, by any Standard Webhooks library. It is created on
-        first use.
+        Requires ``since``, ``endpoint_id`` or ``relay_ids``. Each delivery costs 1 credit when it is sent.
         """
         response = self._api.call(
-            "POST /v1/relay/secret",
+            "POST /v1/relay/resend",
+            body=fields_of(body, fields),
             timeout=timeout,
             retries=retries,
             idempotency_key=idempotency_key,
         )
-        return cast("models.RelaySecret", response)
+        return cast("Union[models.RelayResendMatched, models.RelayResendStarted]", response)
+
+    #: Deprecated: use ``start_resend``, which is the same.
+    resend_failed = start_resend
 
     def stats(
         self,

@@ -149,7 +149,7 @@ function holderRoutes(api: Api, locks: LockService) {
           access: "latch:read",
           summary: "Get a lock's state",
           description:
-            "Use it to see who waits and for how long: the result may be outdated when you read it, so never decide by it whether to acquire. A lock that nobody holds, or that never existed, is `locked: false`.",
+            "Use it to see whether a lock is held, how long it has left, and how many requests wait. The result may be outdated when you read it: only an acquire is reliable. A lock that nobody holds, or that never existed, is `locked: false`.",
           params: LockParams,
           response: LockStatus,
         },

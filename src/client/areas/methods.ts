@@ -485,15 +485,6 @@ export class KeysMethods extends Methods {
   }
 
   /**
-   * Update a managed key. Omitted fields keep their value; null clears a field. The update applies from the
-   * next request. The secret does not change. Your key must have the scopes of the key before and after the
-   * update, and must not expire before it. Costs 1 credit.
-   */
-  patch(id: string, body: KeyPatchBody, options?: ChangeOptions): Answers<"keys.patch"> {
-    return this.api.call("keys.patch", { params: { id }, body }, options);
-  }
-
-  /**
    * Revoke a managed key. Applies from the next request. The record is stored for 30 days. Your key must
    * have the scopes of the revoked key. Costs 1 credit.
    */
@@ -506,6 +497,11 @@ export class KeysMethods extends Methods {
    * `more` is true, send the request again. If your key lacks a scope of one of them, none is revoked. Costs
    * 1 credit.
    */
+  revokeByOwner(ownerId: KeysRevokeBody["owner_id"], options?: ChangeOptions): Answers<"keys.revoke_owned"> {
+    return this.api.call("keys.revoke_owned", { body: { owner_id: ownerId } }, options);
+  }
+
+  /** @deprecated Use `revokeByOwner`, which is the same. */
   revokeOwned(ownerId: KeysRevokeBody["owner_id"], options?: ChangeOptions): Answers<"keys.revoke_owned"> {
     return this.api.call("keys.revoke_owned", { body: { owner_id: ownerId } }, options);
   }
@@ -518,6 +514,20 @@ export class KeysMethods extends Methods {
    */
   rotate(id: string, body: KeyRotateBody = {}, options?: ChangeOptions): Answers<"keys.rotate"> {
     return this.api.call("keys.rotate", { params: { id }, body }, options);
+  }
+
+  /**
+   * Update a managed key. Omitted fields keep their value; null clears a field. The update applies from the
+   * next request. The secret does not change. Your key must have the scopes of the key before and after the
+   * update, and must not expire before it. Costs 1 credit.
+   */
+  update(id: string, body: KeyPatchBody, options?: ChangeOptions): Answers<"keys.patch"> {
+    return this.api.call("keys.patch", { params: { id }, body }, options);
+  }
+
+  /** @deprecated Use `update`, which is the same. */
+  patch(id: string, body: KeyPatchBody, options?: ChangeOptions): Answers<"keys.patch"> {
+    return this.api.call("keys.patch", { params: { id }, body }, options);
   }
 
   /**
@@ -627,6 +637,20 @@ export class LocksMethods extends Methods {
   }
 
   /**
+   * Get a lock's state. Use it to see whether a lock is held, how long it has left, and how many requests
+   * wait. The result may be outdated when you read it: only an acquire is reliable. A lock that nobody
+   * holds, or that never existed, is `locked: false`.
+   */
+  get(key: string, options?: RequestOptions): Answers<"latch.status"> {
+    return this.api.call("latch.status", { params: { key } }, options);
+  }
+
+  /** @deprecated Use `get`, which is the same. */
+  status(key: string, options?: RequestOptions): Answers<"latch.status"> {
+    return this.api.call("latch.status", { params: { key } }, options);
+  }
+
+  /**
    * List the held locks, by key. Use it to find locks that hang. A shared lock has one row per holder. Free
    * locks are not listed, and tokens are never returned.
    */
@@ -640,15 +664,6 @@ export class LocksMethods extends Methods {
    */
   release(key: string, token: ReleaseBody["token"], options?: ChangeOptions): Answers<"latch.release"> {
     return this.api.call("latch.release", { params: { key }, body: { token } }, options);
-  }
-
-  /**
-   * Get a lock's state. Use it to see who waits and for how long: the result may be outdated when you read
-   * it, so never decide by it whether to acquire. A lock that nobody holds, or that never existed, is
-   * `locked: false`.
-   */
-  status(key: string, options?: RequestOptions): Answers<"latch.status"> {
-    return this.api.call("latch.status", { params: { key } }, options);
   }
 }
 
@@ -761,6 +776,27 @@ export class MonitorIncidents extends Methods {
   }
 
   /**
+   * Post an incident update. `resolved` resolves a manual incident. An automatic incident is resolved by the
+   * check that finds its target up. Costs 1 credit.
+   */
+  createUpdate(
+    incidentId: string,
+    body: IncidentUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"monitors.incidents.update"> {
+    return this.api.call("monitors.incidents.update", { params: { incident_id: incidentId }, body }, options);
+  }
+
+  /** @deprecated Use `createUpdate`, which is the same. */
+  say(
+    incidentId: string,
+    body: IncidentUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"monitors.incidents.update"> {
+    return this.api.call("monitors.incidents.update", { params: { incident_id: incidentId }, body }, options);
+  }
+
+  /**
    * Get an incident with its updates, its timeline, and what status pages show of it. Use it to understand
    * an outage: the timeline has the checks that changed the status and the alerts that were sent, with their
    * result. Costs 1 credit.
@@ -778,18 +814,6 @@ export class MonitorIncidents extends Methods {
     options: RequestOptions = {},
   ): ListOf<"monitors.incidents.list", "incidents"> {
     return this.api.list("monitors.incidents.list", "incidents", { query }, options);
-  }
-
-  /**
-   * Post an incident update. `resolved` resolves a manual incident. An automatic incident is resolved by the
-   * check that finds its target up. Costs 1 credit.
-   */
-  say(
-    incidentId: string,
-    body: IncidentUpdateBody,
-    options?: ChangeOptions,
-  ): Answers<"monitors.incidents.update"> {
-    return this.api.call("monitors.incidents.update", { params: { incident_id: incidentId }, body }, options);
   }
 
   /**
@@ -1046,6 +1070,20 @@ export class Relay extends Methods {
   }
 
   /**
+   * Get the progress of a bulk resend. `skipped` counts matches that were not sent, such as those that
+   * another request had resent. A resend without credits has the status `cancelled` with an `error`. Stored
+   * for 7 days.
+   */
+  getResend(resendId: string, options?: RequestOptions): Answers<"relay.resends.read"> {
+    return this.api.call("relay.resends.read", { params: { resend_id: resendId } }, options);
+  }
+
+  /** @deprecated Use `getResend`, which is the same. */
+  resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.resends.read"> {
+    return this.api.call("relay.resends.read", { params: { resend_id: resendId } }, options);
+  }
+
+  /**
    * List deliveries, newest first. Alerts and callbacks are deliveries too; `filter` separates them.
    * `status=failed` lists those without retries left. A filtered page may be short or empty and still have a
    * `cursor`: continue until there is none.
@@ -1063,20 +1101,16 @@ export class Relay extends Methods {
   }
 
   /**
-   * Resend many failed deliveries. Requires `since`, `endpoint_id` or `relay_ids`. Each delivery costs 1
-   * credit when it is sent.
+   * Reveal the project's signing secret. Returns the secret that receivers verify deliveries with, by any
+   * Standard Webhooks library. It is created on first use.
    */
-  resendFailed(body: RelayResendBody, options?: ChangeOptions): Answers<"relay.resends.start"> {
-    return this.api.call("relay.resends.start", { body }, options);
+  revealSecret(options?: ChangeOptions): Answers<"relay.secret.reveal"> {
+    return this.api.call("relay.secret.reveal", {}, options);
   }
 
-  /**
-   * Get the progress of a bulk resend. `skipped` counts matches that were not sent, such as those that
-   * another request had resent. A resend without credits has the status `cancelled` with an `error`. Stored
-   * for 7 days.
-   */
-  resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.resends.read"> {
-    return this.api.call("relay.resends.read", { params: { resend_id: resendId } }, options);
+  /** @deprecated Use `revealSecret`, which is the same. */
+  secret(options?: ChangeOptions): Answers<"relay.secret.reveal"> {
+    return this.api.call("relay.secret.reveal", {}, options);
   }
 
   /**
@@ -1096,11 +1130,16 @@ export class Relay extends Methods {
   }
 
   /**
-   * Reveal the project's signing secret. Returns the secret that receivers verify deliveries with, by any
-   * Standard Webhooks library. It is created on first use.
+   * Resend many failed deliveries. Requires `since`, `endpoint_id` or `relay_ids`. Each delivery costs 1
+   * credit when it is sent.
    */
-  secret(options?: ChangeOptions): Answers<"relay.secret.reveal"> {
-    return this.api.call("relay.secret.reveal", {}, options);
+  startResend(body: RelayResendBody, options?: ChangeOptions): Answers<"relay.resends.start"> {
+    return this.api.call("relay.resends.start", { body }, options);
+  }
+
+  /** @deprecated Use `startResend`, which is the same. */
+  resendFailed(body: RelayResendBody, options?: ChangeOptions): Answers<"relay.resends.start"> {
+    return this.api.call("relay.resends.start", { body }, options);
   }
 
   /** Count deliveries by status and over time. Counts the newest 10,000 deliveries of each status. */
@@ -1256,6 +1295,14 @@ export class RelayMessages extends Methods {
    * Send up to 100 messages. Equivalent to single requests, but either all messages are sent, or none. Costs
    * their sum. Costs 1 credit.
    */
+  sendBatch(
+    messages: RelayMessagesBody["messages"],
+    options?: ChangeOptions,
+  ): Answers<"relay.messages.batch"> {
+    return this.api.call("relay.messages.batch", { body: { messages } }, options);
+  }
+
+  /** @deprecated Use `sendBatch`, which is the same. */
   sendMany(
     messages: RelayMessagesBody["messages"],
     options?: ChangeOptions,
@@ -1294,6 +1341,11 @@ export class RelayPortal extends Methods {
    * Get the progress of a recovery that the customer started. Only recoveries that were started with the
    * links of this customer; every other id is 404.
    */
+  getResend(resendId: string, options?: RequestOptions): Answers<"relay.portal.resends.read"> {
+    return this.api.call("relay.portal.resends.read", { params: { resend_id: resendId } }, options);
+  }
+
+  /** @deprecated Use `getResend`, which is the same. */
   resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.portal.resends.read"> {
     return this.api.call("relay.portal.resends.read", { params: { resend_id: resendId } }, options);
   }
@@ -1853,21 +1905,26 @@ export class ChainWitnesses extends Methods {
 /** The storage that receipts are copied to. */
 export class Storage extends Methods {
   /**
-   * Set the storage that receipts are copied to. The storage is an S3-compatible server at a public https
-   * URL. New receipts and those still buffered are copied to `{prefix}/witness/receipts/{sequence_id}.json`.
-   * A project can have 100 destinations over time: a destination is a combination of endpoint, bucket and
-   * prefix, and each change from one to another counts.
-   */
-  configure(body: StorageBody, options?: ChangeOptions): Answers<"witness.config.set"> {
-    return this.api.call("witness.config.set", { body }, options);
-  }
-
-  /**
    * Get the storage configuration with masked credentials. Use it to check where receipts are copied, and
    * why copies fail. Returns only the ends of the credentials. 404 without a storage.
    */
   get(options?: RequestOptions): Answers<"witness.config.read"> {
     return this.api.call("witness.config.read", {}, options);
+  }
+
+  /**
+   * Set the storage that receipts are copied to. The storage is an S3-compatible server at a public https
+   * URL. New receipts and those still buffered are copied to `{prefix}/witness/receipts/{sequence_id}.json`.
+   * A project can have 100 destinations over time: a destination is a combination of endpoint, bucket and
+   * prefix, and each change from one to another counts.
+   */
+  set(body: StorageBody, options?: ChangeOptions): Answers<"witness.config.set"> {
+    return this.api.call("witness.config.set", { body }, options);
+  }
+
+  /** @deprecated Use `set`, which is the same. */
+  configure(body: StorageBody, options?: ChangeOptions): Answers<"witness.config.set"> {
+    return this.api.call("witness.config.set", { body }, options);
   }
 }
 
