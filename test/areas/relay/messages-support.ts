@@ -1,5 +1,5 @@
-import { expect } from "bun:test";
-import type { RelayStage } from "./support.ts";
+import { beforeEach, expect } from "bun:test";
+import { type RelayStage, relayStage } from "./support.ts";
 
 /** An endpoint as it is read. */
 export interface EndpointView {
@@ -59,4 +59,12 @@ export class Messaging {
   async settle(): Promise<void> {
     for (let turn = 0; turn < 6; turn += 1) await this.stage.server.clock.advance(1);
   }
+}
+
+/** Sets up a stage and its messages for the tests of the file that calls it. Deliveries of a test end before the next one. */
+export function messagingStage(): { readonly stage: RelayStage; readonly messaging: Messaging } {
+  beforeEach(() => messaging.settle());
+  const stage = relayStage();
+  const messaging = new Messaging(stage);
+  return { stage, messaging };
 }

@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { uuidToBytes } from "../../../src/kernel/data/uuid.ts";
 import type { Kernel } from "../../../src/kernel/kernel.ts";
 import type { Answer } from "../../support/client.ts";
@@ -30,15 +30,14 @@ export interface Attempt {
 export class RelayStage {
   readonly sink = new WebhookSink();
 
-  private constructor(
-    readonly server: TestServer,
-    public account: AccountClient,
-  ) {}
+  declare readonly server: TestServer;
+  declare account: AccountClient;
 
-  static async start(environment: Readonly<Record<string, string>> = {}): Promise<RelayStage> {
+  /** Starts the server. */
+  async open(environment: Readonly<Record<string, string>>): Promise<void> {
     const args = ["--allow-private-targets", "127.0.0.0/8"];
     const server = await startTestServer({ manualClock: true, args, environment });
-    return new RelayStage(server, await server.account());
+    Object.assign(this, { server, account: await server.account() });
   }
 
   async stop(): Promise<void> {
@@ -117,6 +116,15 @@ export class RelayStage {
     if (!Array.isArray(body["deliveries"])) throw new Error(text);
     return (body["deliveries"] as { relay_id: string }[]).map(({ relay_id }) => relay_id);
   }
+}
+
+/** Sets up a stage for the tests of the file that calls it. Each test has a new account. */
+export function relayStage(environment: Readonly<Record<string, string>> = {}): RelayStage {
+  const stage = new RelayStage();
+  beforeAll(() => stage.open(environment));
+  beforeEach(() => stage.anew());
+  afterAll(() => stage.stop());
+  return stage;
 }
 
 /** Copies the row of a delivery: the newest numbers are the copies', which restarted servers continue. */

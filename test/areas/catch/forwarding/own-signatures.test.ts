@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import "@shopify/shopify-api/adapters/web-api";
 import { verify as verifyLikeGithub } from "@octokit/webhooks-methods";
 import { ApiVersion, shopifyApi } from "@shopify/shopify-api";
@@ -13,21 +13,10 @@ import {
 import { expectError } from "../../../support/errors.ts";
 import { customerOf, OWNER } from "../../../support/portal.ts";
 import type { Received } from "../../../support/webhook-sink.ts";
-import { Messaging } from "../../relay/messages-support.ts";
-import { RelayStage } from "../../relay/support.ts";
+import { messagingStage } from "../../relay/messages-support.ts";
 import { ingest, newBucket, setState } from "../support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const PATH = "/v1/relay/endpoints";
 const DAY_MS = 86_400_000;

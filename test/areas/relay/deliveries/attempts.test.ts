@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   STORED_BODY_BYTES_MAX,
   STORED_HEADER_BYTES_MAX,
 } from "../../../../src/areas/relay/deliveries/exchange.ts";
-import { type Attempt, RelayStage } from "../support.ts";
+import { type Attempt, relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 /** The first attempt of a delivery to a target with this response. */
 async function attempt(answer: Response, change: object = {}): Promise<Attempt> {

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { CALLBACK_BODY_BYTES_MAX } from "../../../../src/areas/relay/deliveries/exchange.ts";
 import { DEDUPLICATE_HOURS_MAX } from "../../../../src/areas/relay/domain.ts";
 import { expectError } from "../../../support/errors.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(async () => {
-  await stage.server.clock.advance(10);
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+beforeEach(() => stage.server.clock.advance(10));
+const stage = relayStage();
 
 const HOUR_MS = 3_600_000;
 const advance = (ms: number) => stage.server.clock.advance(ms);

@@ -1,15 +1,10 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { SCANNED_ROWS_MAX } from "../../../../src/areas/relay/deliveries/listing.ts";
 import { RawServer } from "../../../support/raw-server.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 describe("a list is filtered", () => {
   test("by time, including the start and excluding the end, with and without a status", async () => {

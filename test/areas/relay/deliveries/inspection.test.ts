@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { SEARCH_LENGTH_MAX } from "../../../../src/areas/relay/deliveries/schema.ts";
 import { STATS_POINTS, STATS_ROWS_MAX } from "../../../../src/areas/relay/deliveries/stats.ts";
 import { BULK_IDS_MAX } from "../../../../src/kernel/bulk/bulk.ts";
 import { endpoint, type Scenario } from "../../../support/scenario.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 const NOBODYS = "01a1fc2c-30c0-71d9-bf08-0e3cb4a7b202";
 const body = async (id: string) => (await stage.account.get(`/v1/relay/${id}/body`)).body;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   afterFailure,
   nextProbeAt,
@@ -15,20 +15,9 @@ import {
 } from "../../../../src/areas/relay/endpoints/notices.ts";
 import { CLOSED, type Health, LIVE, OPEN } from "../../../../src/areas/relay/endpoints/store.ts";
 import { expectError } from "../../../support/errors.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { ENDPOINTS_MAX } from "../../../../src/areas/relay/endpoints/endpoints.ts";
 import {
@@ -11,20 +11,9 @@ import {
 } from "../../../../src/areas/relay/endpoints/schema.ts";
 import { expectError } from "../../../support/errors.ts";
 import { endpoint, type Scenario } from "../../../support/scenario.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const PATH = "/v1/relay/endpoints";
 const URL_GIVEN = "https://example.com/hooks";

@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { ORDER_KEY_LENGTH_MAX, ORDER_WAIT_MS_MAX } from "../../../../src/areas/relay/endpoints/schema.ts";
 import { expectError } from "../../../support/errors.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
+const { stage, messaging } = messagingStage();
+beforeEach(() => {
   tests += 1;
 });
-afterAll(() => stage.stop());
 
 const advance = (ms: number) => stage.server.clock.advance(ms);
 const TERMS = { retry_schedule: ["10s", "10s"] };

@@ -1,21 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { LOCAL_RETRY_MS } from "../../../../src/kernel/outbound/attempt.ts";
 import { OutboundClient } from "../../../../src/kernel/outbound/client.ts";
 import { OutboundFailure } from "../../../../src/kernel/outbound/outcome.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const TERMS = { max_concurrency: 1, retry_schedule: ["10s", "10s"] };
 const advance = (ms: number) => stage.server.clock.advance(ms);

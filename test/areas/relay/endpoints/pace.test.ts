@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { PACE_AHEAD_MS, Pace } from "../../../../src/areas/relay/endpoints/breaker.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const advance = (ms: number) => stage.server.clock.advance(ms);
 

@@ -1,17 +1,10 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../../migrations/index.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 test("a setting that did not exist when an endpoint was stored has its default", async () => {
   const id = await messaging.endpoint("/early", { keep_responses: false });

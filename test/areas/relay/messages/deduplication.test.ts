@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { DEDUPLICATE_HOURS_MAX, DEDUPLICATION_MS } from "../../../../src/areas/relay/domain.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 const ONE = { deduplication_id: "invoice-1" };
 const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);

@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { EXACT_NUMBERS_MAX } from "../../../../src/json-text.ts";
 import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(async () => {
-  await stage.anew();
-  messaging = new Messaging(stage);
-});
-afterAll(() => stage.stop());
+const stage = relayStage();
+const messaging = new Messaging(stage);
 
 const LONG = JSON.rawJSON("1234567890123456789");
 

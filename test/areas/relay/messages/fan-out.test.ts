@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { FAN_OUT_UNIT, FanOut } from "../../../../src/areas/relay/messages/fan-out.ts";
 import { expectError } from "../../../support/errors.ts";
 import { Scrape } from "../../../support/metrics.ts";
 import type { AccountClient } from "../../../support/server.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 /** Number of commits. */
 async function committed(): Promise<number> {

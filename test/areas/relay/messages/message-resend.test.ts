@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { RESEND_UNIT } from "../../../../src/areas/relay/messages/message-resends.ts";
 import { LATER_DELIVERIES_MAX } from "../../../../src/areas/relay/messages/messages.ts";
 import type { Tx } from "../../../../src/kernel/storage/tx.ts";
 import { expectError } from "../../../support/errors.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const HOUR = 3_600_000;
 const advance = (ms: number) => stage.server.clock.advance(ms);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import {
   BATCH_DELIVERIES_MAX,
@@ -6,20 +6,9 @@ import {
   PAYLOAD_ADVISED_BYTES,
 } from "../../../../src/areas/relay/messages/schema.ts";
 import { expectError } from "../../../support/errors.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
 const post = (body: object) => stage.account.post("/v1/relay/messages", body);

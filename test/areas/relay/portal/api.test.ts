@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { PORTAL_MS_MAX, PORTAL_MS_MIN } from "../../../../src/areas/relay/portal/links.ts";
 import { PORTAL_ENDPOINTS_MAX } from "../../../../src/areas/relay/portal/schema.ts";
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { customerOf, makeOwned, OWNER, type Owned, portalToken } from "../../../support/portal.ts";
 import { endpoint, type Scenario, type World } from "../../../support/scenario.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 const PATH = "/v1/relay/portal";
 const HOOKS = "https://example.com/hooks";

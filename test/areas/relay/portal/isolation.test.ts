@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { LINKS_PER_OWNER_MAX } from "../../../../src/areas/relay/portal/links.ts";
 import {
   PORTAL_CHARGED_PER_MINUTE,
@@ -17,16 +17,13 @@ import {
   startRecovery,
 } from "../../../support/portal.ts";
 import { loggedIn } from "../../session/support.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
+const stage = relayStage();
 let routes: readonly DeclaredRoute[];
 beforeAll(async () => {
-  stage = await RelayStage.start();
   routes = stage.server.server.app.http.routes;
 });
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
 
 const PATH = "/v1/relay/portal";
 const DAY_MS = 86_400_000;

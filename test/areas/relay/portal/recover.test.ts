@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { PORTAL_PER_SECOND_MAX } from "../../../../src/areas/relay/portal/schema.ts";
 import {
   PORTAL_INTERVAL_MS,
@@ -8,21 +8,9 @@ import {
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { customerOf, OWNER } from "../../../support/portal.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-  stage.sink.answersBy(() => 200);
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const PATH = "/v1/relay/portal";
 

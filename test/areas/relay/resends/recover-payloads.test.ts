@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
 const HOUR_MS = 3_600_000;
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start({ NINEFOLD_RELAY_PAYLOAD_RETENTION_HOURS: "1" });
-  messaging = new Messaging(stage);
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage({ NINEFOLD_RELAY_PAYLOAD_RETENTION_HOURS: "1" });
+const messaging = new Messaging(stage);
 
 const recover = (id: string) => stage.account.post(`/v1/relay/endpoints/${id}/recover`, { since: 0 });
 

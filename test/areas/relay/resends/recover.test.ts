@@ -1,20 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { expectError } from "../../../support/errors.ts";
-import { Messaging } from "../messages-support.ts";
-import { RelayStage } from "../support.ts";
+import { messagingStage } from "../messages-support.ts";
 
-let stage: RelayStage;
-let messaging: Messaging;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-  messaging = new Messaging(stage);
-});
-beforeEach(async () => {
-  await messaging.settle();
-  await stage.anew();
-  stage.sink.answersBy(() => 200);
-});
-afterAll(() => stage.stop());
+const { stage, messaging } = messagingStage();
 
 const recover = (id: string, body: object) => stage.account.post(`/v1/relay/endpoints/${id}/recover`, body);
 const run = async (id: unknown) => (await stage.account.get(`/v1/relay/resends/${String(id)}`)).body;

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { RELAY_RETENTION_MS } from "../../../../src/areas/relay/domain.ts";
 import { expectError } from "../../../support/errors.ts";
 import { endpoint, type Scenario } from "../../../support/scenario.ts";
 import { isSigned } from "../../../support/webhook-sink.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 const NOBODYS = "01a1fc2c-30c0-71d9-bf08-0e3cb4a7b202";
 const resend = (id: string) => stage.account.post(`/v1/relay/${id}/resend`);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { RELAY_RETENTION_MS } from "../../../../src/areas/relay/domain.ts";
 import {
   BULK_MAX,
@@ -9,14 +9,9 @@ import {
 } from "../../../../src/kernel/bulk/bulk.ts";
 import { expectError } from "../../../support/errors.ts";
 import { endpoint, type Scenario } from "../../../support/scenario.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
 

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { expectError } from "../../../support/errors.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
 const MINUTE = 60_000;
 const TYPE = "report.due";
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
-afterAll(() => stage.stop());
+const stage = relayStage();
 
 const advance = (ms: number) => stage.server.clock.advance(ms);
 const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);

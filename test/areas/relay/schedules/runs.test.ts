@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { MISSED_AFTER_MS } from "../../../../src/areas/relay/schedules/runs.ts";
 import { expectError } from "../../../support/errors.ts";
-import { RelayStage } from "../support.ts";
+import { relayStage } from "../support.ts";
 
 const SCHEDULES = "/v1/relay/schedules";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-let stage: RelayStage;
-beforeAll(async () => {
-  stage = await RelayStage.start();
-});
-beforeEach(() => stage.anew());
+const stage = relayStage();
 afterEach(async () => {
   for (;;) {
     const { schedules } = (await stage.account.get(`${SCHEDULES}?limit=100`)).body as {
@@ -23,7 +19,6 @@ afterEach(async () => {
   // Started attempts finish.
   await advance(HOUR);
 });
-afterAll(() => stage.stop());
 
 interface Schedule {
   readonly schedule_id: string;
