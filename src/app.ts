@@ -16,7 +16,7 @@ import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors, openMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createOverview } from "./areas/overview/index.ts";
-import { createPeople, openPeople } from "./areas/people/index.ts";
+import { createPeople, openPeople, roleOfGroups } from "./areas/people/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import { backupsCard, createServerArea, mailCard, type ServerArea } from "./areas/server/index.ts";
@@ -24,6 +24,7 @@ import { createSessions, type SessionPeople } from "./areas/session/index.ts";
 import { createStatusPages } from "./areas/status-pages/index.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
+import { loginRejected } from "./kernel/callers/caller.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
 import { Guard, limitClock } from "./kernel/http/access/guard.ts";
@@ -369,8 +370,18 @@ function createAreas(
   const sessions = createSessions(kernel, {
     keys: authenticator,
     keyLogins: config.login.keys,
+    headerSettings: config.login.header,
+    fetchOfIssuer: fetcherOf(outbound),
+    emailLinks: config.login.emailLinks,
+    dashboard: config.dashboard,
+    outbox,
     accounts,
-    people: peopleOfSessions(peopleDirectory, () => people.logins, { config, publicUrl }),
+    people: peopleOfSessions(peopleDirectory, {
+      area: () => people,
+      refOf: accounts.refOf,
+      config,
+      publicUrl,
+    }),
     findProject: directory.find,
     isDeleted: directory.isDeleted,
     idOf: directory.idOf,
@@ -458,12 +469,52 @@ function createAreas(
   };
 }
 
+/** Largest document of an issuer. */
+const ISSUER_BYTES_MAX = 1_048_576;
+/** The longest wait for one. */
+const ISSUER_TIMEOUT_MS = 10_000;
+
+/** Fetches documents of the issuer of a header, through the guarded client; null for any status but 200. */
+function fetcherOf(outbound: OutboundClient): (url: string) => Promise<unknown> {
+  return async (url) => {
+    const outcome = await outbound.send({
+      // The operator has named the issuer, which can be in the own network.
+      ofOperator: true,
+      account: null,
+      method: "GET",
+      url,
+      headers: { accept: "application/json" },
+      body: null,
+      timeoutMs: ISSUER_TIMEOUT_MS,
+      bodyBytesMax: ISSUER_BYTES_MAX,
+      keepsBody: true,
+      longerBody: "fail",
+      redirectsMax: 0,
+      reuseConnection: false,
+    });
+    if (!outcome.answered) throw outcome.failure;
+    return outcome.status === 200 ? JSON.parse(Buffer.from(outcome.body).toString("utf8")) : null;
+  };
+}
+
 /** The people of sessions. */
 function peopleOfSessions(
   people: ReturnType<typeof openPeople>,
-  logins: () => ReturnType<typeof createPeople>["logins"],
-  { config, publicUrl }: { readonly config: Config; readonly publicUrl: () => string | null },
+  {
+    area,
+    refOf,
+    config,
+    publicUrl,
+  }: {
+    readonly area: () => ReturnType<typeof createPeople>;
+    readonly refOf: AccountsArea["refOf"];
+    readonly config: Config;
+    readonly publicUrl: () => string | null;
+  },
 ): SessionPeople {
+  const { header } = config.login;
+  /** The only account whose people the header logs in; null: any. */
+  const accountOfHeader = () => (header === null || header.account === null ? null : refOf(header.account));
   const providers = () => {
     const prefix = new URL(publicUrl() ?? "http://localhost").pathname.replace(/\/$/, "");
     return config.oidc.map(({ name, label }) => ({
@@ -475,18 +526,30 @@ function peopleOfSessions(
   return {
     person: (ref) => people.person(ref),
     scopesOf: (role) => people.scopesOf(role),
-    consumeLoginLink: (tx, token) => logins().useLink(tx, token),
+    consumeLoginLink: (tx, token) => area().logins.useLink(tx, token),
+    logInByHeader: (tx, { groups, ...login }, request) => {
+      const roles = header?.roles ?? new Map<string, never>();
+      const role = roles.size === 0 || groups === null ? null : roleOfGroups(roles, groups);
+      if (roles.size > 0 && role === null) throw loginRejected();
+      return area().addresses.logIn(tx, { ...login, accountRef: accountOfHeader(), role }, request);
+    },
+    logInByEmail: (tx, login, request) =>
+      area().addresses.logIn(tx, { ...login, accountRef: null, role: null }, request),
+    createEmailLink: (tx, email, link) => area().addresses.createLink(tx, email, link),
+    useEmailLink: (tx, token, browserHash) => area().addresses.useLink(tx, token, browserHash),
     createLoginLink: (tx, personRef, expiresAt) =>
       people.createLink(tx, { personRef, kind: "login", expiresAt }),
     provenBy: (proof) =>
       proof.type === "oidc"
         ? people.activeWithIdentity(proof.issuer, proof.subject)
-        : people.activeWithAddress(proof.email),
+        : people.activeWithAddress(proof.email).filter(({ accountRef }) => {
+            const only = proof.type === "header" ? accountOfHeader() : null;
+            return only === null || accountRef === only;
+          }),
     recordSeen: (tx, personRef) => people.recordSeen(tx, personRef),
     offeredMethods: () => [
       ...(people.store.anyPasskey() === 1 ? [{ type: "passkey" as const }] : []),
-      ...(config.dashboard ? providers() : []),
-      { type: "key" as const },
+      ...providers(),
     ],
   };
 }

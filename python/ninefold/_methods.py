@@ -2824,6 +2824,51 @@ class NotaryIndex(Methods):
         return cast("models.ReceiptIndex", response)
 
 
+class SessionEmail(Methods):
+    """Methods of ``nf.session.email``."""
+
+    @overload
+    def create(
+        self,
+        body: models.EmailLinkBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+    ) -> models.EmailLinkRequested: ...
+    @overload
+    def create(
+        self,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.EmailLinkBody]
+    ) -> models.EmailLinkRequested: ...
+    def create(
+        self,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Any
+    ) -> models.EmailLinkRequested:
+        """Send a login link by e-mail.
+
+        The response is the same whether or not anyone has the address. The link is valid for 15 minutes, once, and
+        only in the browser that has requested it, which gets a cookie for that. At most 5 an hour for a network (429)
+        and for an address (no mail is sent). Only if ``login.email_links`` is on.
+        """
+        response = self._api.call(
+            "POST /v1/session/email",
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.EmailLinkRequested", response)
+
+
 class AccountMethods(Methods):
     """The account of the key: credits, platform key and browser sessions."""
 
@@ -5265,6 +5310,15 @@ class Admin(Methods):
         return cast("models.ServerStatus", response)
 
 
+class Session(Methods):
+    """Methods of ``nf.session``."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api)
+        #: Methods of `nf.session.email`.
+        self.email = SessionEmail(api)
+
+
 class NinefoldMethods(Methods):
     """A client."""
 
@@ -5282,6 +5336,8 @@ class NinefoldMethods(Methods):
         self.audit = Audit(api)
         #: The operator's API and the test clock.
         self.admin = Admin(api)
+        #: Methods of `nf.session`.
+        self.session = Session(api)
 
     def check(
         self,

@@ -1026,6 +1026,16 @@ class CurrentSession(TypedDict):
     login: LoginMethods
 
 
+class EmailLinkBody(TypedDict):
+    email: str
+    """Address that the link is sent to."""
+
+
+class EmailLinkRequested(TypedDict):
+    expires_at: str
+    """Time until which a link that was sent is valid."""
+
+
 class _ErrorErrorRequired(TypedDict):
     code: str
     """The same code as in `error`."""
@@ -5957,6 +5967,12 @@ class SessionBody(TypedDict, total=False):
     """A key of this API."""
     link: str
     """The token of a login link, which follows `#/setup/`. Alternative to `key`."""
+    email_link: str
+    """The token of a login link that was sent by e-mail, which follows `#/login/`. Only in the browser that
+    requested it. Alternative to `key`.
+    """
+    proxy: Literal[True]
+    """Logs in the person whom the header of a trusted proxy names. Alternative to `key`."""
 
 
 class SessionPersonProjectsItem(TypedDict):

@@ -65,14 +65,20 @@ export class PeopleDirectory {
     return row && this.person(row.ref);
   }
 
+  /** People of all accounts with an address. */
+  withAddress(email: string): Person[] {
+    return this.peopleOf(this.store.withAddress(foldEmail(email)).map(({ ref }) => ref));
+  }
+
   /** Active people of all accounts with an address. */
   activeWithAddress(email: string): Person[] {
-    return this.activeOf(this.store.withAddress(foldEmail(email)).map(({ ref }) => ref));
+    return this.withAddress(email).filter(({ isActive }) => isActive);
   }
 
   /** Active people of all accounts with an identity at a provider. */
   activeWithIdentity(issuer: string, subject: string): Person[] {
-    return this.activeOf(this.store.identitiesOfSubject(issuer, subject).map(({ person_ref }) => person_ref));
+    const refs = this.store.identitiesOfSubject(issuer, subject).map(({ person_ref }) => person_ref);
+    return this.peopleOf(refs).filter(({ isActive }) => isActive);
   }
 
   /** Drops a person from memory, in the unit of work that changes them or how they log in. */
@@ -94,7 +100,7 @@ export class PeopleDirectory {
     this.store.setSeen(tx, tx.now, ref);
   }
 
-  /** Creates a link. Earlier ones of its kind end, but for login links. Returns the token. */
+  /** Creates a link. A new invitation ends the earlier ones. Returns the token. */
   createLink(
     tx: Tx,
     {
@@ -110,7 +116,7 @@ export class PeopleDirectory {
     },
   ): string {
     const token = Buffer.from(this.kernel.ids.bytes(TOKEN_BYTES)).toString("base64url");
-    if (kind !== "login") this.store.removePersonLinks(tx, personRef, kind);
+    if (kind === "invitation") this.store.removePersonLinks(tx, personRef, kind);
     this.store.insertPersonLink(tx, {
       token_hash: keyDigest(token),
       person_ref: personRef,
@@ -141,11 +147,8 @@ export class PeopleDirectory {
     return found.person;
   }
 
-  private activeOf(refs: readonly number[]): Person[] {
-    return refs.flatMap((ref) => {
-      const person = this.person(ref);
-      return person?.isActive === true ? [person] : [];
-    });
+  private peopleOf(refs: readonly number[]): Person[] {
+    return refs.flatMap((ref) => this.person(ref) ?? []);
   }
 
   private read(row: PersonRow | null): Person | undefined {

@@ -21,6 +21,8 @@ export const INVITATIONS_PER_ADDRESS = 3;
 export const INVITATION_KEYS_MAX = 50_000;
 /** People of different accounts whom one login links to an identity: each is a row and an audit entry. */
 export const IDENTITIES_LINKED_MAX = 20;
+/** People of different accounts whom one login by an address considers. */
+export const ADDRESS_ACCOUNTS_MAX = 20;
 /** How long the challenge of a passkey is valid. */
 export const CHALLENGE_MS = 5 * MINUTE_MS;
 /** Minimum time between two writes of when a person was seen. */

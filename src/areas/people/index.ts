@@ -11,10 +11,12 @@ import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
 import type { ProjectContents } from "../../kernel/projects/resources.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
+import { AddressLogins } from "./address-logins.ts";
 import { PeopleDirectory } from "./directory.ts";
 import { STATUSES } from "./domain.ts";
 import { peopleExport } from "./export.ts";
 import { FilePeople, type FilePerson } from "./from-file.ts";
+import { GroupRoles } from "./group-roles.ts";
 import { Identities } from "./identities.ts";
 import { loginRoutes } from "./login-routes.ts";
 import { PersonLogins } from "./logins.ts";
@@ -31,6 +33,8 @@ registerErrorFields({
     description: "With `login_required`: how the person can log in again: `passkey`, `oidc`.",
   }),
 });
+
+export { roleOfGroups } from "./group-roles.ts";
 
 /** People that are counted for the metrics: some milliseconds. */
 const PEOPLE_COUNTED_MAX = 50_000;
@@ -62,6 +66,7 @@ export interface PeopleArea extends ApiArea {
   readonly setOperations: (routes: readonly DeclaredRoute[]) => void;
   readonly service: PeopleService;
   readonly logins: PersonLogins;
+  readonly addresses: AddressLogins;
   /** Makes people what the configuration file says. Call at each start. */
   readonly applyFile: (people: readonly FilePerson[]) => Promise<void>;
   readonly identities: Identities;
@@ -97,10 +102,13 @@ export function createPeople(
     remove: (tx, rowsMax) => store.removeExpiredPersonLinks(tx, tx.now, rowsMax),
   });
   declareMetrics(kernel, directory);
+  const groupRoles = new GroupRoles({ ...kernel, ...deps, service });
+  const addresses = new AddressLogins({ ...deps, directory, logins, groupRoles });
   const file = new FilePeople({ ...kernel, ...deps, directory, service });
   return {
     service,
     logins,
+    addresses,
     applyFile: (people) => file.apply(people),
     identities,
     exported: peopleExport,

@@ -23,7 +23,13 @@ export interface LoginRoutesDeps {
   readonly schema: TObject;
 }
 
-const ERRORS = ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"] as const;
+const ERRORS = [
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "rate_limit_exceeded",
+  "service_unavailable",
+] as const;
 
 /** Declares the logins by passkey and by invitation. */
 export function loginRoutes(api: Api, { logins, passkeys, sessions, schema }: LoginRoutesDeps) {
@@ -45,7 +51,7 @@ export function loginRoutes(api: Api, { logins, passkeys, sessions, schema }: Lo
           admit,
           summary: "Get the options of a login by passkey",
           description: "For `navigator.credentials.get`. Valid for 5 minutes, once.",
-          errors: ["forbidden", "invalid_request", "rate_limit_exceeded"],
+          errors: ["forbidden", "not_found", "invalid_request", "rate_limit_exceeded"],
           response: PasskeyOptions,
         },
         ({ call }) => {
@@ -103,7 +109,7 @@ export function loginRoutes(api: Api, { logins, passkeys, sessions, schema }: Lo
           response: { 201: schema },
         },
         async ({ call, body: { token, credential, name } }) =>
-          opened(await logins.accept(token, credential, name, login(call))),
+          opened(await logins.acceptByPasskey(token, credential, name, login(call))),
       ),
     );
 }

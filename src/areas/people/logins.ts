@@ -63,7 +63,7 @@ export class PersonLogins {
    * Accepts an invitation with a new passkey, and logs the person in. An active person loses all other passkeys and sessions.
    * @throws ApiError `unauthorized`, `validation_error`, `conflict`
    */
-  accept(
+  acceptByPasskey(
     token: string,
     credential: RegistrationCredential,
     name: string | undefined,
@@ -105,6 +105,19 @@ export class PersonLogins {
     const about = aboutPerson(person, "got a login link on the stopped server");
     trail.recordSystem(tx, "people.login_link.create", accountRef, { ...about, before: null, after });
     return { token, expiresAt };
+  }
+
+  /** Accepts the invitation of a person whose address a login has proven, in its unit of work. */
+  accept(tx: Tx, invited: Person, name: string | null, { requestId, requestOrigin }: LoginRequest): Person {
+    const { accounts, trail } = this.deps;
+    const person = this.activate(tx, invited, name);
+    const account = { ref: invited.accountRef, userId: accounts.account(invited.accountRef).userId };
+    trail.recordPublic(tx, "people.invitation.accept", { requestId, requestOrigin }, account, {
+      ...aboutPerson(invited, "accepted the invitation by a login with the address"),
+      before: null,
+      after: { status: "active" },
+    });
+    return person;
   }
 
   /** Uses up a login link. It accepts the invitation of its person. Null for any that is not valid. */

@@ -39,6 +39,12 @@ export const LOGINS_WINDOW_MS = MINUTE_MS;
 export const LINK_MINUTES = 30;
 /** Maximum lifetime of a login link, in minutes. */
 export const LINK_MINUTES_MAX = 1_440;
+/** How long a login link is valid that was sent by e-mail. */
+export const EMAIL_LINK_MS = 15 * MINUTE_MS;
+/** Login links to one address, and from one network, within {@link EMAIL_LINKS_WINDOW_MS}: each is a mail. */
+export const EMAIL_LINKS_MAX = 5;
+/** The window of {@link EMAIL_LINKS_MAX}. */
+export const EMAIL_LINKS_WINDOW_MS = HOUR_MS;
 /** Random bytes of the token in a cookie or link. */
 export const TOKEN_BYTES = 32;
 /** Characters of a token: base64url of {@link TOKEN_BYTES}. */

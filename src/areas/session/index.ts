@@ -5,12 +5,15 @@ import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { LINK_MINUTES, readCookie } from "./domain.ts";
+import { EmailLinks } from "./email-links.ts";
 import { sessionExport } from "./export.ts";
+import { type FetchOfIssuer, HeaderTokens } from "./header-token.ts";
 import { sessionRoutes } from "./routes.ts";
 import { Session } from "./schema.ts";
 import { type SessionAreaDeps, SessionService } from "./service.ts";
 import { Sessions } from "./sessions.ts";
 import { sessionStore } from "./store.ts";
+import { type HeaderSettings, TrustedHeader } from "./trusted-header.ts";
 
 export type { SessionPeople } from "./ports.ts";
 
@@ -43,14 +46,25 @@ export interface SessionArea extends ApiArea {
   readonly finish: () => Promise<void>;
 }
 
+/** What the area needs of other areas and of the configuration. */
+export interface SessionsDeps extends Omit<SessionAreaDeps, "header"> {
+  /** The header of a trusted proxy that logs people in; null for none. */
+  readonly headerSettings: HeaderSettings | null;
+  /** Fetches a document of the issuer of that header. */
+  readonly fetchOfIssuer: FetchOfIssuer;
+}
+
 /** Sessions removed in one unit of work. */
 const PURGE_SLICE_ROWS = 200;
 
 /** Builds the area: browser sessions, which act for a key without storing it in the browser. */
-export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionArea {
+export function createSessions(kernel: Kernel, deps: SessionsDeps): SessionArea {
   const store = sessionStore(kernel.db);
-  const sessions = new Sessions(kernel, store, deps);
-  const service = new SessionService({ ...kernel, ...deps, store, sessions });
+  const tokens = tokensOf(kernel, deps);
+  const header = new TrustedHeader(deps.headerSettings, tokens, kernel.metrics);
+  const sessions = new Sessions(kernel, store, { ...deps, header });
+  const mails = new EmailLinks({ ...kernel, ...deps });
+  const service = new SessionService({ ...kernel, ...deps, header, store, sessions, mails });
   kernel.housekeeping.addPurge({
     name: "sessions.purge",
     rowsMax: PURGE_SLICE_ROWS,
@@ -78,7 +92,10 @@ export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionAr
     schema: Session,
     removeRows: store.removeOfAccount,
     exported: sessionExport,
-    start: () => sessions.endForbidden(),
+    start: () => {
+      tokens?.start();
+      return sessions.endForbidden();
+    },
     finish: () => service.rejectedLogins.finish(),
     parts: [
       {
@@ -86,6 +103,12 @@ export function createSessions(kernel: Kernel, deps: SessionAreaDeps): SessionAr
         description: "Browser sessions: a cookie that acts for a key. Only for the pages of this server.",
       },
     ],
-    routes: (api) => sessionRoutes(api, service, sessions),
+    routes: (api) => sessionRoutes(api, { service, sessions, mails }),
   };
+}
+
+/** The signed tokens of the header; null without any. */
+function tokensOf(kernel: Kernel, { headerSettings, fetchOfIssuer }: SessionsDeps): HeaderTokens | null {
+  const settings = headerSettings?.token ?? null;
+  return settings && new HeaderTokens(settings, kernel, fetchOfIssuer);
 }

@@ -1,5 +1,7 @@
+import type { AuditedRequest } from "../../kernel/audit/trail.ts";
 import type { CallerAccount, LoginMethod } from "../../kernel/callers/caller.ts";
 import type { Role } from "../../kernel/callers/role.ts";
+import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 
 /** A person as sessions use them, as of now. */
@@ -39,6 +41,21 @@ export interface OfferedMethod {
   readonly url?: string;
 }
 
+/** A login by an address that is proven. */
+export interface ProvenAddress {
+  readonly email: string;
+  /** Null: the login does not say. */
+  readonly name: string | null;
+  /** Groups that a trusted proxy sends; null for none. */
+  readonly groups: readonly string[] | null;
+  /** The person of the browser's session, who is preferred; null without one. */
+  readonly currentRef: number | null;
+}
+
+/** The request of a login, as its audit entries show it. */
+export type ProvenRequest = PageRequest &
+  Pick<AuditedRequest, "requestId" | "requestOrigin"> & { readonly clientAddress: string };
+
 /** What sessions need of people. */
 export interface SessionPeople {
   /** A person; null if there is none, or it has been removed. */
@@ -49,6 +66,21 @@ export interface SessionPeople {
   consumeLoginLink(tx: Tx, token: string): SessionPerson | null;
   /** Creates a login link of a person. Returns its token. */
   createLoginLink(tx: Tx, personRef: number, expiresAt: number): string;
+  /**
+   * The person whom a trusted proxy names, with the role of their groups. Accepts their invitations.
+   * @throws ApiError `unauthorized`
+   */
+  logInByHeader(tx: Tx, login: ProvenAddress, request: ProvenRequest): SessionPerson;
+  /** The person of an address that a link by e-mail has proven. Accepts their invitations. @throws ApiError `unauthorized` */
+  logInByEmail(tx: Tx, login: ProvenAddress, request: ProvenRequest): SessionPerson;
+  /** Creates a link for an address, which works in one browser; null if nobody has the address. */
+  createEmailLink(
+    tx: Tx,
+    email: string,
+    link: { readonly browserHash: Uint8Array; readonly expiresAt: number },
+  ): { readonly token: string; readonly accountRef: number; readonly email: string } | null;
+  /** Uses up such a link in its browser. Returns the address that it proves; null for any that is not valid there. */
+  useEmailLink(tx: Tx, token: string, browserHash: Uint8Array | null): string | null;
   /** The active people whom a login has proven, one for each account. */
   provenBy(proof: LoginProof): readonly SessionPerson[];
   /** Records that a person was seen. */

@@ -3,9 +3,13 @@ import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
-import { LINK_MINUTES } from "./domain.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
+import { EMAIL_LINK_MS, LINK_MINUTES } from "./domain.ts";
+import type { EmailLinks } from "./email-links.ts";
 import {
   CurrentSession,
+  EmailLinkBody,
+  EmailLinkRequested,
   LoginLink,
   LoginLinkBody,
   Session,
@@ -19,8 +23,24 @@ import type { Sessions } from "./sessions.ts";
 const TAGS = { tags: ["Sessions"] };
 
 /** Declares the browser sessions and the links that open them. */
-export function sessionRoutes(api: Api, service: SessionService, sessions: Sessions) {
-  return [openRoutes(api, service, sessions), endRoutes(api, service, sessions), linkRoute(api, service)];
+export function sessionRoutes(
+  api: Api,
+  {
+    service,
+    sessions,
+    mails,
+  }: {
+    readonly service: SessionService;
+    readonly sessions: Sessions;
+    readonly mails: EmailLinks;
+  },
+) {
+  return [
+    openRoutes(api, service, sessions),
+    emailRoute(api, mails, service, sessions),
+    endRoutes(api, service, sessions),
+    linkRoute(api, service),
+  ];
 }
 
 function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
@@ -35,19 +55,20 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           fromOwnPage: true,
           summary: "Log a browser in",
           description:
-            "Exchanges a key or a login link for an HttpOnly cookie. The session has the permissions of the key and expires with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 logins a minute per client address and per account, and 10 rejected attempts in 10 minutes per client address.",
-          errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
+            "Exchanges a key or a login link for an HttpOnly cookie, or what a trusted proxy says of its client. The session has the permissions of the key, and expires with it, or those of the person. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 logins a minute per client address and per account, and 10 rejected attempts in 10 minutes per client address.",
+          errors: ["unauthorized", "forbidden", "not_found", "rate_limit_exceeded", "service_unavailable"],
           example: { key: EXAMPLE_KEY },
           admit: (clientAddress: string) => service.assertMayAttempt(clientAddress),
           body: SessionBody,
           response: { 201: Session },
         },
         async ({ call, body }) => {
-          const { request, origin, requestId, requestOrigin, clientAddress } = call;
+          const { request, origin, isFromProxy, requestId, requestOrigin, clientAddress } = call;
           sessions.assertSameOrigin(call);
           const opened = await service.open(body, {
             request,
             origin,
+            isFromProxy,
             requestId,
             requestOrigin,
             clientAddress,
@@ -74,9 +95,9 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           response: { 201: Session },
         },
         async ({ call, body }) => {
-          const { request, origin, requestId, requestOrigin, clientAddress } = call;
+          const { request, origin, isFromProxy, requestId, requestOrigin, clientAddress } = call;
           sessions.assertSameOrigin(call);
-          const login = { request, origin, requestId, requestOrigin, clientAddress };
+          const login = { request, origin, isFromProxy, requestId, requestOrigin, clientAddress };
           const opened = await service.switchAccount(body.user_id, login);
           return reply(201, opened.session, { "set-cookie": opened.cookie });
         },
@@ -94,9 +115,42 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           errors: ["forbidden", "not_found"],
           response: CurrentSession,
         },
-        ({ call }) => ({ session: service.current(call), login: { methods: [...service.offeredMethods()] } }),
+        ({ call }) => ({
+          session: service.current(call),
+          login: { methods: [...service.offeredMethods(call)] },
+        }),
       ),
     );
+}
+
+function emailRoute(api: Api, mails: EmailLinks, service: SessionService, sessions: Sessions) {
+  return new Elysia(TAGS).post(
+    "/v1/session/email",
+    api.open(
+      {
+        name: "session.email.create",
+        fromOwnPage: true,
+        showsNothing: true,
+        summary: "Send a login link by e-mail",
+        description:
+          "The response is the same whether or not anyone has the address. The link is valid for 15 minutes, once, and only in the browser that has requested it, which gets a cookie for that. At most 5 an hour for a network (429) and for an address (no mail is sent). Only if `login.email_links` is on.",
+        errors: ["forbidden", "not_found", "rate_limit_exceeded"],
+        example: { email: "ann@example.com" },
+        admit: (clientAddress: string) => service.assertPersonMayAttempt(clientAddress),
+        body: EmailLinkBody,
+        response: { 202: EmailLinkRequested },
+      },
+      ({ call, body }) => {
+        sessions.assertSameOrigin(call);
+        const { clientAddress, linkUrl, receivedAt } = call;
+        const { name, value } = sessions.emailCookie(call);
+        const { email } = body;
+        const cookie = mails.request({ email, clientAddress, cookieName: name, cookie: value, linkUrl });
+        const expires_at = isoTime(receivedAt + EMAIL_LINK_MS);
+        return reply(202, { expires_at }, { "set-cookie": cookie });
+      },
+    ),
+  );
 }
 
 function endRoutes(api: Api, service: SessionService, sessions: Sessions) {

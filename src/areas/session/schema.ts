@@ -4,6 +4,7 @@ import { ROLES } from "../../kernel/callers/role.ts";
 import { dateTime, duration, named, oneOf, orNull, uuid } from "../../kernel/data/schema.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
+import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from "../../kernel/mail/address.ts";
 import { LINK_MINUTES, LINK_MINUTES_MAX } from "./domain.ts";
 import { OFFERED_METHODS } from "./ports.ts";
 
@@ -18,6 +19,16 @@ const Secret = (description: string, examples: readonly string[]) =>
 export const SessionBody = named("SessionBody", {
   key: Secret("A key of this API.", [EXAMPLE_KEY]),
   link: Secret("The token of a login link, which follows `#/setup/`. Alternative to `key`.", []),
+  email_link: Secret(
+    "The token of a login link that was sent by e-mail, which follows `#/login/`. Only in the browser that requested it. Alternative to `key`.",
+    [],
+  ),
+  proxy: Type.Optional(
+    Type.Literal(true, {
+      errorMessage: "must be true",
+      description: "Logs in the person whom the header of a trusted proxy names. Alternative to `key`.",
+    }),
+  ),
 });
 export type SessionBody = Static<typeof SessionBody>;
 
@@ -88,6 +99,20 @@ const LoginMethods = named("LoginMethods", {
 });
 
 export const CurrentSession = named("CurrentSession", { session: orNull(Session), login: LoginMethods });
+
+export const EmailLinkBody = named("EmailLinkBody", {
+  email: Type.String({
+    maxLength: EMAIL_LENGTH_MAX,
+    pattern: EMAIL_PATTERN,
+    errorMessage: "must be an e-mail address",
+    description: "Address that the link is sent to.",
+    examples: ["ann@example.com"],
+  }),
+});
+
+export const EmailLinkRequested = named("EmailLinkRequested", {
+  expires_at: dateTime({ description: "Time until which a link that was sent is valid." }),
+});
 
 export const SessionAccountBody = named("SessionAccountBody", {
   user_id: Type.String({

@@ -22,6 +22,7 @@ import {
 import { ApiError } from "../../kernel/errors.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { MailQueue } from "../../kernel/mail/outbox.ts";
 import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -34,6 +35,7 @@ import {
   setCookie,
   TOKEN_BYTES,
 } from "./domain.ts";
+import type { EmailLinks } from "./email-links.ts";
 import { Logins } from "./logins.ts";
 import { PersonCaller } from "./person-caller.ts";
 import type { LoginProof, OfferedMethod, SessionPerson } from "./ports.ts";
@@ -48,6 +50,11 @@ export interface SessionAreaDeps extends SessionDeps {
   /** The clock of the login limits. */
   readonly limitClock: Pick<Clock, "monotonic">;
   readonly keyOf: (credential: string) => AuditedKey | null;
+  readonly outbox: MailQueue;
+  /** Whether the configuration permits login links by e-mail. */
+  readonly emailLinks: boolean;
+  /** Whether the console is served; without it only keys log in. */
+  readonly dashboard: boolean;
 }
 
 interface SessionServiceDeps
@@ -55,6 +62,7 @@ interface SessionServiceDeps
     SessionAreaDeps {
   readonly store: SessionStore;
   readonly sessions: Sessions;
+  readonly mails: Pick<EmailLinks, "available">;
 }
 
 export type LoginRequest = RejectedRequest & BrowserRequest & { readonly requestOrigin: RequestOrigin };
@@ -104,12 +112,15 @@ export class SessionService {
    * @throws ApiError `validation_error`, `unauthorized`, `forbidden`, `rate_limit_exceeded`
    */
   async open(body: SessionBody, login: LoginRequest): Promise<OpenedSession> {
-    const { key, link } = body;
-    if ((key === undefined) === (link === undefined)) {
-      throw new ApiError("validation_error", "Send either key or link.", {
-        fields: { key: ["or link is required, but not both"] },
+    const { key, link, email_link: emailLink, proxy } = body;
+    if ([key, link, emailLink, proxy].filter((given) => given !== undefined).length !== 1) {
+      throw new ApiError("validation_error", "Send one of key, link, email_link and proxy.", {
+        fields: { key: ["or link, email_link or proxy is required, and only one of them"] },
       });
     }
+    if (key === undefined && link === undefined) this.assertPeopleLogIn();
+    if (proxy === true) return this.openByHeader(login);
+    if (emailLink !== undefined) return this.openByEmail(emailLink, login);
     const token = this.newToken();
     const method = link === undefined ? "key" : "link";
     return this.opening(login, { token, method }, async () => (tx) => {
@@ -141,13 +152,62 @@ export class SessionService {
     });
   }
 
+  /** @throws ApiError `unauthorized`, the same whatever was wrong. */
+  private openByHeader(login: LoginRequest): Promise<OpenedSession> {
+    const { header, people } = this.deps;
+    return this.openPerson(
+      login,
+      async () => {
+        const identity = await header.identityOf(login);
+        if (identity === null) throw loginRejected();
+        return (tx): PersonLogin => {
+          const person = people.logInByHeader(tx, { ...identity, currentRef: this.currentRef(login) }, login);
+          return { person, method: "header", proof: { type: "header", email: identity.email } };
+        };
+      },
+      "header",
+    );
+  }
+
+  /** @throws ApiError as {@link openByHeader} */
+  private openByEmail(link: string, login: LoginRequest): Promise<OpenedSession> {
+    const { people, sessions, emailLinks } = this.deps;
+    return this.openPerson(
+      login,
+      async () =>
+        (tx): PersonLogin => {
+          const { value } = sessions.emailCookie(login);
+          const browserHash = value === null ? null : keyDigest(value);
+          const email = emailLinks ? people.useEmailLink(tx, link, browserHash) : null;
+          if (email === null) throw loginRejected();
+          const proven = { email, name: null, groups: null, currentRef: this.currentRef(login) };
+          const person = people.logInByEmail(tx, proven, login);
+          return { person, method: "email", proof: { type: "email", email } };
+        },
+      "email",
+    );
+  }
+
+  private assertPeopleLogIn(): void {
+    if (!this.deps.dashboard)
+      throw new ApiError("not_found", "This server has no console: only keys log in, by POST /v1/session.");
+  }
+
+  private currentRef(login: LoginRequest): number | null {
+    return this.deps.sessions.ofBrowser(login)?.personRef ?? null;
+  }
+
   /** Counts a rejected login that opened no session. */
   recordRejected(login: LoginRequest): void {
     this.rejectedLogins.record(login);
   }
 
-  /** @throws ApiError `rate_limit_exceeded` for an address with too many logins of people, or too many rejected ones. */
+  /**
+   * @throws ApiError `rate_limit_exceeded` for an address with too many logins of people, or too many rejected ones; `not_found`
+   *   on a server without the console, where only keys log in.
+   */
   assertPersonMayAttempt(clientAddress: string): void {
+    this.assertPeopleLogIn();
     this.rejectedLogins.assertMayAttempt(clientAddress);
     this.logins.assertPersonMayAttempt(clientAddress);
   }
@@ -191,8 +251,16 @@ export class SessionService {
   }
 
   /** Ways to log in, in the order in which the login page offers them. */
-  offeredMethods(): readonly OfferedMethod[] {
-    return this.deps.people.offeredMethods();
+  offeredMethods({ isFromProxy = false }: PageRequest): readonly OfferedMethod[] {
+    const { dashboard, people, header, mails } = this.deps;
+    const key: OfferedMethod = { type: "key" };
+    if (!dashboard) return [key];
+    return [
+      ...people.offeredMethods(),
+      ...(header.isOn && isFromProxy ? [{ type: "header" } as const] : []),
+      ...(mails.available ? [{ type: "email" } as const] : []),
+      key,
+    ];
   }
 
   private async opening(

@@ -21,6 +21,7 @@ import {
 import { PersonCaller, type PersonCallerDeps } from "./person-caller.ts";
 import type { LoginProof } from "./ports.ts";
 import type { SessionRow, SessionStore } from "./store.ts";
+import type { TrustedHeader } from "./trusted-header.ts";
 
 /** What sessions need of other areas. */
 export interface SessionDeps extends PersonCallerDeps {
@@ -28,6 +29,8 @@ export interface SessionDeps extends PersonCallerDeps {
   readonly keys: Authenticator;
   /** Whose API keys log browsers in. */
   readonly keyLogins: "all" | "operator";
+  /** The header of a trusted proxy that logs people in. */
+  readonly header: Pick<TrustedHeader, "addressOf" | "identityOf" | "isOn">;
 }
 
 /**
@@ -100,6 +103,12 @@ export class Sessions implements SessionAuthenticator {
     this.names = cookieNames(store.instanceId()?.value ?? "");
   }
 
+  /** The cookie that binds login links to a browser: its name for a request's connection, and its value. */
+  emailCookie(from: PageRequest): { readonly name: string; readonly value: string | null } {
+    const name = `${this.cookieName(from)}_email`;
+    return { name, value: readCookie(from.request.headers.get("cookie"), name) };
+  }
+
   /** The name of the cookie for a request's connection. */
   cookieName({ origin }: PageRequest): string {
     return origin.startsWith("https:") ? this.names.secure : this.names.plain;
@@ -112,7 +121,8 @@ export class Sessions implements SessionAuthenticator {
     this.assertSameOrigin(from);
     const session = this.find(token) ?? this.renewed(request);
     if (session === undefined) return null;
-    if (session.digest === null) return this.personOf(session, request);
+    if (session.digest === null)
+      return this.isVouchedFor(session, from) ? this.personOf(session, request) : null;
     const key = this.deps.keys.authenticate(session.digest);
     if (key === null || !this.mayLogInByKey(key)) return null;
     this.recordUse(session);
@@ -128,6 +138,13 @@ export class Sessions implements SessionAuthenticator {
   /** Whether keys of this account log browsers in. */
   mayLogInByKey({ account }: Pick<Caller, "account">): boolean {
     return this.deps.keyLogins === "all" || isUnlimited(account.tier);
+  }
+
+  /** A session by the header of a proxy is accepted only in requests whose header has the same address. */
+  private isVouchedFor({ method, proof }: ActiveSession, from: PageRequest): boolean {
+    if (method !== "header") return true;
+    const address = this.deps.header.addressOf(from);
+    return proof?.type === "header" && address?.toLowerCase() === proof.email.toLowerCase();
   }
 
   /** Ends the sessions that the configuration does not permit any more. */

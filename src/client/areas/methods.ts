@@ -15,6 +15,7 @@ import type {
   ChannelPatch,
   CheckBody,
   ClockBody,
+  EmailLinkBody,
   EvaluationBody,
   EventAckBody,
   ExtendBody,
@@ -99,6 +100,9 @@ export class NinefoldMethods extends Methods {
 
   /** The operator's API and the test clock. */
   readonly admin = new Admin(this.api);
+
+  /** Methods of `nf.session`. */
+  readonly session = new Session(this.api);
 
   /**
    * Authorize a customer's request. Checks key, scopes, addresses, rate limits, uses, credits and flags in
@@ -2260,5 +2264,24 @@ export class NotaryIndex extends Methods {
    */
   set(body: ReceiptIndexBody, options?: ChangeOptions): Answers<"witness.index.set"> {
     return this.api.call("witness.index.set", { body }, options);
+  }
+}
+
+/** Methods of `nf.session`. */
+export class Session extends Methods {
+  /** Methods of `nf.session.email`. */
+  readonly email = new SessionEmail(this.api);
+}
+
+/** Methods of `nf.session.email`. */
+export class SessionEmail extends Methods {
+  /**
+   * Send a login link by e-mail. The response is the same whether or not anyone has the address. The link is
+   * valid for 15 minutes, once, and only in the browser that has requested it, which gets a cookie for that.
+   * At most 5 an hour for a network (429) and for an address (no mail is sent). Only if `login.email_links`
+   * is on.
+   */
+  create(body: EmailLinkBody, options?: RequestOptions): Answers<"session.email.create"> {
+    return this.api.call("session.email.create", { body }, options);
   }
 }

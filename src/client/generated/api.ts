@@ -4612,6 +4612,10 @@ export interface SessionBody {
   key?: string | undefined;
   /** The token of a login link, which follows `#/setup/`. Alternative to `key`. */
   link?: string | undefined;
+  /** The token of a login link that was sent by e-mail, which follows `#/login/`. Only in the browser that requested it. Alternative to `key`. */
+  email_link?: string | undefined;
+  /** Logs in the person whom the header of a trusted proxy names. Alternative to `key`. */
+  proxy?: true | undefined;
 }
 
 /** The response of `POST /v1/session`. */
@@ -4651,6 +4655,18 @@ export interface SessionPerson {
   role: "viewer" | "responder" | "editor" | "admin" | "owner" | null;
   /** `all`, or the projects in which the person has a role. */
   projects: "all" | { project_id: string; role: "viewer" | "responder" | "editor" | "admin" | "owner" }[];
+}
+
+/** The body of `POST /v1/session/email`. */
+export interface EmailLinkBody {
+  /** Address that the link is sent to. */
+  email: string;
+}
+
+/** The response of `POST /v1/session/email`. */
+export interface EmailLinkRequested {
+  /** Time until which a link that was sent is valid. */
+  expires_at: string;
 }
 
 /** The body of `POST /v1/session/invitation/accept`. */
@@ -5952,6 +5968,7 @@ export const OPERATIONS = {
     }
   >,
   "session.create": "POST /v1/session" as Route<Session, never, SessionBody>,
+  "session.email.create": "POST /v1/session/email" as Route<EmailLinkRequested, never, EmailLinkBody>,
   "session.end": "DELETE /v1/session" as Route<undefined>,
   "session.invitation.accept": "POST /v1/session/invitation/accept" as Route<
     Session,
@@ -6115,6 +6132,7 @@ export const PUBLIC: readonly string[] = [
   "probe.results.create",
   "probe.work.read",
   "session.create",
+  "session.email.create",
   "session.invitation.accept",
   "session.invitation.read",
   "session.passkey.create",

@@ -3783,6 +3783,26 @@ export const BODIES = {
       description: "The token of a login link, which follows `#/setup/`. Alternative to `key`.",
       maxLength: 255,
     },
+    email_link: {
+      type: "string",
+      description:
+        "The token of a login link that was sent by e-mail, which follows `#/login/`. Only in the browser that requested it. Alternative to `key`.",
+      maxLength: 255,
+    },
+    proxy: {
+      type: "boolean",
+      description: "Logs in the person whom the header of a trusted proxy names. Alternative to `key`.",
+    },
+  },
+  "session.email.create": {
+    email: {
+      type: "string",
+      required: true,
+      description: "Address that the link is sent to.",
+      example: "ann@example.com",
+      format: "email",
+      maxLength: 254,
+    },
   },
   "session.invitation.accept": {
     token: {

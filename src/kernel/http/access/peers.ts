@@ -29,6 +29,8 @@ export interface Arrival {
   readonly clientAddress: string;
   /** The server's own origin: see {@link Peers.origin}. */
   readonly origin: string;
+  /** Whether the other end of the socket is a proxy that `trust_proxy` lists; false when omitted. */
+  readonly isFromProxy?: boolean;
   /** Whether the key is a reverse proxy's. Its client's headers open nothing then, nor do its cookies. */
   readonly byProxy?: true;
   /** Whether the `Authorization` header has the token of a portal link. No key and no cookie opens anything then. */
@@ -36,7 +38,7 @@ export interface Arrival {
 }
 
 /** A request as far as it shows whether a page of this server made it. */
-export type PageRequest = Pick<Arrival, "request" | "origin">;
+export type PageRequest = Pick<Arrival, "request" | "origin" | "isFromProxy">;
 
 /** In place of the address of a request that came over no socket. */
 export const UNKNOWN_ADDRESS = "unknown";
@@ -89,6 +91,13 @@ export class Peers {
   /** The address at the other end of the socket; null for a request that came over none. */
   socketAddress(request: Request, server: Listener | null): string | null {
     return server?.requestIP(request)?.address ?? null;
+  }
+
+  /** Whether the other end of a request's socket is a trusted proxy. */
+  isFromProxy(request: Request, server: Listener | null): boolean {
+    if (this.proxies.length === 0) return false;
+    const address = normalize(this.socketAddress(request, server) ?? "");
+    return address !== null && this.isProxy(address);
   }
 
   /**

@@ -103,6 +103,11 @@ export class OpenCall implements Warnings {
     return this.knownAddress;
   }
 
+  /** Whether the request comes from a trusted proxy. */
+  get isFromProxy(): boolean {
+    return this.deps.peers.isFromProxy(this.request, this.deps.server());
+  }
+
   /** The origin of this server's own pages, as the client reaches it. */
   get origin(): string {
     return this.deps.peers.origin(this.request, this.deps.server());
