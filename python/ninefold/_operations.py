@@ -34,7 +34,7 @@ UNUSUAL: Dict[str, Tuple[str, bool]] = {
     "POST /v1/relay/portal/endpoints/{endpoint_id}/test": ("free", True),
     "DELETE /v1/relay/portal/resends/{resend_id}": ("free", True),
     "POST /v1/session": ("never", False),
-    "POST /v1/session/email": ("keyed", False),
+    "POST /v1/session/email": ("never", False),
     "DELETE /v1/session": ("free", True),
     "POST /v1/session/invitation/accept": ("never", False),
     "POST /v1/session/invitation": ("never", False),

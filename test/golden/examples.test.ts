@@ -27,7 +27,7 @@ const BEFORE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Operations of people who are logged in, or are about to: the tests of people send them. */
-const OF_PEOPLE = /^(people\.me\.|people\.identities\.|session\.(switch|passkey|invitation))/;
+const OF_PEOPLE = /^(people\.me\.|people\.identities\.|session\.(switch|passkey|invitation|email))/;
 /** Operations that need a mail server, which this server does not have. */
 const NEED_MAIL = ["status.subscribe_form", "status.subscription"];
 /** Operations for a chain that is shorter than a known checkpoint. */
