@@ -16,7 +16,7 @@ import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors, openMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createOverview } from "./areas/overview/index.ts";
-import { createPeople, openPeople, roleOfGroups } from "./areas/people/index.ts";
+import { createPeople, openPeople } from "./areas/people/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import { backupsCard, createServerArea, mailCard, type ServerArea } from "./areas/server/index.ts";
@@ -24,7 +24,7 @@ import { createSessions, type SessionPeople } from "./areas/session/index.ts";
 import { createStatusPages } from "./areas/status-pages/index.ts";
 import type { Replication } from "./cluster/replication.ts";
 import type { Config } from "./config.ts";
-import { loginRejected } from "./kernel/callers/caller.ts";
+import { roleOfGroups } from "./kernel/callers/role.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
 import { Guard, limitClock } from "./kernel/http/access/guard.ts";
@@ -530,11 +530,12 @@ function peopleOfSessions(
     logInByHeader: (tx, { groups, ...login }, request) => {
       const roles = header?.roles ?? new Map<string, never>();
       const role = roles.size === 0 || groups === null ? null : roleOfGroups(roles, groups);
-      if (roles.size > 0 && role === null) throw loginRejected();
-      return area().addresses.logIn(tx, { ...login, accountRef: accountOfHeader(), role }, request);
+      const rejection = roles.size > 0 && role === null ? "no group with a role" : null;
+      const accountRef = accountOfHeader();
+      return area().addresses.logIn(tx, { ...login, accountRef, role, rejection }, request);
     },
     logInByEmail: (tx, login, request) =>
-      area().addresses.logIn(tx, { ...login, accountRef: null, role: null }, request),
+      area().addresses.logIn(tx, { ...login, accountRef: null, role: null, rejection: null }, request),
     createEmailLink: (tx, email, link) => area().addresses.createLink(tx, email, link),
     useEmailLink: (tx, token, browserHash) => area().addresses.useLink(tx, token, browserHash),
     createLoginLink: (tx, personRef, expiresAt) =>

@@ -16,6 +16,8 @@ export interface AddressLogin {
   readonly accountRef: number | null;
   /** The role that the groups of the login give; null: they give none. */
   readonly role: Role | null;
+  /** Why its groups reject it; null: they do not. Known before anything is changed. */
+  readonly rejection: string | null;
   /** The person of the browser's session, who is preferred; null without one. */
   readonly currentRef: number | null;
 }
@@ -45,6 +47,11 @@ export class AddressLogins {
    */
   logIn(tx: Tx, login: AddressLogin, request: LoginRequest): Person {
     const people = this.usable(login.email, login.accountRef);
+    const known = people[0] ?? this.deps.directory.withAddress(login.email)[0];
+    const rejection =
+      login.rejection ?? (people.length === 0 ? "the person or the account is disabled" : null);
+    if (rejection !== null)
+      throw loginRejected(known === undefined ? null : rejectedPerson(known, rejection));
     for (const person of people)
       if (person.status === "invited") this.deps.logins.accept(tx, person, login.name, request);
     const active = people.map(({ ref }) => this.personOf(ref)).filter(({ isActive }) => isActive);
@@ -100,6 +107,10 @@ export class AddressLogins {
     if (person === null) throw loginRejected();
     return person;
   }
+}
+
+function rejectedPerson({ id, email, accountRef }: Person, reason: string) {
+  return { id, email, accountRef, reason };
 }
 
 /** Active people first, and of those the one who was seen last. */

@@ -1,20 +1,11 @@
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
-import { highestRole, type Role } from "../../kernel/callers/role.ts";
+import type { Role } from "../../kernel/callers/role.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Person } from "./directory.ts";
 import type { LoginRequest, PeopleAccounts } from "./ports.ts";
 import { aboutPerson, type PeopleService } from "./service.ts";
-
-/** The role of everyone whose groups have none. */
-const EVERYONE = "*";
-
-/** The highest role of some groups; null if they have none. */
-export function roleOfGroups(roles: ReadonlyMap<string, Role>, groups: readonly string[]): Role | null {
-  const named = groups.flatMap((group) => (group === EVERYONE ? [] : (roles.get(group) ?? [])));
-  return highestRole(named) ?? roles.get(EVERYONE) ?? null;
-}
 
 /** Gives people the role of their groups at each login: whoever sends the groups is the truth about roles. */
 export class GroupRoles {

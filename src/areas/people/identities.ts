@@ -1,12 +1,12 @@
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { loginRejected } from "../../kernel/callers/caller.ts";
 import type { Role } from "../../kernel/callers/role.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { PeopleDirectory, Person } from "./directory.ts";
 import { foldEmail, IDENTITIES_LINKED_MAX } from "./domain.ts";
+import type { GroupRoles } from "./group-roles.ts";
 import type { PersonLogins } from "./logins.ts";
 import type { LoginRequest, PeopleAccounts, VerifiedPerson } from "./ports.ts";
 import { aboutPerson, type PeopleService } from "./service.ts";
@@ -38,6 +38,7 @@ export interface IdentitiesDeps extends Pick<Kernel, "ids" | "log"> {
   readonly directory: PeopleDirectory;
   readonly service: PeopleService;
   readonly logins: PersonLogins;
+  readonly groupRoles: GroupRoles;
   readonly accounts: PeopleAccounts;
   readonly trail: AuditTrail;
   readonly limit: TierLimit;
@@ -66,7 +67,7 @@ export class Identities {
       throw rejected(known[0] ?? others[0], "disabled");
     for (const person of others) if (person.status !== "disabled") this.link(tx, person, identity, request);
     const person = this.personOf((first ?? this.create(tx, identity, request)).ref);
-    if (identity.role !== null) this.setRole(tx, person, identity.role, request);
+    if (identity.role !== null) this.deps.groupRoles.apply(tx, person, identity.role, request);
     this.recordUse(tx, person.ref, identity);
     const { issuer, subject, authenticatedAt } = identity;
     return {
@@ -170,29 +171,6 @@ export class Identities {
     });
     this.link(tx, person, identity, request);
     return person;
-  }
-
-  /** The provider is the truth about roles, but for people of the configuration file and for the last owner. */
-  private setRole(tx: Tx, person: Person, role: Role, request: LoginRequest): void {
-    const { service, log } = this.deps;
-    if (person.isFromFile || person.role === role) return;
-    const row = service.row(person.ref);
-    const next = { role, projects: new Map<number, Role>(), name: row.name, disabled: row.disabled };
-    try {
-      service.apply(tx, row, next);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      log.warn("the groups of a login give another role to the last owner, who keeps theirs", {
-        person_id: person.id,
-        role,
-      });
-      return;
-    }
-    this.record(tx, "people.update", person, request, {
-      what: "has another role by the groups of a login",
-      before: { role: person.role },
-      after: { role },
-    });
   }
 
   private recordUse(tx: Tx, personRef: number, { issuer, authenticatedAt }: IdentityLogin): void {

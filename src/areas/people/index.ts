@@ -34,8 +34,6 @@ registerErrorFields({
   }),
 });
 
-export { roleOfGroups } from "./group-roles.ts";
-
 /** People that are counted for the metrics: some milliseconds. */
 const PEOPLE_COUNTED_MAX = 50_000;
 /** Links removed in one unit of work. */
@@ -94,7 +92,8 @@ export function createPeople(
   });
   const passkeys = new Passkeys(kernel, directory);
   const logins = new PersonLogins({ ...kernel, ...deps, directory, service, passkeys });
-  const identities = new Identities({ ...kernel, ...deps, directory, service, logins, limit });
+  const groupRoles = new GroupRoles({ ...kernel, ...deps, service });
+  const identities = new Identities({ ...kernel, ...deps, directory, service, logins, groupRoles, limit });
   let roles: Roles = { roles: [], operations: [] };
   kernel.housekeeping.addPurge({
     name: "people.links.purge",
@@ -102,7 +101,6 @@ export function createPeople(
     remove: (tx, rowsMax) => store.removeExpiredPersonLinks(tx, tx.now, rowsMax),
   });
   declareMetrics(kernel, directory);
-  const groupRoles = new GroupRoles({ ...kernel, ...deps, service });
   const addresses = new AddressLogins({ ...deps, directory, logins, groupRoles });
   const file = new FilePeople({ ...kernel, ...deps, directory, service });
   return {

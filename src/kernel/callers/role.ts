@@ -20,3 +20,12 @@ export function highestRole(roles: Iterable<Role>): Role | null {
   for (const role of roles) if (highest === null || isAtLeast(role, highest)) highest = role;
   return highest;
 }
+
+/** The role of everyone whose groups have none. */
+const EVERYONE = "*";
+
+/** The highest role of some groups, by a table of roles; null if they have none. */
+export function roleOfGroups(roles: ReadonlyMap<string, Role>, groups: Iterable<string>): Role | null {
+  const named = [...groups].flatMap((group) => (group === EVERYONE ? [] : (roles.get(group) ?? [])));
+  return highestRole(named) ?? roles.get(EVERYONE) ?? null;
+}

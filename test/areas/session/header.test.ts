@@ -197,6 +197,11 @@ test("groups give roles in one account at every login", async () => {
     for (const groups of [null, "", "guests", "ops|x, dev", "*"])
       expectError(await log(groups), "unauthorized");
     expect(await roleOf()).toBe("editor");
+    await server.clock.advance(0);
+    const { body } = await client.get("/v1/audit?action=session.refused");
+    expect(body["entries"]).toMatchObject(
+      Array(4).fill({ after: { method: "header", reason: "no group with a role" } }),
+    );
   } finally {
     await server.stop();
   }

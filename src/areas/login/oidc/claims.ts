@@ -1,4 +1,4 @@
-import { highestRole, type Role } from "../../../kernel/callers/role.ts";
+import { type Role, roleOfGroups } from "../../../kernel/callers/role.ts";
 import { isEmail } from "../../../kernel/mail/address.ts";
 
 /** Longest name of a person. */
@@ -76,8 +76,7 @@ export function judge(
   if (allowedGroups.length > 0 && !allowedGroups.some((group) => groups?.has(group)))
     return rejection("no group is allowed");
   if (roles.size === 0) return { role: null, rejection: null };
-  const named = [...roles].filter(([group]) => groups?.has(group)).map(([, role]) => role);
-  const role = highestRole(named) ?? roles.get("*") ?? null;
+  const role = roleOfGroups(roles, groups ?? []);
   return role === null ? rejection("no group has a role") : { role, rejection: null };
 }
 
