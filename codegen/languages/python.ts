@@ -47,7 +47,7 @@ function called(call: ExampleCall, finder: MethodFinder): string {
     const sent = call.body === undefined ? [] : [valueText(call.body, SYNTAX)];
     return `${invoked("nf.request", [JSON.stringify(call.method), textOf(call.path, SYNTAX), ...sent])}.body`;
   }
-  const { method, params, query, body } = found;
+  const { method, params, query, body, written, isList } = found;
   const bound = boundOf(method);
   const object = [
     "nf",
@@ -55,6 +55,11 @@ function called(call: ExampleCall, finder: MethodFinder): string {
       ? snake(method.object).split(".")
       : [`${snake(method.object)}(${textOf(params[bound] ?? "", SYNTAX)})`]),
   ].filter((one) => one !== "");
+  const manual = written && [
+    ...Object.values(params).map((value) => textOf(value, SYNTAX)),
+    ...written.args.map((value) => valueText(value, SYNTAX)),
+    ...[...written.options].map(([name, value]) => `${snake(name)}=${valueText(value, SYNTAX)}`),
+  ];
   const args = method.args.flatMap(({ place, field }) => {
     if (place === "path") return [textOf(params[field] ?? "", SYNTAX)];
     if (place === "field") return [valueText(Reflect.get(Object(body), field), SYNTAX)];
@@ -63,5 +68,5 @@ function called(call: ExampleCall, finder: MethodFinder): string {
     if (!isPlain) return [valueText(body, SYNTAX)];
     return fields.map(([name, value]) => `${name}${isKeyword(name) ? "_" : ""}=${valueText(value, SYNTAX)}`);
   });
-  return invoked([...object, snake(method.name)].join("."), args) + (method.items === null ? "" : ".page()");
+  return invoked([...object, snake(method.name)].join("."), manual ?? args) + (isList ? ".page()" : "");
 }

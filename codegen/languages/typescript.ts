@@ -49,20 +49,25 @@ function called(
     const args = [JSON.stringify(call.method), textOf(call.path, SYNTAX), ...sent];
     return at(`(await ${invoked("nf.request", args)}).body`, path);
   }
-  const { method, params, query, body } = found;
+  const { method, params, query, body, written, isList } = found;
   const bound = boundOf(method);
   const object = [
     "nf",
     ...(bound === undefined ? [method.object] : [`${method.object}(${textOf(params[bound] ?? "", SYNTAX)})`]),
   ].filter((one) => one !== "");
+  const manual = written && [
+    ...Object.values(params).map((value) => textOf(value, SYNTAX)),
+    ...written.args.map((value) => valueText(value, SYNTAX)),
+    ...(written.options.size === 0 ? [] : [valueText(Object.fromEntries(written.options), SYNTAX)]),
+  ];
   const args = method.args.flatMap(({ place, field, isOptional }) => {
     if (place === "path") return [textOf(params[field] ?? "", SYNTAX)];
     if (place === "field") return [valueText(Reflect.get(Object(body), field), SYNTAX)];
     const whole = place === "body" ? body : query;
     return whole === undefined || whole === null ? (isOptional ? [] : ["{}"]) : [valueText(whole, SYNTAX)];
   });
-  const text = invoked([...object, camel(method.name)].join("."), args);
-  const awaited = `await ${text}${method.items === null ? "" : ".page()"}`;
+  const text = invoked([...object, camel(method.name)].join("."), manual ?? args);
+  const awaited = `await ${text}${isList ? ".page()" : ""}`;
   return path.length === 0 ? awaited : at(`(${awaited})`, path);
 }
 
