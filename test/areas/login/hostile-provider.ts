@@ -60,8 +60,8 @@ const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("
 
 /** An OpenID Connect provider that does everything wrong that a test wants. */
 export class HostileProvider {
-  readonly clientId = "ninefold";
-  readonly clientSecret = "hunter2:with/special?";
+  readonly clientId: string = "ninefold";
+  readonly clientSecret: string = "hunter2:with/special?";
   /** Requests by path. */
   readonly requests = new Map<string, number>();
   /** Members of the metadata in place of the usual ones. */

@@ -85,6 +85,25 @@ const NOTARY = {
   secretAccessKey: "s".repeat(40),
 };
 
+test("a host that the operator has named may be in the own network, and only there plain HTTP will do", () => {
+  const policy = new TargetPolicy(allowedAddresses([]));
+  const rules = { ofOperator: true };
+  const rejection = (url: string, address: string): string | null => {
+    const target = policy.examine(url, rules);
+    const refusal = "refused" in target ? target : policy.rejectionOf(target, [address], rules);
+    return refusal?.refused ?? null;
+  };
+  for (const address of ["127.0.0.1", "10.0.0.1", "::1", "fd12::1"])
+    for (const scheme of ["http", "https"]) expect(rejection(`${scheme}://sso/`, address)).toBeNull();
+  expect(rejection("http://127.0.0.1:3000/", "127.0.0.1")).toBeNull();
+  expect(rejection("https://sso.example/", "93.184.215.14")).toBeNull();
+  expect(rejection("http://sso.example/", "93.184.215.14")).toBe(HTTPS_ONLY);
+  expect(rejection("http://93.184.215.14/", "93.184.215.14")).toBe(HTTPS_ONLY);
+  // Where clouds hand out credentials.
+  for (const address of ["169.254.169.254", "fd00:ec2::254"])
+    expect(rejection("https://sso.example/", address)).toContain("must have a public address");
+});
+
 describe("a server without the option", () => {
   let server: TestServer;
   let owner: AccountClient;

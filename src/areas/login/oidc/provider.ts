@@ -105,6 +105,8 @@ export class Provider {
   async identity(returned: URL, checks: Checks, isStepUp: boolean): Promise<ProvenIdentity> {
     return this.attempt(async () => {
       const { library, config } = await this.configured();
+      // The library takes an empty one for none.
+      if (returned.searchParams.get("iss") === "") throw new ProviderFailure("the issuer (iss) is empty");
       const tokens = await library.authorizationCodeGrant(config, returned, {
         expectedState: checks.state,
         expectedNonce: checks.nonce,
