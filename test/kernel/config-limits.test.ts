@@ -1,29 +1,12 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
 import { TEXT_BYTES_MAX } from "../../src/config/sources.ts";
 import { loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { DEFAULT_TIERS } from "../../src/kernel/limits/tiers.ts";
-import { Scratch, thrown } from "./support.ts";
+import { configFolder, refusal } from "./config-support.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
-const scratch = new Scratch();
-afterAll(() => scratch.remove());
-
-let files = 0;
-/** Writes a configuration file and returns its path. */
-function file(text: string): string {
-  files += 1;
-  const path = scratch.path(`file-${files}.toml`);
-  writeFileSync(path, text);
-  return path;
-}
-
-function refusal(run: () => unknown): string {
-  const error = thrown(run);
-  expect(error).toBeInstanceOf(StartupError);
-  return (error as StartupError).message;
-}
+const { file } = configFolder();
 
 describe("rejected options, each with an error of one line", () => {
   test.each([

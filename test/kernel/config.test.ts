@@ -1,29 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
 import { OPTIONS, type Option, type OptionName } from "../../src/config/options.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
-import { StartupError } from "../../src/kernel/errors.ts";
 import { DEFAULT_TIERS } from "../../src/kernel/limits/tiers.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
-import { Scratch, thrown } from "./support.ts";
+import { configFolder, refusal } from "./config-support.ts";
 
-const scratch = new Scratch();
-afterAll(() => scratch.remove());
-
-let files = 0;
-/** Writes a file and returns its path. */
-function file(text: string): string {
-  files += 1;
-  const path = scratch.path(`file-${files}.toml`);
-  writeFileSync(path, text);
-  return path;
-}
-
-function refusal(run: () => unknown): string {
-  const error = thrown(run);
-  expect(error).toBeInstanceOf(StartupError);
-  return (error as StartupError).message;
-}
+const { file } = configFolder();
 
 const HOUR_MS = 60 * 60 * 1000;
 const KEY = vectors.keys[0]?.key ?? "";

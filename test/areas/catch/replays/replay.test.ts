@@ -1,31 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { expectError } from "../../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../../support/scenario.ts";
-import { startTestServer, type TestServer } from "../../../support/server.ts";
 import {
   accepted,
   balanceOf,
   bucketOf,
   eventOf,
-  LOOPBACK_ALLOWED,
   type Made,
   newBucket,
-  Receiver,
   scenario,
   setState,
 } from "../support.ts";
+import { receivingStage } from "./receiving-stage.ts";
 
-let server: TestServer;
-let receiver: Receiver;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
-});
-afterAll(() => server.stop());
-beforeEach(() => {
-  receiver = new Receiver();
-});
-afterEach(() => receiver.stop());
+const stage = receivingStage();
 
 type Entry = { readonly amount: number };
 const NOBODYS = "/v1/catch/brave-otter-314159/events/evt_00000000001/replay";
@@ -35,13 +24,13 @@ const request = (of: Made): Scenario["request"] => ["POST", path(of)];
 
 /** A live bucket with an event before its first forward: the clock does not move. */
 async function liveEvent({ account }: Pick<World, "account">, terms: object = {}): Promise<void> {
-  created.bucketId = (await newBucket(account, { target_url: receiver.url, ...terms })).id;
+  created.bucketId = (await newBucket(account, { target_url: stage.receiver.url, ...terms })).id;
   await setState(account, created.bucketId, "live");
-  created.eventId = await accepted(server, created.bucketId, '{"a":1}');
+  created.eventId = await accepted(stage.server, created.bucketId, '{"a":1}');
 }
 
 describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
-  endpoint(() => server, "POST /v1/catch/{bucket_id}/events/{event_id}/replay", [
+  endpoint(() => stage.server, "POST /v1/catch/{bucket_id}/events/{event_id}/replay", [
     scenario(created, {
       name: "replayed: the target accepted it; 1 credit",
       before: (world) => liveEvent(world),
@@ -49,14 +38,16 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       status: 200,
       body: () => ({ status: "replayed", response_status: 200 }),
       spent: 1,
-      after: () => expect(receiver.texts).toEqual(['{"a":1}']),
+      after: () => expect(stage.receiver.texts).toEqual(['{"a":1}']),
     }),
     scenario(created, {
       name: "a bucket with targets: queued for each endpoint; 1 credit each",
       before: async ({ account }) => {
         const ids: string[] = [];
         for (const path of ["a", "b"]) {
-          const { body } = await account.post("/v1/relay/endpoints", { url: `${receiver.url}&${path}` });
+          const { body } = await account.post("/v1/relay/endpoints", {
+            url: `${stage.receiver.url}&${path}`,
+          });
           ids.push(String(body["endpoint_id"]));
         }
         const targets = ids.map((endpoint_id) => ({ endpoint_id }));
@@ -67,22 +58,22 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       holds: () => ({ status: "queued", deliveries: [{}, {}] }),
       spent: 2,
       after: async () => {
-        await server.clock.advance(0);
+        await stage.server.clock.advance(0);
         // The event was already sent to both.
-        expect(receiver.texts).toEqual(Array(4).fill('{"a":1}'));
+        expect(stage.receiver.texts).toEqual(Array(4).fill('{"a":1}'));
       },
     }),
     ...[300, 302, 400, 404, 500, 503].map((status) =>
       scenario(created, {
         name: `failed: the target responded with ${status}; free of charge`,
         before: async (world) => {
-          receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
+          stage.receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
           await liveEvent(world);
         },
         request,
         status: 200,
         body: () => ({ status: "failed", response_status: status }),
-        after: () => expect(receiver.hits.length).toBe(1),
+        after: () => expect(stage.receiver.hits.length).toBe(1),
       }),
     ),
     scenario(created, {
@@ -102,7 +93,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       request,
       status: 400,
       code: "bucket_paused",
-      after: () => expect(receiver.hits).toEqual([]),
+      after: () => expect(stage.receiver.hits).toEqual([]),
     }),
     scenario(created, {
       name: "an event with an invalid signature",
@@ -110,7 +101,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       request,
       status: 400,
       code: "catch.signature_invalid",
-      after: () => expect(receiver.hits).toEqual([]),
+      after: () => expect(stage.receiver.hits).toEqual([]),
     }),
     scenario(created, {
       name: "a too long id",
@@ -127,7 +118,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       request,
       status: 402,
       code: "insufficient_balance",
-      after: () => expect(receiver.hits).toEqual([]),
+      after: () => expect(stage.receiver.hits).toEqual([]),
     }),
     {
       name: "a bucket that does not exist: the search is charged",
@@ -149,7 +140,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       before: async (world) => {
         await liveEvent(world);
         await world.account.post(path(created), undefined, { headers: { "idempotency-key": "k" } });
-        created.eventId = await accepted(server, created.bucketId, "another");
+        created.eventId = await accepted(stage.server, created.bucketId, "another");
       },
       headers: { "idempotency-key": "k" },
       request,
@@ -160,7 +151,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       name: "no response: free of charge",
       before: async (world) => {
         await liveEvent(world);
-        await receiver.stop();
+        await stage.receiver.stop();
       },
       request,
       status: 500,
@@ -176,7 +167,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
 
 describe("a replay", () => {
   test("delivers a pending event, and cancels its forward", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     await liveEvent({ account });
     await account.post(path(created));
     expect(await eventOf(account, created.bucketId, created.eventId)).toMatchObject({
@@ -184,10 +175,10 @@ describe("a replay", () => {
       attempts: 1,
       response_status: 200,
       error: null,
-      delivered_at: new Date(server.clock.now()).toISOString(),
+      delivered_at: new Date(stage.server.clock.now()).toISOString(),
     });
-    await server.clock.advance(60_000);
-    expect(receiver.hits.length).toBe(1);
+    await stage.server.clock.advance(60_000);
+    expect(stage.receiver.hits.length).toBe(1);
     expect((await bucketOf(account, created.bucketId)).events).toEqual({
       pending: 0,
       delivered: 1,
@@ -196,13 +187,13 @@ describe("a replay", () => {
   });
 
   test("that fails does not refund above a balance that was refilled in the meantime", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     const answer = Promise.withResolvers<number>();
     await liveEvent({ account });
-    await server.clock.advance(0);
-    receiver.respond = () => answer.promise;
+    await stage.server.clock.advance(0);
+    stage.receiver.respond = () => answer.promise;
     const replays = [1, 2, 3].map(() => account.post(path(created)));
-    while (receiver.hits.length < 4) await Bun.sleep(1);
+    while (stage.receiver.hits.length < 4) await Bun.sleep(1);
     const amount = Number.MAX_SAFE_INTEGER - (await balanceOf(account));
     expect((await account.post("/v1/meter/refill", { amount })).status).toBe(200);
     answer.resolve(500);
@@ -213,16 +204,16 @@ describe("a replay", () => {
   });
 
   test("delivers a failed event; a failed replay leaves it failed", async () => {
-    const account = await server.account();
-    receiver.respond = () => 500;
+    const account = await stage.server.account();
+    stage.receiver.respond = () => 500;
     await liveEvent({ account });
-    await server.clock.advance(31_000);
+    await stage.server.clock.advance(31_000);
     const failed = await eventOf(account, created.bucketId, created.eventId);
     expect(failed).toMatchObject({ status: "failed", attempts: 4 });
     await account.post(path(created));
     const { attempt_log: _, ...after } = await eventOf(account, created.bucketId, created.eventId);
     expect(failed).toMatchObject(after);
-    receiver.respond = () => 204;
+    stage.receiver.respond = () => 204;
     expect((await account.post(path(created))).body).toEqual({ status: "replayed", response_status: 204 });
     expect(await eventOf(account, created.bucketId, created.eventId)).toMatchObject({
       status: "delivered",
@@ -238,25 +229,25 @@ describe("a replay", () => {
   });
 
   test("between two retries cancels them", async () => {
-    const account = await server.account();
-    receiver.respond = (_, number) => (number === 1 ? 500 : 200);
+    const account = await stage.server.account();
+    stage.receiver.respond = (_, number) => (number === 1 ? 500 : 200);
     await liveEvent({ account });
-    await server.clock.advance(0);
+    await stage.server.clock.advance(0);
     await account.post(path(created));
-    await server.clock.advance(60_000);
-    expect(receiver.hits.length).toBe(2);
+    await stage.server.clock.advance(60_000);
+    expect(stage.receiver.hits.length).toBe(2);
     expect((await eventOf(account, created.bucketId, created.eventId)).attempts).toBe(2);
   });
 
   test("of a delivered event sends it again, and keeps its first delivered_at", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     await liveEvent({ account });
-    await server.clock.advance(0);
+    await stage.server.clock.advance(0);
     const { delivered_at } = await eventOf(account, created.bucketId, created.eventId);
-    await server.clock.advance(5_000);
-    receiver.respond = () => 500;
+    await stage.server.clock.advance(5_000);
+    stage.receiver.respond = () => 500;
     expect((await account.post(path(created))).body).toEqual({ status: "failed", response_status: 500 });
-    receiver.respond = () => 202;
+    stage.receiver.respond = () => 202;
     await account.post(path(created));
     expect(await eventOf(account, created.bucketId, created.eventId)).toMatchObject({
       status: "delivered",
@@ -272,15 +263,15 @@ describe("a replay", () => {
   });
 
   test("has the time of receipt, and a signature with the current time", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     await liveEvent({ account });
-    const receivedAt = server.clock.now();
-    await server.clock.advance(3_600_000);
+    const receivedAt = stage.server.clock.now();
+    await stage.server.clock.advance(3_600_000);
     await account.post(path(created));
-    const headers = receiver.hits.at(-1)?.headers;
+    const headers = stage.receiver.hits.at(-1)?.headers;
     expect(headers?.get("x-svc-event-id")).toBe(created.eventId);
     expect(headers?.get("x-svc-timestamp")).toBe(String(receivedAt));
-    const seconds = Math.floor(server.clock.now() / 1000);
+    const seconds = Math.floor(stage.server.clock.now() / 1000);
     const hex = createHmac("sha256", account.key ?? "")
       .update(`${seconds}.{"a":1}`)
       .digest("hex");
@@ -288,7 +279,7 @@ describe("a replay", () => {
   });
 
   test("under an Idempotency-Key is made once", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     await liveEvent({ account });
     const options = { headers: { "idempotency-key": "once" } };
     const balance = await balanceOf(account);
@@ -296,20 +287,20 @@ describe("a replay", () => {
     const again = await account.post(path(created), undefined, options);
     expect(again.body).toEqual(first.body);
     expect(again.headers.get("idempotent-replayed")).toBe("true");
-    expect(receiver.hits.length).toBe(1);
+    expect(stage.receiver.hits.length).toBe(1);
     expect(await balanceOf(account)).toBe(balance - 1);
   });
 
   test("returns its result even if bucket and event are deleted in the meantime", async () => {
-    const account = await server.account();
-    receiver.respond = async () => {
+    const account = await stage.server.account();
+    stage.receiver.respond = async () => {
       await account.delete(`/v1/catch/buckets/${created.bucketId}`);
       return 200;
     };
     await liveEvent({ account });
     expect((await account.post(path(created))).body).toEqual({ status: "replayed", response_status: 200 });
     expectError(await account.get(`/v1/catch/buckets/${created.bucketId}`), "catch.bucket_not_found");
-    await server.clock.advance(60_000);
-    expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
+    await stage.server.clock.advance(60_000);
+    expect(stage.server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });
 });

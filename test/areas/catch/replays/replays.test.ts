@@ -1,48 +1,37 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { REPLAY_RETENTION_MS } from "../../../../src/areas/catch/index.ts";
 import { BULK_IDS_MAX, PER_SECOND_MAX, RUNS_MAX, RUNS_STORED_MAX } from "../../../../src/kernel/bulk/bulk.ts";
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../../support/scenario.ts";
-import { startTestServer, type TestServer } from "../../../support/server.ts";
 import {
   accepted,
   balanceOf,
   bucketOf,
   eventOf,
-  LOOPBACK_ALLOWED,
   type Made,
   newBucket,
-  Receiver,
   scenario,
   setState,
 } from "../support.ts";
+import { receivingStage } from "./receiving-stage.ts";
 
-let server: TestServer;
-let receiver: Receiver;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
-});
-afterAll(() => server.stop());
-beforeEach(() => {
-  receiver = new Receiver();
-});
-afterEach(() => receiver.stop());
+const stage = receivingStage();
 
 const created: Made & { replayId: string } = { bucketId: "", eventId: "", replayId: "" };
 const NOBODYS = "/v1/catch/brave-otter-314159/replays";
 
 /** A live bucket with events that its target did not accept. */
 async function failed(account: Client, count: number, terms: object = {}): Promise<string[]> {
-  receiver.respond = () => 500;
-  const { id } = await newBucket(account, { target_url: receiver.url, ...terms });
+  stage.receiver.respond = () => 500;
+  const { id } = await newBucket(account, { target_url: stage.receiver.url, ...terms });
   created.bucketId = id;
   await setState(account, id, "live");
   const ids: string[] = [];
-  for (let number = 0; number < count; number += 1) ids.push(await accepted(server, id, `${number}`));
-  await server.clock.advance(31_000);
-  receiver.hits.length = 0;
-  receiver.respond = () => 200;
+  for (let number = 0; number < count; number += 1) ids.push(await accepted(stage.server, id, `${number}`));
+  await stage.server.clock.advance(31_000);
+  stage.receiver.hits.length = 0;
+  stage.receiver.respond = () => 200;
   return ids;
 }
 
@@ -63,7 +52,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
   });
   const refused = (name: string, body: object) =>
     scenario(created, { name, ...asked(body), status: 400, code: "validation_error" });
-  endpoint(() => server, "POST /v1/catch/{bucket_id}/replays", [
+  endpoint(() => stage.server, "POST /v1/catch/{bucket_id}/replays", [
     scenario(created, {
       name: "nothing matches",
       ...asked({}, 0),
@@ -138,11 +127,11 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
   ]);
 
   test("sends all matching events in order, at a rate, for 1 credit each", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     const ids = await failed(account, 25);
     // Concurrent requests can arrive in another order than the one in which they were sent.
     let [open, most] = [0, 0];
-    receiver.respond = async () => {
+    stage.receiver.respond = async () => {
       open += 1;
       most = Math.max(most, open);
       await new Promise((later) => setImmediate(later));
@@ -150,16 +139,16 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       return 200;
     };
     const credits = await balanceOf(account);
-    const begun = server.clock.now();
+    const begun = stage.server.clock.now();
     expect(await begin(account, { status: "failed" })).toEqual({ replay_id: created.replayId, matched: 25 });
     expect(created.replayId).toMatch(/^rpl_[0-9a-f]{32}$/);
     const counts: number[] = [];
     for (let second = 0; second < 4; second += 1) {
-      await server.clock.advance(second === 0 ? 0 : 1_000);
-      counts.push(receiver.hits.length);
+      await stage.server.clock.advance(second === 0 ? 0 : 1_000);
+      counts.push(stage.receiver.hits.length);
     }
     expect(counts).toEqual([10, 20, 25, 25]);
-    expect(receiver.hits.map(({ headers }) => headers.get("x-svc-event-id"))).toEqual(ids);
+    expect(stage.receiver.hits.map(({ headers }) => headers.get("x-svc-event-id"))).toEqual(ids);
     expect(most).toBe(1);
     expect(await read(account)).toEqual({
       replay_id: created.replayId,
@@ -183,12 +172,12 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
   });
 
   test("does not change or charge events that the target does not accept", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     const [first = ""] = await failed(account, 3);
-    receiver.respond = (_, number) => (number === 2 ? 200 : 503);
+    stage.receiver.respond = (_, number) => (number === 2 ? 200 : 503);
     const credits = await balanceOf(account);
     await begin(account);
-    await server.clock.advance(1_000);
+    await stage.server.clock.advance(1_000);
     expect(await read(account)).toMatchObject({ status: "done", matched: 3, delivered: 1, failed: 2 });
     expect(await balanceOf(account)).toBe(credits - 1);
     const { status, attempts, attempt_log } = await eventOf(account, created.bucketId, first);
@@ -196,15 +185,15 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
   });
 
   test("filters by time and ids, and never sends events with invalid signatures", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     const before = await failed(account, 2, { provider: "github" });
-    const since = new Date(server.clock.now()).toISOString();
-    const later = await accepted(server, created.bucketId, "later", { "x-github-event": "push" });
+    const since = new Date(stage.server.clock.now()).toISOString();
+    const later = await accepted(stage.server, created.bucketId, "later", { "x-github-event": "push" });
     await account.patch(`/v1/catch/buckets/${created.bucketId}`, { signing_secret: "s" });
-    await server.clock.advance(1_000);
-    const until = new Date(server.clock.now()).toISOString();
-    await accepted(server, created.bucketId, "forged");
-    receiver.hits.length = 0;
+    await stage.server.clock.advance(1_000);
+    const until = new Date(stage.server.clock.now()).toISOString();
+    await accepted(stage.server, created.bucketId, "forged");
+    stage.receiver.hits.length = 0;
     const dry = async (body: object) =>
       (await account.post(`/v1/catch/${created.bucketId}/replays`, { ...body, dry_run: true })).body[
         "matched"
@@ -219,35 +208,35 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect(await dry({ event_type: "pull" })).toBe(0);
     expect(await dry({ event_ids: [later, before[0], before[0], "evt_00000000001"] })).toBe(2);
     await begin(account, { event_ids: [later, before[0]] });
-    await server.clock.advance(1_000);
-    expect(receiver.texts.sort()).toEqual(["0", "later"]);
+    await stage.server.clock.advance(1_000);
+    expect(stage.receiver.texts.sort()).toEqual(["0", "later"]);
     await begin(account);
-    await server.clock.advance(1_000);
+    await stage.server.clock.advance(1_000);
     expect(await read(account)).toMatchObject({ status: "done", matched: 3, delivered: 3, skipped: 1 });
-    expect(receiver.texts).not.toContain("forged");
+    expect(stage.receiver.texts).not.toContain("forged");
   });
 
   test("continues after a restart", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     await failed(account, 4);
     await begin(account, { per_second: 1 });
     let client: Client = account;
     for (let turn = 0; turn < 5; turn += 1) {
-      await server.restart();
-      client = server.client(account.key);
-      await server.clock.advance(1_000);
+      await stage.server.restart();
+      client = stage.server.client(account.key);
+      await stage.server.clock.advance(1_000);
     }
     expect(await read(client)).toMatchObject({ status: "done", delivered: 4 });
-    expect(receiver.texts).toEqual(["0", "1", "2", "3"]);
+    expect(stage.receiver.texts).toEqual(["0", "1", "2", "3"]);
   });
 
   test("stops without credits, with an error; queued events are sent", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     await failed(account, 3);
     const amount = (await balanceOf(account)) - 2;
     await account.post("/v1/meter/deduct", { amount });
     await begin(account);
-    await server.clock.advance(1_000);
+    await stage.server.clock.advance(1_000);
     expect(await read(account)).toMatchObject({
       status: "cancelled",
       matched: 3,
@@ -256,25 +245,25 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       skipped: 1,
       error: "the account has no credits left",
     });
-    expect(receiver.hits.length).toBe(2);
+    expect(stage.receiver.hits.length).toBe(2);
     expect(await balanceOf(account)).toBe(0);
   });
 
   test("refunds queued events when the bucket is paused or deleted", async () => {
-    const account = await server.account();
+    const account = await stage.server.account();
     await failed(account, 2);
     const credits = await balanceOf(account);
     await begin(account, { per_second: 1 });
     await setState(account, created.bucketId, "paused");
-    await server.clock.advance(2_000);
+    await stage.server.clock.advance(2_000);
     expect(await read(account)).toMatchObject({ status: "done", delivered: 0, failed: 2 });
     await setState(account, created.bucketId, "live");
     await begin(account, { per_second: 1 });
     await account.delete(`/v1/catch/buckets/${created.bucketId}`);
-    await server.clock.advance(5_000);
-    expect(receiver.hits).toEqual([]);
+    await stage.server.clock.advance(5_000);
+    expect(stage.receiver.hits).toEqual([]);
     expect(await balanceOf(account)).toBe(credits);
-    expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
+    expect(stage.server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });
 });
 
@@ -288,7 +277,7 @@ for (const method of ["GET", "DELETE"] as const) {
     };
     const request = (id: () => string) => () =>
       [method, `/v1/catch/${created.bucketId}/replays/${id()}`] as const;
-    endpoint(() => server, `${method} ${path}`, [
+    endpoint(() => stage.server, `${method} ${path}`, [
       scenario(created, {
         name: "a replay with its progress",
         before,
@@ -340,36 +329,36 @@ for (const method of ["GET", "DELETE"] as const) {
 }
 
 test("a stopped replay stays stopped, and queues nothing", async () => {
-  const account = await server.account();
+  const account = await stage.server.account();
   await failed(account, 3);
   await begin(account, { per_second: 1 });
-  await server.clock.advance(0);
+  await stage.server.clock.advance(0);
   const path = `/v1/catch/${created.bucketId}/replays/${created.replayId}`;
   const stopped = (await account.delete(path)).body;
   expect(stopped).toMatchObject({ status: "cancelled", delivered: 1, skipped: 2 });
-  await server.clock.advance(5_000);
-  expect(receiver.hits.length).toBe(1);
+  await stage.server.clock.advance(5_000);
+  expect(stage.receiver.hits.length).toBe(1);
   expect((await account.delete(path)).body).toEqual(stopped);
 });
 
 test("a finished replay is stored for 7 days, and deleted with its bucket", async () => {
-  const account = await server.account();
+  const account = await stage.server.account();
   await failed(account, 1);
   await begin(account);
-  await server.clock.advance(REPLAY_RETENTION_MS - 3_600_000);
+  await stage.server.clock.advance(REPLAY_RETENTION_MS - 3_600_000);
   expect(await read(account)).toMatchObject({ status: "done" });
-  await server.clock.advance(2 * 3_600_000);
+  await stage.server.clock.advance(2 * 3_600_000);
   const path = `/v1/catch/${created.bucketId}/replays/${created.replayId}`;
   expectError(await account.get(path), "not_found");
 });
 
 test(`a bucket stores its ${RUNS_STORED_MAX} newest bulk replays`, async () => {
-  const account = await server.account();
+  const account = await stage.server.account();
   await failed(account, 1);
   const nothing = { event_type: "none" };
   await begin(account, nothing);
   const first = created.replayId;
-  const { db, writer } = server.server.kernel;
+  const { db, writer } = stage.server.server.kernel;
   const copy = db.change<[id: string, of: string]>(
     `INSERT INTO catch_replays SELECT bucket_ref, ?1, status, filters, per_second, after_ref, through_ref, matched, more, resent, delivered, failed,
      invalid, error, created_at, finished_at, queued FROM catch_replays WHERE replay_id = ?2`,
@@ -381,7 +370,7 @@ test(`a bucket stores its ${RUNS_STORED_MAX} newest bulk replays`, async () => {
     for (let n = 1; n <= RUNS_STORED_MAX - 2; n += 1)
       copy(tx, `${first.slice(0, -12)}${"f".repeat(8)}${n.toString(16).padStart(4, "0")}`, first);
   });
-  await server.clock.advance(1);
+  await stage.server.clock.advance(1);
   await begin(account, nothing);
   expect(stored(first)).toBe(RUNS_STORED_MAX);
   await begin(account, nothing);

@@ -1,109 +1,82 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { expectError } from "../../../support/errors.ts";
 import { RawServer } from "../../../support/raw-server.ts";
-import { AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../../support/server.ts";
-import { isSignedNotification, WebhookSink } from "../../../support/webhook-sink.ts";
+import { AccountClient, TEST_START_MS } from "../../../support/server.ts";
+import { isSignedNotification } from "../../../support/webhook-sink.ts";
+import { monitorStage } from "../support.ts";
 
 const SECOND = 1_000;
-const LOOPBACK = ["--allow-private-targets", "127.0.0.0/8"];
+const _LOOPBACK = ["--allow-private-targets", "127.0.0.0/8"];
 
-let server: TestServer;
-let account: AccountClient;
-let site: WebhookSink;
-let hooks: WebhookSink;
-beforeEach(async () => {
-  site = new WebhookSink();
-  hooks = new WebhookSink();
-  server = await startTestServer({ manualClock: true, args: LOOPBACK });
-  account = await server.account();
-});
-afterEach(async () => {
-  await server.stop();
-  site.stop();
-  hooks.stop();
-});
-
-async function create(change: object = {}): Promise<string> {
-  const answer = await account.post("/v1/pulse", { url: site.url("/health"), interval: 15_000, ...change });
-  expect(answer.status).toBe(201);
-  return String(answer.body["id"]);
-}
-
-async function statusOf(id: string): Promise<Record<string, unknown>> {
-  return (await account.get(`/v1/pulse/${id}`)).body;
-}
-
-async function restart(): Promise<void> {
-  await server.restart();
-  account = new AccountClient(server.url, account.key ?? "", account.userId, account.email);
-}
-
-/** The notifications received since the last call. */
-function told(): string[] {
-  return hooks.take().map(({ body }) => JSON.parse(body).event);
-}
+const stage = monitorStage();
+const { create, told, statusOf, restart } = stage;
 
 describe("a monitor", () => {
   test("is checked within 5 seconds of its creation, and then once per interval", async () => {
     const id = await create();
     expect(await statusOf(id)).toMatchObject({
       monitor_id: id,
-      url: site.url("/health"),
+      url: stage.site.url("/health"),
       status: "unknown",
       latency_ms: null,
       last_checked_at: null,
       consecutive_failures: 0,
     });
-    await server.clock.advance(5 * SECOND);
-    expect(site.take().map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /health"]);
+    await stage.server.clock.advance(5 * SECOND);
+    expect(stage.site.take().map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /health"]);
     const status = await statusOf(id);
     expect(status).toMatchObject({ status: "up", consecutive_failures: 0 });
     expect(Number(status["last_checked_at"])).toBeGreaterThanOrEqual(TEST_START_MS / 1_000);
     expect(Number(status["last_checked_at"])).toBeLessThanOrEqual(TEST_START_MS / 1_000 + 5);
     expect(Number.isInteger(status["latency_ms"])).toBe(true);
-    await server.clock.advance(10 * 15 * SECOND + 7_500);
-    expect([10, 11]).toContain(site.take().length);
-    await server.clock.advance(100 * 15 * SECOND);
-    expect(site.take().length).toBe(100);
+    await stage.server.clock.advance(10 * 15 * SECOND + 7_500);
+    expect([10, 11]).toContain(stage.site.take().length);
+    await stage.server.clock.advance(100 * 15 * SECOND);
+    expect(stage.site.take().length).toBe(100);
   });
 
   test("is checked once for all checks that were missed while the server was down", async () => {
     const id = await create();
-    await server.clock.advance(60 * SECOND);
-    await server.server.stop();
-    site.take();
-    await server.clock.advance(3_600 * SECOND);
-    await server.start();
-    account = new AccountClient(server.url, account.key ?? "", account.userId, account.email);
-    await server.clock.advance(0);
-    expect(site.take().length).toBe(1);
-    await server.clock.advance(15 * SECOND);
-    expect(site.take().length).toBe(1);
+    await stage.server.clock.advance(60 * SECOND);
+    await stage.server.server.stop();
+    stage.site.take();
+    await stage.server.clock.advance(3_600 * SECOND);
+    await stage.server.start();
+    stage.account = new AccountClient(
+      stage.server.url,
+      stage.account.key ?? "",
+      stage.account.userId,
+      stage.account.email,
+    );
+    await stage.server.clock.advance(0);
+    expect(stage.site.take().length).toBe(1);
+    await stage.server.clock.advance(15 * SECOND);
+    expect(stage.site.take().length).toBe(1);
     expect(await statusOf(id)).toMatchObject({ status: "up" });
   });
 
   test("that is inactive is not checked and keeps its status; activated, it is checked within 5 seconds", async () => {
     const id = await create();
-    await server.clock.advance(5 * SECOND);
-    expect((await account.put(`/v1/pulse/${id}`, { active: false })).body).toMatchObject({
+    await stage.server.clock.advance(5 * SECOND);
+    expect((await stage.account.put(`/v1/pulse/${id}`, { active: false })).body).toMatchObject({
       active: false,
       status: "up",
     });
-    site.take();
-    await server.clock.advance(600 * SECOND);
-    expect(site.take()).toEqual([]);
+    stage.site.take();
+    await stage.server.clock.advance(600 * SECOND);
+    expect(stage.site.take()).toEqual([]);
     expect(await statusOf(id)).toMatchObject({ status: "up" });
-    await account.put(`/v1/pulse/${id}`, { active: true });
-    await server.clock.advance(5 * SECOND);
-    expect(site.take().length).toBe(1);
+    await stage.account.put(`/v1/pulse/${id}`, { active: true });
+    await stage.server.clock.advance(5 * SECOND);
+    expect(stage.site.take().length).toBe(1);
   });
 
   test("that is deleted is not checked", async () => {
     const id = await create();
-    expect((await account.delete(`/v1/pulse/${id}`)).body).toEqual({ deleted: true });
-    await server.clock.advance(600 * SECOND);
-    expect(site.take()).toEqual([]);
-    expectError(await account.get(`/v1/pulse/${id}`), "not_found");
+    expect((await stage.account.delete(`/v1/pulse/${id}`)).body).toEqual({ deleted: true });
+    await stage.server.clock.advance(600 * SECOND);
+    expect(stage.site.take()).toEqual([]);
+    expectError(await stage.account.get(`/v1/pulse/${id}`), "not_found");
   });
 
   test("sends its method, headers and, with POST, its body", async () => {
@@ -111,8 +84,8 @@ describe("a monitor", () => {
     await create({ method: "POST", headers, body: '{"ping":true}' });
     await create({ method: "POST", body: "plain" });
     await create({ method: "HEAD", body: "unsent" });
-    await server.clock.advance(5 * SECOND);
-    const seen = new Map(site.take().map((received) => [received.method + received.body, received]));
+    await stage.server.clock.advance(5 * SECOND);
+    const seen = new Map(stage.site.take().map((received) => [received.method + received.body, received]));
     const json = seen.get('POST{"ping":true}');
     const received = ["x-probe", "user-agent", "content-type", "host"].map((name) => json?.headers.get(name));
     expect(received).toEqual(["1", "Acme/1", "application/json", "shop.example.com:8080"]);
@@ -133,9 +106,9 @@ describe("a monitor", () => {
   ];
   for (const [name, answer, status] of results) {
     test(`with a target that responds with ${name} is ${status}`, async () => {
-      site.answers(answer);
+      stage.site.answers(answer);
       const id = await create();
-      await server.clock.advance(5 * SECOND);
+      await stage.server.clock.advance(5 * SECOND);
       expect(await statusOf(id)).toMatchObject({ status });
     });
   }
@@ -145,22 +118,22 @@ describe("a monitor", () => {
     [6, "down"],
   ] as const) {
     test(`after ${hops} redirects is ${status}`, async () => {
-      site.answersBy(({ path }) => {
+      stage.site.answersBy(({ path }) => {
         const left = Number(path.slice(1));
         return left === 0 ? 200 : new Response(null, { status: 302, headers: { Location: `/${left - 1}` } });
       });
-      const id = await create({ url: site.url(`/${hops}`) });
-      await server.clock.advance(5 * SECOND);
+      const id = await create({ url: stage.site.url(`/${hops}`) });
+      await stage.server.clock.advance(5 * SECOND);
       expect(await statusOf(id)).toMatchObject({ status });
     });
   }
 
   test("with a target that redirects to a private address is down", async () => {
-    site.answers(new Response(null, { status: 302, headers: { Location: "http://10.0.0.1/" } }));
+    stage.site.answers(new Response(null, { status: 302, headers: { Location: "http://10.0.0.1/" } }));
     const id = await create();
-    await server.clock.advance(5 * SECOND);
+    await stage.server.clock.advance(5 * SECOND);
     expect(await statusOf(id)).toMatchObject({ status: "down" });
-    const history = await account.get(`/v1/pulse/${id}/history`);
+    const history = await stage.account.get(`/v1/pulse/${id}/history`);
     expect((history.body["checks"] as object[])[0]).toMatchObject({
       status: "down",
       response_status: null,
@@ -173,7 +146,7 @@ describe("a monitor", () => {
     const silent = await new RawServer(() => {}).start();
     try {
       const id = await create({ url: `http://127.0.0.1:${silent.port}/`, timeout: 1_000 });
-      await server.clock.advance(5 * SECOND);
+      await stage.server.clock.advance(5 * SECOND);
       expect(await statusOf(id)).toMatchObject({
         status: "down",
         latency_ms: 1_000,
@@ -194,7 +167,7 @@ describe("a monitor", () => {
       for (const [path, timeout] of Object.entries({ slow: 1_000, long: 30_000 })) {
         ids.push(await create({ url: `http://127.0.0.1:${slow.port}/${path}`, timeout }));
       }
-      await server.clock.advance(5 * SECOND);
+      await stage.server.clock.advance(5 * SECOND);
       expect(await statusOf(ids[0] ?? "")).toMatchObject({ status: "down", latency_ms: 1_000 });
       expect(await statusOf(ids[1] ?? "")).toMatchObject({ status: "up" });
     } finally {
@@ -206,20 +179,20 @@ describe("a monitor", () => {
 describe("notifications", () => {
   test("report an outage once, in time and signed, and the recovery", async () => {
     const id = await create({
-      webhook_url: hooks.url("/alerts"),
+      webhook_url: stage.hooks.url("/alerts"),
       consecutive_threshold: 2,
       notify_recovery: true,
     });
-    await server.clock.advance(60 * SECOND);
+    await stage.server.clock.advance(60 * SECOND);
     expect(told()).toEqual([]);
-    site.answers(500);
-    await server.clock.advance(15 * SECOND);
+    stage.site.answers(500);
+    await stage.server.clock.advance(15 * SECOND);
     expect(told()).toEqual([]);
-    await server.clock.advance(15 * SECOND);
-    const [received, ...more] = hooks.take();
+    await stage.server.clock.advance(15 * SECOND);
+    const [received, ...more] = stage.hooks.take();
     if (received === undefined) throw new Error("no alert was sent");
     expect(more).toEqual([]);
-    const seconds = Math.floor(server.clock.now() / 1_000);
+    const seconds = Math.floor(stage.server.clock.now() / 1_000);
     const body = JSON.parse(received.body);
     expect(Object.keys(body)).toEqual([
       "event",
@@ -238,8 +211,8 @@ describe("notifications", () => {
     expect(body).toMatchObject({
       event: "monitor.down",
       monitor_id: id,
-      name: `127.0.0.1:${site.port}`,
-      url: site.url("/health"),
+      name: `127.0.0.1:${stage.site.port}`,
+      url: stage.site.url("/health"),
       status: "down",
       previous_status: "up",
       error: "the target responded with 500",
@@ -254,10 +227,10 @@ describe("notifications", () => {
     expect(received.headers.get("x-svc-event")).toBe("monitor.down");
     expect(received.headers.get("user-agent")).toBe("Svc-Relay/1.0");
     expect(received.headers.get("x-svc-delivery-id")).toMatch(/^[0-9a-f-]{36}$/);
-    expect(isSignedNotification(received, account.key ?? "")).toBe(true);
-    site.answers(200);
-    await server.clock.advance(15 * SECOND);
-    const recovery = hooks.take();
+    expect(isSignedNotification(received, stage.account.key ?? "")).toBe(true);
+    stage.site.answers(200);
+    await stage.server.clock.advance(15 * SECOND);
+    const recovery = stage.hooks.take();
     expect(recovery.map((one) => JSON.parse(one.body))).toMatchObject([
       {
         event: "monitor.up",
@@ -272,16 +245,16 @@ describe("notifications", () => {
   });
 
   test("are listed among the deliveries", async () => {
-    const id = await create({ webhook_url: hooks.url() });
-    site.answers(500);
-    await server.clock.advance(5 * SECOND);
-    const { body } = await account.get("/v1/relay?filter=pulse");
+    const id = await create({ webhook_url: stage.hooks.url() });
+    stage.site.answers(500);
+    await stage.server.clock.advance(5 * SECOND);
+    const { body } = await stage.account.get("/v1/relay?filter=pulse");
     expect(body["deliveries"]).toMatchObject([
       {
         kind: "pulse",
         event: "monitor.down",
         monitor_id: id,
-        target_url: hooks.url(),
+        target_url: stage.hooks.url(),
         method: "POST",
         status: "delivered",
         attempts: 1,
@@ -291,38 +264,38 @@ describe("notifications", () => {
   });
 
   test("are retried after 1, 5 and 15 seconds with the same id, also after a restart", async () => {
-    hooks.answers(500, 500, 200);
-    await create({ webhook_url: hooks.url(), interval: 300_000 });
-    site.answers(500);
-    await server.clock.advance(5 * SECOND);
+    stage.hooks.answers(500, 500, 200);
+    await create({ webhook_url: stage.hooks.url(), interval: 300_000 });
+    stage.site.answers(500);
+    await stage.server.clock.advance(5 * SECOND);
     await restart();
-    await server.clock.advance(60 * SECOND);
-    const received = hooks.take();
+    await stage.server.clock.advance(60 * SECOND);
+    const received = stage.hooks.take();
     expect(received.length).toBe(3);
     expect(new Set(received.map(({ headers }) => headers.get("x-svc-delivery-id"))).size).toBe(1);
     expect(new Set(received.map(({ body }) => body)).size).toBe(1);
-    const { body } = await account.get("/v1/relay?filter=pulse");
+    const { body } = await stage.account.get("/v1/relay?filter=pulse");
     const [delivery] = body["deliveries"] as { relay_id: string }[];
-    const read = await account.get(`/v1/relay/${delivery?.relay_id}`);
+    const read = await stage.account.get(`/v1/relay/${delivery?.relay_id}`);
     const starts = (read.body["attempt_log"] as { started_at: number }[]).map(({ started_at }) => started_at);
     expect(starts.slice(1).map((start, number) => start - (starts[number] ?? 0))).toEqual([1_000, 5_000]);
   });
 
   test("step by step: threshold, cooldown, restart, manual checks, recovery", async () => {
     const id = await create({
-      webhook_url: hooks.url(),
+      webhook_url: stage.hooks.url(),
       consecutive_threshold: 2,
       cooldown_ms: 60_000,
       notify_recovery: true,
     });
-    await server.clock.advance(30 * SECOND);
-    const check = async () => (await account.post(`/v1/pulse/${id}/check`)).body;
+    await stage.server.clock.advance(30 * SECOND);
+    const check = async () => (await stage.account.post(`/v1/pulse/${id}/check`)).body;
     const round = async () => {
-      await server.clock.advance(15 * SECOND);
+      await stage.server.clock.advance(15 * SECOND);
       return [(await statusOf(id))["status"], (await statusOf(id))["consecutive_failures"], told().join()];
     };
     expect(await round()).toEqual(["up", 0, ""]);
-    site.answers(500);
+    stage.site.answers(500);
     expect(await round()).toEqual(["up", 1, ""]);
     // A manual check reaches the threshold: the status changes, and no alert is sent.
     expect(await check()).toMatchObject({ status: "down", consecutive_failures: 2 });
@@ -335,13 +308,13 @@ describe("notifications", () => {
     expect(await round()).toEqual(["down", 6, ""]);
     expect(await round()).toEqual(["down", 7, ""]);
     expect(await round()).toEqual(["down", 8, "monitor.down"]);
-    site.answers(200);
+    stage.site.answers(200);
     expect(await round()).toEqual(["up", 0, "monitor.up"]);
     expect(await round()).toEqual(["up", 0, ""]);
-    site.answers(500);
+    stage.site.answers(500);
     expect(await check()).toMatchObject({ status: "up", consecutive_failures: 1 });
     expect(await round()).toEqual(["down", 2, "monitor.down"]);
-    site.answers(200);
+    stage.site.answers(200);
     expect(await check()).toMatchObject({ status: "up", consecutive_failures: 0 });
     expect(told()).toEqual([]);
     expect(await round()).toEqual(["up", 0, ""]);
