@@ -63,6 +63,9 @@ interface OperationObject {
   readonly summary: string;
   readonly description?: string;
   readonly "x-cost"?: number;
+  readonly "x-scope"?: string | null;
+  readonly "x-role"?: string | null;
+  readonly "x-account"?: true;
   readonly tags: readonly string[];
   readonly security?: readonly unknown[];
   readonly parameters?: readonly (Parameter | Reference)[];
@@ -85,6 +88,12 @@ export interface ApiOperation {
   /** Credits per request. */
   readonly cost: number;
   readonly isPublic: boolean;
+  /** The scope that a key needs; null without one. */
+  readonly scope: string | null;
+  /** The least role of people; null for none. */
+  readonly role: string | null;
+  /** Whether people with roles in single projects are rejected. */
+  readonly isOfAccount: boolean;
   readonly takesIdempotencyKey: boolean;
   readonly params: Schema | null;
   readonly query: Schema | null;
@@ -120,6 +129,9 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
     description: (one.description ?? "").replace(/\n*\*\*Cost\*\*.*$/s, ""),
     cost: one["x-cost"] ?? 0,
     isPublic: (one.security ?? []).length === 0,
+    scope: one["x-scope"] ?? null,
+    role: one["x-role"] ?? null,
+    isOfAccount: one["x-account"] === true,
     takesIdempotencyKey: all.some((parameter) => "$ref" in parameter && parameter.$ref === IDEMPOTENCY_KEY),
     params: objectOf(parameters.filter((parameter) => parameter.in === "path")),
     query: objectOf(parameters.filter((parameter) => parameter.in === "query")),

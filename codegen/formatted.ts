@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { access } from "./access.ts";
 import { bodies } from "./bodies.ts";
 import type { Document } from "./document.ts";
 import { GENERATED_FILES, generate } from "./generate.ts";
@@ -21,6 +22,7 @@ export function generatedFiles(root: string): Record<string, string> {
       [GENERATED_FILES.types]: generate(document),
       [GENERATED_FILES.methods]: generateMethods(document),
       [GENERATED_FILES.bodies]: bodies(document),
+      [GENERATED_FILES.access]: access(document),
     };
     const staged = (path: string): string => join(folder, "out", basename(path));
     for (const [path, text] of Object.entries(texts)) writeFileSync(staged(path), text);

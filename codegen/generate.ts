@@ -1,10 +1,11 @@
 import { type ApiOperation, type Document, operationsOf, type Schema } from "./document.ts";
 import { type Direction, membersOf, referenceOf, typeOf, written } from "./types.ts";
 
-/** The generated files: the types with the table of operations, the fields of bodies, the methods, and the operations that guides link to. */
+/** The generated files: the types with the table of operations, the fields of bodies, who may call what, the methods, and the operations that guides link to. */
 export const GENERATED_FILES = {
   types: "src/client/generated/api.ts",
   bodies: "src/client/generated/bodies.ts",
+  access: "src/client/generated/access.ts",
   methods: "src/client/areas/methods.ts",
   operations: "src/pages/docs/operations.jsonl",
 } as const;

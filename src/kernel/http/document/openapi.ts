@@ -186,6 +186,7 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     "x-cost": operation.cost,
     "x-role": operation.role,
     ...(operation.stepUp ? { "x-step-up": true } : {}),
+    ...(operation.ofAccount ? { "x-account": true } : {}),
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
     parameters: all.length === 0 ? undefined : all,
     requestBody: requestBodyOf(route, named),
