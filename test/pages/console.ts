@@ -91,6 +91,8 @@ export class Console {
     readonly context: BrowserContext,
     readonly page: Page,
     private readonly colorScheme: "light" | "dark",
+    /** Address of the server as the browser knows it. */
+    readonly url = server.url,
   ) {
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning") this.faults.push(message.text());
@@ -106,6 +108,16 @@ export class Console {
     const opened = await Console.openPage(server, look);
     await opened.page.goto(`${server.url}/dashboard/`);
     await opened.page.getByLabel("API key").waitFor();
+    return opened;
+  }
+
+  /** Opens an address of the console at `localhost`, where passkeys work, in a profile of its own. */
+  static async openAt(server: TestServer, place: string, look: Look = {}): Promise<Console> {
+    const page = await Console.newPage(look);
+    const url = server.url.replace("127.0.0.1", "localhost");
+    const opened = new Console(server, page.context(), page, look.colorScheme ?? "light", url);
+    await page.goto(`${url}/dashboard/${place}`);
+    await opened.settle();
     return opened;
   }
 
@@ -252,7 +264,7 @@ export class Console {
   /** What must hold however the console was used. */
   async expectClean(): Promise<void> {
     expect(this.faults).toEqual([]);
-    const elsewhere = this.requests.filter((request) => !request.includes(` ${this.server.url}/`));
+    const elsewhere = this.requests.filter((request) => !request.includes(` ${this.url}/`));
     expect(elsewhere).toEqual([]);
     await this.leave();
   }

@@ -96,31 +96,11 @@ describe("the files of the console", () => {
     const later = files.filter((name) => name.endsWith(".js") && !first.includes(name));
     const names = new Set(later.map((name) => name.replace(/-\w+\.js$/, "")));
     expect([...names].sort()).toEqual([
-      ...["audit", "backups", "catch", "channels", "check", "customers", "data-form", "endpoints", "flags"],
-      ...[
-        "heartbeat",
-        "heartbeat-form",
-        "incidents",
-        "index",
-        "keys",
-        "locks",
-        "maintenance",
-        "messages",
-        "meters",
-      ],
-      ...[
-        "metrics",
-        "monitor",
-        "monitor-form",
-        "monitors",
-        "notary",
-        "overview",
-        "palette",
-        "projects",
-        "relay",
-        "schedules",
-      ],
-      ...["settings", "start", "status-pages"],
+      ...["audit", "backups", "catch", "channels", "check", "customers", "data-form", "endpoints"],
+      ...["flags", "heartbeat", "heartbeat-form", "incidents", "index", "invitation", "keys", "locks"],
+      ...["maintenance", "messages", "meters", "metrics", "monitor", "monitor-form", "monitors", "notary"],
+      ...["overview", "palette", "people", "profile", "projects", "relay", "schedules", "secret"],
+      ...["settings", "start", "status-pages", "step-up"],
     ]);
   });
 
@@ -131,8 +111,9 @@ describe("the files of the console", () => {
     expect(text.match(/\.innerHTML\s*=[^=]/g)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(text.match(/dangerouslySetInnerHTML:/g)).toBeNull();
     const addresses = text.match(/https?:\/\/[\w.-]+/g) ?? [];
-    // Namespaces, and examples of fields.
-    const known = /^http:\/\/www\.w3\.org$|^https:\/\/(hooks\.slack\.com|(\w+\.)?example\.com|\w+\.example)$/;
+    // Namespaces, examples of fields, and a warning of the library of passkeys.
+    const known =
+      /^http:\/\/www\.w3\.org$|^https:\/\/(simplewebauthn\.dev|hooks\.slack\.com|(\w+\.)?example\.com|\w+\.example)$/;
     expect(addresses.filter((address) => !known.test(address))).toEqual([]);
   });
 });

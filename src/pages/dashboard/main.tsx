@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { followChanges } from "./core/changes.ts";
-import { openSession } from "./core/session.ts";
 import { App } from "./shell/app.tsx";
+import { open } from "./shell/opening.tsx";
 import { listenToKeys } from "./shell/shortcuts.ts";
 
 const root = document.getElementById("app");
@@ -10,5 +10,5 @@ if (root !== null) {
   render(<App />, root);
   listenToKeys();
   followChanges();
-  void openSession();
+  void open();
 }

@@ -100,6 +100,8 @@ const FLAGS = [
 async function fillAccount(call: Call): Promise<void> {
   await call("POST", "/v1/projects", { name: "Shop", description: "What customers see" });
   for (const [name, scopes] of KEYS) await call("POST", "/v1/keys", { name, prefix: "sm", scopes });
+  await call("POST", "/v1/people", { email: "ann@example.com", name: "Ann", role: "editor" });
+  await call("POST", "/v1/people", { email: "bob@example.com", role: "viewer" });
   const ends = new Date(Date.now() + 3 * 86_400_000).toISOString();
   await call("POST", "/v1/keys", {
     name: "Contractor",

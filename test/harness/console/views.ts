@@ -39,6 +39,9 @@ export const VIEWS = [
   "catch?new=1",
   "notary",
   "notary?view=verify",
+  "people",
+  "people?new=1",
+  "profile",
   "audit",
   "audit?of=all",
   "backups",
@@ -59,6 +62,7 @@ export const WITH_ROWS = [
   "relay/schedules",
   "catch",
   "notary",
+  "people",
   "audit",
 ];
 /** The bucket with settings that are not the defaults. */

@@ -47,7 +47,7 @@ export const BROWSER_IMPORTS = [
   "src/client/uuid.ts",
 ];
 /** The packages that run there; no other part of `src/` needs the packages that render the console. */
-export const BROWSER_PACKAGES = ["preact", "@preact/signals", "lucide", "diff"];
+export const BROWSER_PACKAGES = ["preact", "@preact/signals", "@simplewebauthn/browser", "lucide", "diff"];
 
 /** Files that measure a real network and therefore read real time. */
 const REAL_TIME_ALLOW_LIST: readonly string[] = ["src/kernel/outbound/**", CLIENT, ...BROWSER];

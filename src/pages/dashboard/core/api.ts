@@ -34,6 +34,8 @@ export class Failure extends Error {
     readonly code: string,
     message: string,
     readonly requestId: string | null,
+    /** With `login_required`: how the person can log in again. */
+    readonly methods: readonly string[] = [],
   ) {
     super(message);
   }
@@ -45,7 +47,9 @@ export const surroundings: {
   projectId: string | null;
   /** Called when the server responds that the session is not valid. */
   loggedOut: () => void;
-} = { projectId: null, loggedOut: () => undefined };
+  /** Asks for another login, which the server requires for a request. Resolves to whether the request can be sent again. */
+  confirmLogin: (methods: readonly string[], path: string, init: RequestInit) => Promise<boolean>;
+} = { projectId: null, loggedOut: () => undefined, confirmLogin: async () => false };
 
 /** Address of the server: the console is one level below it. */
 export const BASE_URL = new URL("..", document.baseURI).href.replace(/\/$/, "");
@@ -130,9 +134,12 @@ export async function call<N extends OperationName>(
 /** Longest time that a request waits for a rate limit. Longer waits are an error, which says how long they are. */
 const RATE_WAIT_MAX_MS = 60_000;
 
+/** The code of a request that requires a recent login. It was not carried out, and can be repeated after one. */
+const LOGIN_REQUIRED = "login_required";
+
 /**
  * Sends a request to this server. A request over a rate limit is sent again when the server permits it, for up to
- * `waitMaxMs`. @throws Failure for any response but a success.
+ * `waitMaxMs`, one that requires a recent login after it. @throws Failure for any response but a success.
  */
 export async function send(path: string, init: RequestInit, waitMaxMs = RATE_WAIT_MAX_MS): Promise<Response> {
   for (let waited = 0; ; ) {
@@ -145,7 +152,9 @@ export async function send(path: string, init: RequestInit, waitMaxMs = RATE_WAI
       continue;
     }
     const failure = await failureOf(response);
-    const isLogIn = init.method === "POST" && path === "/v1/session";
+    if (failure.code === LOGIN_REQUIRED && (await surroundings.confirmLogin(failure.methods, path, init)))
+      continue;
+    const isLogIn = init.method === "POST" && path.startsWith("/v1/session");
     if (failure.status === 401 && !isLogIn) surroundings.loggedOut();
     throw failure;
   }
@@ -191,7 +200,12 @@ export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
 const UNKNOWN_CODE = "error";
 
 interface ErrorBody {
-  readonly error?: { readonly code?: string; readonly message?: string; readonly request_id?: string };
+  readonly error?: {
+    readonly code?: string;
+    readonly message?: string;
+    readonly request_id?: string;
+  };
+  readonly methods?: readonly string[];
 }
 
 async function failureOf(response: Response): Promise<Failure> {
@@ -205,7 +219,7 @@ async function failureOf(response: Response): Promise<Failure> {
   const {
     code = UNKNOWN_CODE,
     message = `The server returned status ${response.status}.`,
-    request_id,
+    request_id = response.headers.get("x-request-id"),
   } = body.error ?? {};
-  return new Failure(response.status, code, message, request_id ?? response.headers.get("x-request-id"));
+  return new Failure(response.status, code, message, request_id, body.methods);
 }

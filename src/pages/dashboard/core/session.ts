@@ -1,133 +1,117 @@
-import { batch, effect, signal } from "@preact/signals";
-import type { ProjectItem, Session } from "../../../client/generated/api.ts";
-import { call, Failure, surroundings } from "./api.ts";
-import { mayLeave } from "./drafts.ts";
-import { addressProject, DEFAULT_PROJECT, go, href, place, projectSegment, replacePlace } from "./route.ts";
+import { signal } from "@preact/signals";
+import type { OperationName } from "../../../client/api.ts";
+import { ACCESS } from "../../../client/generated/access.ts";
+import type { CurrentSession, ProjectItem, Session, SessionPerson } from "../../../client/generated/api.ts";
+import { Failure } from "./api.ts";
 import { errorToast } from "./toasts.ts";
 
 /** The session; null when logged out, undefined until the server has responded. */
 export const session = signal<Session | null | undefined>(undefined);
 /** Why the user is logged out, if there is a message. */
 export const logInNote = signal<string | null>(null);
+/** Ways to log in, in the order in which the login page offers them. */
+export const loginMethods = signal<CurrentSession["login"]["methods"]>([]);
 /** Projects that the user can open. */
 export const projects = signal<readonly ProjectItem[]>([]);
 /** The current project; null for the account's default project. */
 export const projectId = signal<string | null>(null);
 
-const STORED_PROJECT = "ninefold.project";
+/** Roles of people, each with everything that the ones before it may do. */
+export const ROLES = ["viewer", "responder", "editor", "admin", "owner"] as const;
+/** One of {@link ROLES}. */
+export type Role = (typeof ROLES)[number];
 
-surroundings.loggedOut = () => {
-  if (session.value) logInNote.value = "Your session has expired. Log in again.";
-  session.value = null;
-};
-effect(() => {
-  surroundings.projectId = projectId.value;
-});
-effect(() => {
-  const several = projects.value.length > 1;
-  projectSegment.value = mayChooseProject() ? (projectId.value ?? (several ? DEFAULT_PROJECT : null)) : null;
-});
-// The project of the address is the current one; an address without a project gets the current one.
-effect(() => {
-  const named = addressProject.value;
-  if (!session.value || !mayChooseProject()) return;
-  if (named !== undefined) projectId.value = named === DEFAULT_PROJECT ? null : named;
-  else if (projectSegment.value !== null) {
-    const { page, rest, query } = place.value;
-    replacePlace(href([page, ...rest], Object.fromEntries(query)));
+/** Whether a role may do what another one may. */
+export function isAtLeast(role: Role, least: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(least);
+}
+
+/** Who may call an operation. */
+interface Access {
+  readonly scope: string;
+  /** The least role of people; undefined for none. */
+  readonly role: Role | undefined;
+  readonly isOfAccount: boolean;
+}
+
+const ACCESS_OF = new Map<string, Access>();
+for (const [group, names] of Object.entries(ACCESS)) {
+  const [scope = "", least, account] = group.split(" ");
+  const role = ROLES.find((name) => name === least);
+  for (const operation of names)
+    ACCESS_OF.set(operation, { scope, role, isOfAccount: account !== undefined });
+}
+
+/** Why the session cannot call an operation, as the reader is told; null if it can. */
+export function whyNot(operation: OperationName): string | null {
+  const who = session.value;
+  const access = ACCESS_OF.get(operation);
+  if (access === undefined) return null;
+  if (!who) return "Log in first";
+  const { person } = who;
+  const { scope, role, isOfAccount } = access;
+  if (person !== undefined) {
+    if (role === undefined) return "Only keys can do this";
+    if (isOfAccount && person.role === null) return "Requires a role for the whole account";
+    const current = roleOf(person);
+    if (!isAtLeast(current, role)) return `Requires the role ${role}; yours is ${current}`;
   }
-});
-
-/** Reads the session. A set-up link in the address is exchanged first and removed from the address. */
-export async function openSession(): Promise<void> {
-  const { page, rest } = place.value;
-  const [link] = rest;
-  if (page === "setup" && link !== undefined) {
-    replacePlace("#/");
-    try {
-      await begin(await call("session.create", { body: { link } }));
-      return;
-    } catch (error) {
-      logInNote.value = messageOf(error);
-    }
-  }
-  try {
-    const found = (await call("session.read", {})).session;
-    if (found === null) session.value = null;
-    else await begin(found);
-  } catch (error) {
-    logInNote.value ??= messageOf(error);
-    session.value = null;
-  }
+  if (scope === "operator") return who.operator ? null : "Only the operator can do this";
+  if (person !== undefined || scope === "any") return null;
+  if (scope === "people:write" && who.key_id !== null) return "Requires the platform key, or a person";
+  if (hasScope(scope)) return null;
+  return `Requires the scope ${scope}`;
 }
 
-/** Exchanges a key for a session. @throws Failure */
-export async function logIn(key: string): Promise<void> {
-  await begin(await call("session.create", { body: { key } }));
+/** Whether the session can call an operation. */
+export function mayCall(operation: OperationName): boolean {
+  return whyNot(operation) === null;
 }
 
-/** Ends the session. */
-export async function logOut(): Promise<void> {
-  await call("session.end", {});
-  forget();
+/** The role of a person in the current project. */
+function roleOf({ role, projects: roles }: SessionPerson): Role {
+  if (role !== null || roles === "all") return role ?? "viewer";
+  return roles.find(({ project_id }) => project_id === projectId.value)?.role ?? "viewer";
 }
 
-/** Clears the session after the server has ended it. */
-export function forget(): void {
-  logInNote.value = null;
-  projectId.value = null;
-  projects.value = [];
-  session.value = null;
+/** The role of the user for the account: keys that reach people act as owners. */
+export function accountRole(): Role {
+  const person = session.value?.person;
+  return person === undefined ? "owner" : (person.role ?? "viewer");
 }
 
-/** Switches to another project. */
-export function chooseProject(id: string | null, page = place.value.page): void {
-  if (!mayLeave()) return;
-  if (id === null) localStorage.removeItem(STORED_PROJECT);
-  else localStorage.setItem(STORED_PROJECT, id);
-  projectSegment.value = id ?? DEFAULT_PROJECT;
-  go([page]);
-}
-
-/** Whether the session has a scope. */
-export function may(scope: string): boolean {
+function hasScope(scope: string): boolean {
   const scopes = session.value?.scopes ?? [];
   const [area] = scope.split(":");
   return scopes.some((granted) => granted === "*" || granted === scope || granted === `${area}:*`);
 }
 
-/**
- * Whether the session can open every project of its account; other sessions are limited to the project of their key.
- */
+/** Whether the session can give a scope to a key: only owners give everything. */
+export function mayGive(scope: string): boolean {
+  const person = session.value?.person;
+  if (scope === "*" && person !== undefined) return roleOf(person) === "owner";
+  return hasScope(scope);
+}
+
+/** The only projects that the session can open; null for every project of its account. */
+export function ownProjects(): readonly string[] | null {
+  const who = session.value;
+  if (!who) return [];
+  if (who.person !== undefined)
+    return who.person.projects === "all" ? null : who.person.projects.map(({ project_id }) => project_id);
+  return who.project_id === null ? null : [who.project_id];
+}
+
+/** Whether the session can open several projects. */
 export function mayChooseProject(): boolean {
-  return session.value?.project_id === null && session.value.scopes.includes("*");
+  const who = session.value;
+  if (who?.person !== undefined) return ownProjects() === null || (ownProjects()?.length ?? 0) > 0;
+  return who?.project_id === null && who.scopes.includes("*");
 }
 
 /** The name of a project; the id of one that the session cannot open. */
 export function projectName(id: string): string {
   return projects.value.find((project) => project.id === id)?.name ?? id;
-}
-
-/** Reads the list of projects again. */
-export async function readProjects(): Promise<void> {
-  projects.value = await listProjects();
-}
-
-async function listProjects(): Promise<readonly ProjectItem[]> {
-  return may("projects:read") ? (await call("projects.list", { query: { limit: 100 } })).projects : [];
-}
-
-async function begin(found: Session): Promise<void> {
-  logInNote.value = null;
-  const stored = localStorage.getItem(STORED_PROJECT);
-  session.value = found;
-  const all = await listProjects().catch(() => []);
-  batch(() => {
-    const isStored = addressProject.value === undefined && all.some(({ id }) => id === stored);
-    if (!mayChooseProject()) projectId.value = null;
-    else if (isStored) projectId.value = stored;
-    projects.value = all;
-  });
 }
 
 /** The message for an error. */

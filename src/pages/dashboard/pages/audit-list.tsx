@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../../../client/generated/api.ts";
 import { useList } from "../core/lists.ts";
 import { href } from "../core/route.ts";
-import { may, session } from "../core/session.ts";
+import { mayCall, session } from "../core/session.ts";
 import { Pager } from "../ui/feedback.tsx";
 import { Panel } from "../ui/page.tsx";
 import { Ago } from "../ui/time.tsx";
@@ -10,7 +10,7 @@ import { Ago } from "../ui/time.tsx";
 export function actorOf({ actor }: AuditEntry): string {
   const who = session.value;
   const isOwn = actor.user_id !== null && actor.user_id === who?.user_id;
-  return actor.key_name ?? (isOwn ? who?.email : actor.user_id) ?? actor.type;
+  return actor.name ?? actor.email ?? actor.key_name ?? (isOwn ? who?.email : actor.user_id) ?? actor.type;
 }
 
 /** Changes, newest first, each with a link to its entry in the audit log. */
@@ -34,7 +34,7 @@ export function AuditList({ entries }: { entries: readonly AuditEntry[] }) {
 
 /** The changes of one resource. */
 export function History({ type, id }: { type: string; id: string }) {
-  if (!may("audit:read")) return null;
+  if (!mayCall("audit.list")) return null;
   return <HistoryOf type={type} id={id} />;
 }
 

@@ -41,7 +41,7 @@ export function LocksPage() {
           width: 8,
           layout: "fit",
           cell: (lock) => (
-            <Button scope="latch:write" onClick={() => forceRelease(lock, list.reload)}>
+            <Button operation="latch.force" onClick={() => forceRelease(lock, list.reload)}>
               Release…
             </Button>
           ),

@@ -37,7 +37,6 @@ function edit(witnesses: readonly Witness[]): void {
       fields={[{ name: "witnesses", kind: WITNESSES, required: false }]}
       // An empty list removes all.
       adapt={(body) => ({ witnesses: [], ...body })}
-      scope="witness:write"
       done="Witnesses saved"
       onDone={close}
       onClose={close}
@@ -54,7 +53,7 @@ export function Witnesses() {
     <Panel
       title="Witnesses"
       actions={
-        <Button scope="witness:write" disabled={!fresh} onClick={() => edit(witnesses)}>
+        <Button operation="witness.witnesses.set" disabled={!fresh} onClick={() => edit(witnesses)}>
           Edit…
         </Button>
       }

@@ -53,7 +53,7 @@ function NoReceipts() {
       The notary signs each log and links it to the one before, so that later changes are detected. Create a
       chain, then log:
       <p class="more">
-        <Button scope="witness:write" onClick={beginChain}>
+        <Button operation="witness.init" onClick={beginChain}>
           Create chain
         </Button>
       </p>
@@ -84,7 +84,7 @@ function Receipts() {
     <>
       {settings.data === null ? null : (
         <Filters of={fields.length > 0 ? filters : []}>
-          <Button scope="witness:write" onClick={() => openIndex(settings.data, settings.reload)}>
+          <Button operation="witness.index.set" onClick={() => openIndex(settings.data, settings.reload)}>
             Index and retention…
           </Button>
         </Filters>
@@ -286,7 +286,7 @@ function ReceiptView({ of: receipt, onRedacted }: { of: Receipt; onRedacted: () 
             <DateTime at={receipt.timestamp} />
             <Button onClick={() => downloadBundle(receipt)}>Download bundle</Button>
             {receipt.redacted_at === undefined ? (
-              <Button scope="witness:write" onClick={() => openRedaction(receipt, onRedacted)}>
+              <Button operation="witness.receipts.redact" onClick={() => openRedaction(receipt, onRedacted)}>
                 Redact…
               </Button>
             ) : (

@@ -107,7 +107,7 @@ function incidentItem(incident: OpenIncident, onDone: () => void): Item {
     actions: (
       <>
         {needsPerson ? (
-          <Button kind="primary" scope="pulse:write" onClick={acknowledge}>
+          <Button kind="primary" operation="monitors.incidents.acknowledge" onClick={acknowledge}>
             Acknowledge
           </Button>
         ) : null}

@@ -7,7 +7,7 @@ import { count, formatNumber, HOUR_MS } from "../core/format.ts";
 import { minute } from "../core/now.ts";
 import { useResource } from "../core/resource.ts";
 import { href } from "../core/route.ts";
-import { may, session } from "../core/session.ts";
+import { mayCall, session } from "../core/session.ts";
 import { shortTime } from "../core/times.ts";
 import { Ago } from "../ui/time.tsx";
 
@@ -70,14 +70,16 @@ async function readActivity(period: keyof typeof PERIODS, signal: AbortSignal): 
   const until = minute.value - (minute.value % step) + step;
   const since = until - length;
   const [usage, stats] = await Promise.all([
-    may("meter:read") && step >= HOUR_MS
+    mayCall("meter.usage.project") && step >= HOUR_MS
       ? call(
           "meter.usage.project",
           { query: { from: new Date(since).toISOString(), granularity: "hour" } },
           signal,
         )
       : null,
-    may("relay:read") ? call("relay.stats", { query: { since, until, filter: "deliveries" } }, signal) : null,
+    mayCall("relay.stats")
+      ? call("relay.stats", { query: { since, until, filter: "deliveries" } }, signal)
+      : null,
   ]);
   return {
     ...(usage && {

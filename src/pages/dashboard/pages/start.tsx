@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { call } from "../core/api.ts";
 import { useCall } from "../core/resource.ts";
 import { href } from "../core/route.ts";
-import { may, session } from "../core/session.ts";
+import { mayCall, session } from "../core/session.ts";
 import { startShown } from "../core/start.ts";
 import { errorToast, toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
@@ -41,8 +41,8 @@ export function StartPage() {
       }
     >
       <ol class="stack steps">
-        {may("pulse:read") ? <ChannelStep /> : null}
-        {may("pulse:read") ? <MonitorStep /> : null}
+        {mayCall("monitors.channels.list") ? <ChannelStep /> : null}
+        {mayCall("monitors.list") ? <MonitorStep /> : null}
         {isOperator ? <MailStep /> : null}
         {isOperator ? <BackupStep /> : null}
       </ol>
@@ -125,7 +125,7 @@ function ChannelStep() {
           Create a channel
         </a>
       ) : (
-        <Button kind="primary" scope="pulse:write" onClick={() => test(first.id)}>
+        <Button kind="primary" operation="monitors.channels.test" onClick={() => test(first.id)}>
           Send a test to {first.name}
         </Button>
       )}

@@ -2,7 +2,8 @@ import { useEffect, useRef } from "preact/hooks";
 import { OverviewProvider } from "../core/overview.tsx";
 import { clearKept } from "../core/resource.ts";
 import { addressProject, DEFAULT_PROJECT, href, place } from "../core/route.ts";
-import { projectId, session } from "../core/session.ts";
+import { ownProjects, projectId, session } from "../core/session.ts";
+import { waiting } from "../core/step-up.ts";
 import { closeToast, toasts } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
 import { Empty, Loading } from "../ui/feedback.tsx";
@@ -15,10 +16,21 @@ import { VIEWS, visiblePages } from "./pages.ts";
 
 const Palette = lazy(async () => (await import("./palette.tsx")).Palette);
 const Help = lazy(async () => (await import("./palette.tsx")).Help);
+const InvitationPage = lazy(async () => (await import("./invitation.tsx")).InvitationPage);
+const StepUp = lazy(async () => (await import("./step-up.tsx")).StepUp);
 
 /** The console. */
 export function App() {
   const who = session.value;
+  const { page, rest } = place.value;
+  const [token] = rest;
+  if (page === "invitation" && token !== undefined)
+    return (
+      <>
+        <InvitationPage key={token} token={token} />
+        <Toasts />
+      </>
+    );
   if (who === undefined)
     return (
       <main class="log-in">
@@ -28,6 +40,7 @@ export function App() {
   return (
     <>
       {who === null ? <LogIn /> : <Frame key={who.user_id} />}
+      {waiting.value.length === 0 ? null : <StepUp />}
       <Toasts />
     </>
   );
@@ -67,15 +80,20 @@ function Frame() {
 /** Whether the address names a project that the session cannot open. */
 function isOutside(): boolean {
   const named = addressProject.value;
-  const current = session.value?.project_id ?? null;
-  return named !== undefined && named !== DEFAULT_PROJECT && current !== null && named !== current;
+  const permitted = ownProjects();
+  if (named === undefined || permitted === null || permitted.includes(named)) return false;
+  // Keys of a project have it as their default; people with roles in single projects have none.
+  return named !== DEFAULT_PROJECT || session.value?.person !== undefined;
 }
 
 function NoProject() {
   return (
     <Empty icon="search" title="Project not available">
       <h1 class="unseen">Project not available</h1>
-      Your key belongs to another project. <a href="#/overview">Go to the overview of yours</a>.
+      {session.value?.person === undefined
+        ? "Your key belongs to another project."
+        : "You have no role in this project."}{" "}
+      <a href="#/overview">Go to the overview of yours</a>.
     </Empty>
   );
 }
@@ -84,8 +102,7 @@ function NoPage() {
   return (
     <Empty icon="search" title="Page not found">
       <h1 class="unseen">Page not found</h1>
-      This page does not exist, or your key cannot view it.{" "}
-      <a href={href(["overview"])}>Go to the overview</a>.
+      This page does not exist, or you cannot view it. <a href={href(["overview"])}>Go to the overview</a>.
     </Empty>
   );
 }

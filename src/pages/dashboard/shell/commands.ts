@@ -1,6 +1,8 @@
 import { signal } from "@preact/signals";
+import type { OperationName } from "../../../client/api.ts";
+import { chooseProject, logOut } from "../core/login.ts";
 import { go } from "../core/route.ts";
-import { chooseProject, logOut, may, mayChooseProject, projects } from "../core/session.ts";
+import { mayCall, mayChooseProject, projects } from "../core/session.ts";
 import { THEMES, theme } from "../core/theme.ts";
 import { inUtc } from "../core/times.ts";
 import type { IconName } from "../ui/icon.tsx";
@@ -22,13 +24,14 @@ export interface Command {
   readonly run: () => unknown;
 }
 
-const CREATE: readonly (readonly [path: string, title: string, scope: string])[] = [
-  ["keys", "New key", "keys:write"],
-  ["flags", "New flag", "gate:write"],
-  ["monitors", "New monitor", "pulse:write"],
-  ["relay", "Schedule a delivery", "relay:write"],
-  ["catch", "New bucket", "catch:write"],
-  ["projects", "New project", "projects:write"],
+const CREATE: readonly (readonly [path: string, title: string, operation: OperationName])[] = [
+  ["keys", "New key", "keys.create"],
+  ["flags", "New flag", "gate.save"],
+  ["monitors", "New monitor", "monitors.create"],
+  ["relay", "Schedule a delivery", "relay.schedule"],
+  ["catch", "New bucket", "catch.buckets.create"],
+  ["projects", "New project", "projects.create"],
+  ["people", "Invite a person", "people.create"],
 ];
 
 /** All commands that the session can run. */
@@ -40,7 +43,7 @@ export function commands(): readonly Command[] {
         .filter(([segment]) => segment !== "")
         .map(([segment, name]) => ({ title: `Go to ${name}`, icon: path, run: () => go([path, segment]) })),
     ]),
-    ...CREATE.filter(([, , scope]) => may(scope)).map(
+    ...CREATE.filter(([, , operation]) => mayCall(operation)).map(
       ([path, title]): Command => ({ title, icon: "new", run: () => go([path], { new: "1" }) }),
     ),
     ...(mayChooseProject() ? projects.value : []).map(

@@ -1,6 +1,7 @@
+import type { OperationName } from "../../../client/api.ts";
 import { call } from "../core/api.ts";
 import { go } from "../core/route.ts";
-import { may } from "../core/session.ts";
+import { mayCall } from "../core/session.ts";
 import type { Command } from "./commands.ts";
 import type { PagePath } from "./sitemap.ts";
 
@@ -8,7 +9,13 @@ import type { PagePath } from "./sitemap.ts";
 type Found = readonly [title: string, words: string | null, ...at: string[]];
 /** Reads the newest objects, or with a text those that the server finds by it. */
 type Read = (text: string, signal: AbortSignal) => Promise<readonly Found[]>;
-type Source = readonly [kind: string, page: PagePath, scope: string, read: Read, isSearch?: boolean];
+type Source = readonly [
+  kind: string,
+  page: PagePath,
+  operation: OperationName,
+  read: Read,
+  isSearch?: boolean,
+];
 
 /** Objects of one list of which the palette knows. */
 const LIST = { query: { limit: 100 } };
@@ -67,16 +74,16 @@ const events: Read = async (q, signal) => {
 };
 
 const SOURCES: readonly Source[] = [
-  ["Monitor", "monitors", "pulse:read", monitors],
-  ["Incident", "monitors", "pulse:read", incidents],
-  ["Status page", "monitors", "pulse:read", statusPages],
-  ["Flag", "flags", "gate:read", flags],
-  ["Meter", "meters", "meter:read", meters, true],
-  ["Key", "keys", "keys:read", keys],
-  ["Customer", "customers", "keys:read", customers],
-  ["Endpoint", "relay", "relay:read", endpoints],
-  ["Bucket", "catch", "catch:read", buckets],
-  ["Event", "catch", "catch:read", events, true],
+  ["Monitor", "monitors", "monitors.list", monitors],
+  ["Incident", "monitors", "monitors.incidents.list", incidents],
+  ["Status page", "monitors", "monitors.pages.list", statusPages],
+  ["Flag", "flags", "gate.config", flags],
+  ["Meter", "meters", "meter.list", meters, true],
+  ["Key", "keys", "keys.list", keys],
+  ["Customer", "customers", "keys.list", customers],
+  ["Endpoint", "relay", "relay.endpoints.list", endpoints],
+  ["Bucket", "catch", "catch.buckets.list", buckets],
+  ["Event", "catch", "catch.events.list", events, true],
 ];
 
 /** Finds objects by their names. What it has read serves every search of an open palette. */
@@ -85,7 +92,7 @@ export class Finder {
 
   /** The best objects of each kind. A kind that cannot be read is omitted. */
   async find(text: string, signal: AbortSignal): Promise<readonly Command[]> {
-    const sources = SOURCES.filter(([, , scope]) => may(scope));
+    const sources = SOURCES.filter(([, , operation]) => mayCall(operation));
     const found = await Promise.all(
       sources.map(async (source): Promise<Command[]> => {
         const [kind, page] = source;

@@ -2,9 +2,10 @@ import { useEffect } from "preact/hooks";
 import type { Overview } from "../../../client/generated/api.ts";
 import { isLive } from "../core/changes.ts";
 import { formatNumber } from "../core/format.ts";
+import { chooseProject, logOut } from "../core/login.ts";
 import { useOverview } from "../core/overview.tsx";
 import { href, place } from "../core/route.ts";
-import { chooseProject, logOut, mayChooseProject, projectId, projects, session } from "../core/session.ts";
+import { mayChooseProject, ownProjects, projectId, projects, session } from "../core/session.ts";
 import { startShown } from "../core/start.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -129,16 +130,16 @@ function Attention({ of: overview, page }: { of: Overview | null; page: string }
 
 function ProjectSwitch() {
   if (projects.value.length === 0) return null;
-  const current = session.value?.project_id ?? null;
+  const permitted = ownProjects();
   return (
     <select
       class="project"
       aria-label="Project"
-      value={current ?? projectId.value ?? ""}
+      value={projectId.value ?? permitted?.[0] ?? ""}
       disabled={!mayChooseProject()}
       onChange={(event) => chooseProject(event.currentTarget.value === "" ? null : event.currentTarget.value)}
     >
-      {current === null ? <option value="">Default project</option> : null}
+      {permitted === null ? <option value="">Default project</option> : null}
       {projects.value.map(({ id, name }) => (
         <option key={id} value={id}>
           {name}
@@ -151,12 +152,22 @@ function ProjectSwitch() {
 function Person() {
   const who = session.value;
   if (!who) return null;
+  const { person } = who;
   return (
     <div class="person">
-      <div class="who">
-        <strong>{who.key_name ?? who.email}</strong>
-        <span class="quiet">{who.operator ? "operator" : `${who.tier} tier`}</span>
-      </div>
+      <a class="who" href={href(["profile"])} title="Your profile">
+        <strong>{person?.name ?? person?.email ?? who.key_name ?? who.email}</strong>
+        <span class="quiet">
+          {person !== undefined
+            ? (person.role ?? "in single projects")
+            : who.operator
+              ? "operator"
+              : `${who.tier} tier`}
+        </span>
+      </a>
+      <a class="button quiet narrow" href={href(["profile"])} title="Your profile" aria-label="Your profile">
+        <Icon name="profile" />
+      </a>
       <a class="button quiet" href="../docs" title="API reference" aria-label="API reference">
         <Icon name="link" />
       </a>

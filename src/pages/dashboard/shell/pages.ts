@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact";
-import { may, session } from "../core/session.ts";
+import { mayCall, session } from "../core/session.ts";
 import { lazy } from "../ui/lazy.tsx";
 import { type PageFacts, type PagePath, SITEMAP } from "./sitemap.ts";
 
@@ -18,6 +18,8 @@ export const VIEWS: Readonly<Record<PagePath, ComponentType>> = {
   relay: lazy(async () => (await import("../pages/relay/relay.tsx")).RelayPage),
   catch: lazy(async () => (await import("../pages/catch/catch.tsx")).CatchPage),
   notary: lazy(async () => (await import("../pages/notary.tsx")).NotaryPage),
+  people: lazy(async () => (await import("../pages/people/people.tsx")).PeoplePage),
+  profile: lazy(async () => (await import("../pages/people/profile.tsx")).ProfilePage),
   audit: lazy(async () => (await import("../pages/server/audit.tsx")).AuditPage),
   backups: lazy(async () => (await import("../pages/server/backups.tsx")).BackupsPage),
   metrics: lazy(async () => (await import("../pages/server/metrics.tsx")).MetricsPage),
@@ -27,5 +29,7 @@ export const VIEWS: Readonly<Record<PagePath, ComponentType>> = {
 /** The pages that the session can view. */
 export function visiblePages(): readonly (PageFacts & { readonly path: PagePath })[] {
   const isOperator = session.value?.operator === true;
-  return SITEMAP.filter(({ needs }) => needs === null || (needs === "operator" ? isOperator : may(needs)));
+  return SITEMAP.filter(
+    ({ needs }) => needs === null || (needs === "operator" ? isOperator : mayCall(needs)),
+  );
 }

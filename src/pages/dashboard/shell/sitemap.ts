@@ -1,3 +1,5 @@
+import type { OperationName } from "../../../client/api.ts";
+
 /** A page of the console. Its icon has the name of its path. */
 export interface PageFacts {
   /** First segment of its address. */
@@ -5,9 +7,9 @@ export interface PageFacts {
   readonly title: string;
   /** Opens the page after `g`. */
   readonly letter: string;
-  readonly group: "" | "Services" | "Server";
-  /** The scope that the session needs; `operator` for the operator's pages. */
-  readonly needs: string | null;
+  readonly group: "" | "Services" | "Server" | "Own";
+  /** The operation that the session must be able to call; `operator` for the operator's pages. */
+  readonly needs: OperationName | "operator" | null;
   /** Its parts, by the second segment of their addresses; the first part has none. */
   readonly parts?: readonly (readonly [segment: string, title: string])[];
 }
@@ -15,20 +17,20 @@ export interface PageFacts {
 /** All pages, in the order of the sidebar. */
 export const SITEMAP = [
   { path: "overview", title: "Overview", letter: "o", group: "", needs: null },
-  { path: "start", title: "Get started", letter: "g", group: "", needs: "pulse:write" },
-  { path: "projects", title: "Projects", letter: "p", group: "", needs: "projects:read" },
-  { path: "keys", title: "Keys", letter: "k", group: "Services", needs: "keys:read" },
-  { path: "customers", title: "Customers", letter: "e", group: "Services", needs: "keys:read" },
-  { path: "check", title: "Test a check", letter: "y", group: "Services", needs: "check:write" },
-  { path: "meters", title: "Meters", letter: "m", group: "Services", needs: "meter:read" },
-  { path: "flags", title: "Flags", letter: "f", group: "Services", needs: "gate:read" },
-  { path: "locks", title: "Locks", letter: "l", group: "Services", needs: "latch:read" },
+  { path: "start", title: "Get started", letter: "g", group: "", needs: "monitors.create" },
+  { path: "projects", title: "Projects", letter: "p", group: "", needs: "projects.list" },
+  { path: "keys", title: "Keys", letter: "k", group: "Services", needs: "keys.list" },
+  { path: "customers", title: "Customers", letter: "e", group: "Services", needs: "keys.list" },
+  { path: "check", title: "Test a check", letter: "y", group: "Services", needs: "check" },
+  { path: "meters", title: "Meters", letter: "m", group: "Services", needs: "meter.list" },
+  { path: "flags", title: "Flags", letter: "f", group: "Services", needs: "gate.config" },
+  { path: "locks", title: "Locks", letter: "l", group: "Services", needs: "latch.list" },
   {
     path: "monitors",
     title: "Monitors",
     letter: "u",
     group: "Services",
-    needs: "pulse:read",
+    needs: "monitors.list",
     parts: [
       ["", "All monitors"],
       ["incidents", "Incidents"],
@@ -42,7 +44,7 @@ export const SITEMAP = [
     title: "Relay",
     letter: "r",
     group: "Services",
-    needs: "relay:read",
+    needs: "relay.list",
     parts: [
       ["", "Deliveries"],
       ["endpoints", "Endpoints"],
@@ -50,12 +52,15 @@ export const SITEMAP = [
       ["schedules", "Schedules"],
     ],
   },
-  { path: "catch", title: "Catch", letter: "c", group: "Services", needs: "catch:read" },
-  { path: "notary", title: "Notary", letter: "n", group: "Services", needs: "witness:read" },
-  { path: "audit", title: "Audit log", letter: "a", group: "Server", needs: "audit:read" },
+  { path: "catch", title: "Catch", letter: "c", group: "Services", needs: "catch.buckets.list" },
+  { path: "notary", title: "Notary", letter: "n", group: "Services", needs: "witness.receipts.list" },
+  { path: "people", title: "People", letter: "w", group: "Server", needs: "people.list" },
+  { path: "audit", title: "Audit log", letter: "a", group: "Server", needs: "audit.list" },
   { path: "backups", title: "Backups", letter: "b", group: "Server", needs: "operator" },
   { path: "metrics", title: "Metrics", letter: "t", group: "Server", needs: "operator" },
   { path: "settings", title: "Settings", letter: "s", group: "Server", needs: null },
+  // The foot of the sidebar leads to it.
+  { path: "profile", title: "Profile", letter: "i", group: "Own", needs: null },
 ] as const satisfies readonly PageFacts[];
 
 /** First segment of a page's address. */

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import type { OperationName } from "../../../client/api.ts";
 import { count, formatNumber } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
 import { place, setQuery } from "../core/route.ts";
@@ -72,7 +73,7 @@ interface Progress {
 interface RunProps {
   /** `Resend` or `Replay`. */
   readonly verb: string;
-  readonly scope: string;
+  readonly operation: OperationName;
   readonly read: (id: string, signal: AbortSignal) => Promise<Progress>;
   readonly stop: (id: string) => Promise<unknown>;
   /** Called after each look at the run. */
@@ -92,7 +93,7 @@ interface BulkProps extends RunProps {
 
 /** The selection with its action, and the progress of the run that it started. */
 export function BulkRun(props: BulkProps) {
-  const { verb, singular, plural, scope, selection, matching, note, start } = props;
+  const { verb, singular, plural, operation, selection, matching, note, start } = props;
   const [selected, select] = selection;
   const [rate, setRate] = useState("10");
   const run = place.value.query.get("run");
@@ -116,7 +117,7 @@ export function BulkRun(props: BulkProps) {
             at <InlineSelect label="Rate" value={rate} options={RATES} onInput={setRate} />
             <Button
               kind="primary"
-              scope={scope}
+              operation={operation}
               onClick={async () => {
                 const id = await start(selected, Number(rate));
                 select(NOTHING);
@@ -135,7 +136,7 @@ export function BulkRun(props: BulkProps) {
 }
 
 /** The progress of a run, which can be stopped. */
-export function Running({ id, verb, scope, read, stop, onDone }: RunProps & { id: string }) {
+export function Running({ id, verb, operation, read, stop, onDone }: RunProps & { id: string }) {
   const run = useResource(`run ${id}`, [], (signal) => read(id, signal));
   const { data, failure } = run;
   const isRunning = data?.status === "running";
@@ -163,7 +164,7 @@ export function Running({ id, verb, scope, read, stop, onDone }: RunProps & { id
       <span class="actions">
         {isRunning ? (
           <Button
-            scope={scope}
+            operation={operation}
             onClick={async () => {
               await stop(id);
               run.reload();

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import type { OperationName } from "../../../client/api.ts";
 import type { Request } from "../core/api.ts";
 import { copyText } from "../core/copy.ts";
 import { curlOf } from "../core/curl.ts";
-import { may, showError } from "../core/session.ts";
+import { showError, whyNot } from "../core/session.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 interface ButtonProps {
@@ -11,9 +12,11 @@ interface ButtonProps {
   readonly onClick?: (() => unknown) | undefined;
   readonly icon?: IconName | undefined;
   readonly kind?: "primary" | "danger" | "quiet" | undefined;
-  /** The scope that the session needs: without it the button is disabled. */
-  readonly scope?: string | undefined;
+  /** The operation that it calls: without the permission, the button is disabled and says why. */
+  readonly operation?: OperationName | undefined;
   readonly disabled?: boolean | undefined;
+  /** Why it is disabled, beyond the permission. */
+  readonly reason?: string | undefined;
   readonly submit?: boolean | undefined;
   /** Accessible name of a button that shows only an icon. */
   readonly label?: string | undefined;
@@ -22,9 +25,19 @@ interface ButtonProps {
 
 /** A button. It is disabled while its action runs; an error is shown as a toast. */
 export function Button(props: ButtonProps) {
-  const { children, onClick, icon, kind, scope, disabled = false, submit = false, label, pressed } = props;
+  const {
+    children,
+    onClick,
+    icon,
+    kind,
+    operation,
+    disabled = false,
+    submit = false,
+    label,
+    pressed,
+  } = props;
   const [busy, setBusy] = useState(false);
-  const lacksScope = scope !== undefined && !may(scope);
+  const reason = (operation === undefined ? null : whyNot(operation)) ?? props.reason ?? null;
   const run = async (): Promise<void> => {
     const outcome = onClick?.();
     if (!(outcome instanceof Promise)) return;
@@ -41,11 +54,11 @@ export function Button(props: ButtonProps) {
     <button
       type={submit ? "submit" : "button"}
       class={`button ${kind ?? ""}`}
-      disabled={disabled || busy || lacksScope}
+      disabled={disabled || busy || reason !== null}
       aria-busy={busy}
       aria-label={label}
       aria-pressed={pressed}
-      title={lacksScope ? `Requires the scope ${scope}` : label}
+      title={reason ?? label}
       onClick={submit ? undefined : () => void run()}
     >
       {icon === undefined ? null : <Icon name={icon} />}

@@ -69,7 +69,6 @@ export interface DataFormProps<N extends FormOperation> {
   readonly adapt?: (body: Record<string, unknown>, get: Entered) => object;
   /** Sends the body in another way than with the operation. */
   readonly send?: (body: object, get: Entered) => Promise<AnswerOf<N>>;
-  readonly scope?: string;
   readonly disabled?: (get: Entered) => boolean;
   /** Whether the request is shown as a curl command. */
   readonly preview?: boolean;
@@ -129,7 +128,7 @@ export function DataForm<N extends FormOperation>(props: DataFormProps<N>) {
       onSubmit={onSubmit}
       changed={fields.some(isChanged)}
       {...(onClose === undefined ? {} : { onCancel: onClose })}
-      {...(props.scope === undefined ? {} : { scope: props.scope })}
+      operation={operation}
       {...(props.disabled === undefined ? {} : { disabled: props.disabled(get) })}
     >
       {shown.map(draw)}

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { OperationName } from "../../../client/api.ts";
 import { Failure, forgetUnanswered } from "../core/api.ts";
 import { mayLeave, noteDraft } from "../core/drafts.ts";
 import { messageOf } from "../core/session.ts";
@@ -79,9 +80,10 @@ export function OpenedDialog() {
 interface FormProps {
   /** Label of the submit button. */
   readonly submit: string;
-  readonly kind?: "primary" | "danger";
+  readonly kind?: "primary" | "danger" | "plain";
   readonly disabled?: boolean;
-  readonly scope?: string;
+  /** The operation that it calls: without the permission, it cannot be submitted. */
+  readonly operation?: OperationName;
   /** Whether it has changes; by default, whether the user has entered something. */
   readonly changed?: boolean;
   /** Submits the form. Its error is shown above the button. */
@@ -92,7 +94,16 @@ interface FormProps {
 
 /** A form that shows its own errors. */
 export function Form(props: FormProps) {
-  const { submit, kind = "primary", disabled = false, scope, changed, onSubmit, onCancel, children } = props;
+  const {
+    submit,
+    kind = "primary",
+    disabled = false,
+    operation,
+    changed,
+    onSubmit,
+    onCancel,
+    children,
+  } = props;
   const draft = useRef({}).current;
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -136,7 +147,12 @@ export function Form(props: FormProps) {
       {failure === null ? null : <Problem failure={failure} />}
       <footer class="actions">
         {onCancel === undefined ? null : <Button onClick={onCancel}>Cancel</Button>}
-        <Button submit kind={kind} disabled={busy || disabled} scope={scope}>
+        <Button
+          submit
+          kind={kind === "plain" ? undefined : kind}
+          disabled={busy || disabled}
+          operation={operation}
+        >
           {submit}
         </Button>
       </footer>

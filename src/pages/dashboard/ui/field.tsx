@@ -10,7 +10,9 @@ interface FieldProps {
 }
 
 interface TextProps extends FieldProps {
-  readonly type?: "text" | "url" | "number" | "datetime-local" | "password" | "search";
+  readonly type?: "text" | "url" | "number" | "datetime-local" | "password" | "search" | "email";
+  /** What browsers may suggest; nothing by default. */
+  readonly autocomplete?: string;
   readonly placeholder?: string | undefined;
   /** What is wrong with the text; the form cannot be submitted with it. */
   readonly problem?: string;

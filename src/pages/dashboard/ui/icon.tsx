@@ -10,6 +10,7 @@ import {
   Copy,
   DatabaseBackup,
   ExternalLink,
+  Fingerprint,
   Flag,
   FolderTree,
   Gauge,
@@ -35,7 +36,9 @@ import {
   Terminal,
   Trash2,
   TriangleAlert,
+  UserRound,
   Users,
+  UsersRound,
   X,
 } from "lucide";
 import { h } from "preact";
@@ -68,6 +71,9 @@ const ICONS = {
   new: Plus,
   notary: BadgeCheck,
   overview: LayoutDashboard,
+  passkey: Fingerprint,
+  people: UsersRound,
+  profile: UserRound,
   projects: FolderTree,
   relay: Send,
   reload: RefreshCw,

@@ -1,5 +1,6 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { OperationName } from "../../../client/api.ts";
 import type { Request } from "../core/api.ts";
 import { HOUR_MS } from "../core/format.ts";
 import type { List } from "../core/lists.ts";
@@ -194,8 +195,8 @@ interface ListPageProps<T> extends ListViewProps<T> {
   /** Next to the filters. */
   readonly tools?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** Label and scope of the button that opens the form of a new item. */
-  readonly create?: readonly [label: string, scope: string];
+  /** Label and operation of the button that opens the form of a new item. */
+  readonly create?: readonly [label: string, operation: OperationName];
   /** The form of a new item. */
   readonly form?: (close: () => void) => ComponentChildren;
   /** Icon, title, example and text of the empty list. */
@@ -239,7 +240,7 @@ export function ListPage<T>(props: ListPageProps<T>) {
         <>
           {actions}
           {create === undefined ? null : (
-            <Button kind="primary" icon="new" scope={create[1]} onClick={() => setQuery({ new: "1" })}>
+            <Button kind="primary" icon="new" operation={create[1]} onClick={() => setQuery({ new: "1" })}>
               {create[0]}
             </Button>
           )}

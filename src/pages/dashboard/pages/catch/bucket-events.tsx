@@ -68,7 +68,7 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
       <BulkRun
         verb="Replay"
         singular="event"
-        scope="catch:write"
+        operation="catch.replays.start"
         selection={ticks}
         matching={q === "" ? matching : null}
         note={

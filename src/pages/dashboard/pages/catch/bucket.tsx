@@ -57,14 +57,13 @@ function Actions({ of, onDone }: { of: Bucket; onDone: () => void }) {
       <p>All of its events are deleted, and requests to its URL are discarded.</p>
     </Confirm>
   );
-  const scope = "catch:write";
   return (
     <>
-      <Button scope={scope} kind={isLive ? undefined : "primary"} onClick={setState}>
+      <Button operation="catch.buckets.update" kind={isLive ? undefined : "primary"} onClick={setState}>
         {isLive ? "Pause" : "Resume"}
       </Button>
       <Button
-        scope={scope}
+        operation="catch.buckets.update"
         onClick={() => openDialog((onClose) => <BucketForm of={of} onDone={onDone} onClose={onClose} />)}
       >
         Edit…
@@ -77,7 +76,7 @@ function Actions({ of, onDone }: { of: Bucket; onDone: () => void }) {
       <Button
         kind="danger"
         icon="delete"
-        scope={scope}
+        operation="catch.buckets.delete"
         label="Delete…"
         onClick={() => openDialog(deleteBucket)}
       />

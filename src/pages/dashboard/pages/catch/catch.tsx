@@ -29,7 +29,7 @@ function BucketList() {
       title="Catch"
       label="Buckets"
       request={requestOf("catch.buckets.list", {})}
-      create={["New bucket", "catch:write"]}
+      create={["New bucket", "catch.buckets.create"]}
       list={usePagesOf(all, "buckets", ({ id }) => id)}
       none={{
         icon: "catch",

@@ -55,7 +55,7 @@ export function EventView({
                 <Button
                   kind="primary"
                   icon="reload"
-                  scope="catch:write"
+                  operation="catch.events.replay"
                   disabled={loaded.verification === "invalid"}
                   onClick={replay}
                 >

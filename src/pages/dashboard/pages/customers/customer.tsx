@@ -5,7 +5,7 @@ import { useList } from "../../core/lists.ts";
 import { minute, serverNow } from "../../core/now.ts";
 import { useCall, useResource } from "../../core/resource.ts";
 import { href, place, setQuery } from "../../core/route.ts";
-import { may } from "../../core/session.ts";
+import { mayCall } from "../../core/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { ListView } from "../../ui/list.tsx";
@@ -23,7 +23,7 @@ const METER_ID = /^[\w-]{1,64}$/;
 /** A customer: its keys with their limits and use, its credits, its endpoints and its deliveries. */
 export function CustomerPage({ id }: { id: string }) {
   const keys = useList("keys.list", "keys", ["keys"], { keyOf, query: { owner_id: id } });
-  const hasRelay = may("relay:read");
+  const hasRelay = mayCall("relay.endpoints.list");
   const named = (keys.data ?? []).flatMap(({ meter_id }) => meter_id ?? []);
   const meters = [...new Set([...named, ...(METER_ID.test(id) ? [id] : [])])];
   return (
@@ -33,7 +33,7 @@ export function CustomerPage({ id }: { id: string }) {
       request={requestOf("keys.list", { query: { owner_id: id } })}
       actions={
         hasRelay ? (
-          <Button scope="relay:write" onClick={() => setQuery({ portal: "1" })}>
+          <Button operation="relay.portal.create" onClick={() => setQuery({ portal: "1" })}>
             Portal link
           </Button>
         ) : null
@@ -49,7 +49,7 @@ export function CustomerPage({ id }: { id: string }) {
             empty={<p class="quiet pad">No keys.</p>}
           />
         </Panel>
-        {may("meter:read") ? <Meters ids={meters} /> : null}
+        {mayCall("meter.balance") ? <Meters ids={meters} /> : null}
         {hasRelay ? <Endpoints owner={id} /> : null}
         {hasRelay ? <Deliveries owner={id} /> : null}
       </div>

@@ -54,7 +54,7 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
             </Button>
           </div>
         ) : null}
-        <Form submit="Save" scope="gate:write" changed={isTouched} onSubmit={save}>
+        <Form submit="Save" operation="gate.save" changed={isTouched} onSubmit={save}>
           <Fields draft={draft} onChange={change} />
         </Form>
       </Panel>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { FlagDefinition } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { may, showError } from "../../core/session.ts";
+import { showError, whyNot } from "../../core/session.ts";
 import { toast } from "../../core/toasts.ts";
 
 type Switched = Pick<FlagDefinition, "flag_key" | "enabled">;
@@ -29,7 +29,7 @@ export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () 
       setPending(null);
     }
   };
-  const allowed = may("gate:write");
+  const reason = whyNot("gate.save");
   return (
     <button
       type="button"
@@ -37,8 +37,8 @@ export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () 
       class="switch"
       aria-checked={isOn}
       aria-label={flag.flag_key}
-      disabled={!allowed || pending !== null}
-      title={allowed ? undefined : "Needs the scope gate:write"}
+      disabled={reason !== null || pending !== null}
+      title={reason ?? undefined}
       onClick={() => void change()}
     >
       {isOn ? "on" : "off"}

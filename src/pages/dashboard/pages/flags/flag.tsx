@@ -28,7 +28,12 @@ export function FlagPage({ id }: { id: string }) {
       actions={
         <>
           {flag === null ? null : <ArchiveButton flag={flag} onChanged={reload} />}
-          <Button kind="danger" scope="gate:write" disabled={flag === null} onClick={() => deleteFlag(id)}>
+          <Button
+            kind="danger"
+            operation="gate.delete"
+            disabled={flag === null}
+            onClick={() => deleteFlag(id)}
+          >
             Delete…
           </Button>
         </>
@@ -92,7 +97,7 @@ function ArchiveButton({ flag, onChanged }: { flag: FlagDefinition; onChanged: (
     onChanged();
   };
   return (
-    <Button scope="gate:write" onClick={change}>
+    <Button operation="gate.save" onClick={change}>
       {archived ? "Restore" : "Archive"}
     </Button>
   );

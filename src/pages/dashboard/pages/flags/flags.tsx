@@ -3,7 +3,7 @@ import { requestOf } from "../../core/api.ts";
 import { usePagesOf } from "../../core/lists.ts";
 import { useCall } from "../../core/resource.ts";
 import { href, place } from "../../core/route.ts";
-import { may } from "../../core/session.ts";
+import { mayCall } from "../../core/session.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { filterValue, ListPage } from "../../ui/list.tsx";
 import { Ago } from "../../ui/time.tsx";
@@ -44,7 +44,7 @@ function FlagList() {
   const part = filterValue(PARTS) as Part;
   const flags = useCall("gate.config", ALL, ["gate"]);
   const log = { query: { target_type: "flag", limit: 100 } };
-  const changes = useCall("audit.list", may("audit:read") ? log : null, ["audit", "gate"]);
+  const changes = useCall("audit.list", mayCall("audit.list") ? log : null, ["audit", "gate"]);
   const isShown = (flag: FlagDefinition): boolean =>
     IS_IN[part](flag) &&
     [flag.flag_key, flag.description ?? "", ...flag.tags].join(" ").toLowerCase().includes(text);
@@ -56,7 +56,7 @@ function FlagList() {
       title="Flags"
       label="Flags"
       request={requestOf("gate.config", ALL)}
-      create={["New flag", "gate:write"]}
+      create={["New flag", "gate.save"]}
       filters={[{ name: "q", label: "Search flags" }, PARTS]}
       list={list}
       none={{

@@ -29,7 +29,6 @@ export function CheckPage() {
       <Panel title="Request">
         <DataForm
           submit="Check"
-          scope="check:write"
           operation="check"
           fields={(get) => {
             const claim = get("$charge") === "hold" ? "hold" : "deduct";

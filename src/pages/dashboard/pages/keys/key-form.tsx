@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { KeyCreateBody } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { may, projects, session } from "../../core/session.ts";
+import { mayGive, ownProjects, projects } from "../../core/session.ts";
 import type { Entered } from "../../ui/data-form.tsx";
 import { CheckField, Choice } from "../../ui/field.tsx";
 import { DataForm } from "../../ui/form.tsx";
@@ -76,7 +76,7 @@ export function KeyForm(props: { onCreated: (secret: string) => void; onClose: (
 
 function projectOptions(): (readonly [string, string])[] {
   const all = projects.value.map(({ id, name }) => [id, name] as const);
-  return session.value?.project_id === null ? [["", "All projects"], ...all] : all;
+  return ownProjects() === null ? [["", "All projects"], ...all] : all;
 }
 
 /** What a key of this API may do. */
@@ -84,7 +84,9 @@ function AccessFields({ value, onChange }: { value: unknown; onChange: (scopes: 
   const [access, setAccess] = useState<Access>("some");
   const choose = (chosen: Access): void => {
     setAccess(chosen);
-    onChange({ all: ["*"], read: READ_ONLY.filter(may), browser: BROWSER.filter(may), some: [] }[chosen]);
+    onChange(
+      { all: ["*"], read: READ_ONLY.filter(mayGive), browser: BROWSER.filter(mayGive), some: [] }[chosen],
+    );
   };
   return (
     <>
@@ -94,7 +96,7 @@ function AccessFields({ value, onChange }: { value: unknown; onChange: (scopes: 
         </span>
         <Choice
           label="Access"
-          options={ACCESS.filter(([name]) => name !== "all" || may("*"))}
+          options={ACCESS.filter(([name]) => name !== "all" || mayGive("*"))}
           value={access}
           onChange={choose}
         />
@@ -114,7 +116,7 @@ function ScopeBoxes(props: { chosen: readonly string[]; onChange: (chosen: reado
   return (
     <fieldset class="scopes">
       <legend class="unseen">Scopes</legend>
-      {ALL.filter(may).map((scope) => (
+      {ALL.filter(mayGive).map((scope) => (
         <CheckField
           key={scope}
           label={<code>{scope}</code>}

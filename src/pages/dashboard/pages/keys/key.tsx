@@ -46,22 +46,32 @@ export function KeyPage({ id }: { id: string }) {
 }
 
 function KeyActions({ of: key, onDone }: { of: KeyItem; onDone: () => void }) {
-  const shared = { scope: "keys:write", disabled: key.revoked_at !== null };
+  const disabled = key.revoked_at !== null;
   return (
     <>
       <Button
-        {...shared}
+        operation="keys.patch"
+        disabled={disabled}
         onClick={() => openDialog((close) => <EditKey of={key} onDone={onDone} onClose={close} />)}
       >
         Edit…
       </Button>
-      <Button {...shared} onClick={() => setEnabled(key, !key.enabled).then(onDone)}>
+      <Button
+        operation="keys.patch"
+        disabled={disabled}
+        onClick={() => setEnabled(key, !key.enabled).then(onDone)}
+      >
         {key.enabled ? "Pause" : "Resume"}
       </Button>
-      <Button {...shared} icon="reload" onClick={() => rotateKey(key)}>
+      <Button operation="keys.rotate" disabled={disabled} icon="reload" onClick={() => rotateKey(key)}>
         Rotate…
       </Button>
-      <Button {...shared} kind="danger" onClick={() => revokeKey(key, onDone)}>
+      <Button
+        operation="keys.revoke"
+        disabled={disabled}
+        kind="danger"
+        onClick={() => revokeKey(key, onDone)}
+      >
         Revoke…
       </Button>
     </>

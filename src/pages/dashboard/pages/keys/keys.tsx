@@ -36,7 +36,7 @@ function KeyList() {
       title="Keys"
       label="Keys"
       request={requestOf("keys.list", {})}
-      create={["New key", "keys:write"]}
+      create={["New key", "keys.create"]}
       filters={filters}
       list={list}
       none={{
@@ -154,7 +154,7 @@ function columnsOf(onRevoked: () => void): readonly Column<KeyItem>[] {
         <Button
           icon="delete"
           kind="quiet"
-          scope="keys:write"
+          operation="keys.revoke"
           label={`Revoke ${key.name}`}
           disabled={key.revoked_at !== null}
           onClick={() => revokeKey(key, onRevoked)}

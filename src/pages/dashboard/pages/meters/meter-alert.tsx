@@ -27,7 +27,7 @@ export function LowBalanceAlert({ id, meter, onChange }: MeterAlertProps) {
     <Panel
       title="Low-balance alert"
       actions={
-        <Button scope="meter:write" disabled={!isKnown} onClick={edit}>
+        <Button operation="meter.alert.set" disabled={!isKnown} onClick={edit}>
           {alert === null ? "Set alert…" : "Edit…"}
         </Button>
       }
@@ -104,7 +104,7 @@ function AlertForm({ id, of, onDone, onClose }: AlertFormProps) {
           </p>
         ) : null,
         of === null ? null : (
-          <Button key="delete" kind="danger" scope="meter:write" onClick={remove}>
+          <Button key="delete" kind="danger" operation="meter.alert.delete" onClick={remove}>
             Delete alert
           </Button>
         ),

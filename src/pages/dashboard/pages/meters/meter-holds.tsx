@@ -44,10 +44,10 @@ export function OpenHolds({ id, onChange }: { id: string; onChange: () => void }
             layout: "fit",
             cell: (hold) => (
               <div class="actions">
-                <Button scope="meter:write" onClick={() => captureHold(hold, id, changed)}>
+                <Button operation="meter.holds.capture" onClick={() => captureHold(hold, id, changed)}>
                   Capture…
                 </Button>
-                <Button scope="meter:write" onClick={() => releaseHold(hold, id, changed)}>
+                <Button operation="meter.holds.release" onClick={() => releaseHold(hold, id, changed)}>
                   Release…
                 </Button>
               </div>

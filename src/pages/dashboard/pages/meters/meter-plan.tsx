@@ -36,7 +36,7 @@ export function RefillPlan({ id, meter, onChange }: RefillPlanProps) {
     <Panel
       title="Refill plan"
       actions={
-        <Button scope="meter:write" disabled={!isKnown} onClick={edit}>
+        <Button operation="meter.plan.set" disabled={!isKnown} onClick={edit}>
           {plan === null ? "Set plan…" : "Edit…"}
         </Button>
       }
@@ -102,7 +102,7 @@ function PlanForm({ id, of, onDone, onClose }: PlanFormProps) {
             },
         { name: "start_now", label: "Also refill now" },
         of === null ? null : (
-          <Button key="delete" kind="danger" scope="meter:write" onClick={remove}>
+          <Button key="delete" kind="danger" operation="meter.plan.delete" onClick={remove}>
             Delete plan
           </Button>
         ),

@@ -52,7 +52,7 @@ export function MeterPage({ id }: { id: string }) {
         <Button
           key={name}
           kind={name === "refill" ? "primary" : undefined}
-          scope="meter:write"
+          operation="meter.refill"
           onClick={() =>
             openDialog((close) => <ChangeMeter id={id} action={name} onClose={close} onDone={reload} />)
           }

@@ -32,11 +32,11 @@ function MeterList() {
       request={requestOf("meter.list", { query: { prefix } })}
       views={<MeterUsage />}
       actions={
-        <Button scope="meter:write" onClick={() => setQuery({ alert: "1" })}>
+        <Button operation="meter.alert.project.set" onClick={() => setQuery({ alert: "1" })}>
           Low-balance alert…
         </Button>
       }
-      create={["Refill a meter", "meter:write"]}
+      create={["Refill a meter", "meter.refill"]}
       filters={[{ name: "prefix", label: "Prefix" }]}
       list={list}
       none={{

@@ -24,7 +24,7 @@ export function ChannelsPage() {
       title="Channels"
       label="Channels"
       request={requestOf("monitors.channels.list", {})}
-      create={["New channel", "pulse:write"]}
+      create={["New channel", "monitors.channels.create"]}
       list={list}
       none={{
         icon: "monitors",
@@ -90,11 +90,11 @@ function RowActions({ of: channel, onDone }: { of: Channel; onDone: () => void }
   };
   return (
     <div class="actions">
-      <Button scope="pulse:write" label={`Test ${channel.name}`} onClick={test}>
+      <Button operation="monitors.channels.test" label={`Test ${channel.name}`} onClick={test}>
         Test
       </Button>
       <Button
-        scope="pulse:write"
+        operation="monitors.channels.change"
         label={`Edit ${channel.name}`}
         onClick={() => openDialog((close) => <ChannelForm of={channel} onClose={close} onDone={onDone} />)}
       >
@@ -103,7 +103,7 @@ function RowActions({ of: channel, onDone }: { of: Channel; onDone: () => void }
       <Button
         kind="danger"
         icon="delete"
-        scope="pulse:write"
+        operation="monitors.channels.delete"
         label={`Delete ${channel.name}`}
         onClick={() => deleteChannel(channel, onDone)}
       />

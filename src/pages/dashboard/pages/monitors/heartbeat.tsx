@@ -91,7 +91,7 @@ function Output({ text }: { text: string }) {
 function MakePingKey({ onMade }: { onMade: () => void }) {
   return (
     <Button
-      scope="pulse:write"
+      operation="monitors.ping_key"
       onClick={async () => {
         await call("monitors.ping_key", {});
         onMade();

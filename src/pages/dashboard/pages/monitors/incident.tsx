@@ -112,11 +112,11 @@ function Actions({ of: one, onChanged }: IncidentProps) {
     ));
   return (
     <>
-      <Button scope="pulse:write" onClick={edit}>
+      <Button operation="monitors.incidents.change" onClick={edit}>
         Edit…
       </Button>
       <Button
-        scope="pulse:write"
+        operation="monitors.incidents.change"
         onClick={async () => {
           await call("monitors.incidents.change", { params, body: { public: !one.public } });
           toast(one.public ? "Hidden from status pages" : "Shown on status pages");
@@ -128,7 +128,7 @@ function Actions({ of: one, onChanged }: IncidentProps) {
       {one.resolved_at !== null || one.acknowledged_at !== null ? null : (
         <Button
           kind="primary"
-          scope="pulse:write"
+          operation="monitors.incidents.acknowledge"
           onClick={async () => {
             await call("monitors.incidents.acknowledge", { params });
             toast("Acknowledged. The alert will not be repeated.");
@@ -157,7 +157,7 @@ function Composer(props: IncidentProps & { draft: Draft; onDraft: (draft: Draft)
     <Panel title="Post an update">
       <Form
         submit="Post update"
-        scope="pulse:write"
+        operation="monitors.incidents.update"
         changed={draft.message !== ""}
         onSubmit={async () => {
           const { impact = one.impact, ...update } = draft;

@@ -48,7 +48,7 @@ function IncidentList() {
       title="Incidents"
       label="Incidents"
       request={requestOf("monitors.incidents.list", {})}
-      create={["New incident", "pulse:write"]}
+      create={["New incident", "monitors.incidents.create"]}
       filters={[monitor, STATE]}
       tools={
         monitorId === "" ? (

@@ -24,7 +24,7 @@ export function MaintenancePage() {
       title="Maintenance windows"
       label="Maintenance windows"
       request={requestOf("monitors.maintenance.list", {})}
-      create={["New window", "pulse:write"]}
+      create={["New window", "monitors.maintenance.create"]}
       list={list}
       none={{
         icon: "monitors",
@@ -55,7 +55,7 @@ function columnsOf(onChanged: () => void): readonly Column<Maintenance>[] {
       cell: (planned) => (
         <div class="actions">
           <Button
-            scope="pulse:write"
+            operation="monitors.maintenance.update"
             label={`Edit ${planned.title}`}
             onClick={() =>
               openDialog((close) => <MaintenanceForm of={planned} onClose={close} onDone={onChanged} />)
@@ -66,7 +66,7 @@ function columnsOf(onChanged: () => void): readonly Column<Maintenance>[] {
           <Button
             kind="danger"
             icon="delete"
-            scope="pulse:write"
+            operation="monitors.maintenance.delete"
             label={`Delete ${planned.title}`}
             onClick={() => deleteMaintenance(planned, onChanged)}
           />

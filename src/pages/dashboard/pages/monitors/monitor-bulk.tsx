@@ -34,7 +34,7 @@ export function MonitorBulk({ of: monitors, selection: [{ ids }, select], onDone
       <span class="actions">
         <InlineText label="Group" placeholder="Group" value={group} offers={groups} onInput={setGroup} />
         <Button
-          scope="pulse:write"
+          operation="monitors.update"
           onClick={change(
             { group: groupName === "" ? null : groupName },
             groupName === "" ? "without a group" : `moved to ${groupName}`,
@@ -42,10 +42,10 @@ export function MonitorBulk({ of: monitors, selection: [{ ids }, select], onDone
         >
           {groupName === "" ? "Remove group" : "Set group"}
         </Button>
-        <Button scope="pulse:write" onClick={change({ active: false }, "paused")}>
+        <Button operation="monitors.update" onClick={change({ active: false }, "paused")}>
           Pause
         </Button>
-        <Button scope="pulse:write" onClick={change({ active: true }, "resumed")}>
+        <Button operation="monitors.update" onClick={change({ active: true }, "resumed")}>
           Resume
         </Button>
         <Button onClick={() => select(NOTHING)}>Cancel</Button>

@@ -58,10 +58,15 @@ export function MonitorList() {
       request={requestOf("monitors.list", {})}
       actions={
         <>
-          <Button icon="new" scope="pulse:write" onClick={() => setQuery({ new: "heartbeat" })}>
+          <Button icon="new" operation="monitors.create" onClick={() => setQuery({ new: "heartbeat" })}>
             New heartbeat
           </Button>
-          <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
+          <Button
+            kind="primary"
+            icon="new"
+            operation="monitors.create"
+            onClick={() => setQuery({ new: "1" })}
+          >
             New monitor
           </Button>
         </>

@@ -188,20 +188,20 @@ function Actions({ id, of: monitor, onChanged }: ActionsProps) {
   return (
     <>
       {type !== "heartbeat" ? (
-        <Button icon="reload" scope="pulse:write" onClick={check}>
+        <Button icon="reload" operation="monitors.check" onClick={check}>
           Check now
         </Button>
       ) : null}
-      <Button scope="pulse:write" disabled={active === null} onClick={pause}>
+      <Button operation="monitors.update" disabled={active === null} onClick={pause}>
         {active === false ? "Resume" : "Pause"}
       </Button>
-      <Button scope="pulse:write" disabled={active === null} onClick={edit}>
+      <Button operation="monitors.update" disabled={active === null} onClick={edit}>
         Edit…
       </Button>
       <Button
         kind="danger"
         icon="delete"
-        scope="pulse:write"
+        operation="monitors.delete"
         label="Delete…"
         onClick={() => openDialog((close) => <DeleteMonitor id={id} name={name} onClose={close} />)}
       />

@@ -22,7 +22,6 @@ export function StatusPageEditor({ of: page, onSaved }: { of: StatusPage; onSave
   return (
     <DataForm
       submit="Save"
-      scope="pulse:write"
       operation="monitors.pages.update"
       params={{ page_id: page.id }}
       of={page}

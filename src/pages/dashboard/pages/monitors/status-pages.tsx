@@ -25,7 +25,7 @@ export function StatusPagesPage() {
       title="Status pages"
       label="Status pages"
       request={requestOf("monitors.pages.list", {})}
-      create={["New page", "pulse:write"]}
+      create={["New page", "monitors.pages.create"]}
       list={list}
       none={{
         icon: "monitors",
@@ -106,7 +106,7 @@ function PageActions({ of: { id, url } }: { of: StatusPage }) {
       <CopyButton text={url} what="URL">
         Copy URL
       </CopyButton>
-      <Button kind="danger" icon="delete" scope="pulse:write" onClick={() => deletePage(id)}>
+      <Button kind="danger" icon="delete" operation="monitors.pages.delete" onClick={() => deletePage(id)}>
         Delete…
       </Button>
     </div>

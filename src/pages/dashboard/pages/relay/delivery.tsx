@@ -36,7 +36,7 @@ export function Delivery({ id }: { id: string }) {
                 <Button
                   icon="reload"
                   kind={loaded.status === "failed" ? "primary" : undefined}
-                  scope="relay:write"
+                  operation="relay.resend"
                   disabled={loaded.status !== "failed"}
                   onClick={run("relay.resend", "Delivery resent")}
                 >
@@ -45,7 +45,7 @@ export function Delivery({ id }: { id: string }) {
                 {loaded.status === "scheduled" ? (
                   <Button
                     kind="danger"
-                    scope="relay:write"
+                    operation="relay.cancel"
                     onClick={run("relay.cancel", "Delivery cancelled")}
                   >
                     Cancel

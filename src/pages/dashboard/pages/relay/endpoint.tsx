@@ -57,40 +57,44 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
             actions={
               <div class="actions">
                 <CurlButton request={requestOf("relay.endpoints.read", { params })} />
-                <Button scope="relay:write" onClick={() => setEdited(loaded)}>
+                <Button operation="relay.endpoints.change" onClick={() => setEdited(loaded)}>
                   Settings…
                 </Button>
-                <Button scope="relay:write" onClick={() => setRotating(loaded)}>
+                <Button operation="relay.endpoints.secret.rotate" onClick={() => setRotating(loaded)}>
                   Rotate secret…
                 </Button>
-                <Button scope="relay:write" disabled={loaded.state === "disabled"} onClick={test}>
+                <Button
+                  operation="relay.endpoints.test"
+                  disabled={loaded.state === "disabled"}
+                  onClick={test}
+                >
                   Send test event
                 </Button>
-                <Button scope="relay:write" onClick={() => setReplaying(loaded)}>
+                <Button operation="relay.endpoints.recover" onClick={() => setReplaying(loaded)}>
                   Replay missing…
                 </Button>
                 {loaded.owner_id === null ? null : (
                   <Button
-                    scope="relay:write"
+                    operation="relay.portal.create"
                     onClick={() => setQuery({ portal: "1", owner: loaded.owner_id ?? undefined })}
                   >
                     Portal link
                   </Button>
                 )}
                 {loaded.state === "live" && loaded.health.breaker === "closed" ? (
-                  <Button scope="relay:write" onClick={set("paused", "Endpoint paused")}>
+                  <Button operation="relay.endpoints.change" onClick={set("paused", "Endpoint paused")}>
                     Pause
                   </Button>
                 ) : (
                   <Button
                     kind="primary"
-                    scope="relay:write"
+                    operation="relay.endpoints.change"
                     onClick={set("live", "Endpoint enabled; waiting deliveries are sent")}
                   >
                     Enable
                   </Button>
                 )}
-                <Button kind="danger" scope="relay:write" onClick={() => setDeleting(loaded)}>
+                <Button kind="danger" operation="relay.endpoints.delete" onClick={() => setDeleting(loaded)}>
                   Delete…
                 </Button>
               </div>

@@ -21,8 +21,12 @@ export function EndpointsPage() {
     <ListPage
       title="Endpoints"
       request={requestOf("relay.endpoints.list", {})}
-      actions={<OpenButton name="portal">Portal link</OpenButton>}
-      create={["New endpoint", "relay:write"]}
+      actions={
+        <OpenButton name="portal" operation="relay.portal.create">
+          Portal link
+        </OpenButton>
+      }
+      create={["New endpoint", "relay.endpoints.create"]}
       none={{
         icon: "relay",
         title: "No endpoints yet",

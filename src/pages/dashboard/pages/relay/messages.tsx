@@ -71,7 +71,7 @@ function Message({ id }: { id: string }) {
                   <CurlButton request={requestOf("relay.messages.read", { params })} />
                   <Button
                     icon="reload"
-                    scope="relay:write"
+                    operation="relay.messages.resend"
                     disabled={
                       loaded.payload === null || loaded.deliveries.every(({ status }) => status !== "failed")
                     }

@@ -97,8 +97,12 @@ function DeliveriesPage() {
       title="Deliveries"
       label="Deliveries"
       request={requestOf("relay.list", { query: filters })}
-      actions={<OpenButton name="secret">Signing secret</OpenButton>}
-      create={["Schedule", "relay:write"]}
+      actions={
+        <OpenButton name="secret" operation="relay.secret.reveal">
+          Signing secret
+        </OpenButton>
+      }
+      create={["Schedule", "relay.schedule"]}
       filters={[
         SEARCH,
         range,
@@ -146,7 +150,7 @@ function DeliveriesPage() {
         verb="Resend"
         singular="delivery"
         plural="deliveries"
-        scope="relay:write"
+        operation="relay.resends.start"
         selection={ticks}
         matching={q === "" ? { matched, more: stats?.more === true } : null}
         note="Each is sent again with its original id to the current URL of its endpoint, with all retries, for 1 credit."

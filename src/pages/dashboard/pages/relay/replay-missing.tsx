@@ -32,7 +32,7 @@ export function ReplayMissing({ of: endpoint, onClose }: { of: RelayEndpoint; on
     <Dialog title="Replay missing messages" onClose={onClose}>
       <Form
         submit={isCounted ? `Replay ${count(data.matched, "message")}` : "Replay"}
-        scope="relay:write"
+        operation="relay.endpoints.recover"
         disabled={!isLive || !isCounted || data.matched === 0}
         onCancel={onClose}
         onSubmit={async (form) => {
@@ -97,7 +97,7 @@ export function ReplayProgress({
       key={run}
       id={run}
       verb="Replay"
-      scope="relay:write"
+      operation="relay.resends.stop"
       read={async (resend_id, signal) => {
         const read = await call("relay.resends.read", { params: { resend_id } }, signal);
         const outcome = read.skipped === 0 ? "" : ` · ${formatNumber(read.skipped)} skipped`;

@@ -77,13 +77,13 @@ function Actions({ of: one, params, onChanged }: ActionsProps) {
   return (
     <div class="actions">
       <CurlButton request={requestOf("relay.schedules.read", { params })} />
-      <Button scope="relay:write" onClick={run}>
+      <Button operation="relay.schedules.run" onClick={run}>
         Run now
       </Button>
-      <Button scope="relay:write" onClick={change}>
+      <Button operation="relay.schedules.update" onClick={change}>
         {state === "paused" ? "Pause" : "Resume"}
       </Button>
-      <Button kind="danger" scope="relay:write" onClick={() => setDeleting(true)}>
+      <Button kind="danger" operation="relay.schedules.delete" onClick={() => setDeleting(true)}>
         Delete…
       </Button>
       {deleting ? (

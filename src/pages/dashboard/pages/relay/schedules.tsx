@@ -27,7 +27,7 @@ export function SchedulesPage() {
     <ListPage
       title="Schedules"
       request={requestOf("relay.schedules.list", {})}
-      create={["New schedule", "relay:write"]}
+      create={["New schedule", "relay.schedules.create"]}
       none={{
         icon: "relay",
         title: "No schedules yet",

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { RelaySecret } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { copyText } from "../../core/copy.ts";
-import { showError } from "../../core/session.ts";
+import { showError, whyNot } from "../../core/session.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -11,9 +11,10 @@ import { DateTime } from "../../ui/time.tsx";
 /** The project's signing secret, for receivers. It is not cached like the data of other pages. */
 export function SigningSecret({ onClose }: { onClose: () => void }) {
   const [secret, setSecret] = useState<RelaySecret | null>(null);
+  const reason = whyNot("relay.secret.reveal");
   const reveal = async (): Promise<void> => setSecret(await call("relay.secret.reveal", {}));
   useEffect(() => {
-    reveal().catch(showError);
+    if (reason === null) reveal().catch(showError);
   }, []);
   const rotate = async (): Promise<void> => {
     await call("relay.secret.rotate", { body: {} });
@@ -22,6 +23,7 @@ export function SigningSecret({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Signing secret" onClose={onClose}>
+      {reason === null ? null : <p class="quiet">{reason}.</p>}
       {secret === null ? null : (
         <div class="secret">
           <p class="note">
@@ -40,7 +42,7 @@ export function SigningSecret({ onClose }: { onClose: () => void }) {
             <Button icon="copy" onClick={() => copyText(secret.secret, "Secret")}>
               Copy
             </Button>
-            <Button kind="danger" scope="relay:write" onClick={rotate}>
+            <Button kind="danger" operation="relay.secret.rotate" onClick={rotate}>
               Rotate
             </Button>
           </div>

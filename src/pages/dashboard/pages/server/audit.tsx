@@ -4,7 +4,7 @@ import { download } from "../../core/download.ts";
 import { useList } from "../../core/lists.ts";
 import { useCall } from "../../core/resource.ts";
 import { href, place } from "../../core/route.ts";
-import { may, projectName, session } from "../../core/session.ts";
+import { mayCall, projectName, session } from "../../core/session.ts";
 import { useSettled } from "../../core/settled.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
@@ -163,7 +163,7 @@ function Target({ of: { type, id } }: { of: AuditTarget }) {
 
 /** The fields that changed, and those of what was created or deleted, with monitors by their names. */
 function Changes({ of: { action, before, after, truncated } }: { of: AuditEntry }) {
-  const namesMonitors = action.startsWith("monitors.") && may("pulse:read");
+  const namesMonitors = action.startsWith("monitors.") && mayCall("monitors.list");
   const monitors = useCall("monitors.list", namesMonitors ? { query: { limit: 100 } } : null);
   const names = monitors.data?.monitors.map(({ monitor_id, name }) => [monitor_id, name] as const) ?? [];
   const changes = changedFields(before, after, new Map(names));

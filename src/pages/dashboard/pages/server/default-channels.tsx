@@ -1,7 +1,7 @@
 import { call } from "../../core/api.ts";
 import { useCall } from "../../core/resource.ts";
 import { href } from "../../core/route.ts";
-import { may, showError } from "../../core/session.ts";
+import { mayCall, showError } from "../../core/session.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { CheckField } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
@@ -29,7 +29,7 @@ export function DefaultChannels() {
                 No channels yet. <a href={href(["monitors", "channels"], { new: "1" })}>Create one</a>.
               </p>
             ) : (
-              <fieldset class="checks" disabled={!may("pulse:write")}>
+              <fieldset class="checks" disabled={!mayCall("monitors.channels.change")}>
                 <legend class="unseen">Default channels</legend>
                 {channels.map((channel) => (
                   <CheckField

@@ -2,9 +2,10 @@ import type { ProjectItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
 import { count } from "../../core/format.ts";
 import { useList } from "../../core/lists.ts";
+import { chooseProject, readProjects } from "../../core/login.ts";
 import { useCall } from "../../core/resource.ts";
 import { place, setQuery } from "../../core/route.ts";
-import { chooseProject, projectId, readProjects, session } from "../../core/session.ts";
+import { ownProjects, projectId } from "../../core/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { DataForm } from "../../ui/form.tsx";
@@ -30,8 +31,8 @@ export function ProjectsPage() {
         <Button
           kind="primary"
           icon="new"
-          scope="projects:write"
-          disabled={session.value?.project_id !== null}
+          operation="projects.create"
+          disabled={ownProjects() !== null}
           onClick={() => setQuery({ new: "1" })}
         >
           New project
@@ -63,7 +64,7 @@ function columnsOf(onChanged: () => void): readonly Column<ProjectItem>[] {
         <div class="actions">
           <Button
             pressed={projectId.value === project.id}
-            disabled={session.value?.project_id !== null}
+            disabled={ownProjects()?.includes(project.id) === false}
             onClick={() => chooseProject(project.id, "overview")}
           >
             Open project
@@ -72,7 +73,7 @@ function columnsOf(onChanged: () => void): readonly Column<ProjectItem>[] {
             kind="quiet"
             icon="rename"
             label={`Rename ${project.name}`}
-            scope="projects:write"
+            operation="projects.update"
             onClick={() =>
               openDialog((close) => <ProjectForm of={project} onDone={onChanged} onClose={close} />)
             }
@@ -81,7 +82,7 @@ function columnsOf(onChanged: () => void): readonly Column<ProjectItem>[] {
             kind="quiet"
             icon="delete"
             label={`Delete ${project.name}`}
-            scope="projects:write"
+            operation="projects.delete"
             onClick={() => deleteProject(project, onChanged)}
           />
         </div>

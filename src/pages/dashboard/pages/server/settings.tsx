@@ -1,8 +1,10 @@
+import type { Session } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { formatNumber } from "../../core/format.ts";
+import { forget } from "../../core/login.ts";
 import { useCall } from "../../core/resource.ts";
 import { href, place } from "../../core/route.ts";
-import { forget, may, session } from "../../core/session.ts";
+import { mayCall, session } from "../../core/session.ts";
 import { shortcutsOn, THEMES, theme } from "../../core/theme.ts";
 import { inUtc } from "../../core/times.ts";
 import { Button } from "../../ui/button.tsx";
@@ -26,7 +28,7 @@ const ZONES = [
 
 /** The account, the appearance of the console, and for the operator all accounts. */
 export function SettingsPage() {
-  if (place.value.rest[0] === "balance" && may("meter:read")) return <BalancePage />;
+  if (place.value.rest[0] === "balance" && mayCall("meter.own.history")) return <BalancePage />;
   return (
     <Page title="Settings">
       <div class="stack">
@@ -65,7 +67,7 @@ export function SettingsPage() {
           </div>
         </Panel>
         <KeyPanel />
-        {may("pulse:read") ? <DefaultChannels /> : null}
+        {mayCall("monitors.channels.list") ? <DefaultChannels /> : null}
         {session.value?.operator ? <StoredSettings /> : null}
         {session.value?.operator ? <Accounts /> : null}
         {session.value?.operator ? <Options /> : null}
@@ -75,14 +77,14 @@ export function SettingsPage() {
 }
 
 function AccountPanel() {
-  const balance = useCall("meter.own.balance", may("meter:read") ? {} : null, ["meter"]);
+  const balance = useCall("meter.own.balance", mayCall("meter.own.balance") ? {} : null, ["meter"]);
   const who = session.value;
   if (!who) return null;
   return (
     <Panel
       title="Account"
       actions={
-        <Button scope="*" onClick={endSessions}>
+        <Button operation="sessions.end" onClick={endSessions}>
           End all sessions…
         </Button>
       }
@@ -95,7 +97,7 @@ function AccountPanel() {
             "Credits",
             <>
               {who.tier === "unlimited" ? "unlimited" : formatNumber(balance.data?.balance ?? 0)}
-              {may("meter:read") ? (
+              {mayCall("meter.own.history") ? (
                 <>
                   {" · "}
                   <a href={href(["settings", "balance"])}>history</a>
@@ -103,7 +105,7 @@ function AccountPanel() {
               ) : null}
             </>,
           ],
-          ["Logged in with", who.key_name ?? "the platform key"],
+          ["Logged in with", loggedInWith(who)],
           ["Session expires", <DateTime key="e" at={who.expires_at} />],
           longFact("Account ID", who.user_id),
           ["Version", who.version],
@@ -111,6 +113,11 @@ function AccountPanel() {
       />
     </Panel>
   );
+}
+
+function loggedInWith({ person, key_name }: Session) {
+  if (person === undefined) return key_name ?? "the platform key";
+  return <a href={href(["profile"])}>{person.name ?? person.email}</a>;
 }
 
 function endSessions(): void {
@@ -137,7 +144,7 @@ function KeyPanel() {
     <Panel
       title="Platform key"
       actions={
-        <Button icon="reload" scope="keys:write" onClick={rotateKey}>
+        <Button icon="reload" operation="keys.platform.rotate" onClick={rotateKey}>
           Rotate…
         </Button>
       }
