@@ -94,7 +94,7 @@ export class RequestVerifier {
     if (wrongClock !== null) return rejection(403, `The node cannot be served. ${wrongClock}`);
     this.forgetOld();
     if (this.nonces.has(request.nonce)) return rejection(403, "This request was sent before.");
-    if (this.nonces.size >= NONCES_MAX) return rejection(503, "Too many requests of nodes.");
+    if (this.nonces.size >= NONCES_MAX) return rejection(503, "Too many requests from nodes.");
     this.nonces.set(request.nonce, now() + 2 * CLOCK_DIFFERENCE_MS_MAX);
     return { request, responseKey: responseKeyOf(text, key, cell) };
   }

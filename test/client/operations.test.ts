@@ -308,6 +308,9 @@ test("monitors", async () => {
     ["start", null, null],
   ]);
   await expect(nf.monitors.ping(`/ping/${id}`)).rejects.toMatchObject({ status: 404 });
+  await expect(nf.monitors.ping("https://example.com/p/x")).rejects.toThrow(
+    new TypeError("pingUrl must be the ping_url or ping_slug_url of a heartbeat, with /ping/"),
+  );
 });
 
 test("deliveries", () => callDeliveries(nf, server));

@@ -18,12 +18,15 @@ export class Monitors extends MonitorsMethods {
 
   /**
    * Pings the heartbeat of a `ping_url` or `ping_slug_url`: `nf.monitors.ping(url, { says: "fail", body: log })`.
-   * The ping is stored durably when the promise resolves.
+   * The ping is stored durably when the promise resolves. @throws TypeError for a URL without `/ping/`.
    */
   async ping(pingUrl: string, { says, rid, body, ...options }: PingOptions = {}): Promise<void> {
     const below = says === undefined ? "" : `/${says}`;
     const query = rid === undefined ? "" : `?rid=${encodeURIComponent(rid)}`;
-    const path = pingUrl.slice(Math.max(0, pingUrl.indexOf("/ping/"))) + below + query;
+    const start = pingUrl.indexOf("/ping/");
+    if (start < 0)
+      throw new TypeError("pingUrl must be the ping_url or ping_slug_url of a heartbeat, with /ping/");
+    const path = pingUrl.slice(start) + below + query;
     const request = {
       method: "POST",
       path,
