@@ -56,6 +56,10 @@ const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+const COLON = 0x3a;
+const LETTER_F = 0x66;
+const LETTER_N = 0x6e;
+const LETTER_T = 0x74;
 /** Every decimal number of so many digits, with an exponent in this range, is exact in a double. */
 const EXACT_DIGITS = 15;
 const EXACT_EXPONENT = 290;
@@ -208,6 +212,115 @@ export class InexactnessScan {
     if (problem === null || (this.member !== undefined && open[0]?.at !== this.member)) return false;
     this.found = { path: open.map((container) => container.at), problem };
     return true;
+  }
+}
+
+/** A member that is searched for, and the ones below it. */
+class SoughtMember {
+  readonly below = new Map<string, SoughtMember>();
+  /** Members below that have a text, or contain one that has. */
+  private readonly found = new Set<SoughtMember>();
+  isWanted = false;
+  text: string | null = null;
+
+  constructor(private readonly parent: SoughtMember | null = null) {}
+
+  at(name: string): SoughtMember {
+    const known = this.below.get(name);
+    if (known !== undefined) return known;
+    const member = new SoughtMember(this);
+    this.below.set(name, member);
+    return member;
+  }
+
+  keep(text: string): void {
+    this.text = text;
+    for (let at: SoughtMember = this; at.parent !== null && !at.parent.found.has(at); at = at.parent)
+      at.parent.found.add(at);
+  }
+
+  /** Forgets what was found: of members with the same name, the last one counts. */
+  clear(): void {
+    this.text = null;
+    for (const member of this.found) member.clear();
+    this.found.clear();
+  }
+}
+
+/** An object or array around the position. */
+interface ScannedContainer extends Container {
+  expectsValue: boolean;
+  readonly sought: SoughtMember | null;
+  readonly start: number;
+}
+
+/**
+ * Copies the texts of some members out of a valid JSON text, in one pass that can be divided: numbers keep their digits, and nothing
+ * is parsed but names.
+ */
+export class MemberScan {
+  private at = 0;
+  private readonly root = new SoughtMember();
+  private readonly open: ScannedContainer[] = [];
+  private hasBegun = false;
+
+  /** `paths`: the names and indexes that lead to a member. */
+  constructor(
+    private readonly json: string,
+    paths: readonly (readonly string[])[],
+  ) {
+    for (const path of paths) this.memberAt(path).isWanted = true;
+  }
+
+  /** Scans at most so many further tokens. Returns whether the scan is complete. */
+  advance(tokensMax?: number): boolean {
+    const { json } = this;
+    this.at = scanTokens(json, (code, start, end) => this.visit(code, start, end), this.at, tokensMax);
+    return this.at >= json.length;
+  }
+
+  /** The text at one of the paths; null if there is no such member. */
+  textAt(path: readonly string[]): string | null {
+    return this.memberAt(path).text;
+  }
+
+  private memberAt(path: readonly string[]): SoughtMember {
+    return path.reduce((member, name) => member.at(name), this.root);
+  }
+
+  private visit(code: number, start: number, end: number): boolean {
+    const { open } = this;
+    const inside = open[open.length - 1];
+    if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+      open.pop();
+      if (inside?.sought?.isWanted === true) inside.sought.keep(this.json.slice(inside.start, end));
+    } else if (inside?.expectsName === true && code === QUOTE) {
+      inside.at = nameOf(this.json.slice(start, end));
+      inside.expectsName = false;
+    } else if (code === COLON && inside !== undefined) inside.expectsValue = true;
+    else if (code === COMMA && inside !== undefined) {
+      nextMember(inside);
+      inside.expectsValue = typeof inside.at === "number";
+    } else if (inside === undefined ? !this.hasBegun : inside.expectsValue)
+      this.begin(inside, code, start, end);
+    return false;
+  }
+
+  private begin(inside: ScannedContainer | undefined, code: number, start: number, end: number): void {
+    if (inside === undefined) this.hasBegun = true;
+    else inside.expectsValue = false;
+    const sought = inside === undefined ? this.root : (inside.sought?.below.get(String(inside.at)) ?? null);
+    sought?.clear();
+    if (code === OPEN_OBJECT || code === OPEN_ARRAY)
+      this.open.push({ ...container(code), expectsValue: code === OPEN_ARRAY, sought, start });
+    else if (sought?.isWanted === true)
+      sought.keep(this.json.slice(start, this.endOfValue(code, start, end)));
+  }
+
+  /** Letters of `true`, `false` and `null` are visited one by one. */
+  private endOfValue(code: number, start: number, end: number): number {
+    if (code === LETTER_F) return start + "false".length;
+    return code === LETTER_T || code === LETTER_N ? start + "true".length : end;
   }
 }
 

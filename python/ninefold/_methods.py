@@ -1203,6 +1203,32 @@ class RelayEndpoints(Methods):
         )
         return cast("Pages[models.RelayEndpointItem, models.RelayEndpointPage]", response)
 
+    def preview(
+        self,
+        endpoint_id: str,
+        body: Optional[models.RelayPreviewBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.RelayPreviewBody]
+    ) -> models.RelayPreview:
+        """Preview the body that an endpoint receives.
+
+        Makes the body of a message by the endpoint's ``template``, or by one to try, and sends nothing. Give
+        ``event_type`` and ``payload``, or the ``message_id`` of a stored message.
+        """
+        response = self._api.call(
+            "POST /v1/relay/endpoints/{endpoint_id}/preview",
+            {"endpoint_id": endpoint_id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.RelayPreview", response)
+
     @overload
     def recover(
         self,

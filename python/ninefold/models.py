@@ -3679,6 +3679,7 @@ class PortalEndpoint(TypedDict):
     """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
     after another. `order_key` of a message wins.
     """
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     public_key: Optional[str]
     """Public key that verifies the messages, with a `signature` of `ed25519`."""
@@ -3733,6 +3734,7 @@ class _PortalEndpointCreatedRequired(TypedDict):
     """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
     after another. `order_key` of a message wins.
     """
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     public_key: Optional[str]
     """Public key that verifies the messages, with a `signature` of `ed25519`."""
@@ -3806,6 +3808,7 @@ class _PortalEndpointReadRequired(TypedDict):
     """JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one
     after another. `order_key` of a message wins.
     """
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     public_key: Optional[str]
     """Public key that verifies the messages, with a `signature` of `ed25519`."""
@@ -4605,6 +4608,7 @@ class _RelayEndpointRequired(TypedDict):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     retry_schedule: List[str]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
@@ -4670,6 +4674,7 @@ class RelayEndpointBody(_RelayEndpointBodyRequired, total=False):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     retry_schedule: List[Union[str, int]]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
@@ -4753,6 +4758,7 @@ class _RelayEndpointCreatedRequired(TypedDict):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     retry_schedule: List[str]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
@@ -4834,6 +4840,7 @@ class _RelayEndpointItemRequired(TypedDict):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     retry_schedule: List[str]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
@@ -4901,6 +4908,7 @@ class RelayEndpointPatch(TypedDict, total=False):
     """Description for people."""
     format: Literal["envelope", "raw"]
     """Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`)."""
+    template: Optional[Union[Dict[str, Any], List[Any]]]
     signature: Optional[RelaySignature]
     retry_schedule: List[Union[str, int]]
     """Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default:
@@ -5215,6 +5223,22 @@ class _RelayPageRequired(TypedDict):
 class RelayPage(_RelayPageRequired, total=False):
     cursor: str
     """Pass it as `cursor` to get the next page. Absent on the last one."""
+
+
+class RelayPreview(TypedDict):
+    body: str
+    """Body that the endpoint would receive."""
+
+
+class RelayPreviewBody(TypedDict, total=False):
+    event_type: str
+    """Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`."""
+    payload: Dict[str, Any]
+    """Payload of the previewed message. Requires `event_type`."""
+    message_id: str
+    """Message to preview, in place of `event_type` and `payload`."""
+    template: Optional[Union[Dict[str, Any], List[Any]]]
+    """Template to try; null for `format`. Default: that of the endpoint."""
 
 
 class _RelayRecoverBodyRequired(TypedDict):

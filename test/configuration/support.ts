@@ -90,6 +90,7 @@ export class Configured {
 }
 
 /** Values that depend on a format or on other fields, by the name of the field. */
+const TEMPLATES = fc.constantFrom({ id: { $: "/data/id", default: [1] } }, [{ $: "/id" }, "no"], null);
 const SPECIAL: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   url: fc.constantFrom("https://example.com/", "https://example.com/hooks?x=1"),
   target_url: fc.constantFrom("https://example.com/in"),
@@ -150,7 +151,8 @@ export function valuesFor(
   if (typeof section === "string") return fc.constantFrom(...idsOf(section));
   if (schema["writeOnly"] === true || schema["x-secret-if"] !== undefined)
     return fc.constant(secretFor(name));
-  const special = SPECIAL[name];
+  // Of a bucket's signature it is a text, of an endpoint a body.
+  const special = name === "template" && schema["type"] !== "string" ? TEMPLATES : SPECIAL[name];
   if (special !== undefined) return special;
   if (schema["const"] !== undefined) return fc.constant(schema["const"]);
   const { anyOf, items, properties, required = [] } = schema;

@@ -197,7 +197,7 @@ async function fillDeliveries(account: AccountClient, now: number): Promise<void
   await done(account.post("/v1/relay/secret", {}));
   const endpoint = { url: NOWHERE, headers: { "X-Api-Key": "endpoint-secret" } };
   await done(account.post("/v1/relay/endpoints", endpoint));
-  const paused = { url: `${NOWHERE}paused`, state: "paused" };
+  const paused = { url: `${NOWHERE}paused`, state: "paused", template: { n: { $: "/data/n" } } };
   await done(account.post("/v1/relay/endpoints", paused));
   await done(account.post("/v1/relay/portal", { owner_id: "acme", expires_in: "7d" }));
   await done(account.post("/v1/relay/messages", { event_type: "b", payload: { n: 1 }, order_key: "b" }));

@@ -44,6 +44,7 @@ export const READING_TOOLS = {
   messages_get: "relay.messages.read",
   endpoints_list: "relay.endpoints.list",
   endpoints_get: "relay.endpoints.read",
+  endpoints_preview: "relay.endpoints.preview",
   schedules_list: "relay.schedules.list",
   schedules_get: "relay.schedules.read",
   buckets_list: "catch.buckets.list",

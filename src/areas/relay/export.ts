@@ -131,6 +131,13 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
             show: { request_headers: asJson, response_headers: asJson, response_body: asBase64 },
           },
           {
+            type: "delivery_template",
+            table: "relay_delivery_templates",
+            of: { relay_ref: "ref" },
+            key: ["relay_ref"],
+            show: { template: asJson },
+          },
+          {
             type: "delivery_callback",
             table: "relay_callbacks",
             of: { relay_ref: "ref" },

@@ -64,6 +64,7 @@ import type {
   RelayMessageBody,
   RelayMessageResendBody,
   RelayMessagesBody,
+  RelayPreviewBody,
   RelayRecoverBody,
   RelayResendBody,
   RelaySecretRotateBody,
@@ -1196,6 +1197,19 @@ export class RelayEndpoints extends Methods {
     options: RequestOptions = {},
   ): ListOf<"relay.endpoints.list", "endpoints"> {
     return this.api.list("relay.endpoints.list", "endpoints", { query }, options);
+  }
+
+  /**
+   * Preview the body that an endpoint receives. Makes the body of a message by the endpoint's `template`, or
+   * by one to try, and sends nothing. Give `event_type` and `payload`, or the `message_id` of a stored
+   * message.
+   */
+  preview(
+    endpointId: string,
+    body: RelayPreviewBody,
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.preview"> {
+    return this.api.call("relay.endpoints.preview", { params: { endpoint_id: endpointId }, body }, options);
   }
 
   /**

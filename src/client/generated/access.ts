@@ -170,6 +170,7 @@ export const ACCESS: Readonly<Record<string, readonly (keyof Operations)[]>> = {
   "relay:read viewer": [
     "relay.body",
     "relay.endpoints.list",
+    "relay.endpoints.preview",
     "relay.endpoints.read",
     "relay.list",
     "relay.messages.list",

@@ -3684,6 +3684,7 @@ export interface RelayEndpointPatch {
   description?: string | null | undefined;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
+  template?: object | readonly unknown[] | null | undefined;
   signature?: RelaySignature | null | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly (string | number)[] | undefined;
@@ -3780,6 +3781,7 @@ export interface RelayEndpointBody {
   description?: string | null | undefined;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
+  template?: object | readonly unknown[] | null | undefined;
   signature?: RelaySignature | null | undefined;
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly (string | number)[] | undefined;
@@ -3826,6 +3828,24 @@ export interface RelayEndpointPage {
   endpoints: RelayEndpointItem[];
   /** Pass it as `cursor` to get the next page. Absent on the last one. */
   cursor?: string;
+}
+
+/** The body of `POST /v1/relay/endpoints/{endpoint_id}/preview`. */
+export interface RelayPreviewBody {
+  /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
+  event_type?: string | undefined;
+  /** Payload of the previewed message. Requires `event_type`. */
+  payload?: object | undefined;
+  /** Message to preview, in place of `event_type` and `payload`. */
+  message_id?: string | undefined;
+  /** Template to try; null for `format`. Default: that of the endpoint. */
+  template?: object | readonly unknown[] | null | undefined;
+}
+
+/** The response of `POST /v1/relay/endpoints/{endpoint_id}/preview`. */
+export interface RelayPreview {
+  /** Body that the endpoint would receive. */
+  body: string;
 }
 
 /** The response of `GET /v1/relay/endpoints/{endpoint_id}`. */
@@ -4169,6 +4189,7 @@ export interface PortalEndpoint {
   state: "live" | "paused" | "disabled";
   /** JSON pointer to the text or number in the payload that orders messages: those with the same value are sent one after another. `order_key` of a message wins. */
   order_by: string | null;
+  template: Record<string, unknown> | unknown[] | null;
   signature: RelaySignature | null;
   /** Public key that verifies the messages, with a `signature` of `ed25519`. */
   public_key: string | null;
@@ -5759,6 +5780,11 @@ export const OPERATIONS = {
       owner_id?: string | undefined;
       state?: "live" | "paused" | "disabled" | undefined;
     }
+  >,
+  "relay.endpoints.preview": "POST /v1/relay/endpoints/{endpoint_id}/preview" as Route<
+    RelayPreview,
+    "endpoint_id",
+    RelayPreviewBody
   >,
   "relay.endpoints.read": "GET /v1/relay/endpoints/{endpoint_id}" as Route<RelayEndpoint, "endpoint_id">,
   "relay.endpoints.recover": "POST /v1/relay/endpoints/{endpoint_id}/recover" as Route<

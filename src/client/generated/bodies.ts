@@ -2877,6 +2877,12 @@ export const BODIES = {
         "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
       enum: ["envelope", "raw"],
     },
+    template: {
+      type: "any",
+      nullable: true,
+      description:
+        'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` beside `$` replaces a missing value. `format` is then ignored.',
+    },
     signature: {
       type: "object",
       nullable: true,
@@ -3052,6 +3058,12 @@ export const BODIES = {
         "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
       enum: ["envelope", "raw"],
     },
+    template: {
+      type: "any",
+      nullable: true,
+      description:
+        'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` beside `$` replaces a missing value. `format` is then ignored.',
+    },
     signature: {
       type: "object",
       nullable: true,
@@ -3191,6 +3203,26 @@ export const BODIES = {
       type: "string",
       description:
         "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
+    },
+  },
+  "relay.endpoints.preview": {
+    event_type: {
+      type: "string",
+      description: "Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`.",
+      example: "invoice.paid",
+      pattern: /^[A-Za-z0-9_.-]{1,128}$/,
+      maxLength: 128,
+    },
+    payload: { type: "object", description: "Payload of the previewed message. Requires `event_type`." },
+    message_id: {
+      type: "string",
+      description: "Message to preview, in place of `event_type` and `payload`.",
+      maxLength: 64,
+    },
+    template: {
+      type: "any",
+      nullable: true,
+      description: "Template to try; null for `format`. Default: that of the endpoint.",
     },
   },
   "relay.endpoints.recover": {

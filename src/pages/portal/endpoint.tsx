@@ -158,13 +158,29 @@ function Trouble({ endpoint: { state, health } }: { endpoint: PortalEndpoint }) 
 }
 
 function Facts({ endpoint }: { endpoint: PortalEndpointRead }) {
-  const { description, counts } = endpoint;
+  const { description, counts, template, order_by } = endpoint;
   return (
     <dl>
       {description === null || description === "" ? null : (
         <>
           <dt>Description</dt>
           <dd>{description}</dd>
+        </>
+      )}
+      {template === null ? null : (
+        <>
+          <dt>Body</dt>
+          <dd>
+            made by a template: <code>{JSON.stringify(template)}</code>
+          </dd>
+        </>
+      )}
+      {order_by === null ? null : (
+        <>
+          <dt>In order by</dt>
+          <dd>
+            <code>{order_by}</code>
+          </dd>
         </>
       )}
       <dt>Event types</dt>

@@ -76,6 +76,7 @@ async function filled(on: TestServer): Promise<{ account: Client; args: Record<s
     deliveries_resend_status: { resend_id },
     messages_get: { message_id },
     endpoints_get: { endpoint_id },
+    endpoints_preview: { endpoint_id, event_type: "a", payload: {} },
     schedules_get: { schedule_id },
     buckets_get: { bucket_id },
     events_list: { bucket_id },

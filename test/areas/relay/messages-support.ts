@@ -62,9 +62,12 @@ export class Messaging {
 }
 
 /** Sets up a stage and its messages for the tests of the file that calls it. Deliveries of a test end before the next one. */
-export function messagingStage(): { readonly stage: RelayStage; readonly messaging: Messaging } {
+export function messagingStage(environment: Readonly<Record<string, string>> = {}): {
+  readonly stage: RelayStage;
+  readonly messaging: Messaging;
+} {
   beforeEach(() => messaging.settle());
-  const stage = relayStage();
+  const stage = relayStage(environment);
   const messaging = new Messaging(stage);
   return { stage, messaging };
 }

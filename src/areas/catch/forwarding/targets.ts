@@ -148,6 +148,7 @@ export class Targets {
       below,
       body,
       id: event.event_id,
+      receivedAt: row.received_at,
       headers: {
         "content-type": "application/octet-stream",
         ...headers,

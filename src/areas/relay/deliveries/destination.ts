@@ -33,7 +33,10 @@ export interface DeliveryRequest
 }
 
 /** What becomes of a due delivery: it is sent, or its job ends in another way. */
-export type Admission =
+export type Admission = Admitted | { readonly kind: "render"; readonly render: () => Promise<Admitted> };
+
+/** The same, once the body is made. */
+export type Admitted =
   | { readonly kind: "send"; readonly request: DeliveryRequest }
   | { readonly kind: "unsent"; readonly outcome: JobOutcome };
 
@@ -57,7 +60,7 @@ export interface Destination {
   /** Called in the unit of work that cancels a delivery. */
   cancelled(tx: Tx, relay: RelayRequest): void;
   /** The body that the next attempt sends; null when it is not stored any more, and when it must not be shown. */
-  body(relay: RelayRequest): Uint8Array | null;
+  body(relay: RelayRequest): Promise<Uint8Array | null>;
   /** Whether a finished delivery can be sent again. */
   canRestart(relay: RelayRequest): boolean;
   /** Restarts a finished delivery, due now. Returns whether it is finished and can be sent. */

@@ -11,7 +11,7 @@ interface SearchDeps {
   /** A page of the deliveries that match the other filters. */
   readonly page: (cursor: string | undefined, limit: number) => RelayPage;
   /** The stored body of a delivery; null without one. */
-  readonly body: (relayId: string) => Uint8Array | null;
+  readonly body: (relayId: string) => Promise<Uint8Array | null>;
 }
 
 /** Finds deliveries with a text in their URL, ids, event type or body, newest first, in slices of the event loop. */
@@ -37,7 +37,7 @@ export async function searchDeliveries(
     const read = page(cursor, Math.min(PAGE, limit - found.length));
     for (const item of read.deliveries) {
       if (slices.isOver) await slices.next();
-      if (hasText(item, text, body)) found.push(item);
+      if (await hasText(item, text, body)) found.push(item);
     }
     cursor = read.cursor;
   } while (cursor !== undefined && found.length < limit && monotonicMs() < end);
@@ -45,13 +45,13 @@ export async function searchDeliveries(
 }
 
 /** One body is searched at a time: 1 MiB takes 5 ms. */
-function hasText(item: RelayItem, text: string, body: SearchDeps["body"]): boolean {
+async function hasText(item: RelayItem, text: string, body: SearchDeps["body"]): Promise<boolean> {
   const { target_url, relay_id, event, message_id } = item;
   if (
     [target_url, relay_id, event ?? "", message_id ?? ""].some((value) => value.toLowerCase().includes(text))
   )
     return true;
-  const bytes = body(relay_id);
+  const bytes = await body(relay_id);
   if (bytes === null) return false;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     .toString("utf8")

@@ -84,7 +84,12 @@ export class WebhookSender {
     if (admission.kind === "unsent") return admission.outcome;
     inFlight.add(relay);
     try {
-      const { request } = admission;
+      const admitted = admission.kind === "render" ? await admission.render() : admission;
+      if (admitted.kind === "unsent") {
+        inFlight.remove(job.ref);
+        return admitted.outcome;
+      }
+      const { request } = admitted;
       return await destination.trackAttempt(relay, () => this.send({ relay, job, destination }, request));
     } catch (error) {
       inFlight.remove(job.ref);

@@ -243,7 +243,7 @@ export class RelayService {
     const source = {
       page: (at: string | undefined, size: number) =>
         this.list(projectRef, { ...query, ...(at === undefined ? {} : { cursor: at }), limit: size }),
-      body: (relayId: string) => {
+      body: async (relayId: string) => {
         const row = this.lookUp(projectRef, relayId);
         return row === null ? null : this.destinationOf(row).body(row);
       },
@@ -271,17 +271,17 @@ export class RelayService {
   }
 
   /** The body that a delivery sends, while it is stored. @throws ApiError `not_found` */
-  sentBody(projectRef: number, relayId: string): RelaySentBody {
+  sentBody(projectRef: number, relayId: string): Promise<RelaySentBody> {
     return this.sentBodyOf(this.find(projectRef, relayId));
   }
 
   /** The same of a delivery of a message to a customer. @throws ApiError `not_found` */
-  ownedBody(projectRef: number, ownerId: string, relayId: string): RelaySentBody {
+  ownedBody(projectRef: number, ownerId: string, relayId: string): Promise<RelaySentBody> {
     return this.sentBodyOf(this.findOwned(projectRef, ownerId, relayId));
   }
 
-  private sentBodyOf(row: RelayRequest): RelaySentBody {
-    const bytes = this.destinationOf(row).body(row);
+  private async sentBodyOf(row: RelayRequest): Promise<RelaySentBody> {
+    const bytes = await this.destinationOf(row).body(row);
     if (bytes === null) return { body: null, size_bytes: null };
     const size_bytes = bytes.length;
     return isUtf8(bytes)

@@ -36,6 +36,8 @@ export interface RelayRequest extends RelayRow {
   readonly failure: number | null;
   /** Whether its outcome is sent to a callback URL. */
   readonly hasCallback: boolean;
+  /** JSON: the template that makes the body; null for a delivery without one. */
+  readonly template: string | null;
 }
 type RelayContent = Omit<RelayRequest, keyof RelayRow | "hasCallback"> & { readonly hasCallback: 0 | 1 };
 
@@ -168,7 +170,8 @@ const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_
    CASE WHEN kind = 4 THEN (SELECT callback_of FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) END AS callback_of,
    bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, next_attempt_at, finished_at, created_at`;
 const CONTENT = `account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure,
-   kind = 1 AND EXISTS (SELECT 1 FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) AS hasCallback`;
+   kind = 1 AND EXISTS (SELECT 1 FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) AS hasCallback,
+   CASE WHEN kind = 3 THEN (SELECT template FROM relay_delivery_templates AS t WHERE t.relay_ref = relays.ref) END AS template`;
 /** The condition of {@link Filters}. */
 export const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
   AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
@@ -199,6 +202,7 @@ export function relayStore(db: Database) {
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);
   const { removeCallbacks, ...callbacks } = callbackStore(db);
+  const removeTemplate = db.change<[ref: number]>("DELETE FROM relay_delivery_templates WHERE relay_ref = ?");
   const references = new References(db, "relays", "relay_highest_removed");
   const highestPending = db.number("SELECT max(last_ref) AS n FROM relay_fan_outs");
   return {
@@ -215,6 +219,10 @@ export function relayStore(db: Database) {
       const row = request(ref);
       return row && requestOf(row);
     },
+    /** Stores the template that makes the body of a delivery. */
+    setTemplate: db.change<[ref: number, template: string]>(
+      "INSERT INTO relay_delivery_templates (relay_ref, template) VALUES (?, ?)",
+    ),
     /** The id of a delivery; null without one. Reads no body, unlike {@link request}. */
     head(ref: number): { relay_id: string; projectRef: number; isFailed: boolean } | null {
       const row = head(ref);
@@ -238,6 +246,7 @@ export function relayStore(db: Database) {
       for (const { ref } of relays) {
         removeAttempts(tx, ref);
         removeCallbacks(tx, ref);
+        removeTemplate(tx, ref);
         remove(tx, ref);
       }
       if (relays.length > 0) references.removed(tx, Math.max(...relays.map(({ ref }) => ref)));
@@ -557,10 +566,11 @@ function requestOf(row: StoredRow & RelayContent): RelayRequest {
     destination,
     ...rest
   } = row;
-  const { attempts_before, failure, hasCallback, ...stored } = rest;
+  const { attempts_before, failure, template, hasCallback, ...stored } = rest;
   const sent = { headers, body, body_bytes, retry_schedule, timeout_ms, destination };
   const of = { accountRef, endpointRef, messageRef };
-  return { ...rowOf(stored), ...sent, ...of, attempts_before, failure, hasCallback: hasCallback === 1 };
+  const content = { ...sent, ...of, attempts_before, failure, template, hasCallback: hasCallback === 1 };
+  return { ...rowOf(stored), ...content };
 }
 
 function rowOf({ ref, projectRef, ...stored }: StoredRow): RelayRow {

@@ -112,7 +112,7 @@ export class UrlDestination implements Destination {
   cancelled(): void {}
 
   /** Without messages to services such as chats, whose body may contain their secret. */
-  body(row: RelayRequest): Uint8Array | null {
+  async body(row: RelayRequest): Promise<Uint8Array | null> {
     if (row.destination !== null) return null;
     return row.item.method === "GET" ? new Uint8Array() : bodyOf(row);
   }

@@ -10,6 +10,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
 import type {
   Admission,
+  Admitted,
   DeliveryJob,
   DeliveryRequest,
   EndpointDestination,
@@ -22,7 +23,7 @@ import {
   type RelayRequest,
   type RelayStore,
 } from "../deliveries/store.ts";
-import { afterRelayAttempt, DELIVER, DUE_HEADER } from "../domain.ts";
+import { afterRelayAttempt, DELIVER, DUE_HEADER, type RelayFailure } from "../domain.ts";
 import { messageBody, parsedOnce } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
 import type { RegisteredSource } from "./event-source.ts";
@@ -33,10 +34,10 @@ import { type Endpoint, type EndpointRegistry, endpointIn, isOrdered } from "./r
 import { CONCURRENCY } from "./schema.ts";
 import { signatureOf } from "./signature.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, PAUSED, PROBING } from "./store.ts";
+import { renderTemplate, TEMPLATE_BODY_BYTES_MAX } from "./template.ts";
 
 /** Concurrent jobs that end deliveries. */
 const CONCURRENT_ENDS = 4;
-const EVENT_DELETED = "event deleted";
 
 /** What a delivery sends to an endpoint. */
 interface Content {
@@ -45,6 +46,8 @@ interface Content {
   readonly custom: RequestHeaders;
   /** Null for a method that has none. */
   readonly body: Uint8Array | null;
+  /** Makes the body by the template of the delivery; null without one. */
+  readonly template: (() => Promise<Uint8Array | null>) | null;
   /** Id of the message or event, for the signature. */
   readonly id: string;
   /** Headers about the event. */
@@ -129,10 +132,22 @@ export class EndpointDispatch implements EndpointDestination {
     const deferred = this.deferred(endpoint, relay, job);
     if (deferred !== null) return unsent(deferred);
     const content = this.contentOf(endpoint, relay);
-    if (content !== null) return { kind: "send", request: this.request(endpoint, relay, content) };
-    if (eventOf(relay) === null)
+    if (content === null && eventOf(relay) === null)
       throw new Error(`the message of the delivery ${relay.item.relay_id} is missing`);
-    return unsent(this.withoutEvent(endpoint, relay, job));
+    if (content === null) return unsent(this.unsendable(endpoint, relay, job, EVENT_DELETED_ENDING));
+    if (isTooLarge(endpoint, content)) return unsent(this.unsendable(endpoint, relay, job, TOO_LARGE_ENDING));
+    const { template } = content;
+    if (template === null)
+      return { kind: "send", request: this.request(endpoint, relay, content, content.body) };
+    return {
+      kind: "render",
+      render: async () => {
+        const body = await template();
+        return body === null
+          ? unsent(this.unsendable(endpoint, relay, job, RESULT_TOO_LARGE_ENDING))
+          : { kind: "send", request: this.request(endpoint, relay, content, body) };
+      },
+    };
   }
 
   /** The outcome of a due delivery that must wait; null when it can be sent. */
@@ -159,7 +174,8 @@ export class EndpointDispatch implements EndpointDestination {
   private request(
     { row: { ref }, terms }: Endpoint,
     { item: { relay_id } }: RelayRequest,
-    { method, below, custom, body, id, eventHeaders }: Content,
+    { method, below, custom, id, eventHeaders }: Content,
+    body: Uint8Array | null,
   ): DeliveryRequest {
     return {
       method,
@@ -186,51 +202,71 @@ export class EndpointDispatch implements EndpointDestination {
   /** What a delivery sends; null when its event, or the payload of its message, is not stored any more. */
   private contentOf(endpoint: Endpoint, relay: RelayRequest): Content | null {
     const event = eventOf(relay);
-    if (event !== null) return this.eventContent(endpoint, event);
+    if (event !== null) return this.eventContent(endpoint, relay, event);
     const message = this.deps.messages.content(relay.messageRef ?? 0);
     if (message === null || message.payload === null) return null;
+    const { template } = relay;
     const { payload, schedule_id, scheduled_for } = message;
+    const id = relay.item.message_id ?? "";
+    const source = { id, type: message.event_type, timestamp: message.created_at, json: payload };
     const due = schedule_id === null ? {} : { [DUE_HEADER]: String(scheduled_for) };
     return {
       method: "POST",
       below: undefined,
       custom: withDefaults(due, endpoint.custom),
-      body: Buffer.from(messageBody(endpoint.terms.format, { ...message, payload })),
-      id: relay.item.message_id ?? "",
+      body:
+        template === null ? Buffer.from(messageBody(endpoint.terms.format, { ...message, payload })) : null,
+      template: template === null ? null : () => renderTemplate(template, source),
+      id,
       eventHeaders: {},
     };
   }
 
   /** The bytes of an event as its sender sent them, whatever the endpoint's format. */
-  private eventContent(endpoint: Endpoint, event: InboundEvent): Content | null {
-    const content = this.deps.source.current.content(event);
+  private eventContent(
+    endpoint: Endpoint,
+    { template, item: { event: type } }: RelayRequest,
+    event: InboundEvent,
+  ): Content | null {
+    const { source } = this.deps;
+    const content = source.current.content(event);
     if (content === null) return null;
-    const { headers, ...rest } = content;
-    return { ...rest, custom: withDefaults(endpoint.custom, headers) };
+    const { headers, receivedAt: timestamp, ...rest } = content;
+    if (template === null || content.body === null)
+      return { ...rest, template: null, custom: withDefaults(endpoint.custom, headers) };
+    const { "content-type": _, "content-encoding": __, ...kept } = headers;
+    return {
+      ...rest,
+      template: () => renderTemplate(template, { id: rest.id, type, timestamp, json: source.jsonOf(event) }),
+      custom: withDefaults(endpoint.custom, kept),
+    };
   }
 
   /** The body that the next attempt sends; null when it is not stored any more, or the endpoint of a message is deleted. */
-  body(relay: RelayRequest): Uint8Array | null {
+  async body(relay: RelayRequest): Promise<Uint8Array | null> {
     const event = eventOf(relay);
-    if (event !== null) {
+    if (event !== null && relay.template === null) {
       const content = this.deps.source.current.content(event);
       return content === null ? null : (content.body ?? new Uint8Array());
     }
     const endpoint = this.deps.registry.get(relay.endpointRef ?? 0);
-    return endpoint === null ? null : (this.contentOf(endpoint, relay)?.body ?? null);
+    const content = endpoint === null ? null : this.contentOf(endpoint, relay);
+    if (content === null) return null;
+    return content.template === null ? (content.body ?? new Uint8Array()) : content.template();
   }
 
-  /** The outcome of a delivery whose event is deleted. */
-  private withoutEvent(
+  /** The outcome of a delivery that ends without an attempt. */
+  private unsendable(
     { row }: Endpoint,
     { ref, projectRef }: RelayRequest,
     { probe }: DeliveryJob,
+    ending: Ending,
   ): JobOutcome {
     return {
       record: (tx) => {
         if (probe !== undefined) this.deps.queue.replaceProbe(tx, probe);
         const endpoint = this.deps.registry.get(row.ref);
-        this.end(tx, endpoint, ref, projectRef, { status: "cancelled", error: EVENT_DELETED });
+        this.end(tx, endpoint, ref, projectRef, ending);
       },
     };
   }
@@ -416,8 +452,7 @@ export class EndpointDispatch implements EndpointDestination {
     const row = store.request(ref);
     if (row === null || row.item.finished_at !== null) return;
     const { attempts, response_status, relay_id, kind } = row.item;
-    const { status, error = row.item.error } = ending;
-    const failure = status === "failed" ? "disabled" : null;
+    const { status, error = row.item.error, failure = null } = ending;
     store.update(tx, ref, {
       status,
       failure,
@@ -438,10 +473,24 @@ interface Ending {
   readonly status: "cancelled" | "failed";
   /** Default: the error of the last attempt. */
   readonly error?: string;
+  readonly failure?: RelayFailure;
 }
 
-const DISABLED_ENDING: Ending = { status: "failed", error: "endpoint disabled" };
+const DISABLED_ENDING: Ending = { status: "failed", error: "endpoint disabled", failure: "disabled" };
+const EVENT_DELETED_ENDING: Ending = { status: "cancelled", error: "event deleted" };
+const TOO_LARGE_ENDING: Ending = { status: "failed", error: "the body is above 1 MiB", failure: "blocked" };
+const RESULT_TOO_LARGE_ENDING: Ending = {
+  status: "failed",
+  error: "the body that the template makes is above 1 MiB",
+  failure: "blocked",
+};
 
-function unsent(outcome: JobOutcome): Admission {
+/** Whether the body of an event is too large for what must read all of it. */
+function isTooLarge({ terms: { signature } }: Endpoint, { body, template }: Content): boolean {
+  const readsAll = template !== null || signature?.scheme === "ed25519";
+  return readsAll && (body?.length ?? 0) > TEMPLATE_BODY_BYTES_MAX;
+}
+
+function unsent(outcome: JobOutcome): Admitted {
   return { kind: "unsent", outcome };
 }

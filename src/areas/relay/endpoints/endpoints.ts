@@ -17,6 +17,7 @@ import { assertSecretStays, isOtherOrigin } from "../../../kernel/secrets/bound-
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/time/units.ts";
 import { GRACE_HOURS, LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
+import { messageBody } from "../payload.ts";
 import { HEALTHY } from "./breaker.ts";
 import type { RegisteredSource } from "./event-source.ts";
 import {
@@ -44,6 +45,8 @@ import {
   type RelayEndpointSecretRotated,
   type RelayEndpointTestBody,
   type RelayEndpointTested,
+  type RelayPreview,
+  type RelayPreviewBody,
 } from "./schema.ts";
 import {
   coverSecrets,
@@ -55,6 +58,7 @@ import {
 } from "./secret-settings.ts";
 import { assertSignature, signatureOf } from "./signature.ts";
 import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./store.ts";
+import { assertTemplate, renderTemplate, type TemplateSource } from "./template.ts";
 
 /** Endpoints of a project in every tier: a message may have a delivery to each of them. */
 export const ENDPOINTS_MAX = 1_000;
@@ -79,6 +83,7 @@ export function checkedSettings(body: RelayEndpointPatch, policy: Pick<TargetPol
   if (terms.url !== undefined) policy.assertUrl("url", terms.url);
   if (terms.filter !== undefined && terms.filter !== null) assertFilter("filter", terms.filter);
   if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
+  if (terms.template !== undefined && terms.template !== null) assertTemplate("template", terms.template);
   if (terms.signature !== undefined && terms.signature !== null) assertSignature(terms.signature);
   const secrets = readSecrets(body);
   const described = metadata === undefined ? undefined : metadata && serializeMetadata(metadata);
@@ -89,6 +94,14 @@ export function checkedSettings(body: RelayEndpointPatch, policy: Pick<TargetPol
 interface TestMessages {
   /** `payload`: JSON. */
   sendTo(tx: Tx, endpoint: Endpoint, type: string, payload: string): RelayEndpointTested;
+  /** What the body of a message is made of. @throws ApiError `not_found`; `conflict` when its payload is deleted */
+  sourceOf(projectRef: number, messageId: string): MessageSource;
+}
+
+/** What the body of a message is made of. */
+export interface MessageSource extends TemplateSource {
+  readonly type: string;
+  readonly json: string;
 }
 
 export class Endpoints {
@@ -353,6 +366,44 @@ export class Endpoints {
     return this.deps.messages.sendTo(tx, endpoint, type, payload);
   }
 
+  /**
+   * The body that an endpoint would receive of a message. `payload`: JSON.
+   * @throws ApiError `not_found`, `conflict`; `validation_error` also for a result that is too large
+   */
+  async preview(
+    caller: Caller,
+    endpointId: string,
+    { event_type, message_id, template: tried }: Omit<RelayPreviewBody, "payload">,
+    payload: string | undefined,
+    now: number,
+  ): Promise<RelayPreview> {
+    const { template, terms } = this.find(caller, endpointId);
+    if (tried !== undefined && tried !== null) assertTemplate("template", tried);
+    const source = this.previewedSource(caller, { event_type, message_id, payload, now });
+    const { type, json } = source;
+    const used = tried === undefined ? template : tried && JSON.stringify(tried);
+    if (used === null)
+      return {
+        body: messageBody(terms.format, { event_type: type, created_at: source.timestamp, payload: json }),
+      };
+    const body = await renderTemplate(used, source);
+    if (body === null)
+      throw invalidField("template", "makes a body above 1 MiB of this payload: refer to smaller values");
+    return { body: Buffer.from(body).toString("utf8") };
+  }
+
+  private previewedSource(
+    caller: Caller,
+    { event_type: type, message_id: id, payload: json, now }: Previewed,
+  ) {
+    if (id !== undefined && (type !== undefined || json !== undefined))
+      throw invalidField("message_id", "cannot be combined with event_type and payload: omit them");
+    if (id !== undefined) return this.deps.messages.sourceOf(caller.project.ref, id);
+    if (type === undefined) throw invalidField("event_type", "is required, unless message_id is given");
+    if (json === undefined) throw invalidField("payload", "is required, unless message_id is given");
+    return { id: PREVIEW_ID, type, timestamp: now, json };
+  }
+
   /** The reference of an endpoint, also of a deleted one; 0 when it does not exist. */
   refOf(projectRef: number, endpointId: string): number {
     return this.deps.endpoints.refOf(endpointId, projectRef);
@@ -461,6 +512,17 @@ export class Endpoints {
       `name types of ${NOTICE_PREFIX}*, as ${NOTICE_SUBSCRIBERS_MAX} endpoints of this project do already: change one of those`,
     );
   }
+}
+
+/** Id of a previewed message that does not exist. */
+const PREVIEW_ID = "msg_preview";
+
+/** What is previewed: a stored message, or a type and a payload, which is JSON. */
+interface Previewed {
+  readonly event_type: string | undefined;
+  readonly message_id: string | undefined;
+  readonly payload: string | undefined;
+  readonly now: number;
 }
 
 /** The secret as a response shows it. Receivers verify with the public key of a private one. */

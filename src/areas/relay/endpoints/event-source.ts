@@ -16,6 +16,8 @@ export interface EventContent {
   readonly eventHeaders: RequestHeaders;
   /** The event's id, which is signed. */
   readonly id: string;
+  /** Epoch milliseconds. */
+  readonly receivedAt: number;
 }
 
 /** A change of a delivery of an event. */
@@ -60,6 +62,18 @@ export class RegisteredSource {
     if (content === null || content.body === null) return null;
     const { "content-encoding": encoding = null, "content-type": type = null } = content.headers;
     return contentText(content.body, { encoding, type });
+  }
+
+  /** The body of an event if it is JSON; null otherwise. */
+  jsonOf(event: InboundEvent): string | null {
+    const text = this.textOf(event);
+    if (text === null) return null;
+    try {
+      JSON.parse(text);
+      return text;
+    } catch {
+      return null;
+    }
   }
 
   /** @throws Error before it is registered */

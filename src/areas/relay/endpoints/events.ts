@@ -111,6 +111,7 @@ export class EventDeliveries {
         scheduled_for: tx.now,
         endpointRef: endpoint.row.ref,
       });
+      if (endpoint.template !== null) store.setTemplate(tx, ref, endpoint.template);
       order.accept(tx, isEnabled(endpoint) ? endpoint : null, { ref, dueAt: tx.now, key });
       return { relay_id, endpoint_id: endpoint.row.endpoint_id };
     });

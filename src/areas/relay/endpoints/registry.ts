@@ -1,3 +1,4 @@
+import { parseNearly } from "../../../json-text.ts";
 import { compileFilter, type Filter } from "../../../kernel/data/filter.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
@@ -47,6 +48,8 @@ export interface Endpoint {
     | "managed_by"
   >;
   readonly terms: EndpointTerms;
+  /** JSON: the template of new deliveries; null without one. */
+  readonly template: string | null;
   /** The lane of its delivery jobs. */
   readonly lane: string;
   readonly host: string;
@@ -161,7 +164,7 @@ export class EndpointRegistry {
   private ready(stored: EndpointRow): Endpoint {
     const { terms: text, ...row } = withoutSealed(stored);
     // Settings that did not exist when the endpoint was stored have their defaults.
-    const terms: EndpointTerms = { ...ENDPOINT_DEFAULTS, ...JSON.parse(text) };
+    const terms: EndpointTerms = { ...ENDPOINT_DEFAULTS, ...(parseNearly(text) as EndpointTerms) };
     const secrets = openSecrets(this.deps.vault, stored.endpoint_id, stored);
     const { ref, endpoint_id, accountRef, projectRef, name, owner_id, ...others } = row;
     const { created_at, updated_at, managed_by, ...health } = others;
@@ -178,6 +181,7 @@ export class EndpointRegistry {
         managed_by,
       },
       terms,
+      template: terms.template === null ? null : JSON.stringify(terms.template),
       secrets,
       custom: secretHeaders(secrets),
       health,

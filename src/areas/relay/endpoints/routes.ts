@@ -1,6 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Api, EndpointSpec } from "../../../kernel/http/api.ts";
+import { largeBody } from "../../../kernel/http/operation.ts";
+import { exactMember } from "../../../kernel/http/requests/body.ts";
 import type { FileFacts } from "../../../kernel/http/resource-facts.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { ANY_TARGET } from "../../../kernel/outbound/target.ts";
@@ -21,6 +23,8 @@ import {
   RelayEndpointSecretRotated,
   RelayEndpointTestBody,
   RelayEndpointTested,
+  RelayPreview,
+  RelayPreviewBody,
 } from "./schema.ts";
 import { INITIAL_SECRETS } from "./secret-settings.ts";
 
@@ -120,6 +124,19 @@ export const ENDPOINT_OPERATIONS = {
     body: RelayEndpointTestBody,
     response: { 201: RelayEndpointTested },
   },
+  preview: {
+    name: "relay.endpoints.preview",
+    access: "relay:read",
+    summary: "Preview the body that an endpoint receives",
+    description:
+      "Makes the body of a message by the endpoint's `template`, or by one to try, and sends nothing. Give `event_type` and `payload`, or the `message_id` of a stored message.",
+    example: { event_type: "order.paid", payload: { id: "o_17" }, template: { order: { $: "/data/id" } } },
+    errors: ["not_found", "conflict"],
+    bodyLimits: largeBody(1),
+    params: RelayEndpointParams,
+    body: RelayPreviewBody,
+    response: RelayPreview,
+  },
 } as const satisfies Readonly<Record<string, EndpointSpec>>;
 
 /** Routes of endpoints. */
@@ -128,7 +145,7 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
     .post(
       "/v1/relay/endpoints",
       api.endpoint(ENDPOINT_OPERATIONS.create, ({ call, body }) => {
-        const input = endpoints.prepare(body);
+        const input = endpoints.prepare({ ...body, ...exactTemplate(body, call.bodyText) });
         call.addWarnings(reservedHeaderWarnings(body.headers));
         return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, input)));
       }),
@@ -152,7 +169,7 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
     .patch(
       "/v1/relay/endpoints/:endpoint_id",
       api.endpoint(ENDPOINT_OPERATIONS.change, ({ call, params, body }) => {
-        const input = endpoints.prepare(body);
+        const input = endpoints.prepare({ ...body, ...exactTemplate(body, call.bodyText) });
         call.addWarnings(reservedHeaderWarnings(body.headers));
         return call.perform((tx) =>
           endpoints.change(tx, call.caller, params.endpoint_id, input, call.ownUrls),
@@ -168,6 +185,12 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
         }),
       ),
     );
+}
+
+/** The template of a body, with all digits of its numbers. */
+function exactTemplate(body: Pick<RelayEndpointPatch, "template">, bodyText: string) {
+  const template = body.template === undefined ? undefined : exactMember("template", body, bodyText);
+  return template === undefined ? {} : { template };
 }
 
 function useRoutes(api: Api, endpoints: Endpoints) {
@@ -186,6 +209,15 @@ function useRoutes(api: Api, endpoints: Endpoints) {
         return call.perform((tx) =>
           reply(201, endpoints.test(tx, call.caller, params.endpoint_id, body, text)),
         );
+      }),
+    )
+    .post(
+      "/v1/relay/endpoints/:endpoint_id/preview",
+      api.endpoint(ENDPOINT_OPERATIONS.preview, async ({ call, params, body }) => {
+        const { payload } = body;
+        const text = payload && (await payloadText(call.bodyText, payload));
+        const tried = { ...body, ...exactTemplate(body, call.bodyText) };
+        return endpoints.preview(call.caller, params.endpoint_id, tried, text, call.receivedAt);
       }),
     );
 }

@@ -39,6 +39,7 @@ import {
 import { STANDARD_RETRIES } from "../domain.ts";
 import { REQUESTED_SECRETS, SHOWN_SECRETS } from "./secret-settings.ts";
 import { EndpointSignature } from "./signature.ts";
+import { EndpointTemplate } from "./template.ts";
 
 /** Longest `event_types` and `channels`: every message is compared with each of them. */
 export const EVENT_TYPES_MAX = 100;
@@ -143,6 +144,7 @@ const SETTINGS = {
     }),
     "envelope",
   ),
+  template: plain(orNull(EndpointTemplate, { examples: [null] }), null),
   signature: plain(orNull(EndpointSignature, { examples: [null] }), null),
   retry_schedule: plain(RetrySchedule, [...STANDARD_RETRIES]),
   timeout_ms: plain(TimeoutMs, ENDPOINT_TIMEOUT_MS),
@@ -396,6 +398,42 @@ export const RelayEndpointTestBody = named("RelayEndpointTestBody", {
   ),
 });
 export type RelayEndpointTestBody = Static<typeof RelayEndpointTestBody>;
+
+/** Body of a preview. */
+export const RelayPreviewBody = named("RelayPreviewBody", {
+  event_type: Type.Optional(MessageType),
+  payload: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        errorMessage: "must be a JSON object",
+        description: "Payload of the previewed message. Requires `event_type`.",
+        examples: [{ id: "o_17" }],
+      },
+    ),
+  ),
+  message_id: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      errorMessage: "must be the id of a message",
+      description: "Message to preview, in place of `event_type` and `payload`.",
+      examples: [],
+    }),
+  ),
+  template: Type.Optional(
+    orNull(EndpointTemplate, {
+      description: "Template to try; null for `format`. Default: that of the endpoint.",
+      examples: [{ order: { $: "/data/id" } }],
+    }),
+  ),
+});
+export type RelayPreviewBody = Static<typeof RelayPreviewBody>;
+
+export const RelayPreview = named("RelayPreview", {
+  body: Type.String({ description: "Body that the endpoint would receive.", examples: ['{"order":"o_17"}'] }),
+});
+export type RelayPreview = Static<typeof RelayPreview>;
 
 export const RelayEndpointTested = named("RelayEndpointTested", {
   message_id: Type.String({ examples: ["msg_01a1fc2c30c071d9bf080e3cb4a7b202"] }),

@@ -86,6 +86,7 @@ export class FanOut {
         endpointRef,
         messageRef: message.ref,
       });
+      if (endpoint !== null && endpoint.template !== null) store.setTemplate(tx, ref, endpoint.template);
       const key = endpoint === null ? null : orderKeyOf(endpoint, { explicit: message.order_key, value });
       order.accept(tx, endpoint, { ref, dueAt: Math.max(message.scheduled_for, tx.now), key });
     });

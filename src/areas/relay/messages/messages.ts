@@ -11,6 +11,7 @@ import { SCANNED_ROWS_MAX } from "../deliveries/listing.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
 import type { DeliveryOwner } from "../deliveries/store.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
+import type { MessageSource } from "../endpoints/endpoints.ts";
 import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "../endpoints/notices.ts";
 import {
   acceptsNow,
@@ -135,6 +136,14 @@ export class Messages {
     const message = { type, payload, ownerId: endpoint.row.owner_id, to: [endpoint] };
     const { message_id, deliveries } = this.send(tx, endpoint.row, message);
     return { message_id, relay_id: deliveries[0]?.relay_id ?? "" };
+  }
+
+  /** What the body of a message is made of. @throws ApiError `not_found`; `conflict` when its payload is deleted */
+  sourceOf(projectRef: number, messageId: string): MessageSource {
+    const { ref, message_id: id, event_type: type, created_at: timestamp } = this.find(projectRef, messageId);
+    const json = this.deps.messages.content(ref)?.payload ?? null;
+    if (json !== null) return { id, type, timestamp, json };
+    throw new ApiError("conflict", "The payload of this message is deleted: its retention is over.");
   }
 
   /** The endpoints that match a message now. */

@@ -134,7 +134,7 @@ export class Portal {
   }
 
   /** The bytes that a delivery sends, which its signature covers. @throws ApiError `not_found` */
-  body(caller: Caller, relayId: string): RelaySentBody {
+  body(caller: Caller, relayId: string): Promise<RelaySentBody> {
     return this.deps.relays.ownedBody(caller.project.ref, ownerOf(caller), relayId);
   }
 

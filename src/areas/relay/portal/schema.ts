@@ -44,6 +44,7 @@ export const ENDPOINT_SHOWN = [
   "endpoint_id",
   ...ENDPOINT_SETTINGS,
   "order_by",
+  "template",
   "signature",
   "public_key",
   "health",

@@ -176,6 +176,13 @@ function fieldsOf(isNew: boolean): readonly RowOf<"relay.endpoints.create" | "re
           hint: `One per line. If you change one, enter the values shown as ${HIDDEN} again.`,
         },
         {
+          name: "template",
+          label: "Body template, as JSON",
+          rows: 3,
+          placeholder: '{ "text": { "$": "/data/message" } }',
+          hint: "References are JSON pointers into {id, type, timestamp, data}. Replaces the body above.",
+        },
+        {
           name: "signature",
           label: "Signature, as JSON",
           rows: 2,

@@ -12,6 +12,7 @@ import { Facts, Panel } from "../../ui/page.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
 import { DateTime } from "../../ui/time.tsx";
 import { EditEndpoint, RotateSecret } from "./endpoint-form.tsx";
+import { PreviewBody } from "./preview-body.tsx";
 import { ReplayMissing, ReplayProgress } from "./replay-missing.tsx";
 
 /** An endpoint's state in one word. An active one whose last attempt failed is failing. */
@@ -26,6 +27,7 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   const params = { endpoint_id: id };
   const endpoint = useCall("relay.endpoints.read", { params }, ["relay"]);
   const [edited, setEdited] = useState<RelayEndpoint | null>(null);
+  const [previewed, setPreviewed] = useState<RelayEndpoint | null>(null);
   const [replaying, setReplaying] = useState<RelayEndpoint | null>(null);
   const [rotating, setRotating] = useState<RelayEndpoint | null>(null);
   const [deleting, setDeleting] = useState<RelayEndpoint | null>(null);
@@ -70,6 +72,9 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
                 >
                   Send test event
                 </Button>
+                <Button operation="relay.endpoints.preview" onClick={() => setPreviewed(loaded)}>
+                  Preview body…
+                </Button>
                 <Button operation="relay.endpoints.recover" onClick={() => setReplaying(loaded)}>
                   Replay missing…
                 </Button>
@@ -106,6 +111,7 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
       </Loaded>
       <ReplayProgress running={endpoint.data?.recovery_id} onDone={endpoint.reload} />
       {edited === null ? null : <EditEndpoint of={edited} onDone={reload} onClose={() => setEdited(null)} />}
+      {previewed === null ? null : <PreviewBody of={previewed} onClose={() => setPreviewed(null)} />}
       {replaying === null ? null : <ReplayMissing of={replaying} onClose={() => setReplaying(null)} />}
       {rotating === null ? null : <RotateSecret of={rotating} onClose={() => setRotating(null)} />}
       {deleting === null ? null : (
@@ -161,6 +167,9 @@ function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
         ["Event types", one.event_types.length === 0 ? "all" : one.event_types.join(", ")],
         ["Channels", one.channels.length === 0 ? "all" : one.channels.join(", ")],
         ["Filter", one.filter === null ? "–" : <code key="f">{JSON.stringify(one.filter)}</code>],
+        ...(one.template === null
+          ? []
+          : [["Template", <code key="tp">{JSON.stringify(one.template)}</code>] as const]),
         [
           "Signature",
           one.signature === null ? (
