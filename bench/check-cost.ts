@@ -1,4 +1,4 @@
-import { processorMs } from "../test/harness/processes/processor-time.ts";
+import { processorMs } from "../test/harness/processes/usage.ts";
 import type { Benchmark, Finding } from "./benchmark.ts";
 import { CHECK } from "./checks.ts";
 import { median } from "./results.ts";

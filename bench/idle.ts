@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { processorMs } from "../test/harness/processes/processor-time.ts";
 import { BINARY_COMMAND, ServerProcess } from "../test/harness/processes/server-process.ts";
+import { processorMs } from "../test/harness/processes/usage.ts";
 import type { Finding } from "./benchmark.ts";
 import { noExecutable } from "./results.ts";
 import type { Stage } from "./stage.ts";

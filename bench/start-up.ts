@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { residentMiB } from "../test/harness/processes/memory.ts";
 import { BINARY_COMMAND, ServerProcess } from "../test/harness/processes/server-process.ts";
+import { residentMiB } from "../test/harness/processes/usage.ts";
 import type { Finding } from "./benchmark.ts";
 import { median, noExecutable } from "./results.ts";
 import type { Stage } from "./stage.ts";

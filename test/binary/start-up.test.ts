@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TIMESTAMP_EXPECTED } from "../../src/kernel/time/date-time.ts";
-import { residentMiB } from "../harness/processes/memory.ts";
+import { residentMiB } from "../harness/processes/usage.ts";
 import { leastMs, quietMs } from "../support/processor-time.ts";
 import { Binaries, operatorOf, TIMEOUT_MS } from "./support.ts";
 

@@ -4,7 +4,7 @@ import type { Caller } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport, ExportedTable } from "../../kernel/projects/account-export.ts";
-import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
+import type { RemoveAccountRows } from "../../kernel/projects/resources.ts";
 import type { SuspendedAccounts } from "../../kernel/projects/suspended-accounts.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

@@ -2,7 +2,7 @@ import type { SessionAuthenticator } from "../../kernel/http/access/guard.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
-import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
+import type { RemoveAccountRows } from "../../kernel/projects/resources.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { LINK_MINUTES, readCookie } from "./domain.ts";
 import { EmailLinks } from "./email-links.ts";

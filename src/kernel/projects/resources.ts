@@ -19,3 +19,9 @@ export interface ProjectResources extends ProjectContents {
   /** How many there are now, counted up to {@link COUNTED_MAX}: read within a few milliseconds, whatever is stored. `defaultOf`: the account whose default project it is; null for any other project. */
   count(projectRef: number, defaultOf: number | null): number;
 }
+
+/**
+ * Removes at most `rowsMax` rows that a deleted account has outside of its projects. Returns how many it removed: fewer
+ * than `rowsMax` when nothing is left.
+ */
+export type RemoveAccountRows = (tx: Tx, accountRef: number, rowsMax: number) => number;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type EventSocket, openEventSockets } from "../processes/event-socket.ts";
-import { residentMiB } from "../processes/memory.ts";
 import { type Command, ServerProcess } from "../processes/server-process.ts";
+import { residentMiB } from "../processes/usage.ts";
 import { Pings } from "./pings.ts";
 
 /** Settings of a run. */

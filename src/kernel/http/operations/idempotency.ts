@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Caller } from "../../callers/caller.ts";
 import { ApiError } from "../../errors.ts";
-import type { RemoveAccountRows } from "../../projects/account-rows.ts";
+import type { RemoveAccountRows } from "../../projects/resources.ts";
 import type { Housekeeping } from "../../scheduler/housekeeping.ts";
 import type { Vault } from "../../secrets/vault.ts";
 import type { Database } from "../../storage/database.ts";

@@ -1,5 +1,5 @@
 import type { CallerAccount } from "../../callers/caller.ts";
-import type { RemoveAccountRows } from "../../projects/account-rows.ts";
+import type { RemoveAccountRows } from "../../projects/resources.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
 

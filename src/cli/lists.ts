@@ -1,6 +1,16 @@
 import type { JsonObject } from "../api/http-api.ts";
 import { type Column, type ListSpec, listing } from "./api.ts";
 
+const BUCKETS: ListSpec = { path: "/v1/catch/buckets", items: "buckets", cursor: "cursor" };
+
+/** `ninefold bucket list`. */
+export const bucketList = listing(BUCKETS, ["name", "state", "ingest_url", "id"]);
+
+const CHANNELS: ListSpec = { path: "/v1/pulse/channels", items: "channels", cursor: "cursor" };
+
+/** `ninefold channel list`: with the result of each channel's last message. */
+export const channelList = listing(CHANNELS, ["id", "name", "kind", "default", "last_sent_at", "last_error"]);
+
 const MONITORS: ListSpec = { path: "/v1/pulse", items: "monitors", cursor: "cursor" };
 
 /** What a person wants to know of the status in one word. */

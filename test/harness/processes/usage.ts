@@ -1,5 +1,15 @@
 import { readFileSync } from "node:fs";
 
+/** Resident memory of a process in MiB; null on systems without `/proc`. */
+export function residentMiB(pid: number): number | null {
+  try {
+    const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return kib === undefined ? null : Number(kib) / 1_024;
+  } catch {
+    return null;
+  }
+}
+
 /** Unit of the times in `/proc`, in milliseconds: the same on every Linux. */
 const TICK_MS = 10;
 /** Positions of user and system time among the fields that follow the name of the program. */
