@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import {
+  KEYS_MAX,
   KEYS_PAUSE_MS,
   LOGIN_MS,
   METADATA_MS,
   RESPONSE_BYTES_MAX,
+  VERIFYING_MAX,
 } from "../../../src/areas/login/oidc/domain.ts";
+import { JSON_VALUES_MAX } from "../../../src/json-text.ts";
+import { until } from "../../support/eventually.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { ARGS, invite } from "../people/support.ts";
 import { type Deviation, HostileProvider, signingKey } from "./hostile-provider.ts";
@@ -26,6 +30,8 @@ afterAll(async () => {
   await server.stop();
   await Promise.all([provider.stop(), evil.stop()]);
 });
+
+const JSON_TYPE = { headers: { "content-type": "application/json" } };
 
 /** Logs in with a deviation. Returns where the browser is, having made sure that it has a session only after a success. */
 async function attempt(deviation: Deviation, name = "sso"): Promise<string> {
@@ -331,6 +337,33 @@ describe("a provider that misbehaves", () => {
       expect(await browser.begin()).toBe(failure("provider"));
       expect(browser.loginCookie).toBe("");
     }
+    provider.responses.clear();
+    expect(await attempt({})).toBe("/dashboard/");
+  });
+
+  test("with very many small values, or keys, holds nobody up", async () => {
+    await broken("/jwks", () => new Response(`{"keys":[${"{},".repeat(JSON_VALUES_MAX)}{}]}`, JSON_TYPE));
+    const [key = signingKey()] = provider.keys;
+    const many = Array.from({ length: KEYS_MAX }, (_, at) => ({ kty: "oct", kid: `other-${at}` }));
+    const jwks = (keys: readonly object[]) => () => Response.json({ keys });
+    const usual = { ...key.publicKey.export({ format: "jwk" }), kid: key.kid };
+    await broken("/jwks", jwks([...many, usual]));
+    await broken("/jwks", jwks([...many.slice(1), usual]), "/dashboard/");
+  });
+
+  test("that responds late keeps a limited number of logins waiting", async () => {
+    const gate = Promise.withResolvers<void>();
+    provider.responses.set("/token", async () => {
+      await gate.promise;
+      return new Response("late", { status: 503 });
+    });
+    const before = provider.requestsTo("/token");
+    const waiting = Array.from({ length: VERIFYING_MAX }, () => attempt({}));
+    await until(() => provider.requestsTo("/token") - before === VERIFYING_MAX);
+    expect(await attempt({})).toBe(failure("provider"));
+    expect(provider.requestsTo("/token") - before).toBe(VERIFYING_MAX);
+    gate.resolve();
+    for (const page of await Promise.all(waiting)) expect(page).toBe(failure("provider"));
     provider.responses.clear();
     expect(await attempt({})).toBe("/dashboard/");
   });

@@ -15,6 +15,10 @@ export const KEYS_PAUSE_MS = MINUTE_MS;
 /** Time and size of each request to a provider. */
 export const REQUEST_TIMEOUT_MS = 10_000;
 export const RESPONSE_BYTES_MAX = 1024 * 1024;
+/** Keys of a provider that are considered: a few are in use at a time. */
+export const KEYS_MAX = 100;
+/** Logins of one provider that are being verified: each waits for requests to it. */
+export const VERIFYING_MAX = 100;
 /** Difference between our clock and that of a provider that is tolerated, in seconds. */
 export const TOLERANCE_SECONDS = 60;
 /** How long ago a person may have confirmed a dangerous action at the provider, in seconds. */

@@ -7,6 +7,7 @@ import type { ProviderSettings } from "../ports.ts";
 import { type Claims, groupsOf, lacksClaims, nameOf, verifiedEmail, withUserInfo } from "./claims.ts";
 import {
   ALGORITHMS,
+  KEYS_MAX,
   KEYS_PAUSE_MS,
   MAX_AGE_SECONDS,
   METADATA_MS,
@@ -14,6 +15,7 @@ import {
   STEP_UP_SECONDS,
   SUBJECT_LENGTH_MAX,
   TOLERANCE_SECONDS,
+  VERIFYING_MAX,
 } from "./domain.ts";
 import { requestsTo } from "./requests.ts";
 import type { Checks } from "./transactions.ts";
@@ -70,6 +72,8 @@ export class Provider {
   private discovering: Promise<ServerMetadata> | null = null;
   private keys: Keys | null = null;
   private fetchingKeys: Promise<{ readonly status: number; readonly text: string }> | null = null;
+  /** Logins that are being verified. */
+  private verifying = 0;
   private readonly send: Fetch;
 
   constructor(
@@ -103,6 +107,9 @@ export class Provider {
    * @throws LoginDenied, ProviderFailure
    */
   async identity(returned: URL, checks: Checks, isStepUp: boolean): Promise<ProvenIdentity> {
+    if (this.verifying >= VERIFYING_MAX)
+      throw new ProviderFailure(`${VERIFYING_MAX} logins wait for the provider already`);
+    this.verifying += 1;
     return this.attempt(async () => {
       const { library, config } = await this.configured();
       // The library takes an empty one for none.
@@ -132,6 +139,8 @@ export class Provider {
         groups: groupsOf(all, groupsClaim),
         authenticatedAt: authTime === undefined ? null : authTime * 1000,
       };
+    }).finally(() => {
+      this.verifying -= 1;
     });
   }
 
@@ -212,8 +221,7 @@ export class Provider {
       timeout: REQUEST_TIMEOUT_MS / 1000,
       execute: issuer.startsWith("http:") ? [library.allowInsecureRequests] : [],
     });
-    // Without the library's functions, which it adds.
-    const metadata = JSON.parse(JSON.stringify(found.serverMetadata())) as ServerMetadata;
+    const metadata = usedOf(found.serverMetadata());
     const offered = metadata.id_token_signing_alg_values_supported ?? ["RS256"];
     const accepted = offered.filter((algorithm) => ALGORITHMS.includes(algorithm));
     if (accepted.length === 0)
@@ -242,9 +250,28 @@ export class Provider {
     const { status, text } = await this.fetchingKeys;
     if (status !== 200) return new Response(text, { status });
     const jwks = keysIn(text);
-    if (jwks !== null) this.keys = { text, jwks, fetchedAt: this.deps.clock.now() };
-    return new Response(text, JSON_BODY);
+    if (jwks === null) throw new ProviderFailure("the keys of the provider are no set of keys");
+    this.keys = { text: JSON.stringify(jwks), jwks, fetchedAt: this.deps.clock.now() };
+    return new Response(this.keys.text, JSON_BODY);
   }
+}
+
+/** The used part of the metadata: each login copies it. */
+function usedOf(metadata: ServerMetadata): ServerMetadata {
+  const { issuer, authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint } = metadata;
+  const { authorization_response_iss_parameter_supported, token_endpoint_auth_methods_supported } = metadata;
+  const { id_token_signing_alg_values_supported } = metadata;
+  const used = {
+    issuer,
+    authorization_endpoint,
+    token_endpoint,
+    jwks_uri,
+    userinfo_endpoint,
+    authorization_response_iss_parameter_supported,
+    token_endpoint_auth_methods_supported,
+    id_token_signing_alg_values_supported,
+  };
+  return JSON.parse(JSON.stringify(used)) as ServerMetadata;
 }
 
 /** How the provider wants to know this client: by the standard's default, unless its metadata does not have that. */
@@ -260,7 +287,7 @@ function keysIn(text: string): JWKS | null {
   try {
     const { keys } = JSON.parse(text) as { readonly keys?: unknown };
     const isSet = Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
-    return isSet ? { keys } : null;
+    return isSet ? { keys: keys.slice(0, KEYS_MAX) } : null;
   } catch {
     return null;
   }

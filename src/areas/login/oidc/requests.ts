@@ -1,4 +1,5 @@
 import type { CustomFetch } from "openid-client";
+import { findExcess, JSON_LEVELS_MAX } from "../../../json-text.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { REQUEST_TIMEOUT_MS, RESPONSE_BYTES_MAX } from "./domain.ts";
 
@@ -29,7 +30,11 @@ export function requestsTo(outbound: Pick<OutboundClient, "send">, issuer: strin
     });
     if (!outcome.answered) throw outcome.failure;
     const { status } = outcome;
-    const content = NO_BODY.includes(status) ? null : new Uint8Array(outcome.body);
+    const text = Buffer.from(outcome.body).toString("utf8");
+    // Parsing very many small values would take long.
+    const excess = findExcess(text, JSON_LEVELS_MAX);
+    if (excess !== null) throw new Error(`the response has too many ${excess}`);
+    const content = NO_BODY.includes(status) ? null : text;
     return new Response(content, { status, headers: { ...outcome.headers } });
   };
 }
