@@ -70,6 +70,7 @@ import relayCallbacks from "./0069_relay_callbacks.sql" with { type: "text" };
 import probes from "./0070_probes.sql" with { type: "text" };
 import monitorLatencies from "./0071_monitor_latencies.sql" with { type: "text" };
 import relayDeliveryTemplates from "./0072_relay_delivery_templates.sql" with { type: "text" };
+import flagSchedules from "./0073_flag_schedules.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -144,4 +145,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0070_probes", sql: probes },
   { name: "0071_monitor_latencies", sql: monitorLatencies },
   { name: "0072_relay_delivery_templates", sql: relayDeliveryTemplates },
+  { name: "0073_flag_schedules", sql: flagSchedules },
 ];

@@ -298,6 +298,9 @@ function createAreas(
     },
     charger,
     publicUrl,
+    trail,
+    projects: directory,
+    notice: (...notice) => relay.notice(...notice),
   });
   const locks = createLocks(kernel);
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;

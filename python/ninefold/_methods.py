@@ -2809,6 +2809,29 @@ class AdminSettings(Methods):
         return cast("models.ServerSettings", response)
 
 
+class FlagsScheduled(Methods):
+    """Methods of ``nf.flags.scheduled``."""
+
+    def cancel(
+        self,
+        flag_key: str,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.FlagSaved:
+        """Cancel a scheduled change of a flag. Also removes a change that failed."""
+        response = self._api.call(
+            "DELETE /v1/gate/{flagKey}/scheduled/{id}",
+            {"flagKey": flag_key, "id": id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.FlagSaved", response)
+
+
 class NotaryIndex(Methods):
     """Methods of ``nf.notary.index``."""
 
@@ -3952,6 +3975,11 @@ class KeysMethods(Methods):
 
 class FlagsMethods(Methods):
     """Feature flags."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api)
+        #: Methods of `nf.flags.scheduled`.
+        self.scheduled = FlagsScheduled(api)
 
     def definition(
         self,

@@ -81,6 +81,29 @@ class AcquiredLock(TypedDict):
     """Whether the token already held the lock."""
 
 
+class _ActorRequired(TypedDict):
+    type: Literal["key", "session", "cli", "system", "public", "portal", "person", "schedule"]
+    key_id: Optional[str]
+    """Id of the managed key. Null for a platform key."""
+    key_name: Optional[str]
+    user_id: Optional[str]
+    owner_id: Optional[str]
+    """Id of your customer, for a change through a portal link. Null for others."""
+
+
+class Actor(_ActorRequired, total=False):
+    """A key, a person or the command line."""
+
+    person_id: str
+    """Id of the person. Only for `person`."""
+    email: str
+    """E-mail address of the person at that time."""
+    name: Optional[str]
+    """Name of the person at that time."""
+    session_id: int
+    """Number of the person's session."""
+
+
 class AlertBody(TypedDict):
     threshold: int
     """Available credits below which the alert is sent."""
@@ -94,7 +117,7 @@ class AmountBody(TypedDict):
 
 
 class _AuditActorRequired(TypedDict):
-    type: Literal["key", "session", "cli", "system", "public", "portal", "person"]
+    type: Literal["key", "session", "cli", "system", "public", "portal", "person", "schedule"]
     key_id: Optional[str]
     """Id of the managed key. Null for a platform key."""
     key_name: Optional[str]
@@ -112,6 +135,9 @@ class AuditActor(_AuditActorRequired, total=False):
     """Name of the person at that time."""
     session_id: int
     """Number of the person's session."""
+    id: str
+    """Id of the scheduled change. Only for `schedule`."""
+    by: Actor
 
 
 class _AuditEntryRequired(TypedDict):
@@ -1293,6 +1319,7 @@ class FlagBody(_FlagBodyRequired, total=False):
     """Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers."""
     archived: Optional[bool]
     """Whether the flag is omitted from lists and never evaluated."""
+    scheduled: Optional[List[ScheduledFlagBody]]
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
     if_version: Optional[int]
@@ -1300,7 +1327,7 @@ class FlagBody(_FlagBodyRequired, total=False):
 
 
 class FlagChange(TypedDict, total=False):
-    """Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist."""
+    """Fields of a save. Omitted fields stay as they are, null restores the default; `enabled` of a new flag is true."""
 
     enabled: bool
     """Whether the flag is on. While it is off, `off_variant` is served to everyone."""
@@ -1375,6 +1402,8 @@ class _FlagDefinitionRequired(TypedDict):
     server_only: bool
     """Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers."""
     archived: bool
+    scheduled: List[ScheduledFlagChange]
+    """Changes that apply later, and those that could not be applied, in the order of their times."""
     version: int
     """Version of the flag: the project's change counter at the flag's last change."""
     created_at: Optional[str]
@@ -5705,6 +5734,24 @@ class ScheduleUpdateBody(TypedDict, total=False):
     """URL that receives the outcome of a failed run, in place of `callback_url`; null for none."""
 
 
+class ScheduledFlagBody(TypedDict):
+    at: str
+    """Time at which the change applies, in the future."""
+    set: FlagChange
+
+
+class ScheduledFlagChange(TypedDict):
+    id: str
+    at: str
+    """Time at which the change applies, in the future."""
+    set: FlagChange
+    status: Literal["pending", "failed"]
+    """`failed` if the flag had changed so that the change no longer fits."""
+    error: Optional[str]
+    """Why it failed; null while it is pending."""
+    by: Actor
+
+
 _ServerHistoryNamed = TypedDict(
     "_ServerHistoryNamed",
     {
@@ -6345,7 +6392,7 @@ class AdminAuditListQuery(TypedDict, total=False):
     """Operation, such as `gate.save`, or all operations of an area: `gate.*`."""
     actor: str
     """Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`,
-    `public`, `portal`.
+    `public`, `portal`, `schedule`.
     """
     target_type: str
     """Type of the changed object, such as `flag`."""
@@ -6388,7 +6435,7 @@ class AuditListQuery(TypedDict, total=False):
     """Operation, such as `gate.save`, or all operations of an area: `gate.*`."""
     actor: str
     """Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`,
-    `public`, `portal`.
+    `public`, `portal`, `schedule`.
     """
     target_type: str
     """Type of the changed object, such as `flag`."""

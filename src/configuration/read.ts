@@ -7,6 +7,7 @@ import { fieldMessages } from "../kernel/http/requests/validate.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { FileError, type FileMap, type FileValue, type Place, parseDocuments, plainOf } from "./document.ts";
 import { aliasesIn, type Field, fileName, isFree, isHeaders, type Kind } from "./kinds.ts";
+import { currentValue } from "./shown.ts";
 
 /** The field of a resource with its former name. */
 export const RENAMED_FROM = "renamed_from";
@@ -170,7 +171,8 @@ class Reader {
       const pointer = field.isFlattened ? `/${kind.facts.flattened}/${field.apiName}` : `/${field.apiName}`;
       places.set(pointer, keyAt);
       const reading = { places, sensitive, field: fieldName };
-      values[fieldName] = this.value(given, field.schema, fieldName, { pointer, beside, reading });
+      const value = this.value(given, field.schema, fieldName, { pointer, beside, reading });
+      values[fieldName] = currentValue(kind, field, value);
     }
     // A value that is missing cannot be checked; what is unset is an error in any case.
     if (this.unset.length === unsetBefore) this.check(kind, name, values, places);

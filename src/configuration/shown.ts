@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { isSecret, notNull, referenceIn } from "../kernel/data/schema.ts";
 import { matchesDigest, type SecretValue } from "../kernel/secrets/secret-digest.ts";
+import { wallMs } from "../kernel/time/clock.ts";
 import { type Field, isFree, isHeaders, type Kind } from "./kinds.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -37,9 +38,20 @@ function memberFor(schema: TSchema, value: unknown): TSchema | undefined {
 }
 
 /** The value of a field in the response to a resource. */
-export function shownValue(kind: Kind, { apiName, isFlattened }: Field, item: Values): unknown {
+export function shownValue(kind: Kind, field: Field, item: Values): unknown {
   const { flattened = "" } = kind.facts;
-  return isFlattened ? (item[flattened] as Values | undefined)?.[apiName] : item[apiName];
+  const { apiName, isFlattened } = field;
+  return currentValue(
+    kind,
+    field,
+    isFlattened ? (item[flattened] as Values | undefined)?.[apiName] : item[apiName],
+  );
+}
+
+/** What of a value of a field counts now. */
+export function currentValue(kind: Kind, { apiName }: Field, value: unknown): unknown {
+  const current = kind.facts.current?.[apiName];
+  return current === undefined ? value : current(value, wallMs());
 }
 
 /** Whether a resource has the value of a file. `digests`: those of its secrets, by field. */

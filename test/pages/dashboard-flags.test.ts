@@ -198,3 +198,36 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "schedules unsaved changes and a switch, and cancels them",
+  async () => {
+    await server.operator.post("/v1/gate", { flag_key: "launch", enabled: false });
+    const visit = await enter("flags/launch");
+    const { page } = visit;
+    const panel = page.locator(".panel", { hasText: "Scheduled changes" });
+    await panel.getByText("None. A scheduled change applies").waitFor();
+    await page.getByLabel("Tags").fill("team:web");
+    await panel.getByRole("button", { name: "Schedule…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Schedule" }).click();
+    await page.getByText("Change scheduled").waitFor();
+    await panel.getByText("change tags").waitFor();
+    expect((await definition("launch")).scheduled).toMatchObject([
+      { set: { tags: ["team:web"] }, status: "pending" },
+    ]);
+    expect((await definition("launch")).tags).toEqual([]);
+    await panel.getByRole("button", { name: "Schedule…" }).click();
+    await dialog.getByLabel("Change").selectOption("on");
+    await dialog.getByRole("button", { name: "Schedule" }).click();
+    await panel.getByText("switch on").waitFor();
+    await panel.getByRole("row", { name: "change tags" }).getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("Change cancelled").waitFor();
+    await eventually(async () =>
+      expect((await definition("launch")).scheduled).toMatchObject([{ set: { enabled: true } }]),
+    );
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);

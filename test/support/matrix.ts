@@ -122,8 +122,12 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     return { person_id, identity_id: "none", session_id: "1", passkey_id: "none" };
   },
   gate: async (owner) => {
-    const flagKey = await create(owner, "/v1/gate", { flag_key: "tenant", enabled: true }, "flag_key");
-    return { flagKey };
+    const scheduled = [{ at: "2099-01-01T00:00:00Z", set: { enabled: false } }];
+    const flag = { flag_key: "tenant", enabled: true, scheduled };
+    const flagKey = await create(owner, "/v1/gate", flag, "flag_key");
+    const { body } = await owner.get(`/v1/gate/${flagKey}/definition`);
+    const [change] = (body["scheduled"] ?? []) as { id: string }[];
+    return { flagKey, id: change?.id ?? "chg_unreadable" };
   },
   ofrep: async (owner) => {
     return { key: await create(owner, "/v1/gate", { flag_key: "evaluated", enabled: true }, "flag_key") };

@@ -31,6 +31,7 @@ const COLUMNS = [
   "person_id",
   "person_email",
   "person_name",
+  "scheduled_id",
 ];
 
 /** The format of an export. */
@@ -86,6 +87,7 @@ export function exportLine(format: ExportFormat, entry: AuditEntry): string {
     actor.person_id ?? null,
     actor.email ?? null,
     actor.name ?? null,
+    actor.id ?? null,
   ]);
 }
 

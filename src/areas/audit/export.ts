@@ -8,7 +8,14 @@ export const auditExport: AreaExport = {
       table: "audit_log",
       of: { account_ref: "ref" },
       key: ["sequence"],
-      show: { key_id: asUuid, request_id: asUuid, was: asJson, became: asJson, truncated: asFlag },
+      show: {
+        key_id: asUuid,
+        request_id: asUuid,
+        was: asJson,
+        became: asJson,
+        schedule: asJson,
+        truncated: asFlag,
+      },
     },
   ],
 };

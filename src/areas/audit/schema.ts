@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ACTOR_TYPES } from "../../kernel/audit/trail.ts";
+import { AuditActor } from "../../kernel/audit/actor.ts";
 import { dateTime, NextCursor, named, oneOf, orNull, uuid } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 
@@ -31,7 +31,7 @@ const UserFilter = {
 export const EntryQuery = Type.Object({
   action: filter("Operation, such as `gate.save`, or all operations of an area: `gate.*`."),
   actor: filter(
-    "Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`.",
+    "Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`, `schedule`.",
   ),
   target_type: filter("Type of the changed object, such as `flag`."),
   target_id: filter("Id of the changed object, such as `new-checkout`."),
@@ -68,38 +68,12 @@ const Fields = Type.Object(
   { additionalProperties: true, examples: [{ enabled: true }], description: "Changed fields only." },
 );
 
-const Actor = named("AuditActor", {
-  type: oneOf(ACTOR_TYPES),
-  key_id: orNull(uuid(), {
-    description: "Id of the managed key. Null for a platform key.",
-  }),
-  key_name: orNull(Type.String({ examples: ["CI"] })),
-  user_id: orNull(Type.String({ examples: ["usr_3vQ8Zk2mX7cB4nL9pS1t"] })),
-  owner_id: orNull(Type.String(), {
-    description: "Id of your customer, for a change through a portal link. Null for others.",
-    examples: [null],
-  }),
-  person_id: Type.Optional(
-    Type.String({
-      description: "Id of the person. Only for `person`.",
-      examples: ["psn_3vQ8Zk2mX7cB4nL9pS1t"],
-    }),
-  ),
-  email: Type.Optional(
-    Type.String({ description: "E-mail address of the person at that time.", examples: ["ann@example.com"] }),
-  ),
-  name: Type.Optional(
-    orNull(Type.String({ examples: ["Ann"] }), { description: "Name of the person at that time." }),
-  ),
-  session_id: Type.Optional(Type.Integer({ description: "Number of the person's session.", examples: [7] })),
-});
-
 export const AuditEntry = named("AuditEntry", {
   sequence: Type.String({ examples: ["1042"] }),
   at: dateTime(),
   action: Type.String({ description: "Name of the operation.", examples: ["gate.save"] }),
   summary: Type.String({ examples: ["Flag new-checkout switched on"] }),
-  actor: Actor,
+  actor: AuditActor,
   project_id: orNull(Type.String({ examples: ["proj_8sK2mX7cB4nL9pS1t3vQ"] })),
   target: named("AuditTarget", {
     type: Type.String({ examples: ["flag"] }),

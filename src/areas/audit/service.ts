@@ -1,4 +1,5 @@
 import { parseNearly } from "../../json-text.ts";
+import { actorView, type ScheduledActor } from "../../kernel/audit/trail.ts";
 import type { Caller } from "../../kernel/callers/caller.ts";
 import { isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -189,14 +190,7 @@ function entryView(entry: StoredEntry): AuditEntry {
     at: isoTime(entry.at),
     action,
     summary,
-    actor: {
-      type: entry.actorType,
-      key_id: entry.keyId,
-      key_name: entry.keyName,
-      user_id: entry.userId,
-      owner_id: entry.ownerId,
-      ...personView(entry),
-    },
+    actor: entryActor(entry),
     project_id: entry.projectId,
     target: { type: entry.targetType, id: entry.targetId },
     before: sideOf(before),
@@ -208,10 +202,11 @@ function entryView(entry: StoredEntry): AuditEntry {
   };
 }
 
-/** Fields of the actor that only people have. */
-function personView({ personId, personEmail, personName, sessionId }: StoredEntry) {
-  if (personId === null || sessionId === null) return {};
-  return { person_id: personId, email: personEmail ?? "", name: personName, session_id: sessionId };
+function entryActor(entry: StoredEntry): AuditEntry["actor"] {
+  if (entry.schedule === null) return actorView(entry);
+  const { id, by }: ScheduledActor = JSON.parse(entry.schedule);
+  const { type, user_id } = { ...by, type: entry.actorType };
+  return { type, key_id: null, key_name: null, user_id, owner_id: null, id, by };
 }
 
 /** One side of a change, with all digits of its numbers. */

@@ -30,7 +30,7 @@ export type Filters = {
 };
 
 const COLUMNS = `sequence, at, action, summary, project_id AS projectId, actor_type AS actorType, key_id AS keyId,
-  key_name AS keyName, user_id AS userId, owner_id AS ownerId, person_id AS personId, person_email AS personEmail, person_name AS personName, session_id AS sessionId, target_type AS targetType, target_id AS targetId, was AS before, became AS after,
+  key_name AS keyName, user_id AS userId, owner_id AS ownerId, person_id AS personId, person_email AS personEmail, person_name AS personName, session_id AS sessionId, schedule, target_type AS targetType, target_id AS targetId, was AS before, became AS after,
   truncated, ip, user_agent AS userAgent, request_id AS requestId`;
 
 const SIZE = "sequence, coalesce(octet_length(was), 0) + coalesce(octet_length(became), 0) AS bytes";
@@ -96,8 +96,8 @@ export type AuditStore = ReturnType<typeof auditStore>;
 /** The SQL statements of the audit log. */
 export function auditStore(db: Database) {
   const insert = db.change<[Named]>(
-    `INSERT INTO audit_log (at, account_ref, subject_ref, project_id, action, summary, actor_type, key_id, key_name, user_id, owner_id, person_id, person_email, person_name, session_id, target_type, target_id, was, became, truncated, ip, user_agent, request_id)
-     VALUES ($at, $accountRef, $subjectRef, $projectId, $action, $summary, $actorType, $keyId, $keyName, $userId, $ownerId, $personId, $personEmail, $personName, $sessionId, $targetType, $targetId, $before, $after, $truncated, $ip, $userAgent, $requestId)`,
+    `INSERT INTO audit_log (at, account_ref, subject_ref, project_id, action, summary, actor_type, key_id, key_name, user_id, owner_id, person_id, person_email, person_name, session_id, schedule, target_type, target_id, was, became, truncated, ip, user_agent, request_id)
+     VALUES ($at, $accountRef, $subjectRef, $projectId, $action, $summary, $actorType, $keyId, $keyName, $userId, $ownerId, $personId, $personEmail, $personName, $sessionId, $schedule, $targetType, $targetId, $before, $after, $truncated, $ip, $userAgent, $requestId)`,
   );
   const withSequence = db.one<Row & { accountRef: number | null }, [sequence: number]>(
     `SELECT ${COLUMNS}, account_ref AS accountRef FROM audit_log WHERE sequence = ?`,

@@ -12,7 +12,16 @@ export const flagExport: AreaExport = {
       isLarge: true,
       id: "flag_key",
       show: { enabled: asFlag, archived: asFlag, definition: asJson },
-      contains: [{ type: "flag_use", table: "flag_uses", of: { flag_ref: "ref" }, key: ["flag_ref"] }],
+      contains: [
+        { type: "flag_use", table: "flag_uses", of: { flag_ref: "ref" }, key: ["flag_ref"] },
+        {
+          type: "flag_schedule",
+          table: "flag_schedules",
+          of: { flag_ref: "ref" },
+          key: ["ref"],
+          show: { change: asJson, actor: asJson },
+        },
+      ],
     },
   ],
 };

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import type { Charger } from "../../kernel/callers/caller.ts";
 import { oneOf, orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
@@ -8,6 +9,8 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { Context } from "./evaluation/schema.ts";
 import { FlagUsage } from "./evaluation/usage.ts";
 import { flagExport } from "./export.ts";
@@ -16,7 +19,9 @@ import { CONTEXT_BODY } from "./ofrep/rejections.ts";
 import { ofrepRoutes } from "./ofrep/routes.ts";
 import { OfrepStreams } from "./ofrep/streams.ts";
 import type { NamedKeys } from "./ofrep/tokens.ts";
-import { flagRoutes } from "./routes.ts";
+import { flagRoutes, SAVE } from "./routes.ts";
+import { FlagSchedule } from "./scheduled/schedule.ts";
+import { scheduleStore } from "./scheduled/store.ts";
 import { FlagKey } from "./schema.ts";
 import { FlagService } from "./service.ts";
 import { flagStore } from "./store.ts";
@@ -57,13 +62,42 @@ export interface FlagDeps {
   readonly charger: Charger;
   /** Public URL of this server; null: clients use the URL of their request. */
   readonly publicUrl: () => string | null;
+  readonly trail: Pick<AuditTrail, "recordScheduled" | "actorOf">;
+  readonly projects: {
+    /** Id of a project. */
+    readonly idOf: (projectRef: number) => string | null;
+    readonly isDeleted: (projectRef: number) => boolean;
+  };
+  /** Sends a notice to the endpoints of a project that subscribe to its type. */
+  readonly notice: (
+    tx: Tx,
+    owner: { readonly accountRef: number; readonly projectRef: number },
+    type: "ninefold.flag.schedule_failed",
+    data: object,
+  ) => void;
 }
 
 /** Creates the area: feature flags of projects. */
-export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagDeps): FlagsArea {
+export function createFlags(kernel: Kernel, deps: FlagDeps): FlagsArea {
+  const { keys, charger, publicUrl } = deps;
   const store = flagStore(kernel.db);
+  const { trail, projects, notice } = deps;
   const usage = new FlagUsage(store, kernel);
-  const flags = new FlagService(store, usage);
+  const schedule = new FlagSchedule(scheduleStore(kernel.db), kernel);
+  const flags = new FlagService(store, usage, schedule, kernel.ids);
+  const { isDeleted, idOf } = projects;
+  schedule.start((tx, flagRef, change) => {
+    const { id, at, by, accountRef } = change;
+    const applied = flags.applyScheduled(tx, flagRef, change, (projectRef, entry) =>
+      trail.recordScheduled(tx, SAVE, accountRef, { id, by }, { ...entry, projectId: idOf(projectRef) }),
+    );
+    if (applied === null) return;
+    const { projectRef, flag_key, problem } = applied;
+    kernel.changes.inProject(tx, projectRef, "gate", flag_key);
+    if (problem === null || isDeleted(projectRef)) return;
+    const data = { flag_key, id, at: isoTime(at), error: problem };
+    notice(tx, { accountRef, projectRef }, "ninefold.flag.schedule_failed", data);
+  });
   const streams = new OfrepStreams({ ...kernel, flags, keys });
   const refund: OfrepDeps["refund"] = (account, { name, cost }) =>
     kernel.writer.submit((tx) => {
@@ -98,6 +132,9 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagDe
       },
     ],
     alsoCalled: { gate: ["flags", "features", "feature-flags", "toggles"] },
-    routes: (api) => [...flagRoutes(api, flags, charger), ...ofrepRoutes(api, ofrep, streams)],
+    routes: (api) => [
+      ...flagRoutes(api, flags, { charger, actorOf: (call) => trail.actorOf(call) }),
+      ...ofrepRoutes(api, ofrep, streams),
+    ],
   };
 }

@@ -1,13 +1,18 @@
 import { Elysia } from "elysia";
+import type { Actor } from "../../kernel/audit/actor.ts";
 import type { Charger } from "../../kernel/callers/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/operation.ts";
 import { exactMember } from "../../kernel/http/requests/body.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
 import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
-import { assertDefinitionHeld, updateDefinition, withDefaults } from "./definitions/definition.ts";
+import { assertDefinitionHeld, withDefaults } from "./definitions/definition.ts";
+import { DEFINITION } from "./definitions/schema.ts";
+import { changedSettings } from "./definitions/settings.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
+import { assertSchedulable, pendingAt } from "./scheduled/scheduled.ts";
 import {
   FlagBody,
   FlagConfig,
@@ -20,6 +25,7 @@ import {
   FlagPreview,
   FlagPreviewBody,
   FlagSaved,
+  ScheduledParams,
 } from "./schema.ts";
 import type { FlagService } from "./service.ts";
 
@@ -51,25 +57,35 @@ const FLAG_FILE: FileFacts = {
   listPath: "/v1/gate/config?full=true&archived=true",
   isSave: true,
   omitted: ["if_version"],
-  defaults: { ...withDefaults({}), archived: false },
+  defaults: { ...withDefaults({}), archived: false, scheduled: [] },
+  current: { scheduled: pendingAt },
   check(body: FlagBody) {
     assertKeyAllowed(body.flag_key);
     assertBoolean(body.enabled);
-    updateDefinition(null, body);
+    assertSchedulable(body.scheduled, changedSettings(null, body));
   },
 };
 
+/** Members of a save with numbers that are stored. */
+const CHECKED = [...Object.keys(DEFINITION), "scheduled"];
 /** Large lists are charged before they are read. */
 const PAID = {};
 /** Operation that large saves are charged for. */
-const SAVE = "gate.save";
+export const SAVE = "gate.save";
 
 /** Declares the routes of feature flags. */
-export function flagRoutes(api: Api, flags: FlagService, charger: Charger) {
-  return [changeRoutes(api, flags, charger), readRoutes(api, flags)];
+export function flagRoutes(api: Api, flags: FlagService, deps: FlagRouteDeps) {
+  return [changeRoutes(api, flags, deps), scheduleRoute(api, flags), readRoutes(api, flags)];
 }
 
-function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
+/** What the routes need of other areas. */
+export interface FlagRouteDeps {
+  readonly charger: Charger;
+  /** Who sends a request, for what is done later. */
+  readonly actorOf: (call: Call) => Actor;
+}
+
+function changeRoutes(api: Api, flags: FlagService, { charger, actorOf }: FlagRouteDeps) {
   return new Elysia({ tags: ["Flags"] })
     .post(
       "/v1/gate",
@@ -91,11 +107,12 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
         ({ call, body }) => {
           assertKeyAllowed(body.flag_key);
           assertBoolean(body.enabled);
-          assertDefinitionHeld(call.bodyText);
+          assertDefinitionHeld(call.bodyText, CHECKED);
           const { account, project } = call.caller;
           return call.perform((tx) => {
             const charge = (credits: number) => charger.charge(tx, account, SAVE, credits);
-            return reply(201, flags.save(tx, project.ref, body, charge));
+            const by = { by: actorOf(call), accountRef: account.ref };
+            return reply(201, flags.save(tx, project.ref, body, { charge, by }));
           });
         },
       ),
@@ -117,6 +134,26 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
         ({ call, params }) => call.perform((tx) => flags.delete(tx, call.caller.project.ref, params.flagKey)),
       ),
     );
+}
+
+function scheduleRoute(api: Api, flags: FlagService) {
+  return new Elysia({ tags: ["Flags"] }).delete(
+    "/v1/gate/:flagKey/scheduled/:id",
+    api.endpoint(
+      {
+        name: "gate.scheduled.cancel",
+        audit: "yes",
+        access: "gate:write",
+        summary: "Cancel a scheduled change of a flag",
+        description: "Also removes a change that failed.",
+        errors: ["flag_not_found", "not_found"],
+        params: ScheduledParams,
+        response: FlagSaved,
+      },
+      ({ call, params: { flagKey, id } }) =>
+        call.perform((tx) => flags.cancelScheduled(tx, call.caller.project.ref, flagKey, id)),
+    ),
+  );
 }
 
 function readRoutes(api: Api, flags: FlagService) {

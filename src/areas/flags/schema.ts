@@ -1,10 +1,12 @@
-import { Kind, type Static, type TSchema, Type } from "@sinclair/typebox";
-import { dateTime, flag, listOf, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { dateTime, flag, listOf, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { MANAGED } from "../../kernel/resources/managed.ts";
+import { Enabled, FlagChange, SETTINGS, uncheckedOrNull } from "./definitions/change.ts";
 import { DEFINITION, Tag } from "./definitions/schema.ts";
-import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX, PREVIEWED_CONTEXTS_MAX } from "./domain.ts";
+import { FLAG_KEY_LENGTH_MAX, PREVIEWED_CONTEXTS_MAX } from "./domain.ts";
 import { REASONS } from "./evaluation/evaluation.ts";
 import { Context } from "./evaluation/schema.ts";
+import { SCHEDULED, ScheduledFlagChange } from "./scheduled/schema.ts";
 
 export const FlagKey = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{0,${FLAG_KEY_LENGTH_MAX - 1}}$`,
@@ -22,62 +24,12 @@ const Version = Type.Integer({
 /** Path of a flag. */
 export const FlagParams = Type.Object({ flagKey: FlagKey });
 
-/**
- * A field that the route accepts with any value. The service validates it together with the stored fields and rejects it
- * with `gate.rule_invalid`.
- */
-function unchecked<Schema extends TSchema>(schema: Schema) {
-  return Type.Optional(Type.Unsafe<Static<Schema>>({ ...schema, [Kind]: "Any" }));
-}
-
-/** The same for a field where null restores the default. */
-function uncheckedOrNull<Schema extends TSchema>(schema: Schema) {
-  return unchecked(orNull(schema));
-}
-
-const Enabled = Type.Any({
-  type: "boolean",
-  errorMessage: "must be true or false",
-  description: "Whether the flag is on. While it is off, `off_variant` is served to everyone.",
-  examples: [true],
-});
-
-/** The optional settings of a flag. The service rejects values of wrong types with `gate.rule_invalid`. */
-const SETTINGS = {
-  description: Type.Optional(
-    Type.Union([text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), Type.Null()], {
-      errorMessage: `must be a string of at most ${DESCRIPTION_LENGTH_MAX} characters`,
-      description:
-        "Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below.",
-    }),
-  ),
-  type: uncheckedOrNull(DEFINITION.type),
-  variants: uncheckedOrNull(DEFINITION.variants),
-  default: unchecked(
-    orNull(DEFINITION.default, {
-      description:
-        "Result if no rule matches. Default: the variant `on`; required for other types than `boolean`.",
-    }),
-  ),
-  off_variant: unchecked(DEFINITION.off_variant),
-  rules: uncheckedOrNull(DEFINITION.rules),
-  tags: uncheckedOrNull(DEFINITION.tags),
-  metadata: uncheckedOrNull(DEFINITION.metadata),
-  server_only: uncheckedOrNull(DEFINITION.server_only),
-  archived: uncheckedOrNull(
-    Type.Boolean({ description: "Whether the flag is omitted from lists and never evaluated." }),
-  ),
-};
-
-/** A change of a flag: fields of a save. */
-export const FlagChange = named("FlagChange", { enabled: Type.Optional(Enabled), ...SETTINGS });
-export type FlagChange = Static<typeof FlagChange>;
-
 /** Body of a save. */
 export const FlagBody = named("FlagBody", {
   flag_key: FlagKey,
   enabled: Enabled,
   ...SETTINGS,
+  ...SCHEDULED,
   ...MANAGED,
   if_version: uncheckedOrNull(
     Type.Integer({
@@ -97,6 +49,12 @@ export const FlagSaved = named("FlagSaved", {
 });
 export type FlagSaved = Static<typeof FlagSaved>;
 
+/** Path of a scheduled change. */
+export const ScheduledParams = Type.Object({
+  flagKey: FlagKey,
+  id: Type.String({ maxLength: 64, examples: ["chg_018f3c5e7a4b7cc09d3e5f6a7b8c9d0e"] }),
+});
+
 export const FlagKeys = named("FlagKeys", { flags: Type.Array(FlagKeyText) });
 export type FlagKeys = Static<typeof FlagKeys>;
 
@@ -113,6 +71,11 @@ export const FlagDefinition = named("FlagDefinition", {
   description: orNull(Type.String({ examples: ["The new checkout"] })),
   ...DEFINITION,
   archived: Type.Boolean({ examples: [false] }),
+  scheduled: Type.Array(ScheduledFlagChange, {
+    description:
+      "Changes that apply later, and those that could not be applied, in the order of their times.",
+    examples: [[]],
+  }),
   ...MANAGED,
   version: Version,
   created_at: orNull(dateTime(), { description: "Creation time; null for flags older than this field." }),
@@ -159,13 +122,7 @@ export const FlagPreviewBody = named("FlagPreviewBody", {
     description: "Evaluation contexts, such as attributes of users: JSON objects with at most 8 levels.",
     examples: [[{ targetingKey: "user-1", plan: "pro" }]],
   }),
-  definition: Type.Optional(
-    Type.Unsafe<FlagChange>({
-      ...FlagChange,
-      description:
-        "Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist.",
-    }),
-  ),
+  definition: Type.Optional(FlagChange),
 });
 export type FlagPreviewBody = Static<typeof FlagPreviewBody>;
 

@@ -1,14 +1,16 @@
 import { isValueDeeper } from "../../json-text.ts";
 import { difference } from "../../kernel/audit/change.ts";
-import { ApiError, invalidField, withFieldPrefix } from "../../kernel/errors.ts";
-import { managedView } from "../../kernel/resources/managed.ts";
+import { prefixedId } from "../../kernel/data/uuid.ts";
+import { ApiError, invalidField, rejectionBy, withFieldPrefix } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import { type ManagedBy, managedView } from "../../kernel/resources/managed.ts";
 import { isStorageFailure } from "../../kernel/storage/storage-failures.ts";
 import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
-import { auditOfDeletion, auditOfSave, type FlagSettings } from "./definitions/audit.ts";
-import { jsonBytes, updateDefinition, withDefaults } from "./definitions/definition.ts";
+import { auditOfDeletion, auditOfSave, type FlagSettings } from "./audit.ts";
+import { jsonBytes, withDefaults } from "./definitions/definition.ts";
+import { changedSettings, type Settings } from "./definitions/settings.ts";
 import {
-  assertBoolean,
   creditsOfSave,
   DEFINITIONS_BYTES_MAX,
   FLAGS_PER_PROJECT_MAX,
@@ -28,9 +30,16 @@ import {
   ROWS_PER_STEP,
   storedDefinition,
 } from "./registry.ts";
+import type { FlagSchedule } from "./scheduled/schedule.ts";
+import {
+  type ScheduledChange,
+  type Scheduling,
+  scheduledAfter,
+  scheduledBytes,
+  scheduledView,
+} from "./scheduled/scheduled.ts";
 import type {
   FlagBody,
-  FlagChange,
   FlagConfig,
   FlagConfigQuery,
   FlagDefinition,
@@ -41,6 +50,28 @@ import type {
   FlagSaved,
 } from "./schema.ts";
 import type { FlagRow, FlagStore } from "./store.ts";
+
+/** Who saves a flag, and what a save costs. */
+export interface Saving {
+  /** Charges the credits of a large change; free of charge without it. */
+  readonly charge?: (credits: number) => void;
+  /** Whose changes a save schedules; null: it schedules none. */
+  readonly by?: Pick<Scheduling, "by" | "accountRef"> | null;
+}
+
+/** What a change of a flag leads to. */
+interface Write {
+  readonly projectRef: number;
+  readonly flag_key: string;
+  /** Null for a new flag. */
+  readonly row: FlagRow | null;
+  readonly before: FlagSettings | null;
+  readonly after: FlagSettings;
+  readonly managed_by?: ManagedBy;
+  readonly charge?: Saving["charge"];
+  /** Writes the entry of the audit log; the operation's without it. */
+  readonly audit?: (change: AuditChange | null) => void;
+}
 
 /** Keys per read, one or two milliseconds. */
 const KEYS_PER_STEP = 500;
@@ -60,6 +91,8 @@ export class FlagService {
   constructor(
     private readonly store: FlagStore,
     private readonly usage: FlagUsage,
+    private readonly schedule: FlagSchedule,
+    private readonly ids: Ids,
     inMemoryMax = FLAGS_IN_MEMORY_MAX,
   ) {
     this.registry = new FlagRegistry(store, usage, inMemoryMax);
@@ -68,32 +101,96 @@ export class FlagService {
 
   /**
    * Creates or updates a flag. Omitted fields stay unchanged; null restores the default. A save without changes writes
-   * nothing. `charge` charges the credits of a large change.
+   * nothing.
    *
    * @throws ApiError `gate.rule_invalid`; `conflict` if the flag has another version than expected; `forbidden` at the limits
    *   of flags and definitions; errors of `charge`.
    */
-  save(tx: Tx, projectRef: number, body: FlagBody, charge: (credits: number) => void = () => {}): FlagSaved {
-    const { flag_key } = body;
+  save(tx: Tx, projectRef: number, body: FlagBody, { charge, by = null }: Saving = {}): FlagSaved {
+    const { flag_key, managed_by = null } = body;
     const row = this.store.find(projectRef, flag_key);
-    const before = row && settingsOf(row);
-    const after = updateSettings(before, body);
+    const before = row && this.settingsOf(row);
+    const settings = changedSettings(before, body);
+    const scheduling = by && { ...by, now: tx.now, newId: () => prefixedId("chg", this.ids.uuidV7()) };
+    const scheduled = scheduledAfter(before?.scheduled ?? [], body.scheduled, settings, scheduling);
     assertVersion(body.if_version, row);
+    const after = { ...settings, scheduled };
+    return this.write(tx, { projectRef, flag_key, row, before, after, managed_by, charge });
+  }
+
+  /** Cancels a scheduled change. @throws ApiError `flag_not_found`, `not_found` */
+  cancelScheduled(tx: Tx, projectRef: number, flag_key: string, id: string): FlagSaved {
+    const row = this.store.find(projectRef, flag_key);
+    if (row === null) throw flagNotFoundError("flag_not_found", flag_key);
+    const before = this.settingsOf(row);
+    const scheduled = before.scheduled.filter((one) => one.id !== id);
+    if (scheduled.length === before.scheduled.length)
+      throw new ApiError(
+        "not_found",
+        "The flag has no scheduled change with this id. It may have been applied.",
+      );
+    return this.write(tx, { projectRef, flag_key, row, before, after: { ...before, scheduled } });
+  }
+
+  /**
+   * Applies a scheduled change as a save of its own. Returns the flag, and why the change did not apply; null if it did. Then
+   * it stays with the reason.
+   */
+  applyScheduled(
+    tx: Tx,
+    flagRef: number,
+    change: ScheduledChange,
+    audit: (projectRef: number, entry: AuditChange) => void,
+  ): { readonly projectRef: number; readonly flag_key: string; readonly problem: string | null } | null {
+    const row = this.store.withRef(flagRef);
+    if (row === null) return null;
+    const { project_ref: projectRef, flag_key } = row;
+    const before = this.settingsOf(row);
+    const rejection = rejectionBy(() => {
+      const settings = changedSettings(before, change.set);
+      const scheduled = settings.archived ? [] : before.scheduled.filter(({ id }) => id !== change.id);
+      const after = { ...settings, scheduled };
+      this.write(tx, {
+        projectRef,
+        flag_key,
+        row,
+        before,
+        after,
+        audit: (entry) => {
+          if (entry !== null) audit(projectRef, { ...entry, summary: `${entry.summary}, as scheduled` });
+        },
+      });
+    });
+    if (rejection === null) return { projectRef, flag_key, problem: null };
+    this.schedule.fail(tx, flagRef, change, rejection.message);
+    return { projectRef, flag_key, problem: rejection.message };
+  }
+
+  /** @throws ApiError `forbidden` at the limits of flags and definitions, before anything is written; errors of `charge`. */
+  private write(tx: Tx, { projectRef, flag_key, row, before, after, ...more }: Write): FlagSaved {
+    const { charge, audit = (entry) => tx.audit(entry) } = more;
     const change = auditOfSave(flag_key, before, after);
-    tx.audit(change);
-    if (change === null && row !== null) return { success: true, flag_key, version: row.version };
+    if (change === null && row !== null) {
+      audit(null);
+      return { success: true, flag_key, version: row.version };
+    }
     const state = this.registry.stateOf(projectRef);
     const definition = after.definition && JSON.stringify(after.definition);
-    const bytes = byteLength(definition) - byteLength(row?.definition ?? null);
+    const bytes =
+      byteLength(definition) -
+      byteLength(row?.definition ?? null) +
+      scheduledBytes(after.scheduled) -
+      scheduledBytes(before?.scheduled ?? []);
     if (row === null) assertFlagCount(state.count);
     if (bytes > 0) assertDefinitionBytes(state.bytes + bytes);
     const credits = creditsOfSave(change === null ? 0 : changedBytes(change));
-    if (credits > 0) charge(credits);
+    if (credits > 0) charge?.(credits);
+    audit(change);
     const version = state.version + 1;
     const isHidden = isServerOnly(after) && (before === null || isServerOnly(before));
     this.registry.change(tx, projectRef, {
       version,
-      ...(isHidden ? {} : { public_version: version }),
+      ...(isHidden || isSameNow(before, after) ? {} : { public_version: version }),
       bytes: state.bytes + bytes,
       count: state.count + (row === null ? 1 : 0),
     });
@@ -106,11 +203,13 @@ export class FlagService {
       definition,
     };
     const { ref = this.nextRef, created_at = tx.now, evaluated_at = null } = row ?? {};
-    const { managed_by = body.managed_by ?? null } = row ?? {};
+    const { managed_by = more.managed_by ?? null } = row ?? {};
     if (row === null)
       this.store.insert(tx, { ref, project_ref: projectRef, flag_key, managed_by, ...stored });
     else this.store.update(tx, { ref, ...stored });
     this.nextRef = Math.max(this.nextRef, ref + 1);
+    if (before?.scheduled !== after.scheduled)
+      this.schedule.replace(tx, ref, before?.scheduled ?? [], after.scheduled);
     this.registry.refresh(tx, projectRef, flag_key, row, {
       ref,
       flag_key,
@@ -165,10 +264,9 @@ export class FlagService {
     now: number,
   ): FlagPreview {
     const row = this.store.find(projectRef, flagKey);
+    if (row === null && definition === undefined) throw flagNotFoundError("gate.feature_not_found", flagKey);
     const before = row && settingsOf(row);
-    if (before === null && definition === undefined)
-      throw flagNotFoundError("gate.feature_not_found", flagKey);
-    const after = withFieldPrefix("definition.", () => updateSettings(before, definition ?? {}));
+    const after = withFieldPrefix("definition.", () => changedSettings(before, definition ?? {}));
     const flag = compileFlag(flagKey, after.enabled, after.definition);
     const effort = new Effort("contexts");
     const results = contexts.map((context, index) => {
@@ -266,18 +364,17 @@ export class FlagService {
   delete(tx: Tx, projectRef: number, flagKey: string): FlagDeleted {
     const row = this.store.find(projectRef, flagKey);
     if (row === null) throw flagNotFoundError("flag_not_found", flagKey);
-    const before = settingsOf(row);
+    const before = this.settingsOf(row);
     tx.audit(auditOfDeletion(flagKey, before));
     const state = this.registry.stateOf(projectRef);
     const version = state.version + 1;
     this.registry.change(tx, projectRef, {
       version,
       ...(isServerOnly(before) ? {} : { public_version: version }),
-      bytes: state.bytes - byteLength(row.definition),
+      bytes: state.bytes - byteLength(row.definition) - scheduledBytes(before.scheduled),
       count: state.count - 1,
     });
-    this.store.remove(tx, row.ref);
-    this.usage.forget(tx, row.ref);
+    this.removeRow(tx, row.ref);
     this.registry.refresh(tx, projectRef, flagKey, row, null);
     return { success: true };
   }
@@ -285,14 +382,21 @@ export class FlagService {
   /** Removes at most `rowsMax` flags of a deleted project. Returns the number removed. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     const removed = this.store.someOfProject(projectRef, rowsMax);
-    for (const { ref } of removed) {
-      this.store.remove(tx, ref);
-      this.usage.forget(tx, ref);
-    }
+    for (const { ref } of removed) this.removeRow(tx, ref);
     if (removed.length < rowsMax) this.store.removeProject(tx, projectRef);
     const keys = removed.map(({ flag_key }) => flag_key);
     this.registry.forget(tx, projectRef, keys);
     return removed.length;
+  }
+
+  private removeRow(tx: Tx, ref: number): void {
+    this.store.remove(tx, ref);
+    this.usage.forget(tx, ref);
+    this.schedule.removeOf(tx, ref);
+  }
+
+  private settingsOf(row: FlagRow): FlagSettings {
+    return { ...settingsOf(row), scheduled: this.schedule.of(row.ref) };
   }
 
   private outcomeOfFlag(
@@ -322,6 +426,7 @@ export class FlagService {
       description: row.description,
       ...definition,
       archived: row.archived !== 0,
+      scheduled: this.schedule.of(row.ref).map(scheduledView),
       version: row.version,
       created_at: isoTimeOrNull(row.created_at),
       updated_at: isoTime(row.updated_at),
@@ -348,27 +453,13 @@ function evaluationError(cause: unknown): unknown {
   return new ApiError("gate.evaluation_failed", message, { cause });
 }
 
-function settingsOf(row: FlagRow): FlagSettings {
+function settingsOf(row: FlagRow): Settings {
   const { enabled, description, archived } = row;
   return {
     enabled: enabled !== 0,
     description,
     archived: archived !== 0,
     definition: storedDefinition(row),
-  };
-}
-
-/** Applies a change; a new flag is on. @throws ApiError `gate.rule_invalid` */
-function updateSettings(before: FlagSettings | null, body: FlagChange): FlagSettings {
-  const { enabled = before?.enabled ?? true, description, archived } = body;
-  assertBoolean(enabled);
-  if (typeof (archived ?? false) !== "boolean")
-    throw invalidRuleError({ archived: ["must be true or false"] });
-  return {
-    enabled,
-    description: description === undefined ? (before?.description ?? null) : description,
-    archived: archived === undefined ? (before?.archived ?? false) : archived === true,
-    definition: updateDefinition(before?.definition ?? null, body),
   };
 }
 
@@ -409,7 +500,12 @@ function assertDefinitionBytes(bytes: number): void {
   );
 }
 
-function isServerOnly({ definition }: FlagSettings): boolean {
+/** Whether a flag is served as before: only its scheduled changes differ. */
+function isSameNow(before: FlagSettings | null, after: FlagSettings): boolean {
+  return before !== null && Bun.deepEquals({ ...before, scheduled: null }, { ...after, scheduled: null });
+}
+
+function isServerOnly({ definition }: Settings): boolean {
   return definition?.server_only === true;
 }
 

@@ -42,6 +42,10 @@ export function flagStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM flags"),
     find: db.one<FlagRow, [projectRef: number, flagKey: string]>(`${SELECT} AND f.flag_key = ?`),
+    /** A flag by its row, with its project. */
+    withRef: db.one<FlagRow & { readonly project_ref: number }, [ref: number]>(
+      `SELECT f.project_ref, ${COLUMNS} FROM flags f LEFT JOIN flag_uses u ON u.flag_ref = f.ref WHERE f.ref = ?`,
+    ),
     /** Next flags by key. */
     byKey: db.all<FlagRow, [projectRef: number, after: string, limit: number]>(
       `${SELECT} AND f.flag_key > ? ORDER BY f.flag_key LIMIT ?`,

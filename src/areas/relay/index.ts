@@ -255,8 +255,12 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: Rela
     /** Queues a notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
     /** Sends a notice to the endpoints of a project that subscribe to its type. */
-    notice: (tx: Tx, owner: DeliveryOwner, type: "ninefold.catch.failed", data: object) =>
-      messages.notice(tx, owner, type, data),
+    notice: (
+      tx: Tx,
+      owner: DeliveryOwner,
+      type: "ninefold.catch.failed" | "ninefold.flag.schedule_failed",
+      data: object,
+    ) => messages.notice(tx, owner, type, data),
     /** Deliveries of inbound events to endpoints. */
     events,
     /** Cancels a pending notification. */

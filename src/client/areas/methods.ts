@@ -547,6 +547,9 @@ export class KeysMethods extends Methods {
 
 /** Methods of {@link Flags} that send one request. */
 export class FlagsMethods extends Methods {
+  /** Methods of `nf.flags.scheduled`. */
+  readonly scheduled = new FlagsScheduled(this.api);
+
   /**
    * Get a flag's definition. Use it to edit a flag: it has the rules, variants and the `version` for
    * `if_version` of a save. Nothing is evaluated. Archived flags are returned as well.
@@ -2257,6 +2260,14 @@ export class AdminSettings extends Methods {
    */
   update(body: ServerSettingsBody, options?: ChangeOptions): Answers<"admin.settings.update"> {
     return this.api.call("admin.settings.update", { body }, options);
+  }
+}
+
+/** Methods of `nf.flags.scheduled`. */
+export class FlagsScheduled extends Methods {
+  /** Cancel a scheduled change of a flag. Also removes a change that failed. */
+  cancel(flagKey: string, id: string, options?: ChangeOptions): Answers<"gate.scheduled.cancel"> {
+    return this.api.call("gate.scheduled.cancel", { params: { flagKey, id } }, options);
   }
 }
 

@@ -82,8 +82,15 @@ export interface AuditEntry {
 }
 
 /** The response of `GET /v1/admin/audit`, `entries`, `[]`, `actor`. */
-export interface AuditActor {
-  type: "key" | "session" | "cli" | "system" | "public" | "portal" | "person";
+export interface AuditActor extends Actor {
+  /** Id of the scheduled change. Only for `schedule`. */
+  id?: string;
+  by?: Actor;
+}
+
+/** A key, a person or the command line. */
+export interface Actor {
+  type: "key" | "session" | "cli" | "system" | "public" | "portal" | "person" | "schedule";
   /** Id of the managed key. Null for a platform key. */
   key_id: string | null;
   key_name: string | null;
@@ -1203,6 +1210,8 @@ export interface FlagDefinition {
   /** Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers. */
   server_only: boolean;
   archived: boolean;
+  /** Changes that apply later, and those that could not be applied, in the order of their times. */
+  scheduled: ScheduledFlagChange[];
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply";
   /** Version of the flag: the project's change counter at the flag's last change. */
@@ -1270,27 +1279,20 @@ export interface FlagCondition {
   ignore_case?: boolean | undefined;
 }
 
-/** The response of `DELETE /v1/gate/{flagKey}`. */
-export type FlagDeleted = { success: true };
-
-/** The response of `GET /v1/gate/{flagKey}`. */
-export type FlagEvaluation = { enabled: boolean; flag_key: string };
-
-/** The response of `GET /v1/gate`. */
-export type FlagKeys = { flags: string[] };
-
-/** The body of `POST /v1/gate/{flagKey}/preview`. */
-export interface FlagPreviewBody {
-  /** Evaluation contexts, such as attributes of users: JSON objects with at most 8 levels. */
-  contexts: readonly ({
-    /** Id of the subject, such as a user; null like none. */
-    targetingKey?: string | null | undefined;
-    [name: string]: unknown;
-  } | null)[];
-  definition?: FlagChange | undefined;
+/** The response of `GET /v1/gate/config`, `flags`, `[]`, `one of`, `scheduled`, `[]`. */
+export interface ScheduledFlagChange {
+  id: string;
+  /** Time at which the change applies, in the future. */
+  at: string;
+  set: FlagChange;
+  /** `failed` if the flag had changed so that the change no longer fits. */
+  status: "pending" | "failed";
+  /** Why it failed; null while it is pending. */
+  error: string | null;
+  by: Actor;
 }
 
-/** Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist. */
+/** Fields of a save. Omitted fields stay as they are, null restores the default; `enabled` of a new flag is true. */
 export interface FlagChange {
   /** Whether the flag is on. While it is off, `off_variant` is served to everyone. */
   enabled?: boolean | undefined;
@@ -1310,6 +1312,26 @@ export interface FlagChange {
   server_only?: boolean | null | undefined;
   /** Whether the flag is omitted from lists and never evaluated. */
   archived?: boolean | null | undefined;
+}
+
+/** The response of `DELETE /v1/gate/{flagKey}`. */
+export type FlagDeleted = { success: true };
+
+/** The response of `GET /v1/gate/{flagKey}`. */
+export type FlagEvaluation = { enabled: boolean; flag_key: string };
+
+/** The response of `GET /v1/gate`. */
+export type FlagKeys = { flags: string[] };
+
+/** The body of `POST /v1/gate/{flagKey}/preview`. */
+export interface FlagPreviewBody {
+  /** Evaluation contexts, such as attributes of users: JSON objects with at most 8 levels. */
+  contexts: readonly ({
+    /** Id of the subject, such as a user; null like none. */
+    targetingKey?: string | null | undefined;
+    [name: string]: unknown;
+  } | null)[];
+  definition?: FlagChange | undefined;
 }
 
 /** The response of `POST /v1/gate/{flagKey}/preview`. */
@@ -1350,10 +1372,18 @@ export interface FlagBody {
   server_only?: boolean | null | undefined;
   /** Whether the flag is omitted from lists and never evaluated. */
   archived?: boolean | null | undefined;
+  scheduled?: readonly ScheduledFlagBody[] | null | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
   /** Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`. */
   if_version?: number | null | undefined;
+}
+
+/** The body of `POST /v1/gate`, `scheduled`, `one of`, `[]`. */
+export interface ScheduledFlagBody {
+  /** Time at which the change applies, in the future. */
+  at: string;
+  set: FlagChange;
 }
 
 /** The response of `POST /v1/gate`. */
@@ -5216,7 +5246,7 @@ export const OPERATIONS = {
       user_id?: string | undefined;
       /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`. */
+      /** Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`, `schedule`. */
       actor?: string | undefined;
       /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
@@ -5268,7 +5298,7 @@ export const OPERATIONS = {
     {
       /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`. */
+      /** Id of a key or a person, a `user_id`, or a type of actor: `key`, `person`, `session`, `cli`, `system`, `public`, `portal`, `schedule`. */
       actor?: string | undefined;
       /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
@@ -5438,6 +5468,7 @@ export const OPERATIONS = {
   "gate.list": "GET /v1/gate" as Route<FlagKeys>,
   "gate.preview": "POST /v1/gate/{flagKey}/preview" as Route<FlagPreview, "flagKey", FlagPreviewBody>,
   "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
+  "gate.scheduled.cancel": "DELETE /v1/gate/{flagKey}/scheduled/{id}" as Route<FlagSaved, "flagKey" | "id">,
   "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,
   "keys.get": "GET /v1/keys/{id}" as Route<Key, "id">,
   "keys.list": "GET /v1/keys" as List<

@@ -931,7 +931,7 @@ export const BODIES = {
     definition: {
       type: "object",
       description:
-        "Change to preview: fields of a save, applied to the stored flag but not saved. The flag need not exist.",
+        "Fields of a save. Omitted fields stay as they are, null restores the default; `enabled` of a new flag is true.",
     },
     "definition.enabled": {
       type: "boolean",
@@ -1124,6 +1124,12 @@ export const BODIES = {
       type: "boolean",
       nullable: true,
       description: "Whether the flag is omitted from lists and never evaluated.",
+    },
+    scheduled: {
+      type: "array",
+      nullable: true,
+      description:
+        "Changes that apply later, at most 20, which replace those of before. Archiving a flag drops them.",
     },
     managed_by: {
       type: "string",

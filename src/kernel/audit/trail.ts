@@ -1,16 +1,9 @@
 import type { Caller } from "../callers/caller.ts";
 import type { Changes } from "../projects/changes.ts";
 import type { AuditChange, Auditor, Tx } from "../storage/tx.ts";
+import type { Actor, ActorType } from "./actor.ts";
 import { difference } from "./change.ts";
 import { DEFINITION_SIDE, REDUCED_SIDE, SIDE, storedSide } from "./redaction.ts";
-
-/**
- * Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known; `portal`: a
- * customer of the account, by a portal link; `person`: a person of the account.
- */
-export const ACTOR_TYPES = ["key", "session", "cli", "system", "public", "portal", "person"] as const;
-/** One of {@link ACTOR_TYPES}. */
-export type ActorType = (typeof ACTOR_TYPES)[number];
 
 /** Longest user agent that is stored, in UTF-16 units; the rest is cut off. */
 export const USER_AGENT_LENGTH_MAX = 512;
@@ -56,6 +49,8 @@ export interface AuditRow {
   readonly personName: string | null;
   /** The person's browser session. */
   readonly sessionId: number | null;
+  /** JSON of a {@link ScheduledActor}; null for others. */
+  readonly schedule: string | null;
   readonly targetType: string;
   readonly targetId: string;
   /** JSON. */
@@ -65,6 +60,13 @@ export interface AuditRow {
   readonly ip: string | null;
   readonly userAgent: string | null;
   readonly requestId: string | null;
+}
+
+/** A scheduled change that acts for whoever has scheduled it. */
+export interface ScheduledActor {
+  /** Id of the scheduled change. */
+  readonly id: string;
+  readonly by: Actor;
 }
 
 /** How many bytes of entries each account may write in a day before they are shortened. */
@@ -119,11 +121,18 @@ type Acting = Pick<
       | "userAgent"
       | "requestId"
     )
-  | ("personId" | "personEmail" | "personName" | "sessionId")
+  | ("personId" | "personEmail" | "personName" | "sessionId" | "schedule")
 >;
 
 const NO_PERSON = { personId: null, personEmail: null, personName: null, sessionId: null } as const;
-const NOBODY = { keyId: null, keyName: null, userId: null, ownerId: null, ...NO_PERSON } as const;
+const NOBODY = {
+  keyId: null,
+  keyName: null,
+  userId: null,
+  ownerId: null,
+  ...NO_PERSON,
+  schedule: null,
+} as const;
 const NOWHERE = { ip: null, userAgent: null, requestId: null } as const;
 
 /** Writes who changed what, each entry in the transaction of its change. */
@@ -161,17 +170,54 @@ export class AuditTrail {
     { caller, requestId, requestOrigin }: Omit<AuditedRequest, "operation">,
     change: AuditChange,
   ): void {
-    const standsFor = caller.session ?? caller.portal ?? caller;
-    const key = this.deps.keyOf(standsFor.credential);
     this.write(tx, action, change, {
       accountRef: caller.account.ref,
+      ...this.acting(caller, actorType),
+      ...this.from(requestOrigin, requestId),
+    });
+  }
+
+  /** Who a request's caller is, to be stored with what the server does later. */
+  actorOf({ caller, requestOrigin }: Pick<AuditedRequest, "caller" | "requestOrigin">): Actor {
+    return actorView(this.acting(caller, requestOrigin.isOffline ? "cli" : actorTypeOf(caller)));
+  }
+
+  private acting(caller: Caller, actorType: ActorType) {
+    const standsFor = caller.session ?? caller.portal ?? caller;
+    const key = this.deps.keyOf(standsFor.credential);
+    return {
       actorType,
       keyId: key?.id ?? null,
       keyName: key?.name ?? null,
       userId: caller.account.userId,
       ownerId: caller.portal?.ownerId ?? null,
       ...auditedPerson(caller),
-      ...this.from(requestOrigin, requestId),
+      schedule: null,
+    };
+  }
+
+  /** Something that somebody has scheduled. `accountRef`: whose log it stands in. */
+  recordScheduled(
+    tx: Tx,
+    action: string,
+    accountRef: number,
+    { id, by }: ScheduledActor,
+    change: AuditChange,
+  ): void {
+    this.write(tx, action, change, {
+      ...NOWHERE,
+      accountRef,
+      actorType: "schedule",
+      // Filters by actor also find what somebody has scheduled.
+      keyId: by.key_id,
+      keyName: by.key_name,
+      userId: by.user_id,
+      ownerId: by.owner_id,
+      personId: by.person_id ?? null,
+      personEmail: by.email ?? null,
+      personName: by.name ?? null,
+      sessionId: by.session_id ?? null,
+      schedule: JSON.stringify({ id, by }),
     });
   }
 
@@ -230,6 +276,22 @@ export class AuditTrail {
   }
 }
 
+/** An actor as people see it. */
+export function actorView(acting: Omit<Acting, "accountRef" | "ip" | "userAgent" | "requestId">): Actor {
+  const { actorType: type, keyId: key_id, keyName: key_name, userId: user_id, ownerId: owner_id } = acting;
+  const { personId, personEmail, personName, sessionId } = acting;
+  return {
+    type,
+    key_id,
+    key_name,
+    user_id,
+    owner_id,
+    ...(personId === null || sessionId === null
+      ? {}
+      : { person_id: personId, email: personEmail ?? "", name: personName, session_id: sessionId }),
+  };
+}
+
 /** The person of a caller, as of now: entries keep their address and name. */
 function auditedPerson({ person, session }: Caller) {
   if (person === undefined) return NO_PERSON;
@@ -250,8 +312,10 @@ export function cutText(text: string | null, lengthMax: number): string | null {
 
 /** What an entry takes in the file, approximately. */
 function bytesOf(row: AuditRow): number {
-  const { before, after, summary, userAgent, keyName, ownerId, targetId, personEmail, personName } = row;
-  const texts = [before, after, summary, userAgent, keyName, ownerId, targetId, personEmail, personName];
+  const { before, after, summary, userAgent, keyName, ownerId, targetId } = row;
+  const { personEmail, personName, schedule } = row;
+  const texts = [before, after, summary, userAgent, keyName, ownerId, targetId];
+  texts.push(personEmail, personName, schedule);
   return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text ?? ""), ENTRY_BYTES);
 }
 

@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FLAGS_PER_PROJECT_MAX } from "../../../src/areas/flags/domain.ts";
-import { FlagUsage } from "../../../src/areas/flags/evaluation/usage.ts";
 import { FLAGS_IN_MEMORY_MAX } from "../../../src/areas/flags/registry.ts";
-import { FlagService } from "../../../src/areas/flags/service.ts";
+import type { FlagService } from "../../../src/areas/flags/service.ts";
 import { flagStore } from "../../../src/areas/flags/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
+import { flagServiceOn } from "./flag-service.ts";
 
 describe("on a server", () => {
   let server: TestServer;
@@ -103,7 +103,7 @@ describe("without a server", () => {
   afterEach(() => bench.close());
 
   function newService(store = flagStore(bench.kernel.db), inMemoryMax?: number): FlagService {
-    return new FlagService(store, new FlagUsage(store, bench.kernel), inMemoryMax);
+    return flagServiceOn(bench.kernel, store, inMemoryMax);
   }
 
   /** A service that counts how often it reads a flag's row. */

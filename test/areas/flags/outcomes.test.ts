@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DEFINITIONS_BYTES_MAX } from "../../../src/areas/flags/domain.ts";
 import type { EvaluationContext } from "../../../src/areas/flags/evaluation/context.ts";
-import { FlagUsage } from "../../../src/areas/flags/evaluation/usage.ts";
 import type { FlagBody } from "../../../src/areas/flags/schema.ts";
-import { FlagService } from "../../../src/areas/flags/service.ts";
+import type { FlagService } from "../../../src/areas/flags/service.ts";
 import { flagStore } from "../../../src/areas/flags/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
+import { flagServiceOn } from "./flag-service.ts";
 
 const PROJECT = 1;
 const SERVER = { now: TEST_START_MS, seesServerOnly: true };
@@ -24,8 +24,7 @@ beforeEach(() => {
 afterEach(() => bench.close());
 
 function newService(inMemoryMax?: number): FlagService {
-  const store = flagStore(bench.kernel.db);
-  return new FlagService(store, new FlagUsage(store, bench.kernel), inMemoryMax);
+  return flagServiceOn(bench.kernel, undefined, inMemoryMax);
 }
 
 function inUnit<T extends object>(work: (tx: Tx) => T): Promise<T> {
@@ -270,7 +269,7 @@ test("flags with large definitions count as several in memory", async () => {
     return store.find(...expected);
   };
   // Each has a weight of 63.
-  const small = new FlagService({ ...store, find }, new FlagUsage(store, bench.kernel), 200);
+  const small = flagServiceOn(bench.kernel, { ...store, find }, 200);
   for (let round = 0; round < 3; round += 1)
     for (let index = 0; index < 20; index += 1) small.outcomeOf(PROJECT, `f${index}`, {}, SERVER);
   expect(reads).toBeGreaterThanOrEqual(50);

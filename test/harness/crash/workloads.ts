@@ -20,6 +20,7 @@ import { RecoveryWorkload } from "./recoveries.ts";
 import { RelayWorkload } from "./relays.ts";
 import { RemovedAccountWorkload } from "./removed-accounts.ts";
 import { ResendWorkload } from "./resends.ts";
+import { ScheduledFlagWorkload } from "./scheduled-flags.ts";
 import { ScheduleWorkload } from "./schedules.ts";
 import { SessionWorkload } from "./sessions.ts";
 import { SteadyPingWorkload } from "./steady-pings.ts";
@@ -52,6 +53,7 @@ export function allWorkloads(): Workload[] {
     new AuditWorkload(),
     new SessionWorkload(),
     new FlagWorkload(),
+    new ScheduledFlagWorkload(),
     new KeyUsesWorkload(),
     new MaintenanceWorkload(),
     new ChannelWorkload(),

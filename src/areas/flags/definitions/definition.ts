@@ -70,12 +70,12 @@ export function updateDefinition(
  */
 export function assertDefinitionHeld(bodyText: string, members = Object.keys(DEFINITION)): void {
   const path = exactNumberIn(bodyText, members);
-  if (path !== null) throw invalidRuleError({ [echoed(pathOf(path.join("/")))]: [EXACT_NUMBER_PROBLEM] });
+  if (path !== null) throw invalidRuleError({ [echoed(fieldPath(path.join("/")))]: [EXACT_NUMBER_PROBLEM] });
 }
 
 function validated(fields: unknown): StoredDefinition {
   if (!compiledCheck(StoredDefinition).Check(fields))
-    throw invalidRuleError(fieldMessages(StoredDefinition, fields, pathOf));
+    throw invalidRuleError(fieldMessages(StoredDefinition, fields, fieldPath));
   const problems = problemsOf(fields);
   if (Object.keys(problems).length > 0) throw invalidRuleError(problems);
   return fields;
@@ -87,7 +87,7 @@ export function jsonBytes(value: unknown): number {
 }
 
 /** Converts `rules/1/when/0/op` to `rules[1].when[0].op`. Names of variants stay names, even if they are digits. */
-function pathOf(path: string): string {
+export function fieldPath(path: string): string {
   const [first = "", ...more] = path.split("/");
   let isList = !NAMED.has(first);
   let name = first;

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../../../client/generated/api.ts";
+import type { Actor, AuditEntry } from "../../../client/generated/api.ts";
 import { useList } from "../core/lists.ts";
 import { href } from "../core/route.ts";
 import { mayCall, session } from "../core/session.ts";
@@ -8,6 +8,11 @@ import { Ago } from "../ui/time.tsx";
 
 /** The actor's name. */
 export function actorOf({ actor }: AuditEntry): string {
+  return actor.by === undefined ? nameOf(actor) : `${nameOf(actor.by)}, as scheduled`;
+}
+
+/** The name of a key or a person. */
+export function nameOf(actor: Actor | AuditEntry["actor"]): string {
   const who = session.value;
   const isOwn = actor.user_id !== null && actor.user_id === who?.user_id;
   return actor.name ?? actor.email ?? actor.key_name ?? (isOwn ? who?.email : actor.user_id) ?? actor.type;

@@ -10,6 +10,7 @@ import { Panel } from "../../ui/page.tsx";
 import { changesOf, draftOf, type FlagDraft, isSameDefinition } from "./flag-draft.ts";
 import { PreviewPanel } from "./flag-preview.tsx";
 import { Rules } from "./flag-rules.tsx";
+import { SchedulePanel } from "./flag-schedule.tsx";
 import { Serve } from "./flag-serve.tsx";
 import { Variants } from "./flag-variants.tsx";
 
@@ -43,6 +44,7 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
     setTouched(false);
     onChanged();
   };
+  const unsaved = () => changesOf(base.draft, draft);
   return (
     <>
       <Panel>
@@ -58,7 +60,12 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
           <Fields draft={draft} onChange={change} />
         </Form>
       </Panel>
-      {flag.archived ? null : <PreviewPanel flag={flag} changes={() => changesOf(base.draft, draft)} />}
+      {flag.archived ? null : (
+        <>
+          <PreviewPanel flag={flag} changes={unsaved} />
+          <SchedulePanel flag={flag} changes={unsaved} onChanged={onChanged} />
+        </>
+      )}
     </>
   );
 }
