@@ -57,7 +57,7 @@ test("every metered read returns without a commit, and its charge is visible imm
   );
   expect(reads.map(({ operation }) => operation.name).toSorted()).toEqual([
     ...["catch.events.export", "catch.events.get", "catch.events.list", "catch.events.raw", "catch.stream"],
-    ...["gate.config", "gate.evaluate"],
+    ...["gate.config", "gate.evaluate", "gate.preview"],
     ...[
       "keys.get",
       "keys.list",

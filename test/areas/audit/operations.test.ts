@@ -43,6 +43,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
     "catch.in",
     "ofrep.evaluate",
     "ofrep.bulk",
+    "gate.preview",
     "check",
   ],
 ]);
