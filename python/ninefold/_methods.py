@@ -4039,6 +4039,30 @@ class FlagsMethods(Methods):
         )
         return cast("models.FlagEvaluation", response)
 
+    def evaluations(
+        self,
+        flag_key: str,
+        query: Optional[models.GateEvaluationsQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.GateEvaluationsQuery]
+    ) -> models.FlagEvaluations:
+        """Get the number of a flag's evaluations.
+
+        Counts individual evaluations and those of checks, by variant and hour or day, for 30 days. Bulk evaluations
+        and previews are not counted. After a crash, the last minute can be missing.
+        """
+        response = self._api.call(
+            "GET /v1/gate/{flagKey}/evaluations",
+            {"flagKey": flag_key},
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.FlagEvaluations", response)
+
     @overload
     def preview(
         self,

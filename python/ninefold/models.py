@@ -1412,8 +1412,12 @@ class _FlagDefinitionRequired(TypedDict):
     last_evaluated_at: Optional[str]
     """Hour of the last individual evaluation; bulk evaluations are not counted."""
     stale: bool
-    """Whether the flag is unchanged for 30 days, and in this time either not individually evaluated, or limited to
-    one possible outcome.
+    """Whether the flag can probably be removed: it is unchanged for 30 days, and one of the reasons in
+    `stale_reason` applies.
+    """
+    stale_reason: Optional[Literal["unused", "one_outcome", "one_value"]]
+    """In the last 30 days: `unused`, not individually evaluated; `one_outcome`, it has neither rules nor a split;
+    `one_value`, all individual evaluations had the same variant. Null if it is not stale.
     """
 
 
@@ -1429,6 +1433,40 @@ class FlagDeleted(TypedDict):
 class FlagEvaluation(TypedDict):
     enabled: bool
     flag_key: str
+
+
+_FlagEvaluationsDataItemNamed = TypedDict(
+    "_FlagEvaluationsDataItemNamed",
+    {
+        "from": "str",
+    },
+)
+
+
+class FlagEvaluationsDataItem(_FlagEvaluationsDataItemNamed, TypedDict):
+    total: int
+    """Number of individual evaluations."""
+    variants: Dict[str, int]
+    """Number of evaluations by variant."""
+    no_value: int
+    """Number of evaluations without a value."""
+    switch_reads: int
+    """Number of reads of the switch alone, of a flag whose variant depends on a context."""
+
+
+_FlagEvaluationsNamed = TypedDict(
+    "_FlagEvaluationsNamed",
+    {
+        "from": "str",
+    },
+)
+
+
+class FlagEvaluations(_FlagEvaluationsNamed, TypedDict):
+    to: str
+    granularity: Literal["hour", "day"]
+    data: List[FlagEvaluationsDataItem]
+    """Hours or days in which the flag was evaluated, oldest first."""
 
 
 class FlagEventStreamEndpoint(TypedDict):
@@ -6532,12 +6570,27 @@ class CheckHttpQuery(TypedDict, total=False):
 
 
 class GateConfigQuery(TypedDict, total=False):
+    stale: bool
+    """Whether to return only stale flags."""
     full: bool
     """Whether to return complete definitions."""
     tag: str
     """Returns only flags with this tag."""
     archived: bool
     """Whether to include archived flags."""
+
+
+class GateEvaluationsQuery(TypedDict, total=False):
+    from_: str
+    """Start of the range, rounded down to the hour or day (UTC). Default: 24 hours before `to`."""
+    to: str
+    """End of the range, exclusive. Default: now."""
+    granularity: Literal["hour", "day"]
+
+
+class GateListQuery(TypedDict, total=False):
+    stale: bool
+    """Whether to return only stale flags."""
 
 
 class KeysListQuery(TypedDict, total=False):

@@ -5,7 +5,7 @@ import {
   invalidField,
   registerErrors,
 } from "../../kernel/errors.ts";
-import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 
 /** Maximum characters of a flag's key. */
 export const FLAG_KEY_LENGTH_MAX = 64;
@@ -24,8 +24,14 @@ export const PREVIEWED_CONTEXTS_MAX = 100;
 export const SAVE_BYTES_PER_CREDIT = 4 * 1024;
 /** Reserved key, because its path returns the configuration. */
 export const RESERVED_KEY = "config";
-/** Resolution of the last evaluation, in milliseconds: a flag in use causes one small write per hour. */
-export const USE_RESOLUTION_MS = HOUR_MS;
+/** How long evaluations are counted by hour. */
+export const EVALUATIONS_RETENTION_MS = 30 * DAY_MS;
+/** Variants counted per flag and day: twice what a flag can have. Evaluations with further ones are not counted. */
+export const COUNTED_VARIANTS_MAX = 100;
+/** Stands for the variant of an evaluation without a value. */
+export const NO_VALUE = "";
+/** Stands for the variant of a read of the switch, if the variant depends on a context. */
+export const SWITCH = "/switch";
 /** Time without changes and evaluations after which a flag is stale, in milliseconds. */
 export const STALE_AFTER_MS = 30 * DAY_MS;
 

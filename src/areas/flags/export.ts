@@ -15,6 +15,13 @@ export const flagExport: AreaExport = {
       contains: [
         { type: "flag_use", table: "flag_uses", of: { flag_ref: "ref" }, key: ["flag_ref"] },
         {
+          type: "flag_evaluations",
+          table: "flag_evaluations",
+          of: { flag_ref: "ref" },
+          key: ["flag_ref", "day"],
+          show: { counts: asJson },
+        },
+        {
           type: "flag_schedule",
           table: "flag_schedules",
           of: { flag_ref: "ref" },

@@ -11,6 +11,8 @@ import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/proje
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
+import { EVALUATIONS_RETENTION_MS } from "./domain.ts";
 import { Context } from "./evaluation/schema.ts";
 import { FlagUsage } from "./evaluation/usage.ts";
 import { flagExport } from "./export.ts";
@@ -77,6 +79,14 @@ export interface FlagDeps {
   ) => void;
 }
 
+/** Days of flags purged in one unit of work: a few milliseconds. */
+const EVALUATIONS_PURGED = 500;
+
+/** The day of a time, counted from 1970. */
+function dayOf(at: number): number {
+  return Math.floor(at / DAY_MS);
+}
+
 /** Creates the area: feature flags of projects. */
 export function createFlags(kernel: Kernel, deps: FlagDeps): FlagsArea {
   const { keys, charger, publicUrl } = deps;
@@ -97,6 +107,11 @@ export function createFlags(kernel: Kernel, deps: FlagDeps): FlagsArea {
     if (problem === null || isDeleted(projectRef)) return;
     const data = { flag_key, id, at: isoTime(at), error: problem };
     notice(tx, { accountRef, projectRef }, "ninefold.flag.schedule_failed", data);
+  });
+  kernel.housekeeping.addPurge({
+    name: "gate.evaluations.purge",
+    rowsMax: EVALUATIONS_PURGED,
+    remove: (tx, rowsMax) => store.purgeEvaluations(tx, dayOf(tx.now - EVALUATIONS_RETENTION_MS), rowsMax),
   });
   const streams = new OfrepStreams({ ...kernel, flags, keys });
   const refund: OfrepDeps["refund"] = (account, { name, cost }) =>

@@ -3,7 +3,7 @@ import { LruMap } from "../../kernel/limits/lru-map.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { StoredDefinition } from "./definitions/schema.ts";
 import { type CompiledFlag, compileFlag } from "./evaluation/evaluation.ts";
-import type { FlagUsage } from "./evaluation/usage.ts";
+import type { UsedFlag } from "./evaluation/usage.ts";
 import type { FlagProjectRow, FlagRow, FlagStore } from "./store.ts";
 
 /**
@@ -25,13 +25,10 @@ const LISTS_CACHED_MAX = 1_024;
 const LIST_CACHED_LENGTH_MAX = 1_024;
 
 /** A flag in memory. */
-export interface ActiveFlag extends Actor {
-  readonly ref: number;
+export interface ActiveFlag extends Actor, UsedFlag {
   readonly enabled: boolean;
   readonly archived: boolean;
   readonly compiled: CompiledFlag;
-  /** Recorded hour of its last evaluation, epoch milliseconds; 0 for none. */
-  evaluatedAt: number;
 }
 
 /** All active flags of a project, sorted by key. */
@@ -58,7 +55,6 @@ export class FlagRegistry {
 
   constructor(
     private readonly store: FlagStore,
-    private readonly usage: FlagUsage,
     inMemoryMax: number,
   ) {
     this.flags = new ActorRegistry(inMemoryMax, () => this.forgetLists());
@@ -69,12 +65,11 @@ export class FlagRegistry {
     return this.flags.get(nameOf(projectRef, flagKey), () => {
       const row = this.store.find(projectRef, flagKey);
       if (row === null) return undefined;
-      const evaluatedAt = this.usage.lastEvaluation(row.ref, row.evaluated_at) ?? 0;
       const { ref, definition } = row;
       const [enabled, archived] = [row.enabled !== 0, row.archived !== 0];
       const compiled = compiledRow(row);
       const weight = weightOf(definition);
-      return { idle: true, recent: false, weight, ref, enabled, archived, compiled, evaluatedAt };
+      return { idle: true, recent: false, weight, ref, enabled, archived, compiled, use: null };
     });
   }
 

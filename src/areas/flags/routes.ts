@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Actor } from "../../kernel/audit/actor.ts";
 import type { Charger } from "../../kernel/callers/caller.ts";
+import { UsageQuery } from "../../kernel/data/usage.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/operation.ts";
 import { exactMember } from "../../kernel/http/requests/body.ts";
@@ -20,7 +21,9 @@ import {
   FlagDefinition,
   FlagDeleted,
   FlagEvaluation,
+  FlagEvaluations,
   FlagKeys,
+  FlagKeysQuery,
   FlagParams,
   FlagPreview,
   FlagPreviewBody,
@@ -167,9 +170,13 @@ function readRoutes(api: Api, flags: FlagService) {
           summary: "List the keys of all flags, newest first",
           description:
             "Use it when the names are enough, as for completion: it is free of charge, and all names come in one response without pages. Archived flags are omitted. `GET /v1/gate/config` has the settings.",
+          query: FlagKeysQuery,
           response: { 200: FlagKeys },
         },
-        ({ call }) => listReply(call, "flags", flags.keys(call.caller.project.ref)),
+        ({ call, query: { stale } }) => {
+          const { ref } = call.caller.project;
+          return listReply(call, "flags", stale ? flags.staleKeys(ref, call.receivedAt) : flags.keys(ref));
+        },
       ),
     )
     .get(
@@ -221,6 +228,24 @@ function readRoutes(api: Api, flags: FlagService) {
           response: FlagDefinition,
         },
         ({ call, params }) => flags.definition(call.caller.project.ref, params.flagKey, call.receivedAt),
+      ),
+    )
+    .get(
+      "/v1/gate/:flagKey/evaluations",
+      api.endpoint(
+        {
+          name: "gate.evaluations",
+          access: "gate:read",
+          summary: "Get the number of a flag's evaluations",
+          description:
+            "Counts individual evaluations and those of checks, by variant and hour or day, for 30 days. Bulk evaluations and previews are not counted. After a crash, the last minute can be missing.",
+          errors: ["gate.feature_not_found"],
+          params: FlagParams,
+          query: UsageQuery,
+          response: FlagEvaluations,
+        },
+        ({ call, params, query }) =>
+          flags.evaluations(call.caller.project.ref, params.flagKey, call.receivedAt, query),
       ),
     )
     .post(

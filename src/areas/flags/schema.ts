@@ -85,13 +85,23 @@ export const FlagDefinition = named("FlagDefinition", {
   }),
   stale: Type.Boolean({
     description:
-      "Whether the flag is unchanged for 30 days, and in this time either not individually evaluated, or limited to one possible outcome.",
+      "Whether the flag can probably be removed: it is unchanged for 30 days, and one of the reasons in `stale_reason` applies.",
     examples: [false],
+  }),
+  stale_reason: orNull(oneOf(["unused", "one_outcome", "one_value"], {}), {
+    description:
+      "In the last 30 days: `unused`, not individually evaluated; `one_outcome`, it has neither rules nor a split; `one_value`, all individual evaluations had the same variant. Null if it is not stale.",
+    examples: [null],
   }),
 });
 export type FlagDefinition = Static<typeof FlagDefinition>;
 
+const Stale = Type.Optional(flag({ description: "Whether to return only stale flags." }));
+
+export const FlagKeysQuery = Type.Object({ stale: Stale });
+
 export const FlagConfigQuery = Type.Object({
+  stale: Stale,
   full: Type.Optional(
     flag({
       description: "Whether to return complete definitions.",
@@ -110,6 +120,29 @@ export const FlagConfig = named("FlagConfig", {
   flags: Type.Array(Type.Union([Flag, FlagDefinition])),
 });
 export type FlagConfig = Static<typeof FlagConfig>;
+
+export const FlagEvaluations = named("FlagEvaluations", {
+  from: dateTime(),
+  to: dateTime(),
+  granularity: oneOf(["hour", "day"], {}),
+  data: Type.Array(
+    Type.Object({
+      from: dateTime({ description: "Start of the hour or day, UTC." }),
+      total: Type.Integer({ description: "Number of individual evaluations.", examples: [12] }),
+      variants: Type.Record(Type.String(), Type.Integer(), {
+        description: "Number of evaluations by variant.",
+        examples: [{ on: 9, off: 3 }],
+      }),
+      no_value: Type.Integer({ description: "Number of evaluations without a value.", examples: [0] }),
+      switch_reads: Type.Integer({
+        description: "Number of reads of the switch alone, of a flag whose variant depends on a context.",
+        examples: [0],
+      }),
+    }),
+    { description: "Hours or days in which the flag was evaluated, oldest first." },
+  ),
+});
+export type FlagEvaluations = Static<typeof FlagEvaluations>;
 
 export const FlagEvaluation = named("FlagEvaluation", { enabled: Type.Boolean(), flag_key: FlagKeyText });
 export type FlagEvaluation = Static<typeof FlagEvaluation>;

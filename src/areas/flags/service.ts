@@ -1,5 +1,6 @@
 import { isValueDeeper } from "../../json-text.ts";
 import { difference } from "../../kernel/audit/change.ts";
+import { hourOf, type UsageQuery, usageOf } from "../../kernel/data/usage.ts";
 import { prefixedId } from "../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy, withFieldPrefix } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -13,16 +14,24 @@ import { changedSettings, type Settings } from "./definitions/settings.ts";
 import {
   creditsOfSave,
   DEFINITIONS_BYTES_MAX,
+  EVALUATIONS_RETENTION_MS,
   FLAGS_PER_PROJECT_MAX,
   flagNotFoundError,
   invalidRuleError,
+  NO_VALUE,
   STALE_AFTER_MS,
-  USE_RESOLUTION_MS,
+  SWITCH,
 } from "./domain.ts";
 import { Effort, type EvaluationContext } from "./evaluation/context.ts";
-import { compileFlag, type Explanation, evaluate, type Outcome } from "./evaluation/evaluation.ts";
+import {
+  compileFlag,
+  type Explanation,
+  evaluate,
+  type Outcome,
+  outcomeForAll,
+} from "./evaluation/evaluation.ts";
 import { CONTEXT_LEVELS_MAX } from "./evaluation/schema.ts";
-import type { FlagUsage } from "./evaluation/usage.ts";
+import type { FlagUsage, VariantCount } from "./evaluation/usage.ts";
 import {
   type ActiveFlag,
   FLAGS_IN_MEMORY_MAX,
@@ -45,6 +54,7 @@ import type {
   FlagDefinition,
   FlagDeleted,
   FlagEvaluation,
+  FlagEvaluations,
   FlagPreview,
   FlagPreviewBody,
   FlagSaved,
@@ -95,7 +105,7 @@ export class FlagService {
     private readonly ids: Ids,
     inMemoryMax = FLAGS_IN_MEMORY_MAX,
   ) {
-    this.registry = new FlagRegistry(store, usage, inMemoryMax);
+    this.registry = new FlagRegistry(store, inMemoryMax);
     this.nextRef = store.highestRef() + 1;
   }
 
@@ -230,7 +240,8 @@ export class FlagService {
       throw evaluationError(cause);
     }
     if (flag === undefined) throw flagNotFoundError("gate.feature_not_found", flagKey);
-    if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
+    const outcome = outcomeForAll(flag.compiled);
+    this.usage.count(flag, now, outcome === null ? SWITCH : outcome.variant);
     return { enabled: flag.enabled, flag_key: flagKey };
   }
 
@@ -332,6 +343,30 @@ export class FlagService {
     return seesServerOnly ? version : public_version;
   }
 
+  /** Individual evaluations of a flag by hour or day. @throws ApiError `gate.feature_not_found`, `validation_error` */
+  evaluations(projectRef: number, flagKey: string, now: number, query: UsageQuery): FlagEvaluations {
+    const row = this.store.find(projectRef, flagKey);
+    if (row === null) throw flagNotFoundError("gate.feature_not_found", flagKey);
+    return usageOf<VariantCount, FlagEvaluations["data"][number]>(query, {
+      now,
+      retentionMs: EVALUATIONS_RETENTION_MS,
+      hours: (from, to) => this.usage.hoursOf(row.ref, from, to),
+      empty: (from) => ({ from, total: 0, variants: Object.create(null), no_value: 0, switch_reads: 0 }),
+      add(bucket, { variant, count }) {
+        bucket.total += count;
+        if (variant === NO_VALUE) bucket.no_value += count;
+        else if (variant === SWITCH) bucket.switch_reads += count;
+        else bucket.variants[variant] = (bucket.variants[variant] ?? 0) + count;
+      },
+    });
+  }
+
+  /** Iterates over the keys of a project's stale flags, newest first. */
+  *staleKeys(projectRef: number, now: number): Generator<string> {
+    for (const row of readInSteps((below) => this.store.newest(projectRef, below, ROWS_PER_STEP)))
+      if (this.staleReason(row, now) !== null) yield row.flag_key;
+  }
+
   /** Iterates over the keys of a project's flags, newest first, without archived ones. */
   *keys(projectRef: number): Generator<string> {
     for (const { flag_key } of readInSteps((below) =>
@@ -343,12 +378,13 @@ export class FlagService {
   /** Iterates over the flags of a project, newest first. */
   *config(
     projectRef: number,
-    { full, tag, archived }: FlagConfigQuery,
+    { full, tag, archived, stale }: FlagConfigQuery,
     now: number,
   ): Generator<FlagConfig["flags"][number]> {
     for (const row of readInSteps((below) => this.store.newest(projectRef, below, ROWS_PER_STEP))) {
       if (row.archived !== 0 && !archived) continue;
       if (tag !== undefined && !hasTag(row, tag)) continue;
+      if (stale && this.staleReason(row, now) === null) continue;
       yield full ? this.definitionOf(row, now) : summaryOf(row);
     }
   }
@@ -407,19 +443,15 @@ export class FlagService {
   ): Outcome | undefined {
     if (flag === undefined || flag.archived) return undefined;
     if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
-    if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
-    return evaluate(flag.compiled, context, now, effort);
-  }
-
-  private noteUse(flag: ActiveFlag, now: number): void {
-    flag.evaluatedAt = this.usage.note(flag.ref, now);
+    const outcome = evaluate(flag.compiled, context, now, effort);
+    this.usage.count(flag, now, outcome.variant);
+    return outcome;
   }
 
   private definitionOf(row: FlagRow, now: number): FlagDefinition {
     const evaluatedAt = this.usage.lastEvaluation(row.ref, row.evaluated_at);
     const definition = withDefaults(storedDefinition(row) ?? {});
-    const hasOneOutcome = definition.rules.length === 0 && definition.default.split === undefined;
-    const isUnused = evaluatedAt === null || now - evaluatedAt >= STALE_AFTER_MS;
+    const stale_reason = this.staleReason(row, now);
     return {
       flag_key: row.flag_key,
       enabled: row.enabled !== 0,
@@ -432,8 +464,22 @@ export class FlagService {
       updated_at: isoTime(row.updated_at),
       last_evaluated_at: isoTimeOrNull(evaluatedAt),
       ...managedView(row.managed_by),
-      stale: row.archived === 0 && now - row.updated_at >= STALE_AFTER_MS && (isUnused || hasOneOutcome),
+      stale: stale_reason !== null,
+      stale_reason,
     };
+  }
+
+  /** Why a flag can probably be removed; null if not. */
+  private staleReason(row: FlagRow, now: number): FlagDefinition["stale_reason"] {
+    if (row.archived !== 0 || now - row.updated_at < STALE_AFTER_MS) return null;
+    const evaluatedAt = this.usage.lastEvaluation(row.ref, row.evaluated_at);
+    if (evaluatedAt === null || now - evaluatedAt >= STALE_AFTER_MS) return "unused";
+    const { rules, default: fallback } = withDefaults(storedDefinition(row) ?? {});
+    if (rules.length === 0 && fallback.split === undefined) return "one_outcome";
+    const hours = this.usage.hoursOf(row.ref, hourOf(now - STALE_AFTER_MS), hourOf(now) + 1);
+    const variants = new Set(hours.map(({ variant }) => variant));
+    variants.delete(SWITCH);
+    return variants.size === 1 ? "one_value" : null;
   }
 }
 

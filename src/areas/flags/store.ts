@@ -96,5 +96,17 @@ export function flagStore(db: Database) {
       "INSERT OR REPLACE INTO flag_uses (flag_ref, at) VALUES (?, ?)",
     ),
     removeUse: db.change<[ref: number]>("DELETE FROM flag_uses WHERE flag_ref = ?"),
+    /** Counts of the days from one to another, both inclusive: JSON. */
+    evaluations: db.all<
+      { readonly day: number; readonly counts: string },
+      [ref: number, fromDay: number, toDay: number]
+    >("SELECT day, counts FROM flag_evaluations WHERE flag_ref = ? AND day >= ? AND day <= ? ORDER BY day"),
+    saveEvaluations: db.change<[ref: number, day: number, counts: string]>(
+      "INSERT OR REPLACE INTO flag_evaluations (flag_ref, day, counts) VALUES (?, ?, ?)",
+    ),
+    removeEvaluations: db.change<[ref: number]>("DELETE FROM flag_evaluations WHERE flag_ref = ?"),
+    purgeEvaluations: db.change<[beforeDay: number, rowsMax: number]>(
+      "DELETE FROM flag_evaluations WHERE (flag_ref, day) IN (SELECT flag_ref, day FROM flag_evaluations WHERE day < ? LIMIT ?)",
+    ),
   };
 }

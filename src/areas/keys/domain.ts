@@ -51,8 +51,6 @@ export const COST_MAX = 1_000_000;
 export const REVOKED_PER_REQUEST_MAX = 1_000;
 /** How long the hourly usage of a key is stored. */
 export const USAGE_RETENTION_MS = 90 * DAY_MS;
-/** Hours or days in the range of one usage request, at most. */
-export const USAGE_BUCKETS_MAX = 1_000;
 /** Stored characters of a client's user agent. */
 export const USER_AGENT_LENGTH_MAX = 1_024;
 

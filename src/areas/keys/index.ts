@@ -1,5 +1,6 @@
 import type { AuditedKey } from "../../kernel/audit/trail.ts";
 import type { Caller } from "../../kernel/callers/caller.ts";
+import { hourOf } from "../../kernel/data/usage.ts";
 import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import type { Authenticator } from "../../kernel/http/access/guard.ts";
 import type { Api } from "../../kernel/http/api.ts";
@@ -12,7 +13,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { Admission, admissionRequestOf } from "./admission.ts";
 import { grantableScopes, RETENTION_MS, USAGE_RETENTION_MS } from "./domain.ts";
 import { keyExport } from "./export.ts";
-import { hourOf, KeyUses } from "./key-uses.ts";
+import { KeyUses } from "./key-uses.ts";
 import { KEYS_SCANNED_MAX, keyCard } from "./overview-card.ts";
 import { KeyLimits } from "./rate-limits.ts";
 import { type KeyDeps, KeyRegistry, managedRef } from "./registry.ts";

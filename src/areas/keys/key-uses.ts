@@ -1,7 +1,7 @@
 import { BatchedWrites, type PendingWrite } from "../../kernel/background/batched-writes.ts";
+import { hourOf } from "../../kernel/data/usage.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { HOUR_MS } from "../../kernel/time/units.ts";
 import { OUTCOMES, type Outcome } from "./domain.ts";
 import type { HourRow, KeyStore, KeyUseRow } from "./store.ts";
 
@@ -115,11 +115,6 @@ function newUse(ref: number): KeyUse {
     count: 0,
     others: null,
   };
-}
-
-/** The hour of a time, counted from 1970. */
-export function hourOf(at: number): number {
-  return Math.floor(at / HOUR_MS);
 }
 
 function cellOf(at: number, outcome: number): number {

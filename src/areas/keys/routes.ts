@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { UsageQuery } from "../../kernel/data/usage.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import type { FileFacts } from "../../kernel/http/resource-facts.ts";
@@ -23,7 +24,6 @@ import {
   KeysRevokeBody,
   KeysRevoked,
   KeyUsage,
-  KeyUsageQuery,
 } from "./schema.ts";
 import type { KeyService } from "./service.ts";
 import { KeyVerdict, KeyVerifyBody } from "./verify-schema.ts";
@@ -154,7 +154,7 @@ function readRoutes(api: Api, keys: KeyService) {
             "Counts verifications by outcome, and for a key with the prefix `sm` its requests. Usage is stored for 90 days. After a crash, the last few seconds can be missing.",
           errors: ["not_found"],
           params: KeyParams,
-          query: KeyUsageQuery,
+          query: UsageQuery,
           response: KeyUsage,
         },
         ({ call, params, query }) => call.read((tx) => keys.usage(call.caller, params.id, tx.now, query)),

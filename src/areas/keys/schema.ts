@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
-  DATE_TIME_LENGTH_MAX,
   dateTime,
   duration,
   flag,
@@ -335,25 +334,6 @@ export const KeyRevoked = named("KeyRevoked", {
   status: Type.Literal("revoked"),
 });
 export type KeyRevoked = Static<typeof KeyRevoked>;
-
-export const KeyUsageQuery = Type.Object({
-  from: Type.Optional(
-    Type.String({
-      maxLength: DATE_TIME_LENGTH_MAX,
-      description:
-        "Start of the range, rounded down to the hour or day (UTC). Default: 24 hours before `to`.",
-    }),
-  ),
-  to: Type.Optional(
-    Type.String({
-      maxLength: DATE_TIME_LENGTH_MAX,
-      description: "End of the range, exclusive. Default: now.",
-    }),
-  ),
-  granularity: Type.Optional(
-    oneOf(["hour", "day"], { errorMessage: "must be hour or day", default: "hour" }),
-  ),
-});
 
 export const KeyUsage = named("KeyUsage", {
   from: dateTime(),

@@ -1,6 +1,7 @@
 import { changed } from "../../kernel/audit/change.ts";
 import { type Caller, type CallerAccount, type CallerPerson, hasScope } from "../../kernel/callers/caller.ts";
 import { AddressRanges } from "../../kernel/data/address-ranges.ts";
+import type { UsageQuery } from "../../kernel/data/usage.ts";
 import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../kernel/http/operations/perform.ts";
@@ -46,7 +47,7 @@ import {
   termsView,
   updatedTerms,
 } from "./terms.ts";
-import { type UsageSpan, usageOf } from "./usage.ts";
+import { keyUsageOf } from "./usage.ts";
 
 const LAST_CHARACTERS = 4;
 /** Keys that one page of a list scans, at most: it may have to skip a million, and other requests wait meanwhile. */
@@ -255,9 +256,9 @@ export class KeyService {
   }
 
   /** The usage of a key by hour or day. @throws ApiError `not_found`, `validation_error` */
-  usage(caller: Caller, id: string, now: number, span: UsageSpan): KeyUsage {
+  usage(caller: Caller, id: string, now: number, query: UsageQuery): KeyUsage {
     const { ref } = this.visible(caller, id, now);
-    return usageOf(span, now, (from, to) => this.deps.uses.hoursOf(ref, from, to));
+    return keyUsageOf(query, now, (from, to) => this.deps.uses.hoursOf(ref, from, to));
   }
 
   /** Ids of keys that a person created and that are not revoked, up to {@link REVOKED_PER_REQUEST_MAX}. */

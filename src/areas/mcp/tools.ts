@@ -14,6 +14,7 @@ export const READING_TOOLS = {
   flags_list: "gate.list",
   flags_get: "gate.definition",
   flags_evaluate: "gate.evaluate",
+  flags_evaluations: "gate.evaluations",
   flags_preview: "gate.preview",
   meters_list: "meter.list",
   meters_balance: "meter.balance",

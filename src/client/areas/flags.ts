@@ -21,6 +21,14 @@ export interface FlagConfigOptions extends RequestOptions {
   readonly tag?: string | undefined;
   /** Includes archived flags. */
   readonly archived?: boolean | undefined;
+  /** Returns only stale flags. */
+  readonly stale?: boolean | undefined;
+}
+
+/** Options of {@link Flags.list}. */
+export interface FlagListOptions extends RequestOptions {
+  /** Returns only stale flags. */
+  readonly stale?: boolean | undefined;
 }
 
 /** Timeout of a request with a fallback, in milliseconds. */
@@ -84,16 +92,16 @@ export class Flags extends FlagsMethods {
   }
 
   /** Returns the keys of all flags, newest first. */
-  list(options: RequestOptions = {}): ListOf<"gate.list", "flags"> {
-    return this.api.list("gate.list", "flags", {}, options);
+  list({ stale, ...options }: FlagListOptions = {}): ListOf<"gate.list", "flags"> {
+    return this.api.list("gate.list", "flags", { query: { stale } }, options);
   }
 
   /** Lists all flags, newest first. Costs 1 credit. */
   config(options: FlagConfigOptions & { readonly full: true }): Promise<{ flags: FlagDefinition[] }>;
   config(options?: FlagConfigOptions & { readonly full?: false | undefined }): Promise<{ flags: Flag[] }>;
   config(options?: FlagConfigOptions): Answers<"gate.config">;
-  config({ full, tag, archived, ...options }: FlagConfigOptions = {}): Promise<FlagConfig> {
-    return this.api.call("gate.config", { query: { full, tag, archived } }, options);
+  config({ full, tag, archived, stale, ...options }: FlagConfigOptions = {}): Promise<FlagConfig> {
+    return this.api.call("gate.config", { query: { full, tag, archived, stale } }, options);
   }
 }
 

@@ -573,6 +573,19 @@ export class FlagsMethods extends Methods {
   }
 
   /**
+   * Get the number of a flag's evaluations. Counts individual evaluations and those of checks, by variant
+   * and hour or day, for 30 days. Bulk evaluations and previews are not counted. After a crash, the last
+   * minute can be missing.
+   */
+  evaluations(
+    flagKey: string,
+    query: QueryOf<"gate.evaluations"> = {},
+    options?: RequestOptions,
+  ): Answers<"gate.evaluations"> {
+    return this.api.call("gate.evaluations", { params: { flagKey }, query }, options);
+  }
+
+  /**
    * Preview what a flag serves. Evaluates the stored flag, or a change of it that is not saved, for up to
    * 100 contexts. Archived and server-only flags are evaluated like others. Counts neither as an evaluation
    * nor as a use. All contexts together have the comparisons of one evaluation. Costs 1 credit.

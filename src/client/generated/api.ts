@@ -1221,8 +1221,10 @@ export interface FlagDefinition {
   updated_at: string;
   /** Hour of the last individual evaluation; bulk evaluations are not counted. */
   last_evaluated_at: string | null;
-  /** Whether the flag is unchanged for 30 days, and in this time either not individually evaluated, or limited to one possible outcome. */
+  /** Whether the flag can probably be removed: it is unchanged for 30 days, and one of the reasons in `stale_reason` applies. */
   stale: boolean;
+  /** In the last 30 days: `unused`, not individually evaluated; `one_outcome`, it has neither rules nor a split; `one_value`, all individual evaluations had the same variant. Null if it is not stale. */
+  stale_reason: "unused" | "one_outcome" | "one_value" | null;
 }
 
 /** The body of `POST /v1/gate/{flagKey}/preview`, `definition`, `default`, `one of`. */
@@ -1319,6 +1321,26 @@ export type FlagDeleted = { success: true };
 
 /** The response of `GET /v1/gate/{flagKey}`. */
 export type FlagEvaluation = { enabled: boolean; flag_key: string };
+
+/** The response of `GET /v1/gate/{flagKey}/evaluations`. */
+export interface FlagEvaluations {
+  from: string;
+  to: string;
+  granularity: "hour" | "day";
+  /** Hours or days in which the flag was evaluated, oldest first. */
+  data: {
+    /** Start of the hour or day, UTC. */
+    from: string;
+    /** Number of individual evaluations. */
+    total: number;
+    /** Number of evaluations by variant. */
+    variants: Record<string, number>;
+    /** Number of evaluations without a value. */
+    no_value: number;
+    /** Number of reads of the switch alone, of a flag whose variant depends on a context. */
+    switch_reads: number;
+  }[];
+}
 
 /** The response of `GET /v1/gate`. */
 export type FlagKeys = { flags: string[] };
@@ -5454,6 +5476,8 @@ export const OPERATIONS = {
     never,
     undefined,
     {
+      /** Whether to return only stale flags. */
+      stale?: boolean | undefined;
       /** Whether to return complete definitions. */
       full?: boolean | undefined;
       /** Returns only flags with this tag. */
@@ -5465,7 +5489,27 @@ export const OPERATIONS = {
   "gate.definition": "GET /v1/gate/{flagKey}/definition" as Route<FlagDefinition, "flagKey">,
   "gate.delete": "DELETE /v1/gate/{flagKey}" as Route<FlagDeleted, "flagKey">,
   "gate.evaluate": "GET /v1/gate/{flagKey}" as Route<FlagEvaluation, "flagKey">,
-  "gate.list": "GET /v1/gate" as Route<FlagKeys>,
+  "gate.evaluations": "GET /v1/gate/{flagKey}/evaluations" as Route<
+    FlagEvaluations,
+    "flagKey",
+    undefined,
+    {
+      /** Start of the range, rounded down to the hour or day (UTC). Default: 24 hours before `to`. */
+      from?: string | undefined;
+      /** End of the range, exclusive. Default: now. */
+      to?: string | undefined;
+      granularity?: "hour" | "day" | undefined;
+    }
+  >,
+  "gate.list": "GET /v1/gate" as Route<
+    FlagKeys,
+    never,
+    undefined,
+    {
+      /** Whether to return only stale flags. */
+      stale?: boolean | undefined;
+    }
+  >,
   "gate.preview": "POST /v1/gate/{flagKey}/preview" as Route<FlagPreview, "flagKey", FlagPreviewBody>,
   "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
   "gate.scheduled.cancel": "DELETE /v1/gate/{flagKey}/scheduled/{id}" as Route<FlagSaved, "flagKey" | "id">,

@@ -231,6 +231,13 @@ const TWO = [DESCRIBED, { flag_key: "a", enabled: false }];
 
 describe("GET /v1/gate", () => {
   endpoint(() => server, "GET /v1/gate", [
+    {
+      name: "stale is no boolean",
+      request: ["GET", "/v1/gate?stale=1"],
+      status: 400,
+      code: "validation_error",
+      holds: { fields: { stale: expect.anything() } },
+    },
     { name: "no flags", request: ["GET", "/v1/gate"], status: 200, body: { flags: [] } },
     {
       name: "the keys, newest first, free",

@@ -58,6 +58,7 @@ async function filled(on: TestServer): Promise<{ account: Client; args: Record<s
     projects_overview: { id },
     flags_get: { flagKey: "f" },
     flags_evaluate: { flagKey: "f" },
+    flags_evaluations: { flagKey: "f" },
     flags_preview: { flagKey: "f", contexts: [{}] },
     meters_balance: meter,
     meters_history: { ...meter, limit: 1 },

@@ -155,6 +155,12 @@ export function evaluate(
   return resolveServe(flag.fallback, context, effort) ?? flag.noMatch;
 }
 
+/** The outcome that a flag has for every context; null if it depends on the context. */
+export function outcomeForAll({ enabled, off, rules, fallback }: CompiledFlag): Outcome | null {
+  if (!enabled) return off;
+  return rules.length > 0 || fallback instanceof Split ? null : fallback;
+}
+
 function allMatch(
   when: readonly CompiledCondition[],
   context: EvaluationContext,

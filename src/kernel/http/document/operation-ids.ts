@@ -12,6 +12,7 @@ const IDS: Readonly<Record<string, string>> = {
   "check.http": "check.http.get",
   "gate.config": "gate.config.get",
   "gate.definition": "gate.definition.get",
+  "gate.evaluations": "gate.evaluations.get",
   "keys.patch": "keys.update",
   "keys.revoke_owned": "keys.revoke_by_owner",
   "keys.usage": "keys.usage.get",

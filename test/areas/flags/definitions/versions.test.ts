@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { STALE_AFTER_MS, USE_RESOLUTION_MS } from "../../../../src/areas/flags/domain.ts";
+import { STALE_AFTER_MS } from "../../../../src/areas/flags/domain.ts";
 import { isoTime } from "../../../../src/kernel/time/date-time.ts";
+import { HOUR_MS } from "../../../../src/kernel/time/units.ts";
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";
@@ -50,11 +51,13 @@ describe("GET /v1/gate/{flagKey}/definition", () => {
       metadata: {},
       server_only: false,
       archived: false,
+      scheduled: [],
       version: 1,
       created_at: now,
       updated_at: now,
       last_evaluated_at: null,
       stale: false,
+      stale_reason: null,
     });
   });
 
@@ -213,13 +216,13 @@ describe("last_evaluated_at and stale", () => {
     const client = await newAccount();
     await save(client, "a");
     await client.get("/v1/gate/a");
-    const hour = () => isoTime(server.clock.now() - (server.clock.now() % USE_RESOLUTION_MS));
+    const hour = () => isoTime(server.clock.now() - (server.clock.now() % HOUR_MS));
     const first = hour();
     expect((await definition(client, "a")).last_evaluated_at).toBe(first);
     await server.restart();
     const later = server.client(client.key);
     expect((await definition(later, "a")).last_evaluated_at).toBe(first);
-    await server.clock.advance(2 * USE_RESOLUTION_MS);
+    await server.clock.advance(2 * HOUR_MS);
     await later.get("/v1/gate/config?full=true");
     expect((await definition(later, "a")).last_evaluated_at).toBe(first);
     await later.get("/v1/gate/a");

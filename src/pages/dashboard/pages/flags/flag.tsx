@@ -12,6 +12,7 @@ import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
 import { FlagEditor } from "./flag-editor.tsx";
+import { Evaluations } from "./flag-evaluations.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
 
 /** A flag. */
@@ -51,6 +52,7 @@ export function FlagPage({ id }: { id: string }) {
           {(known) => (
             <>
               <State of={known} />
+              <Evaluations id={id} />
               <FlagEditor flag={known} onChanged={reload} />
             </>
           )}
@@ -61,13 +63,19 @@ export function FlagPage({ id }: { id: string }) {
   );
 }
 
+const STALE_REASONS: Readonly<Record<NonNullable<FlagDefinition["stale_reason"]>, string>> = {
+  unused: "not evaluated for 30 days",
+  one_outcome: "it has only one outcome",
+  one_value: "all evaluations of 30 days had the same value",
+};
+
 function State({ of: flag }: { of: FlagDefinition }) {
-  const { version, created_at, updated_at, last_evaluated_at, stale, archived } = flag;
+  const { version, created_at, updated_at, last_evaluated_at, stale_reason, archived } = flag;
   const state = archived
     ? "archived: excluded from evaluations"
-    : stale
-      ? "stale: consider removing it"
-      : "in use";
+    : stale_reason === null
+      ? "in use"
+      : `stale, ${STALE_REASONS[stale_reason]}: consider removing it`;
   return (
     <Panel>
       <Facts
