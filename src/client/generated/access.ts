@@ -46,8 +46,15 @@ export const ACCESS: Readonly<Record<string, readonly (keyof Operations)[]>> = {
   "catch:write responder": ["catch.events.replay", "catch.replays.start", "catch.replays.stop"],
   "check:write -": ["check.http"],
   "check:write editor": ["check"],
-  "gate:read viewer": ["gate.config", "gate.definition", "gate.evaluate", "gate.list", "gate.preview"],
-  "gate:write editor": ["gate.delete", "gate.save"],
+  "gate:read viewer": [
+    "gate.config",
+    "gate.definition",
+    "gate.evaluate",
+    "gate.evaluations",
+    "gate.list",
+    "gate.preview",
+  ],
+  "gate:write editor": ["gate.delete", "gate.save", "gate.scheduled.cancel"],
   "keys:read admin": ["keys.get", "keys.list", "keys.usage", "keys.verify"],
   "keys:write admin": [
     "keys.create",
