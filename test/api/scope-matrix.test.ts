@@ -15,7 +15,14 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** Reads that are sent as POST. */
 const READS_BY_POST: ReadonlySet<string> = new Set([
-  ...["keys.verify", "witness.verify", "ofrep.evaluate", "ofrep.bulk", "gate.preview"],
+  ...[
+    "keys.verify",
+    "witness.verify",
+    "ofrep.evaluate",
+    "ofrep.bulk",
+    "gate.preview",
+    "relay.endpoints.preview",
+  ],
 ]);
 const CHANGES_KEYS: ReadonlySet<string> = new Set([
   ...["keys.platform.rotate", "keys.create", "projects.keys.create"],

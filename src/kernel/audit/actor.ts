@@ -6,16 +6,7 @@ import { named, oneOf, orNull, uuid } from "../data/schema.ts";
  * customer of the account, by a portal link; `person`: a person of the account; `schedule`: a change that somebody has
  * scheduled.
  */
-export const ACTOR_TYPES = [
-  "key",
-  "session",
-  "cli",
-  "system",
-  "public",
-  "portal",
-  "person",
-  "schedule",
-] as const;
+const ACTOR_TYPES = ["key", "session", "cli", "system", "public", "portal", "person", "schedule"] as const;
 /** One of {@link ACTOR_TYPES}. */
 export type ActorType = (typeof ACTOR_TYPES)[number];
 

@@ -6,7 +6,7 @@ import { DATE_TIME_LENGTH_MAX, oneOf } from "./schema.ts";
 
 const DAY_HOURS = 24;
 /** Hours or days in the range of one request. */
-export const USAGE_BUCKETS_MAX = 1_000;
+const USAGE_BUCKETS_MAX = 1_000;
 
 /** Query of usage by hour or day. */
 export const UsageQuery = Type.Object({

@@ -44,6 +44,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
     "ofrep.evaluate",
     "ofrep.bulk",
     "gate.preview",
+    "relay.endpoints.preview",
     "check",
   ],
 ]);

@@ -7,7 +7,7 @@ import { DEFINITION } from "./schema.ts";
  * A field that the route accepts with any value. The service validates it together with the stored fields and rejects it
  * with `gate.rule_invalid`.
  */
-export function unchecked<Schema extends TSchema>(schema: Schema) {
+function unchecked<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Unsafe<Static<Schema>>({ ...schema, [Kind]: "Any" }));
 }
 
