@@ -101,11 +101,19 @@ describe("people", () => {
       const create = other.getByRole("button", { name: "New flag" });
       expect(await create.isDisabled()).toBe(true);
       expect(await create.getAttribute("title")).toBe("Requires the role editor; yours is responder");
+      // A changed role takes effect on the open page.
+      const { people } = (await operator.get("/v1/people?status=active")).body as {
+        people: { person_id: string; name: string }[];
+      };
+      const id = people.find(({ name }) => name === "Bob")?.person_id;
+      const editor = { projects: [{ project_id: shop, role: "editor" }] };
+      expect((await operator.patch(`/v1/people/${id}`, editor)).status).toBe(200);
+      await eventually(async () => expect(await create.isDisabled()).toBe(false));
       await bob.visit.go("default/flags");
       await other.getByText("You have no role in this project.").waitFor();
 
       await page.getByRole("link", { name: /^Bob/ }).click();
-      await page.getByText("Shop: responder").waitFor();
+      await page.getByText("Shop: editor").waitFor();
       await ann.visit.settle();
       expect(await troubles(ann.visit)).toEqual([]);
       await page.getByRole("button", { name: "Disable" }).click();

@@ -97,7 +97,17 @@ describe("the files of the console", () => {
     const names = new Set(later.map((name) => name.replace(/-\w+\.js$/, "")));
     expect([...names].sort()).toEqual([
       ...["audit", "backups", "catch", "channels", "check", "customers", "data-form", "endpoints"],
-      ...["flags", "heartbeat", "heartbeat-form", "incidents", "index", "invitation", "keys", "locks"],
+      ...[
+        "flags",
+        "heartbeat",
+        "heartbeat-form",
+        "incidents",
+        "index",
+        "invitation",
+        "keys",
+        "locks",
+        "login",
+      ],
       ...["maintenance", "messages", "meters", "metrics", "monitor", "monitor-form", "monitors", "notary"],
       ...["overview", "palette", "people", "profile", "projects", "relay", "schedules", "secret"],
       ...["settings", "start", "status-pages", "step-up"],

@@ -68,7 +68,7 @@ export class HostileProvider {
   metadata: Readonly<Record<string, unknown>> = {};
   keys: SigningKey[] = [signingKey()];
   /** The response to each path, in place of the usual one. */
-  readonly responses = new Map<string, () => Response | Promise<Response>>();
+  readonly responses = new Map<string, (request: Request) => Response | Promise<Response>>();
   private readonly codes = new Map<string, Code>();
   private readonly infos = new Map<string, Code>();
   private readonly server = Bun.serve({
@@ -137,7 +137,7 @@ export class HostileProvider {
     const { pathname } = new URL(request.url);
     this.requests.set(pathname, this.requestsTo(pathname) + 1);
     const other = this.responses.get(pathname);
-    if (other !== undefined) return other();
+    if (other !== undefined) return other(request);
     if (pathname === "/.well-known/openid-configuration") return Response.json(this.described());
     if (pathname === "/jwks") return Response.json({ keys: this.keys.map(publicJwk) });
     if (pathname === "/token") return this.token(request);

@@ -1,5 +1,6 @@
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { pause, send, sessionHeaders } from "./api.ts";
+import { refreshSession } from "./login.ts";
 import { projectId, session } from "./session.ts";
 
 /** Whether changes are pushed by the server; otherwise pages reload every few seconds. */
@@ -28,6 +29,8 @@ function notify(areas: readonly string[] | null): void {
 
 let connection: AbortController | null = null;
 
+const userId = computed(() => session.value?.user_id);
+
 /** Listens while a user is logged in and the page is visible. A hidden page keeps no connection open. */
 export function followChanges(): void {
   const follow = (): void => {
@@ -45,7 +48,7 @@ export function followChanges(): void {
   });
   effect(() => {
     // Both values decide which stream is opened.
-    void session.value?.user_id;
+    void userId.value;
     void projectId.value;
     follow();
   });
@@ -56,8 +59,12 @@ async function listen(signal: AbortSignal): Promise<void> {
     try {
       // Without a wait: over the limit of streams, the page polls.
       const response = await send("/v1/changes", { headers: sessionHeaders(), signal }, 0);
-      // Changes during the interruption were missed.
-      if (failures > 0) notify(null);
+      if (failures > 0) {
+        // The server ends streams of people whose role has changed.
+        await refreshSession();
+        // Changes during the interruption were missed.
+        notify(null);
+      }
       failures = 0;
       isLive.value = true;
       await readStream(response, signal);

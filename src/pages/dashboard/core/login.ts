@@ -95,6 +95,14 @@ export async function openSession(): Promise<Opening> {
   return "session";
 }
 
+/** Reads the session again: the role of a person, or the scopes of a key, may have changed. @throws Failure */
+export async function refreshSession(): Promise<void> {
+  const found = (await call("session.read", {})).session;
+  const before = session.peek();
+  // The same one would draw everything again.
+  if (found !== null && before && JSON.stringify(found) !== JSON.stringify(before)) session.value = found;
+}
+
 /** Reads the ways to log in again: they change with the first passkey. */
 async function readMethods(): Promise<void> {
   loginMethods.value = (await call("session.read", {})).login.methods;

@@ -10,12 +10,12 @@ import { Empty, Loading } from "../ui/feedback.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { lazy } from "../ui/lazy.tsx";
 import { helpOpen, paletteOpen } from "./commands.ts";
-import { LogIn } from "./login.tsx";
 import { Nav } from "./nav.tsx";
 import { VIEWS, visiblePages } from "./pages.ts";
 
 const Palette = lazy(async () => (await import("./palette.tsx")).Palette);
 const Help = lazy(async () => (await import("./palette.tsx")).Help);
+const LogIn = lazy(async () => (await import("./login.tsx")).LogIn);
 const InvitationPage = lazy(async () => (await import("./invitation.tsx")).InvitationPage);
 const StepUp = lazy(async () => (await import("./step-up.tsx")).StepUp);
 

@@ -4,7 +4,7 @@ import { Failure } from "../core/api.ts";
 import { acceptInvitation } from "../core/login.ts";
 import { createPasskey, passkeyProblem } from "../core/passkeys.ts";
 import { useCall } from "../core/resource.ts";
-import { loginMethods } from "../core/session.ts";
+import { loginMethods, session } from "../core/session.ts";
 import { providerUrl } from "../core/step-up.ts";
 import { toast } from "../core/toasts.ts";
 import { Form } from "../ui/dialog.tsx";
@@ -62,6 +62,7 @@ function Invited(props: { of: InvitationView; token: string; onFailed: () => voi
   const { email, name, account, role, expires_at, options, passkeys_unavailable } = invitation;
   const [isDone, setDone] = useState(false);
   const problem = passkeys_unavailable ?? passkeyProblem();
+  const current = session.value?.person;
   const providers = loginMethods.value.filter(({ type }) => type === "oidc");
   const accept = async (data: FormData): Promise<void> => {
     const entered = textOf(data, "name");
@@ -94,6 +95,12 @@ function Invited(props: { of: InvitationView; token: string; onFailed: () => voi
           ["Valid until", <DateTime key="e" at={expires_at} />],
         ]}
       />
+      {current === undefined ? null : (
+        <p class="note small">
+          You are logged in as {current.email}. Accept only your own invitation: who creates the passkey
+          becomes {email}.
+        </p>
+      )}
       {problem === null && options !== null ? (
         <Form submit="Create passkey" changed={false} disabled={isDone} onSubmit={accept}>
           <TextField

@@ -83,9 +83,11 @@ function PasskeyButton() {
 function Autofill() {
   useEffect(() => {
     let isOpen = true;
+    let isAsked = false;
     const ask = async (): Promise<void> => {
       const fields = document.querySelectorAll(`input[autocomplete$="${SUGGESTS}"]`);
       if (fields.length === 0 || !(await hasAutofill()) || !isOpen) return;
+      isAsked = true;
       try {
         const credential = await usePasskey({ isAutofill: true });
         if (isOpen) await logIn("/passkey", { credential });
@@ -98,7 +100,7 @@ function Autofill() {
     return () => {
       isOpen = false;
       clearInterval(timer);
-      void cancelPasskey();
+      if (isAsked) void cancelPasskey();
     };
   }, []);
   return null;

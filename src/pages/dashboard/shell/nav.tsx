@@ -2,10 +2,10 @@ import { useEffect } from "preact/hooks";
 import type { Overview } from "../../../client/generated/api.ts";
 import { isLive } from "../core/changes.ts";
 import { formatNumber } from "../core/format.ts";
-import { chooseProject, logOut } from "../core/login.ts";
+import { chooseProject, logOut, switchAccount } from "../core/login.ts";
 import { useOverview } from "../core/overview.tsx";
 import { href, place } from "../core/route.ts";
-import { mayChooseProject, ownProjects, projectId, projects, session } from "../core/session.ts";
+import { mayChooseProject, ownProjects, projectId, projects, session, showError } from "../core/session.ts";
 import { startShown } from "../core/start.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -39,6 +39,7 @@ export function Nav() {
           {isLive.value ? "live" : "polling"}
         </span>
       </div>
+      <AccountSwitch />
       <ProjectSwitch />
       <button
         type="button"
@@ -125,6 +126,28 @@ function Attention({ of: overview, page }: { of: Overview | null; page: string }
       {formatNumber(number)}
       <span class="unseen"> {what}</span>
     </span>
+  );
+}
+
+/** The accounts that the login of the user opens; on narrow screens the profile lists them. */
+function AccountSwitch() {
+  const { user_id = "", email = "", accounts = [] } = session.value ?? {};
+  if (accounts.length === 0) return null;
+  return (
+    <select
+      class="project wide"
+      aria-label="Account"
+      value={user_id}
+      onChange={({ currentTarget: { value } }) => {
+        switchAccount(value).catch(showError);
+      }}
+    >
+      {[{ user_id, email }, ...accounts].map((account) => (
+        <option key={account.user_id} value={account.user_id}>
+          {account.email}
+        </option>
+      ))}
+    </select>
   );
 }
 

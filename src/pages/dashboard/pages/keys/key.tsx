@@ -12,6 +12,7 @@ import { HOURS } from "../../ui/kinds.ts";
 import { Facts, longFact, Page, Panel } from "../../ui/page.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
+import { PersonLink } from "../people/person-link.tsx";
 import { EditKey, setEnabled } from "./key-edit.tsx";
 import { BEARER_PREFIX } from "./key-limits.tsx";
 import { KeyState, maskedSecret } from "./key-state.tsx";
@@ -92,7 +93,17 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
             </span>
           )),
         ],
-        ["Created", <DateTime key="c" at={key.created_at} />],
+        [
+          "Created",
+          <>
+            <DateTime at={key.created_at} />
+            {key.created_by === null ? null : (
+              <span class="sub">
+                by <PersonLink id={key.created_by} />
+              </span>
+            )}
+          </>,
+        ],
         ["Expires", key.expires_at === null ? "never" : <DateTime key="e" at={key.expires_at} />],
         ["Last used", <Ago key="u" at={key.last_used_at} />],
         ["Last IP address", key.last_used_ip ?? "–"],

@@ -76,6 +76,12 @@ function PersonFacts({ of: person }: { of: Person }) {
           ? []
           : [["Invitation valid until", <DateTime key="i" at={invitation_expires_at} />] as const]),
         ["Last seen", <Ago key="l" at={last_seen_at} />],
+        [
+          "Changes",
+          <a key="a" href={href(["audit"], { actor: person.person_id })}>
+            What they changed
+          </a>,
+        ],
         ["Added", <DateTime key="c" at={person.created_at} />],
         longFact("ID", person.person_id),
       ]}

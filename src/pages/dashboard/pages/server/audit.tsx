@@ -14,6 +14,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
 import { actorOf } from "../audit-list.tsx";
 import { MonitorLink } from "../monitors/monitor-link.tsx";
+import { PersonLink } from "../people/person-link.tsx";
 import { changedFields, type FieldChange } from "./audit-diff.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -130,7 +131,7 @@ function Chosen(props: { log: Log; sequence: string; listed: AuditEntry | undefi
 }
 
 function Entry({ of: entry }: { of: AuditEntry }) {
-  const { actor, target, project_id } = entry;
+  const { target, project_id } = entry;
   return (
     <>
       <Panel title={entry.summary}>
@@ -138,7 +139,7 @@ function Entry({ of: entry }: { of: AuditEntry }) {
           of={[
             ["Action", <code key="a">{entry.action}</code>],
             ["Time", <DateTime key="w" at={entry.at} />],
-            ["By", `${actorOf(entry)} (${actor.type})`],
+            ["By", <Actor key="b" of={entry} />],
             ["Resource", target === null ? "–" : <Target key="t" of={target} />],
             ["Project", project_id === null ? "–" : projectName(project_id)],
             ["IP address", entry.ip ?? "–"],
@@ -148,6 +149,23 @@ function Entry({ of: entry }: { of: AuditEntry }) {
         />
       </Panel>
       <Changes of={entry} />
+    </>
+  );
+}
+
+function Actor({ of: entry }: { of: AuditEntry }) {
+  const { type, person_id, email } = entry.actor;
+  const name = actorOf(entry);
+  if (person_id === undefined)
+    return (
+      <>
+        {name} ({type})
+      </>
+    );
+  return (
+    <>
+      <PersonLink id={person_id} name={name} />
+      {email === undefined || email === name ? null : <span class="sub">{email}</span>}
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { call } from "../../core/api.ts";
 import { useCall } from "../../core/resource.ts";
 import { href } from "../../core/route.ts";
-import { mayCall, showError } from "../../core/session.ts";
+import { mayCall, showError, whyNot } from "../../core/session.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { CheckField } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
@@ -29,7 +29,11 @@ export function DefaultChannels() {
                 No channels yet. <a href={href(["monitors", "channels"], { new: "1" })}>Create one</a>.
               </p>
             ) : (
-              <fieldset class="checks" disabled={!mayCall("monitors.channels.change")}>
+              <fieldset
+                class="checks"
+                disabled={!mayCall("monitors.channels.change")}
+                title={whyNot("monitors.channels.change") ?? undefined}
+              >
                 <legend class="unseen">Default channels</legend>
                 {channels.map((channel) => (
                   <CheckField
