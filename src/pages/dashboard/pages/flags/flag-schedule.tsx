@@ -34,7 +34,7 @@ export function SchedulePanel({ flag, changes, onChanged }: Props) {
         <>
           <CurlButton request={requestOf("gate.save", request)} />
           <Button
-            scope="gate:write"
+            operation="gate.save"
             onClick={() =>
               openDialog((close) => (
                 <ScheduleDialog flag={flag} changes={changes} onChanged={onChanged} onClose={close} />
@@ -79,7 +79,7 @@ function CancelButton(props: { flagKey: string; change: ScheduledFlagChange; onC
     onChanged();
   };
   return (
-    <Button scope="gate:write" onClick={cancel}>
+    <Button operation="gate.scheduled.cancel" onClick={cancel}>
       {isPending ? "Cancel" : "Remove"}
     </Button>
   );
@@ -97,7 +97,7 @@ function ScheduleDialog({ flag, changes, onChanged, onClose }: Props & { onClose
     <Dialog title={`Schedule a change of ${flag_key}`} onClose={onClose}>
       <Form
         submit="Schedule"
-        scope="gate:write"
+        operation="gate.save"
         onCancel={onClose}
         onSubmit={async (form) => {
           const what = form.get("set");

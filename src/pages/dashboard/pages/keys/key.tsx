@@ -12,7 +12,7 @@ import { HOURS } from "../../ui/kinds.ts";
 import { Facts, longFact, Page, Panel } from "../../ui/page.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
-import { PersonLink } from "../people/person-link.tsx";
+import { PersonLink } from "../person-link.tsx";
 import { EditKey, setEnabled } from "./key-edit.tsx";
 import { BEARER_PREFIX } from "./key-limits.tsx";
 import { KeyState, maskedSecret } from "./key-state.tsx";

@@ -14,7 +14,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
 import { actorOf } from "../audit-list.tsx";
 import { MonitorLink } from "../monitors/monitor-link.tsx";
-import { PersonLink } from "../people/person-link.tsx";
+import { PersonLink } from "../person-link.tsx";
 import { changedFields, type FieldChange } from "./audit-diff.ts";
 
 const FILTERS: readonly Filter[] = [

@@ -1,7 +1,7 @@
-import { call } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
-import { href } from "../../core/route.ts";
-import { mayCall } from "../../core/session.ts";
+import { call } from "../core/api.ts";
+import { useResource } from "../core/resource.ts";
+import { href } from "../core/route.ts";
+import { mayCall } from "../core/session.ts";
 
 /** A person by name, with a link for those who manage people; the id of a person who has been deleted. */
 export function PersonLink({ id, name }: { id: string; name?: string }) {
