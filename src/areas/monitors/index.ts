@@ -25,7 +25,7 @@ import { checkChanges, type Period } from "./history/check-changes.ts";
 import { dayStore } from "./history/day-store.ts";
 import { Days } from "./history/days.ts";
 import { historyFactsOf } from "./history/facts.ts";
-import { declareGauges } from "./history/gauges.ts";
+import { declareGauges, declareProbeGauge } from "./history/gauges.ts";
 import { MAINTENANCE_MAX } from "./maintenance/schema.ts";
 import { maintenanceStore } from "./maintenance/store.ts";
 import { monitorCard } from "./overview-card.ts";
@@ -135,6 +135,7 @@ export function createMonitors(
   const votes = new Votes(voteRows, kernel.clock);
   const checks = new Checks(deps, deps.alerting, suppression, connectivity, votes);
   const workplace = new ProbeWorkplace({ ...deps, checks });
+  declareProbeGauge(kernel, { ...deps, workplace });
   const assignments = new ProbeAssignments({ probes, votes: voteRows, workplace });
   new CheckSchedule(deps, queue, checks, suppression, workplace);
   const heartbeatChecks = new HeartbeatChecks(deps, heartbeats, checks, suppression);

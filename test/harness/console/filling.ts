@@ -146,11 +146,12 @@ async function fillMeters(call: Call): Promise<void> {
 const CHECKS = 12;
 
 async function fillTraffic(call: Call, url: string): Promise<void> {
-  for (const [name, path, checks] of [
-    ["Shop", "/v1/ping", CHECKS],
-    ["Nightly report", "/missing", 4],
+  await call("POST", "/v1/pulse/probes", { name: "fra", location: "Frankfurt" });
+  for (const [name, path, checks, probes] of [
+    ["Shop", "/v1/ping", CHECKS, ["local", "fra"]],
+    ["Nightly report", "/missing", 4, ["local"]],
   ] as const) {
-    const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000, name });
+    const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000, name, probes });
     for (let at = 0; at < checks; at += 1) await call("POST", `/v1/pulse/${id}/check`);
   }
   const { monitors } = await call("GET", "/v1/pulse");

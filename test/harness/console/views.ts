@@ -21,6 +21,8 @@ export const VIEWS = [
   "monitors/incidents?new=1",
   "monitors/channels",
   "monitors/channels?new=1",
+  "monitors/probes",
+  "monitors/probes?new=1",
   "monitors/maintenance",
   "monitors/maintenance?new=1",
   "monitors/pages",

@@ -4,15 +4,25 @@ import type { Labels, Sample } from "../../../kernel/metrics/metrics.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import { shownName } from "../domain.ts";
 import type { AreaDeps } from "../ports.ts";
+import type { ProbeStore } from "../probes/store.ts";
+import type { ProbeWorkplace } from "../probes/work.ts";
 import type { MonitorRow } from "../store.ts";
 
 /** Maximum number of monitors with metrics, so that `/metrics` stays at some hundred kilobytes. The oldest come first, so that no series ends. */
 export const MONITORS_MEASURED_MAX = 500;
+/** The same of probes: those of ten accounts of the highest tier. */
+const PROBES_MEASURED_MAX = 500;
 
 /** Reads the value of a gauge; null for none. */
 type Read = (monitor: MonitorRow) => number | null;
 
 type GaugeDeps = Pick<AreaDeps, "monitors" | "stopped" | "projectIdOf">;
+
+/** Probes, and whether they are online. */
+interface MeasuredProbes {
+  readonly probes: Pick<ProbeStore, "oldest">;
+  readonly workplace: Pick<ProbeWorkplace, "isOnline">;
+}
 
 /** Declares the Prometheus metrics of monitors. */
 export function declareGauges({ metrics }: Pick<Kernel, "metrics">, deps: GaugeDeps): void {
@@ -48,6 +58,25 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, deps: GaugeD
     `Monitors without metrics, above the maximum, counted up to ${COUNTED_MAX} monitors.`,
     () => Math.max(0, monitors.countAll(COUNTED_MAX) - MONITORS_MEASURED_MAX),
   );
+}
+
+/** Declares the Prometheus metric of probes. */
+export function declareProbeGauge(
+  { metrics }: Pick<Kernel, "metrics">,
+  { probes, workplace, stopped, projectIdOf }: GaugeDeps & MeasuredProbes,
+): void {
+  metrics.declare({
+    name: "ninefold_probe_online",
+    help: "Probe: 1 if online, 0 if offline; omitted before its first request.",
+    type: "gauge",
+    labels: ["project", "probe"],
+    samples: () =>
+      probes.oldest(PROBES_MEASURED_MAX).flatMap((probe) => {
+        const isOnline = stopped.has(probe.projectRef) ? null : workplace.isOnline(probe);
+        const labels = { project: projectIdOf(probe.projectRef) ?? "", probe: probe.name };
+        return isOnline === null ? [] : [{ labels, value: Number(isOnline) }];
+      }),
+  });
 }
 
 /** Monitors with metrics, and the labels of their series. */

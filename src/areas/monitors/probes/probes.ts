@@ -23,7 +23,7 @@ interface Deps {
   readonly probes: ProbeStore;
   readonly votes: VoteStore;
   readonly monitors: Pick<MonitorStore, "monitor">;
-  readonly workplace: Pick<ProbeWorkplace, "changed" | "isWaiting" | "removed">;
+  readonly workplace: Pick<ProbeWorkplace, "changed" | "isOnline" | "isWaiting" | "removed">;
 }
 
 /** Declares probes. */
@@ -33,12 +33,12 @@ export function probeResource({ db, ids, tiers, probes, votes, monitors, workpla
 
   function view(row: ProbeRow, context: ResourceContext): Probe {
     const token = minted.get(context);
-    const isOnline = !row.offline || workplace.isWaiting(row.ref);
+    const isOnline = workplace.isOnline(row);
     return {
       id: row.id,
       name: row.name,
       location: row.location,
-      status: row.lastSeenAt === null ? "new" : isOnline ? "online" : "offline",
+      status: isOnline === null ? "new" : isOnline ? "online" : "offline",
       last_seen_at: isoTimeOrNull(workplace.isWaiting(row.ref) ? context.tx.now : row.lastSeenAt),
       version: row.version,
       queue: row.queue,

@@ -206,6 +206,11 @@ export class ProbeWorkplace {
     });
   }
 
+  /** Whether a probe is online; null before its first request. */
+  isOnline({ ref, lastSeenAt, offline }: ProbeRow): boolean | null {
+    return lastSeenAt === null ? null : !offline || this.isWaiting(ref);
+  }
+
   /** Whether a request of a probe waits, which counts as seen. */
   isWaiting(ref: number): boolean {
     return this.presences.get(ref)?.isWaiting === true;

@@ -36,6 +36,7 @@ export const SITEMAP = [
       ["incidents", "Incidents"],
       ["pages", "Status pages"],
       ["channels", "Channels"],
+      ["probes", "Probes"],
       ["maintenance", "Maintenance"],
     ],
   },

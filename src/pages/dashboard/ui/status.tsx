@@ -4,6 +4,7 @@ export type Tone = "good" | "warn" | "bad" | "idle" | "busy";
 const TONES: Readonly<Record<string, Tone>> = {
   up: "good",
   on: "good",
+  online: "good",
   live: "good",
   delivered: "good",
   valid: "good",
@@ -17,6 +18,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   ending: "warn",
   slow: "warn",
   down: "bad",
+  offline: "bad",
   overdue: "bad",
   failed: "bad",
   invalid: "bad",

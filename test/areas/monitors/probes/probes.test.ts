@@ -115,6 +115,23 @@ describe("a probe", () => {
     expect(JSON.stringify(body)).not.toContain("probe_");
   });
 
+  test("has a metric once it was seen, until it is deleted", async () => {
+    const metrics = async () =>
+      (await server.operator.get("/metrics")).text
+        .split("\n")
+        .filter((line) => line.startsWith("ninefold_probe_online{") && line.includes('probe="metered"'));
+    const metered = await probe("metered");
+    expect(await metrics()).toEqual([]);
+    await metered.work();
+    const [project] = (await account.get("/v1/projects")).body["projects"] as { id: string }[];
+    const series = `ninefold_probe_online{project="${project?.id}",probe="metered"}`;
+    expect(await metrics()).toEqual([`${series} 1`]);
+    await server.clock.advance(3 * MINUTE);
+    expect(await metrics()).toEqual([`${series} 0`]);
+    await account.delete(`/v1/pulse/probes/${metered.id}`);
+    expect(await metrics()).toEqual([]);
+  });
+
   test("counts towards the limit of the tier", async () => {
     account = await server.account({ tier: "free" });
     expectError(await account.post("/v1/pulse/probes", { name: "a" }), "probe_limit_exceeded");

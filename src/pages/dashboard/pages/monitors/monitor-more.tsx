@@ -17,7 +17,7 @@ const OPS = [
 ] as const;
 
 /** How many probes must see a target down, and their labels. */
-const CONFIRM = [
+export const CONFIRM = [
   ["any", "one probe sees it down"],
   ["majority", "most probes see it down"],
   ["all", "all probes see it down"],

@@ -114,7 +114,12 @@ function checkColumns(isHeartbeat: boolean): readonly Column<MonitorCheck>[] {
 }
 
 /** What distinguishes a check from a scheduled one that counts. */
-function remarkOf({ manual, observer_offline, maintenance }: MonitorCheck): string {
+function remarkOf(check: MonitorCheck): string {
+  const from = check.probe === "local" ? "" : `from ${check.probe}`;
+  return [from, markOf(check)].filter((text) => text !== "").join(", ");
+}
+
+function markOf({ manual, observer_offline, maintenance }: MonitorCheck): string {
   if (observer_offline) return "not counted: the server was offline";
   if (maintenance) return "not counted: maintenance";
   return manual ? "manual" : "";

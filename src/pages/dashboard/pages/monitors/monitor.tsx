@@ -26,6 +26,7 @@ import { stateOf } from "./monitor-state.ts";
 
 const MonitorForm = lazy(async () => (await import("./monitor-form.tsx")).MonitorForm);
 const PingUrl = lazy(async () => (await import("./heartbeat.tsx")).PingUrl);
+const ProbeStates = lazy(async () => (await import("./probe-states.tsx")).ProbeStates);
 const HeartbeatForm = lazy(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
 
 /** More than a project can have. */
@@ -111,6 +112,7 @@ export function MonitorPage({ id }: { id: string }) {
           }
         </Loaded>
         <MonitorRows id={id} outages={outages} isHeartbeat={beat !== null} />
+        {status === null || status.probe_states.length === 0 ? null : <ProbeStates of={status} />}
         {status?.last_ping_at == null ? null : beat}
         {status === null ? null : <MonitorAlerts of={status} />}
         {status === null ? null : <Settings of={status} />}

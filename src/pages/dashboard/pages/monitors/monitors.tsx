@@ -8,6 +8,7 @@ const MonitorPage = lazy(async () => (await import("./monitor.tsx")).MonitorPage
 const LISTS: Readonly<Record<string, ComponentType>> = {
   incidents: lazy(async () => (await import("./incidents.tsx")).IncidentsPage),
   channels: lazy(async () => (await import("./channels.tsx")).ChannelsPage),
+  probes: lazy(async () => (await import("./probes.tsx")).ProbesPage),
   pages: lazy(async () => (await import("./status-pages.tsx")).StatusPagesPage),
   maintenance: lazy(async () => (await import("./maintenance.tsx")).MaintenancePage),
 };

@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test";
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useConsole } from "./console.ts";
+
+const server = useConsole();
+
+test(
+  "creates a probe with a token that is shown once, shows what it sees of a monitor, and deletes it",
+  async () => {
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("monitors/probes");
+    await page.getByText("No probes").waitFor();
+    await page.getByRole("button", { name: "New probe" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("fra");
+    await page.getByLabel("Location").fill("Frankfurt");
+    await page.getByRole("button", { name: "Create probe" }).click();
+    await page.getByText("ninefold probe --url").waitFor();
+    const token = await page.locator("[data-secret]").innerText();
+    await page.getByRole("button", { name: "I have saved it" }).click();
+    const row = page.getByRole("row").filter({ hasText: "Frankfurt" });
+    await row.getByText("new", { exact: true }).waitFor();
+
+    const monitor = { url: "https://10.9.8.7/", interval: 60_000, name: "Shop", probes: ["fra"] };
+    const { id } = (await server.operator.post("/v1/pulse", monitor)).body;
+    const probe = server.client(token);
+    const result = {
+      result_id: "a",
+      monitor_id: id,
+      age_ms: 0,
+      status: "down",
+      latency_ms: 7,
+      error: "timeout: none",
+    };
+    expect((await probe.post("/v1/probe/results", { results: [result] })).body["accepted"]).toBe(1);
+    await row.getByText("online", { exact: true }).waitFor();
+    await visit.go(`monitors/${id}`);
+    await page.getByText("Down when most probes see it down").waitFor();
+    const seen = page.getByRole("table", { name: "Probes" }).getByRole("row").filter({ hasText: "fra" });
+    await seen.getByText("timeout: none").waitFor();
+    await visit.go(`monitors/${id}?rows=checks`);
+    await page.getByText("from fra").waitFor();
+
+    await visit.go("monitors/probes");
+    await page.getByRole("button", { name: "Delete fra" }).click();
+    await page.getByRole("button", { name: "Delete probe" }).click();
+    await page.getByText("Only this probe checks the monitor").waitFor();
+    await server.operator.delete(`/v1/pulse/${id}`);
+    await page.getByRole("button", { name: "Delete probe" }).click();
+    await page.getByText("No probes").waitFor();
+  },
+  TIMEOUT_MS,
+);
