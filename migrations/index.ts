@@ -72,6 +72,7 @@ import monitorLatencies from "./0071_monitor_latencies.sql" with { type: "text" 
 import relayDeliveryTemplates from "./0072_relay_delivery_templates.sql" with { type: "text" };
 import flagSchedules from "./0073_flag_schedules.sql" with { type: "text" };
 import flagEvaluations from "./0074_flag_evaluations.sql" with { type: "text" };
+import largeEvents from "./0075_large_events.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -148,4 +149,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0072_relay_delivery_templates", sql: relayDeliveryTemplates },
   { name: "0073_flag_schedules", sql: flagSchedules },
   { name: "0074_flag_evaluations", sql: flagEvaluations },
+  { name: "0075_large_events", sql: largeEvents },
 ];

@@ -683,14 +683,17 @@ class _CaughtEventRequired(TypedDict):
     remote_address: Optional[str]
     """IP address of the sender, according to `--trust-proxy`; null for events stored by old versions."""
     size_bytes: int
+    """Size of the body."""
+    sha256: str
+    """SHA-256 of the body, in hexadecimal digits."""
     provider_event_id: Optional[str]
     """ID of the event at the sender; null if unknown."""
     duplicates: int
     """Number of repeats that were accepted and not stored."""
     payload: Any
-    """Body of the request: parsed if it is JSON, otherwise as text."""
-    payload_base64: str
-    """Exact bytes of the body as base64."""
+    """Body of the request: parsed if it is JSON, otherwise as text; null above 1 MiB, see `raw_url`."""
+    payload_base64: Optional[str]
+    """Exact bytes of the body as base64; null above 1 MiB, see `raw_url`."""
     deliveries: List[EventDelivery]
     """Deliveries to endpoints, oldest first; empty when the event is forwarded to `target_url`."""
     attempt_log: List[EventAttempt]
@@ -702,6 +705,8 @@ class CaughtEvent(_CaughtEventRequired, total=False):
     """Start of the body, up to 120 characters, with single spaces; null for a body that is not text, or above 64
     KiB. Only in lists with `details`.
     """
+    raw_url: str
+    """Path of the exact bytes of a body above 1 MiB; missing for smaller ones."""
 
 
 class ChainCreated(TypedDict):

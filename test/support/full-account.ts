@@ -228,6 +228,7 @@ async function fillDeliveries(account: AccountClient, now: number): Promise<void
   const inbox = await done(account.post("/v1/catch/buckets", { targets: [{ endpoint_id }] }));
   await done(account.patch(`/v1/catch/buckets/${inbox["id"]}`, { state: "live" }));
   await done(account.post(`/v1/in/${inbox["id"]}`, { n: 1 }));
+  await done(account.post(`/v1/in/${inbox["id"]}`, new Uint8Array(2 * 1024 * 1024)));
   const headers = { "X-GitHub-Delivery": "d-1", "X-GitHub-Event": "push", Cookie: "event-secret" };
   await done(account.post(`/v1/in/${id}`, { ref: "main" }, { headers }));
 }

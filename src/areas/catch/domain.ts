@@ -158,6 +158,13 @@ export const PANIC_MS = 10 * 60 * 1000;
 /** Longest signing secret: those of the providers have at most 200 characters, public keys among them. */
 export const SIGNING_SECRET_LENGTH_MAX = 512;
 
+const MIB = 1024 * 1024;
+
+/** The MiB of a body that have begun, at least one: what it is counted and charged as. */
+export function mebibytesOf(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / MIB));
+}
+
 /** Recent traffic of a bucket. */
 export interface Traffic {
   /** Start of the current window, in epoch milliseconds. */
@@ -175,19 +182,20 @@ export const NO_TRAFFIC: Traffic = { windowStart: Number.NEGATIVE_INFINITY, coun
 export type Admission = "admitted" | "rate_limited" | "panic_mode";
 
 /**
- * Counts a request. The window starts with its first request. Requests in panic mode do not count: they do
+ * Counts a request, by the MiB of its body that have begun. The window starts with its first request. Requests in panic mode do not count: they do
  * not prolong it.
  */
 export function admit(
   traffic: Traffic,
   now: number,
   perMinute: number,
+  mebibytes = 1,
 ): { traffic: Traffic; admission: Admission } {
   const { panicSince } = traffic;
   if (panicSince !== null && isWithin(now, panicSince, PANIC_MS)) return { traffic, admission: "panic_mode" };
   const sameWindow = panicSince === null && isWithin(now, traffic.windowStart, TRAFFIC_WINDOW_MS);
   const windowStart = sameWindow ? traffic.windowStart : now;
-  const count = sameWindow ? traffic.count + 1 : 1;
+  const count = (sameWindow ? traffic.count : 0) + mebibytes;
   if (count > PANIC_FACTOR * perMinute) {
     return { traffic: { windowStart, count, panicSince: now }, admission: "panic_mode" };
   }

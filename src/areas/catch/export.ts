@@ -62,8 +62,21 @@ export function catchExport({ vault }: { vault: Vault }): AreaExport {
                 show: {
                   headers: (value, _, { bucket_id }) => readHeaders(String(value), vault, String(bucket_id)),
                   body: asBase64,
+                  upload: null,
+                  sha256: (value) =>
+                    value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value,
                 },
                 more: eventId,
+                contains: [
+                  {
+                    type: "event_piece",
+                    table: "catch_pieces",
+                    of: { upload: "upload" },
+                    key: ["number"],
+                    isLarge: true,
+                    show: { bytes: asBase64 },
+                  },
+                ],
               },
               {
                 type: "event_attempt",

@@ -18,6 +18,8 @@ import { ForwardJobs } from "./forwarding/jobs.ts";
 import { Targets } from "./forwarding/targets.ts";
 import { Confirmations } from "./ingestion/confirmations.ts";
 import { Ingestion } from "./ingestion/ingestion.ts";
+import { Pieces } from "./large/pieces.ts";
+import { pieceStore } from "./large/store.ts";
 import { pullRoutes } from "./pull/routes.ts";
 import { EventStream } from "./pull/stream.ts";
 import { Replays } from "./replays/replays.ts";
@@ -50,7 +52,10 @@ interface AreaDeps extends CatchDeps {
   readonly endpoints: CatchDeps["endpoints"] & {
     /** Registers the area as the source of the events that are delivered. */
     register(
-      source: Pick<Targets, "has" | "content" | "changed" | "bucketsOf" | "forwardsSecretTo" | "loopThrough">,
+      source: Pick<
+        Targets,
+        "has" | "content" | "creditsOf" | "changed" | "bucketsOf" | "forwardsSecretTo" | "loopThrough"
+      >,
     ): void;
   };
 }
@@ -66,7 +71,8 @@ export function createCatch(kernel: Kernel, deps: AreaDeps): CatchArea {
   const events = eventStore(kernel.db);
   const sequence = new EventSequence(events.highestSequence());
   const replays = replayStore(kernel.db);
-  const shared = { ...kernel, ...deps, store: bucketStore(kernel.db), events, replays, sequence };
+  const large = new Pieces({ ...kernel, pieces: pieceStore(kernel.db) });
+  const shared = { ...kernel, ...deps, store: bucketStore(kernel.db), events, replays, sequence, large };
   const jobs = new ForwardJobs(shared);
   const buckets = new Buckets(shared, jobs);
   const removal = new Removal(shared, buckets);
@@ -126,8 +132,14 @@ export function createCatch(kernel: Kernel, deps: AreaDeps): CatchArea {
       read: ({ project }, now) => buckets.figures(project.ref, now),
       details: ({ project }) => ({ failing: buckets.failing(project.ref, FAILING_SHOWN_MAX) }),
     },
-    resume: () => forwarder.resume(),
+    resume: async () => {
+      await forwarder.resume();
+      kernel.clock.track(large.removeOrphans());
+    },
     endStreams: () => stream.stop(),
-    stop: () => removal.stop(),
+    stop: () => {
+      removal.stop();
+      large.stop();
+    },
   };
 }

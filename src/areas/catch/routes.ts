@@ -5,6 +5,8 @@ import { largeBody } from "../../kernel/http/operation.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
+import { bodyStream } from "../../kernel/http/responses/text-stream.ts";
+import { isPieces, type PieceBody } from "../../kernel/outbound/piece-body.ts";
 import { aboutBucket, type Buckets, termsOf } from "./buckets/buckets.ts";
 import type { Removal } from "./buckets/removal.ts";
 import { checkNew } from "./buckets/settings.ts";
@@ -214,8 +216,7 @@ const SETTINGS_RESPONSES = {
   401: { description: INVALID, content: REPORT },
   403: { description: INVALID, content: REPORT },
   413: {
-    description:
-      "The body, the path or the query is too large. Nothing is stored; the bucket counts it in `too_large`.",
+    description: "The body is too large. Nothing is stored; the bucket counts it in `too_large`.",
     content: REPORT,
   },
   429: { description: OVERLOADED, content: REPORT },
@@ -237,7 +238,7 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
           otherMethodsAt: "/v1/in/{bucket_id}",
           summary: "Send a webhook to a bucket",
           description: `Public path for a provider. ${STATUSES} An \`accepted\` event is stored. The bucket's account is charged.`,
-          anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
+          anyBody: "Any content, up to 1, 5 or 25 MiB by tier. The exact bytes are stored.",
           additionalResponses: SETTINGS_RESPONSES,
           bodyLimits: largeBody(),
           params: PublicBucketParams,
@@ -257,7 +258,7 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
           description:
             `Public path for providers that send a GET challenge, or that append a path. ${STATUSES} ` +
             "Methods that the bucket does not list are `ignored`.",
-          anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
+          anyBody: "Any content, up to 1, 5 or 25 MiB by tier. The exact bytes are stored.",
           additionalResponses: SETTINGS_RESPONSES,
           bodyLimits: largeBody(),
           errors: ["forbidden"],
@@ -330,6 +331,12 @@ const RAW = {
 };
 const NDJSON = "application/x-ndjson";
 
+/** Charges the body before it is sent; one in pieces is sent as fast as it is read. */
+async function rawBody(call: Call, read: () => Uint8Array | PieceBody) {
+  const { body } = await call.read(() => ({ body: read() }));
+  return reply(200, isPieces(body) ? bodyStream(call, body) : body, RAW);
+}
+
 function exportRoutes(api: Api, events: EventService) {
   return new Elysia({ tags: ["Catch"] })
     .get(
@@ -347,7 +354,7 @@ function exportRoutes(api: Api, events: EventService) {
           params: EventParams,
         },
         ({ call, params: { bucket_id, event_id } }) =>
-          call.read(() => reply(200, events.raw(call.caller.project.ref, bucket_id, event_id), RAW)),
+          rawBody(call, () => events.raw(call.caller.project.ref, bucket_id, event_id)),
       ),
     )
     .get(

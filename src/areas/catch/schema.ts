@@ -300,19 +300,29 @@ export const CaughtEvent = Type.Object(
       description:
         "IP address of the sender, according to `--trust-proxy`; null for events stored by old versions.",
     }),
-    size_bytes: Type.Integer({ examples: [14] }),
+    size_bytes: Type.Integer({ description: "Size of the body.", examples: [14] }),
+    sha256: Type.String({
+      description: "SHA-256 of the body, in hexadecimal digits.",
+      examples: ["c7be1ed902fb8dd4d48997c6452f5d7e509fbcdbe2808b16bcf4edce4c07d14e"],
+    }),
     provider_event_id: orNull(Type.String({ examples: ["evt_1042"] }), {
       description: "ID of the event at the sender; null if unknown.",
     }),
     duplicates: Type.Integer({ description: "Number of repeats that were accepted and not stored." }),
     payload: Type.Unknown({
-      description: "Body of the request: parsed if it is JSON, otherwise as text.",
+      description:
+        "Body of the request: parsed if it is JSON, otherwise as text; null above 1 MiB, see `raw_url`.",
       examples: [{ order: 1042 }],
     }),
-    payload_base64: Type.String({
-      description: "Exact bytes of the body as base64.",
-      examples: ["eyJvcmRlciI6MTA0Mn0="],
+    payload_base64: orNull(Type.String({ examples: ["eyJvcmRlciI6MTA0Mn0="] }), {
+      description: "Exact bytes of the body as base64; null above 1 MiB, see `raw_url`.",
     }),
+    raw_url: Type.Optional(
+      Type.String({
+        description: "Path of the exact bytes of a body above 1 MiB; missing for smaller ones.",
+        examples: [],
+      }),
+    ),
     deliveries: Type.Array(EventDelivery, {
       description:
         "Deliveries to endpoints, oldest first; empty when the event is forwarded to `target_url`.",

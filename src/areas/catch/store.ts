@@ -37,6 +37,8 @@ export interface BucketRow {
   /** Requests that were too large to be stored. */
   too_large: number;
   last_too_large_at: number | null;
+  /** Bytes of the bodies of its events. */
+  stored_bytes: number;
   readonly created_at: number;
   updated_at: number;
   deleted_at: number | null;
@@ -52,7 +54,14 @@ type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | 
 /** A new bucket: empty. */
 type NewBucket = Omit<
   BucketRow,
-  "live" | "pull" | EventStatus | "too_large" | "last_too_large_at" | "updated_at" | "deleted_at"
+  | "live"
+  | "pull"
+  | EventStatus
+  | "too_large"
+  | "last_too_large_at"
+  | "stored_bytes"
+  | "updated_at"
+  | "deleted_at"
 > &
   Pick<Terms, "live" | "pull" | "retention_hours">;
 
@@ -75,7 +84,7 @@ export function bucketStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
     find: db.one<BucketRow, [id: string]>(
-      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, too_large, last_too_large_at, created_at, updated_at, deleted_at, managed_by FROM catch_buckets WHERE id = ?",
+      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, too_large, last_too_large_at, stored_bytes, created_at, updated_at, deleted_at, managed_by FROM catch_buckets WHERE id = ?",
     ),
     idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
     /** A project's bucket with a name. */
@@ -116,8 +125,12 @@ export function bucketStore(db: Database) {
       `UPDATE catch_buckets SET name = $name, target_url = $target_url, signing_secret = $signing_secret,
          settings = $settings, retention_hours = $retention_hours, live = $live, pull = $pull, updated_at = $updated_at WHERE ref = $ref`,
     ),
-    setCounts: db.change<[pending: number, delivered: number, failed: number, ref: number]>(
-      "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",
+    setCounts: db.change<
+      [pending: number, delivered: number, failed: number, storedBytes: number, ref: number]
+    >("UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ?, stored_bytes = ? WHERE ref = ?"),
+    /** Bytes of the bodies that the buckets of an account store. */
+    storedBytesOf: db.number<[accountRef: number]>(
+      "SELECT sum(stored_bytes) AS n FROM catch_buckets WHERE account_ref = ? AND deleted_at IS NULL",
     ),
     setTooLarge: db.change<[tooLarge: number, lastAt: number | null, ref: number]>(
       "UPDATE catch_buckets SET too_large = ?, last_too_large_at = ? WHERE ref = ?",
@@ -151,6 +164,8 @@ export interface EventRow
   readonly duplicates: number;
   readonly bucket_ref: number;
   readonly sequence: number;
+  /** Bytes of the body. */
+  readonly payload_bytes: number;
   readonly received_at: number;
   readonly delivered_at: number | null;
   /** Set while the event has a job for its retry, or deliveries to endpoints: other pending events are sent in order. */
@@ -164,14 +179,25 @@ type StoredEvent = Record<"status" | "provider" | "verification", number> &
 export interface PayloadRow {
   /** As returned by `storedHeaders`. */
   readonly headers: string;
+  /** Empty when it is stored in pieces. */
   readonly body: Uint8Array;
 }
+
+/** A body that is stored in pieces. */
+export interface LargePayload {
+  readonly upload: number;
+  readonly body_bytes: number;
+  readonly sha256: Uint8Array;
+}
+
+/** A stored request; its body is in pieces, or all of these are null. */
+export type StoredPayload = PayloadRow & (LargePayload | Readonly<Record<keyof LargePayload, null>>);
 
 /** Method, path, query and address of a request; null for usual values. */
 export type WayRow = Readonly<Record<"method" | "path" | "query" | "remote_address", string | null>>;
 
 /** A received event. */
-export type NewEvent = PayloadRow & { readonly way: WayRow } & Pick<
+export type NewEvent = PayloadRow & { readonly way: WayRow; readonly large: LargePayload | null } & Pick<
     EventRow,
     "provider" | "verification" | "event_type" | "provider_event_id"
   >;
@@ -182,9 +208,10 @@ export type AttemptRow = Omit<EventAttempt, "at"> & { readonly at: number };
 type StoredAttempt = Omit<AttemptRow, "kind"> & Record<"sequence" | "number" | "kind", number>;
 
 /** An event that may be removed; its status is a number. */
-export type RemovableRow = Pick<StoredEvent, "sequence" | "status" | "received_at" | "provider_event_id"> & {
-  readonly payload_bytes: number;
-};
+export type RemovableRow = Pick<
+  StoredEvent,
+  "sequence" | "status" | "received_at" | "provider_event_id" | "payload_bytes"
+>;
 
 /** Filters of a list; null for any. */
 export type EventFilter = Pick<EventRow, "provider"> & { readonly status: EventStatus | null };
@@ -192,7 +219,7 @@ export type EventFilter = Pick<EventRow, "provider"> & { readonly status: EventS
 type KindParams = [bucketRef: number, status: number, provider: number, sequence: number, limit: number];
 
 const EVENT =
-  "bucket_ref, sequence, provider, status, verification, received_at, attempts, response_status, error, delivered_at, retry_at, event_type, provider_event_id, duplicates";
+  "bucket_ref, sequence, provider, status, verification, received_at, attempts, response_status, error, delivered_at, retry_at, event_type, provider_event_id, duplicates, payload_bytes";
 const OF_KIND = "SELECT sequence FROM catch_events WHERE bucket_ref = ? AND status = ? AND provider = ?";
 
 /** Stored providers of events in a bucket without a provider; 0 for none. */
@@ -209,6 +236,7 @@ type PlainEvent = [
   error: string | null,
   payloadBytes: number,
 ];
+type Way = [remoteAddress: string | null, method: string | null, path: string | null, query: string | null];
 type PlainPayload = [sequence: number, headers: string, body: Uint8Array, remoteAddress: string | null];
 
 export type EventStore = ReturnType<typeof eventStore>;
@@ -235,6 +263,12 @@ export function eventStore(db: Database) {
   >(
     "INSERT INTO catch_payloads (sequence, headers, body, remote_address, method, path, query) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
+  const insertLargePayload = db.change<
+    [sequence: number, headers: string, upload: number, bodyBytes: number, sha256: Uint8Array, ...Way]
+  >(
+    `INSERT INTO catch_payloads (sequence, headers, body, upload, body_bytes, sha256, remote_address, method, path, query)
+     VALUES (?, ?, x'', ?, ?, ?, ?, ?, ?, ?)`,
+  );
   const update = db.change<[Attempt]>(
     `UPDATE catch_events SET status = $status, attempts = $attempts, response_status = $response_status, error = $error,
        delivered_at = $delivered_at, retry_at = $retry_at WHERE bucket_ref = $bucket_ref AND sequence = $sequence`,
@@ -256,7 +290,7 @@ export function eventStore(db: Database) {
       { status, error }: Pick<EventRow, "status" | "error">,
       event: NewEvent,
     ): void {
-      const { headers, body, event_type, provider_event_id } = event;
+      const { headers, body, large, event_type, provider_event_id } = event;
       const provider = encodeProvider(event.provider);
       const verified = VERIFICATIONS.indexOf(event.verification);
       const { method, path, query, remote_address } = event.way;
@@ -268,9 +302,13 @@ export function eventStore(db: Database) {
         verified,
         tx.now,
         error,
-        body.length,
+        large === null ? body.length : large.body_bytes,
       ] as const;
-      if (method === null && path === null && query === null)
+      if (large !== null) {
+        const { upload, body_bytes, sha256 } = large;
+        const way = [remote_address, method, path, query] as const;
+        insertLargePayload(tx, sequence, headers, upload, body_bytes, sha256, ...way);
+      } else if (method === null && path === null && query === null)
         insertPayload(tx, sequence, headers, body, remote_address);
       else insertPayloadBelow(tx, sequence, headers, body, remote_address, method, path, query);
       if (event_type === null && provider_event_id === null) insertEvent(tx, ...plain);
@@ -353,15 +391,17 @@ function eventReads(db: Database) {
     /** The largest number of a stored event; 0 without events. */
     highestSequence: db.number("SELECT max(sequence) AS n FROM catch_payloads"),
     find,
-    payload: db.one<PayloadRow, [sequence: number]>(
-      "SELECT headers, body FROM catch_payloads WHERE sequence = ?",
+    payload: db.one<StoredPayload, [sequence: number]>(
+      "SELECT headers, body, upload, body_bytes, sha256 FROM catch_payloads WHERE sequence = ?",
     ),
+    /** The number of the upload that is the body of an event; 0 when it is not in pieces. */
+    uploadOf: db.number<[sequence: number]>("SELECT upload AS n FROM catch_payloads WHERE sequence = ?"),
     /** The method of a request (null for POST), and the start of its body; null for a large one, which takes longer to read. */
     summary: db.one<
       { readonly method: string | null; readonly start: Uint8Array | null },
       [sequence: number, bodyBytesMax: number, startBytes: number]
     >(
-      "SELECT method, CASE WHEN length(body) <= ?2 THEN substr(body, 1, ?3) END AS start FROM catch_payloads WHERE sequence = ?1",
+      "SELECT method, CASE WHEN upload IS NULL AND length(body) <= ?2 THEN substr(body, 1, ?3) END AS start FROM catch_payloads WHERE sequence = ?1",
     ),
     way: db.one<WayRow, [sequence: number]>(
       "SELECT method, path, query, remote_address FROM catch_payloads WHERE sequence = ?",

@@ -21,7 +21,9 @@ export interface StreamedEvent extends JsonObject {
   readonly received_at: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly payload: unknown;
-  readonly payload_base64: string;
+  /** Null for a body above 1 MiB, whose bytes are at `raw_url`. */
+  readonly payload_base64: string | null;
+  readonly raw_url?: string;
 }
 
 /** The result of an event. */
@@ -68,15 +70,15 @@ export class Forwarding {
     private readonly options: Pick<ListenOptions, "forwardTo" | "headers" | "timeoutMs" | "keepsPath">,
   ) {}
 
-  /** Sends an event once with its original method. */
-  async hand(event: StreamedEvent, url: string): Promise<Forwarded> {
+  /** Sends an event once with its original method. `body`: its exact bytes. */
+  async hand(event: StreamedEvent, body: Uint8Array, url: string): Promise<Forwarded> {
     const { timeoutMs } = this.options;
     const outcome = await sendAttempt(this.outbound, {
       account: null,
       method: event.method,
       url: this.options.keepsPath ? withPathOf(event, url) : url,
       headers: this.headersOf(event),
-      body: Buffer.from(event.payload_base64, "base64"),
+      body,
       timeoutMs,
     });
     const duration_ms = outcome.latencyMs;

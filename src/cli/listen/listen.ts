@@ -143,7 +143,12 @@ class Session {
   private async take(event: StreamedEvent): Promise<boolean> {
     const { forwardTo, acknowledges } = this.options;
     if (this.signal.aborted) return false;
-    const handing = forwardTo === null ? Promise.resolve(PRINTED) : this.handing.hand(event, forwardTo);
+    const body = forwardTo === null ? null : await this.bytesOf(event);
+    if (this.signal.aborted) return false;
+    const handing =
+      forwardTo === null || body === null
+        ? Promise.resolve(PRINTED)
+        : this.handing.hand(event, body, forwardTo);
     const handled = await unlessAborted(handing, this.signal);
     if (handled === null) return false;
     this.show(event, handled);
@@ -162,6 +167,12 @@ class Session {
     this.handled += 1;
     if (hasFailed(handled)) this.failed += 1;
     return true;
+  }
+
+  /** The exact bytes of an event's body; null when it is deleted, or the process is stopped. */
+  private async bytesOf({ payload_base64, raw_url }: StreamedEvent): Promise<Uint8Array | null> {
+    if (payload_base64 !== null) return Buffer.from(payload_base64, "base64");
+    return raw_url === undefined ? null : await this.server.bytes(raw_url);
   }
 
   private show(event: StreamedEvent, handled: Forwarded): void {
@@ -220,5 +231,5 @@ export function aboutEvent(
 }
 
 function bodyOf({ payload_base64 }: Pick<StreamedEvent, "payload_base64">): string {
-  return Buffer.from(payload_base64, "base64").toString("utf8");
+  return payload_base64 === null ? "(above 1 MiB)" : Buffer.from(payload_base64, "base64").toString("utf8");
 }

@@ -16,6 +16,9 @@ const RETRY_MS = 500;
 const RETRY_MS_MAX = 15_000;
 /** How long the server may take beyond the requested wait. */
 const RESPONSE_MS = 30_000;
+/** How long a large body may take in addition. */
+const BYTES_MS = 5 * 60_000;
+const NOT_FOUND = 404;
 
 /** Calls that survive a restart of the server: a lost connection is retried forever. */
 export class RetryingServer {
@@ -49,14 +52,35 @@ export class RetryingServer {
     return null;
   }
 
+  /** The bytes at a path; null when there are none any more, or the process is stopped. @throws StartupError as {@link call} */
+  async bytes(path: string): Promise<Uint8Array | null> {
+    for (let pauseMs = RETRY_MS; !this.signal.aborted; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
+      const pieces: Uint8Array[] = [];
+      const response = await this.attempt("GET", path, BYTES_MS, undefined, (piece) =>
+        pieces.push(piece.slice()),
+      );
+      if (response === null) return null;
+      if (typeof response !== "string" && response.status === 200) {
+        this.back();
+        return Buffer.concat(pieces);
+      }
+      const trouble = typeof response === "string" ? response : problemOf(response, NOT_FOUND);
+      if (trouble === null) return null;
+      this.lost(trouble);
+      await this.pause(pauseMs);
+    }
+    return null;
+  }
+
   /** The response, or why there is none; null when the process is stopped first. */
   private async attempt(
     method: string,
     path: string,
     waitMs: number,
     body?: JsonObject,
+    onBody?: (bytes: Uint8Array) => void,
   ): Promise<HttpResponse | string | null> {
-    const pending = ask({ ...this.target, timeoutMs: waitMs + RESPONSE_MS }, method, path, body);
+    const pending = ask({ ...this.target, timeoutMs: waitMs + RESPONSE_MS }, method, path, body, onBody);
     return unlessAborted(
       pending.catch((error) => {
         if (error instanceof NoResponseError) return error.message;

@@ -842,15 +842,20 @@ export interface CaughtEvent {
   headers_list: string[][];
   /** IP address of the sender, according to `--trust-proxy`; null for events stored by old versions. */
   remote_address: string | null;
+  /** Size of the body. */
   size_bytes: number;
+  /** SHA-256 of the body, in hexadecimal digits. */
+  sha256: string;
   /** ID of the event at the sender; null if unknown. */
   provider_event_id: string | null;
   /** Number of repeats that were accepted and not stored. */
   duplicates: number;
-  /** Body of the request: parsed if it is JSON, otherwise as text. */
+  /** Body of the request: parsed if it is JSON, otherwise as text; null above 1 MiB, see `raw_url`. */
   payload: unknown;
-  /** Exact bytes of the body as base64. */
-  payload_base64: string;
+  /** Exact bytes of the body as base64; null above 1 MiB, see `raw_url`. */
+  payload_base64: string | null;
+  /** Path of the exact bytes of a body above 1 MiB; missing for smaller ones. */
+  raw_url?: string;
   /** Deliveries to endpoints, oldest first; empty when the event is forwarded to `target_url`. */
   deliveries: EventDelivery[];
   /** Last 20 attempts to deliver the event, including replays, oldest first. */

@@ -4,6 +4,8 @@ export const TIER_NAMES = ["free", "starter", "pro", "scale", "unlimited"] as co
 /** One of {@link TIER_NAMES}. */
 export type TierName = (typeof TIER_NAMES)[number];
 
+const MIB = 1024 * 1024;
+
 /** Keys of an account that can use their full rate limits concurrently. */
 const BUSY_KEYS = 10;
 
@@ -24,6 +26,10 @@ const LIMITS = {
   buckets: [1, 5, 25, 100],
   eventRetentionHours: [24, 3 * 24, 30 * 24, 90 * 24],
   eventsPerBucket: [100, 1_000, 10_000, 100_000],
+  /** Bytes of the body of an inbound event. */
+  eventBytes: [1, 5, 25, 25].map((mebibytes) => mebibytes * MIB),
+  /** Bytes of the bodies that an account stores. */
+  storedEventBytes: [256, 2 * 1_024, 20 * 1_024, 100 * 1_024].map((mebibytes) => mebibytes * MIB),
   catchPerMinute: [60, 300, 600, 1_800],
   projects: [5, 20, 100, 1_000],
   keys: [50, 500, 10_000, 1_000_000],

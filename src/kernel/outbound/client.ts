@@ -26,6 +26,7 @@ import {
   OutboundFailure,
   type OutboundOutcome,
 } from "./outcome.ts";
+import { isPieces, type PieceBody } from "./piece-body.ts";
 import type { BodyOptions, ResponseReader } from "./response-reader.ts";
 import { knownAddresses, type Refusal, type Target, TargetPolicy, type TargetRules } from "./target.ts";
 
@@ -42,8 +43,8 @@ export interface OutboundRequest extends TargetRules, BodyOptions {
   readonly below?: Below | undefined;
   /** Those about connection and framing are omitted: the client sets its own. */
   readonly headers: RequestHeaders;
-  readonly body: Uint8Array | null;
-  /** Real time for everything: lookup, connection, redirects, and the response. */
+  readonly body: Uint8Array | PieceBody | null;
+  /** Real time for everything: lookup, connection, redirects, and the response. A body in pieces has more, by its size. */
   readonly timeoutMs: number;
   /** What happens when the body is longer: the rest is dropped (`truncate`), or the request fails (`fail`). */
   readonly longerBody: "truncate" | "fail";
@@ -116,6 +117,8 @@ export interface Reach {
   readonly anywhere?: boolean;
 }
 
+/** Time that a body in pieces has in addition, in milliseconds for each MiB: 1 MiB/s is a slow line. */
+const SENDING_MS_PER_MIB = 1_000;
 /** Attempts of a probe during which the process stands still, see {@link OutboundClient.reaches}: the stall may pass. */
 const REACH_ATTEMPTS_MAX = 3;
 /** Port of name servers, where a check of a host needs one. */
@@ -170,7 +173,8 @@ export class OutboundClient {
 
   /** Sends a request. What targets do is in the outcome, and never thrown. */
   send(request: OutboundRequest): Promise<OutboundOutcome> {
-    return this.measure(request.timeoutMs, (deadline, led) => this.follow({ ...request, deadline, led }));
+    const timeoutMs = request.timeoutMs + sendingMs(request.body);
+    return this.measure(timeoutMs, (deadline, led) => this.follow({ ...request, deadline, led }));
   }
 
   /** Connects to a port, and searches a text in what the other end sends first. */
@@ -408,6 +412,11 @@ async function passGate(
     connection.destroy();
     throw new OutboundFailure("local", "this server cannot confirm its changes now");
   }
+}
+
+/** Time for sending a body, in addition to that of the response. */
+function sendingMs(body: OutboundRequest["body"]): number {
+  return isPieces(body) ? Math.ceil(body.length / (1024 * 1024)) * SENDING_MS_PER_MIB : 0;
 }
 
 /** Where the name of a request led, also where nothing comes of it. */

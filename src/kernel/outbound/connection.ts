@@ -4,11 +4,13 @@ import net from "node:net";
 import { devNull } from "node:os";
 import type { PeerCertificate, SecureContext } from "node:tls";
 import tls from "node:tls";
+import { slices } from "../background/time-slices.ts";
 import { isLoopback } from "../data/addresses.ts";
 import { errorCode } from "../errors.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import { type Certificate, certificateOf, TrustAnchors } from "./certificate.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
+import { isPieces, type PieceBody } from "./piece-body.ts";
 import { type BodyOptions, HeadTooLarge, ResponseReader } from "./response-reader.ts";
 import type { Target } from "./target.ts";
 
@@ -55,8 +57,21 @@ export class Connection {
     return certificateOf(this.socket, this.anchors);
   }
 
-  write(bytes: Uint8Array): void {
-    this.socket.write(bytes);
+  /** Returns whether more should be written now; otherwise after {@link drained}. */
+  write(bytes: Uint8Array): boolean {
+    return this.socket.write(bytes);
+  }
+
+  /** Resolves when more can be written, or the connection is gone. */
+  drained(): Promise<void> {
+    if (!this.isOpen) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.socket.off("drain", done).off("close", done);
+        resolve();
+      };
+      this.socket.on("drain", done).on("close", done);
+    });
   }
 
   destroy(): void {
@@ -305,7 +320,7 @@ export class ConnectionPool {
 export class StaleConnection extends Error {}
 
 /**
- * Sends one request over a connection and reads the response. Afterwards the connection has no listener, and is closed
+ * Sends one request over a connection, with `bytes` before a body in pieces, and reads the response. Afterwards the connection has no listener, and is closed
  * unless it can be used again.
  *
  * @throws OutboundFailure `timeout`, `reset`, `malformed`, `too-large`
@@ -314,10 +329,11 @@ export class StaleConnection extends Error {}
 export async function exchange(
   connection: Connection,
   bytes: Uint8Array,
-  response: BodyOptions & { readonly method: string },
+  request: BodyOptions & Pick<PieceRequest, "method" | "body">,
   deadline: Deadline,
 ): Promise<ResponseReader> {
-  const reader = new ResponseReader(response.method, response);
+  const reader = new ResponseReader(request.method, request);
+  const sending = isPieces(request.body) ? new Sending(connection, request.body) : null;
   try {
     await deadline.within<void>((settle) => {
       let heard = false;
@@ -335,8 +351,9 @@ export async function exchange(
       };
       connection.listener = { onBytes, onEnd: end };
       // If it was closed since it was opened, no event will come.
-      if (connection.isOpen) connection.write(bytes);
-      else end();
+      if (!connection.isOpen) return end();
+      connection.write(bytes);
+      sending?.run().catch(() => settle.reject(new OutboundFailure("local", "the body was removed")));
     });
   } catch (error) {
     connection.destroy();
@@ -346,8 +363,44 @@ export async function exchange(
   }
   connection.uses += 1;
   reader.address = connection.address;
+  // A response before the end of the body: the rest is not sent.
+  const isCut = sending !== null && !sending.stop();
+  if (isCut) reader.reusable = false;
   if (!reader.reusable) connection.destroy();
   return reader;
+}
+
+/** A request whose body may be read piece by piece. */
+interface PieceRequest {
+  readonly method: string;
+  readonly body: Uint8Array | PieceBody | null;
+}
+
+/** Sends a body piece by piece, as fast as the other end takes it. */
+class Sending {
+  private isOver = false;
+  private isComplete = false;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly body: PieceBody,
+  ) {}
+
+  /** @throws Error when the body is removed meanwhile */
+  async run(): Promise<void> {
+    for (const piece of this.body.pieces()) {
+      if (this.isOver || !this.connection.isOpen) return;
+      if (!this.connection.write(piece)) await this.connection.drained();
+      else if (slices.isOver) await slices.next();
+    }
+    this.isComplete = true;
+  }
+
+  /** Ends it. Returns whether everything was sent. */
+  stop(): boolean {
+    this.isOver = true;
+    return this.isComplete;
+  }
 }
 
 function ended(connection: Connection, heard: boolean): Error {

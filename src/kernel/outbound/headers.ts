@@ -1,5 +1,6 @@
 import { SECRET } from "../audit/redaction.ts";
 import { echoed, invalidField } from "../errors.ts";
+import { isPieces, type PieceBody } from "./piece-body.ts";
 import type { Target } from "./target.ts";
 
 /** Most headers that a caller may give to a request. */
@@ -81,12 +82,17 @@ export function withSecretsCovered(headers: RequestHeaders): RequestHeaders {
 }
 
 /**
- * A request as bytes, with the `Host` and `Accept-Encoding` of `headers` in place of its own. `reuse`: whether the connection is
+ * A request as bytes, without a body that is read piece by piece, with the `Host` and `Accept-Encoding` of `headers` in place of its own. `reuse`: whether the connection is
  * to stay open afterwards.
  */
 export function requestBytes(
   target: Target,
-  request: { method: string; headers: RequestHeaders; body: Uint8Array | null; below?: Below | undefined },
+  request: {
+    method: string;
+    headers: RequestHeaders;
+    body: Uint8Array | PieceBody | null;
+    below?: Below | undefined;
+  },
   reuse: boolean,
 ): Uint8Array {
   const { method, headers, body, below } = request;
@@ -111,7 +117,7 @@ export function requestBytes(
   if (length !== null) head += `Content-Length: ${length}\r\n`;
   head += reuse ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
   const headBytes = Buffer.from(head, "latin1");
-  return body === null || body.length === 0 ? headBytes : Buffer.concat([headBytes, body]);
+  return body === null || body.length === 0 || isPieces(body) ? headBytes : Buffer.concat([headBytes, body]);
 }
 
 /** Path and query of a URL, followed by what a request appends. */

@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 import { hmacSha256 } from "../hmac.ts";
 import type { RequestHeaders } from "./headers.ts";
-import { type SignedBody, signingKeyIn, signingSecret, standardHeaders } from "./signing.ts";
+import { isPieces } from "./piece-body.ts";
+import { type StreamedBody, signingKeyIn, signingSecret, standardHeaders, updateWith } from "./signing.ts";
 
 /** How webhooks can be signed: by Standard Webhooks, with or without a private key, or as the receiver knows it from another sender. */
 export const SIGNATURE_SCHEMES = [
@@ -66,7 +67,8 @@ export interface Signed {
   readonly id: string;
   /** Start of the attempt, in epoch milliseconds. */
   readonly nowMs: number;
-  readonly body: SignedBody;
+  /** Not in pieces for `ed25519`, which needs it whole. */
+  readonly body: StreamedBody;
 }
 
 interface SchemeRules {
@@ -76,7 +78,7 @@ interface SchemeRules {
   /** The text of a new secret. `random`: 32 bytes. */
   generated(random: Uint8Array): string;
   /** The headers of a request. `keys`: of valid secrets that fit, the newest first, at least one. */
-  headers(keys: readonly SecretKeys[], signed: Signed, signature: Signature): RequestHeaders;
+  headers(keys: readonly SecretKeys[], signed: Signed, signature: Signature): Promise<RequestHeaders>;
 }
 
 /** Secrets whose text is the key, as other senders have them. */
@@ -108,11 +110,11 @@ export const SCHEME_RULES: Readonly<Record<SignatureScheme, SchemeRules>> = {
   "hmac-sha256-base64": { ...TEXT_RULES, headers: hmacHeaders("base64") },
   stripe: {
     ...TEXT_RULES,
-    headers: (keys, { id, nowMs, body }, { header = "" }) => {
+    headers: async (keys, { id, nowMs, body }, { header = "" }) => {
       const seconds = secondsOf(nowMs);
-      const signatures = keys.map(
-        ({ text }) => `v1=${hmacSha256(text).update(`${seconds}.`).update(body).digest("hex")}`,
-      );
+      const hmacs = keys.map(({ text }) => hmacSha256(text).update(`${seconds}.`));
+      await updateWith(body, hmacs);
+      const signatures = hmacs.map((hmac) => `v1=${hmac.digest("hex")}`);
       return { ...idHeaders(id, seconds), [header]: [`t=${seconds}`, ...signatures].join(",") };
     },
   },
@@ -120,7 +122,8 @@ export const SCHEME_RULES: Readonly<Record<SignatureScheme, SchemeRules>> = {
     expected: `must be ${PRIVATE_PREFIX} and the base64 of ${ED25519_BYTES} bytes`,
     fits: (keys) => keys.private !== null,
     generated: (random) => PRIVATE_PREFIX + Buffer.from(random).toString("base64"),
-    headers: (keys, { id, nowMs, body }) => {
+    headers: async (keys, { id, nowMs, body }) => {
+      if (isPieces(body)) throw new Error("Ed25519 signs no body in pieces");
       const seconds = secondsOf(nowMs);
       const content = Buffer.concat([Buffer.from(`${id}.${seconds}.`), Buffer.from(body)]);
       const signatures = keys
@@ -136,7 +139,7 @@ export function signatureHeaders(
   signature: Signature,
   keys: readonly SecretKeys[],
   signed: Signed,
-): RequestHeaders {
+): Promise<RequestHeaders> {
   const { fits, headers } = SCHEME_RULES[signature.scheme];
   return headers(keys.filter(fits), signed, signature);
 }
@@ -147,15 +150,16 @@ export function secretKeys(text: string): SecretKeys {
 }
 
 function hmacHeaders(encoding: "hex" | "base64"): SchemeRules["headers"] {
-  return (keys, { id, nowMs, body }, { header = "", prefix = "", timestamp_header, grace }) => {
+  return async (keys, { id, nowMs, body }, { header = "", prefix = "", timestamp_header, grace }) => {
     const seconds = secondsOf(nowMs);
     const { text } = (grace === "old" ? keys.at(-1) : keys[0]) ?? { text: "" };
     const hmac = hmacSha256(text);
     if (timestamp_header !== undefined) hmac.update(`${seconds}.`);
+    await updateWith(body, [hmac]);
     return {
       ...idHeaders(id, seconds),
       ...(timestamp_header === undefined ? {} : { [timestamp_header]: String(seconds) }),
-      [header]: prefix + hmac.update(body).digest(encoding),
+      [header]: prefix + hmac.digest(encoding),
     };
   };
 }

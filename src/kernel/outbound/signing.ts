@@ -1,8 +1,20 @@
 import { hmacSha256 } from "../hmac.ts";
 import type { RequestHeaders } from "./headers.ts";
+import { isPieces, type PieceBody, updateInSlices } from "./piece-body.ts";
 
 /** A body as it is sent, byte for byte. */
 export type SignedBody = Uint8Array | string;
+/** The same, or a body that is read piece by piece. */
+export type StreamedBody = SignedBody | PieceBody;
+
+/** Feeds a body to hashers. */
+export async function updateWith(
+  body: StreamedBody,
+  hashers: readonly Pick<Bun.CryptoHasher, "update">[],
+): Promise<void> {
+  if (isPieces(body)) return updateInSlices(hashers, body);
+  for (const hasher of hashers) hasher.update(body);
+}
 
 /** `X-Svc-Signature` of a scheduled delivery: over the timestamp's digits and the body. */
 export function relaySignature(key: string, timestampMs: number, body: SignedBody): string {
@@ -15,9 +27,14 @@ export function notificationSignature(key: string, body: SignedBody): string {
 }
 
 /** `X-Svc-Signature` of a forwarded or replayed event: `t=<timestamp>,v1=<hex>` over `<timestamp>.<body>`. */
-export function replaySignature(key: string, timestamp: string, body: SignedBody): string {
-  const hex = hmacSha256(key).update(`${timestamp}.`).update(body).digest("hex");
-  return `t=${timestamp},v1=${hex}`;
+export async function replaySignature(
+  key: string,
+  timestamp: string,
+  body: StreamedBody,
+): Promise<string> {
+  const hmac = hmacSha256(key).update(`${timestamp}.`);
+  await updateWith(body, [hmac]);
+  return `t=${timestamp},v1=${hmac.digest("hex")}`;
 }
 
 /** What begins the text of a signing secret (Standard Webhooks). */
@@ -46,15 +63,16 @@ export function signingKeyIn(secret: string): Uint8Array | null {
  * The headers of Standard Webhooks: a signature over `id.timestamp.body` by each key, the newest first. `id` has no dot,
  * so that nothing can be moved from one part to another.
  */
-export function standardHeaders(
+export async function standardHeaders(
   keys: readonly Uint8Array[],
   id: string,
   nowMs: number,
-  body: SignedBody,
-): RequestHeaders {
+  body: StreamedBody,
+): Promise<RequestHeaders> {
   const seconds = Math.floor(nowMs / 1000);
-  const before = `${id}.${seconds}.`;
-  const signatures = keys.map((key) => `v1,${hmacSha256(key).update(before).update(body).digest("base64")}`);
+  const hmacs = keys.map((key) => hmacSha256(key).update(`${id}.${seconds}.`));
+  await updateWith(body, hmacs);
+  const signatures = hmacs.map((hmac) => `v1,${hmac.digest("base64")}`);
   return {
     "webhook-id": id,
     "webhook-timestamp": String(seconds),

@@ -15,7 +15,7 @@ import {
   secretKeys,
   signatureHeaders,
 } from "./signature-schemes.ts";
-import type { SignedBody } from "./signing.ts";
+import type { StreamedBody } from "./signing.ts";
 
 /** Bytes of a signing key that is made here: as many as its hash has. */
 const KEY_BYTES = 32;
@@ -96,7 +96,7 @@ export class WebhookSecrets {
     ownerRef: number,
     id: string,
     nowMs: number,
-    body: SignedBody,
+    body: StreamedBody,
     signature: Signature = STANDARD,
   ): Promise<RequestHeaders> {
     const { scheme } = signature;

@@ -4,6 +4,7 @@ import { type Caller, type CallerAccount, type Charger, hasScope } from "../../.
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import { NO_LIMIT, type Tiers } from "../../../kernel/limits/tiers.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
@@ -25,6 +26,7 @@ import {
   type Traffic,
 } from "../domain.ts";
 import { type EventSequence, firstSequenceAt, receiptOf } from "../event-ids.ts";
+import type { Pieces } from "../large/pieces.ts";
 import type { CertificateHosts } from "../providers/certificates.ts";
 import type { Bucket, BucketCreateBody, BucketUpdateBody, EventDelivery } from "../schema.ts";
 import {
@@ -54,6 +56,9 @@ export const BUCKET_SETTINGS = sealedJson<StoredSettings>("catch-settings");
 
 /** Idle buckets in memory: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
+
+/** Accounts whose stored bytes are in memory, about 2 MB; others are summed up when they are needed. */
+const ACCOUNTS_IN_MEMORY_MAX = 20_000;
 
 const TARGET_NEEDED =
   'is required: it must be an https URL such as https://example.com/webhooks, unless the bucket has targets or delivery is "pull"';
@@ -156,6 +161,8 @@ export interface CatchDeps {
 
 /** What the services of the area share. */
 export interface SharedDeps extends Kernel, CatchDeps {
+  /** Bodies above 1 MiB. */
+  readonly large: Pieces;
   readonly store: BucketStore;
   readonly events: EventStore;
   readonly sequence: EventSequence;
@@ -192,6 +199,8 @@ export interface EventForwarding {
 export class Buckets {
   private readonly actors: ActorRegistry<string, BucketActor>;
   private changed = new Set<BucketActor>();
+  /** Bytes of the bodies of accounts that are in use, by their references. */
+  private readonly bytesOfAccount = new LruMap<number, number>(ACCOUNTS_IN_MEMORY_MAX);
   private nextRef: number;
 
   constructor(
@@ -393,6 +402,7 @@ export class Buckets {
 
   /** Marks a bucket as deleted: it is hidden, and its rows are removed later. */
   markDeleted(tx: Tx, bucket: BucketActor): void {
+    this.countBytes(tx, bucket, -bucket.stored_bytes);
     bucket.deleted = true;
     tx.onRollback(() => {
       bucket.deleted = false;
@@ -408,6 +418,29 @@ export class Buckets {
     move(bucket, from, to);
     this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
     tx.onRollback(() => move(bucket, to, from));
+  }
+
+  /** Counts the bytes of an event's body that is stored, or removed (negative). */
+  countBytes(tx: Tx, bucket: BucketActor, bytes: number): void {
+    const { account_ref } = bucket;
+    const before = this.storedBytesOf(account_ref);
+    const { stored_bytes } = bucket;
+    tx.onRollback(() => {
+      bucket.stored_bytes = stored_bytes;
+      this.bytesOfAccount.set(account_ref, before);
+    });
+    this.keep(bucket);
+    bucket.stored_bytes += bytes;
+    this.bytesOfAccount.set(account_ref, before + bytes);
+  }
+
+  /** Bytes of the bodies of all events of an account. */
+  storedBytesOf(accountRef: number): number {
+    const known = this.bytesOfAccount.get(accountRef);
+    if (known !== undefined) return known;
+    const bytes = this.deps.store.storedBytesOf(accountRef);
+    this.bytesOfAccount.set(accountRef, bytes);
+    return bytes;
   }
 
   /** Counts a request that was too large to be stored. */
@@ -431,7 +464,8 @@ export class Buckets {
   private writeCounts(tx: Tx): void {
     if (this.changed.size === 0) return;
     for (const bucket of this.changed) {
-      this.deps.store.setCounts(tx, bucket.pending, bucket.delivered, bucket.failed, bucket.ref);
+      const { pending, delivered, failed, stored_bytes, ref } = bucket;
+      this.deps.store.setCounts(tx, pending, delivered, failed, stored_bytes, ref);
       bucket.idle = true;
     }
     this.changed = new Set();

@@ -1,4 +1,5 @@
 import { removeInSlices } from "../../../kernel/background/removal.ts";
+import { BODY_BYTES_MAX } from "../../../kernel/http/operation.ts";
 import type { TierLimits } from "../../../kernel/limits/tiers.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../../kernel/projects/resources.ts";
@@ -34,6 +35,8 @@ interface OwnedRows {
 /** Removes events in slices, between which other requests run. */
 export class Removal {
   private stopping = false;
+  /** Buckets that lose events in the background: at most those of one batch of requests. */
+  private readonly trimming = new Set<string>();
 
   constructor(
     private readonly deps: SharedDeps & { readonly replays: OwnedRows },
@@ -52,12 +55,38 @@ export class Removal {
     deps.housekeeping.addRemoval(() => this.retain());
   }
 
-  /** Deletes the oldest events of a bucket above its maximum. */
+  /** Deletes the oldest events of a bucket above its maximum, and while its account stores too many bytes; never the newest. */
   trim(tx: Tx, bucket: BucketActor): void {
-    const excess = eventsIn(bucket) - this.limitsOf(bucket.account_ref).eventsPerBucket;
-    if (excess <= 0) return;
-    const rows = this.deps.events.oldestOf(bucket.ref, Math.min(excess, TRIM_ROWS_MAX));
-    for (const row of rows) this.remove(tx, bucket, row);
+    const { eventsPerBucket, storedEventBytes } = this.limitsOf(bucket.account_ref);
+    const excess = eventsIn(bucket) - eventsPerBucket;
+    const excessBytes = this.buckets.storedBytesOf(bucket.account_ref) - storedEventBytes;
+    if (excess <= 0 && excessBytes <= 0) return;
+    const rows = this.deps.events.oldestOf(bucket.ref, TRIM_ROWS_MAX);
+    const count = Math.max(Math.min(excess, rows.length), this.beyondBytes(rows, bucket));
+    for (const row of rows.slice(0, count)) this.remove(tx, bucket, row);
+    const isMoreExpected = count === TRIM_ROWS_MAX && excessBytes > 0;
+    if (isMoreExpected) tx.afterCommit(() => this.trimBytesSoon(bucket.id));
+  }
+
+  /** How many of a bucket's oldest events must be removed, so that its account stores no more bytes than it may. */
+  private beyondBytes(oldest: readonly RemovableRow[], bucket: BucketActor): number {
+    let excess =
+      this.buckets.storedBytesOf(bucket.account_ref) - this.limitsOf(bucket.account_ref).storedEventBytes;
+    let count = 0;
+    for (const { payload_bytes } of oldest) {
+      if (excess <= 0 || count === eventsIn(bucket) - 1) break;
+      excess -= payload_bytes;
+      count += 1;
+    }
+    return count;
+  }
+
+  /** Removes in the background what one unit of work did not: a large event may replace many small ones. */
+  private trimBytesSoon(bucketId: string): void {
+    if (this.trimming.has(bucketId)) return;
+    this.trimming.add(bucketId);
+    const done = this.removeOldest(bucketId, (found, bucket) => this.beyondBytes(found, bucket));
+    this.deps.clock.track(done.catch(() => 0).finally(() => this.trimming.delete(bucketId)));
   }
 
   /** Deletes a bucket: it ignores further requests, and its events are removed in the background. */
@@ -75,7 +104,7 @@ export class Removal {
   private removeRowsOf(tx: Tx, bucketRef: number, rowsMax: number): boolean {
     const { events, store } = this.deps;
     const rows = withinBytes(events.oldestOf(bucketRef, Math.min(rowsMax, REMOVAL_SLICE_ROWS)));
-    for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
+    for (const row of rows) this.deleteEvent(tx, bucketRef, row);
     if (rows.length > 0) return true;
     if (this.deps.replays.removeOfOwner(tx, bucketRef, rowsMax) === rowsMax) return true;
     if (events.removeIdsOfBucket(tx, bucketRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS) return true;
@@ -115,11 +144,24 @@ export class Removal {
   private remove(tx: Tx, bucket: BucketActor, row: RemovableRow): void {
     const { events } = this.deps;
     const status = decodeStatus(row.status);
-    events.delete(tx, bucket.ref, row.sequence);
+    this.deleteEvent(tx, bucket.ref, row);
+    this.buckets.countBytes(tx, bucket, -row.payload_bytes);
     // The sender may still repeat what was not delivered.
     if (status !== "delivered" && row.provider_event_id !== null)
       events.removeReceivedId(tx, bucket.ref, digestOfId(row.provider_event_id), row.sequence);
     this.buckets.count(tx, bucket, status, null);
+  }
+
+  /** A body in pieces is removed after the event, in units of work of its own. */
+  private deleteEvent(
+    tx: Tx,
+    bucketRef: number,
+    { sequence, payload_bytes }: Pick<RemovableRow, "sequence" | "payload_bytes">,
+  ): void {
+    const { events, large } = this.deps;
+    const upload = payload_bytes > BODY_BYTES_MAX ? events.uploadOf(sequence) : 0;
+    events.delete(tx, bucketRef, sequence);
+    if (upload > 0) tx.afterCommit(() => large.removeSoon(upload));
   }
 
   /** Removes a bucket's oldest events. `toGo`: how many of the given events to remove. Returns the number removed. */
@@ -209,7 +251,8 @@ function receivedBefore(oldest: readonly RemovableRow[], before: number): number
 function withinBytes(rows: readonly RemovableRow[]): readonly RemovableRow[] {
   let bytes = 0;
   const end = rows.findIndex(({ payload_bytes }, index) => {
-    bytes += payload_bytes;
+    // Pieces are not removed here.
+    bytes += payload_bytes > BODY_BYTES_MAX ? 0 : payload_bytes;
     return index > 0 && bytes > REMOVAL_SLICE_BYTES;
   });
   return end < 0 ? rows : rows.slice(0, end);

@@ -5,6 +5,7 @@ import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Attempt } from "../../../kernel/outbound/delivery.ts";
+import type { PieceBody } from "../../../kernel/outbound/piece-body.ts";
 import { errorOf } from "../../../kernel/outbound/retries.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOfQuery } from "../../../kernel/time/date-time.ts";
@@ -17,12 +18,13 @@ import {
   type SharedDeps,
 } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
-import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider } from "../domain.ts";
+import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider, mebibytesOf } from "../domain.ts";
 import { type EventHeaders, readHeaders } from "../event-headers.ts";
 import { eventIdOf, firstSequenceAt, sequenceOf } from "../event-ids.ts";
 import { attemptOf, startOf } from "../forwarding/exchange.ts";
 import { forward } from "../forwarding/forwarder.ts";
 import type { Targets } from "../forwarding/targets.ts";
+import { storedBody } from "../large/stored-body.ts";
 import {
   type CaughtEvent,
   EVENTS_LIMIT,
@@ -37,7 +39,7 @@ import {
   type EventsDeleted,
   PREVIEW_LENGTH,
 } from "../schema.ts";
-import { type EventRow, type PayloadRow, QUEUED } from "../store.ts";
+import { type EventRow, QUEUED, type StoredPayload } from "../store.ts";
 import { exportPage } from "./export.ts";
 import { EventSearch } from "./search.ts";
 
@@ -52,7 +54,7 @@ const BYTES_OF_CHARACTER = 4;
 export interface Found {
   readonly bucket: BucketActor;
   readonly row: EventRow;
-  readonly payload: PayloadRow;
+  readonly payload: StoredPayload;
 }
 
 /** A search that starts after its charge. */
@@ -67,13 +69,22 @@ export class EventService {
   constructor(
     private readonly deps: Pick<
       SharedDeps,
-      "events" | "outbound" | "accounts" | "clock" | "vault" | "writer" | "secrets" | "charger" | "endpoints"
+      | "events"
+      | "outbound"
+      | "accounts"
+      | "clock"
+      | "vault"
+      | "writer"
+      | "secrets"
+      | "charger"
+      | "endpoints"
+      | "large"
     >,
     private readonly buckets: Buckets,
     private readonly removal: Removal,
     private readonly targets: Targets,
   ) {
-    this.searching = new EventSearch(deps.events);
+    this.searching = new EventSearch(deps.events, deps.large);
   }
 
   /**
@@ -151,8 +162,8 @@ export class EventService {
   }
 
   /** The exact bytes of an event's body. @throws ApiError as {@link get} */
-  raw(projectRef: number, bucketId: string, eventId: string): Uint8Array {
-    return this.find(projectRef, bucketId, eventId).payload.body;
+  raw(projectRef: number, bucketId: string, eventId: string): Uint8Array | PieceBody {
+    return storedBody(this.deps.large, this.find(projectRef, bucketId, eventId).payload);
   }
 
   /**
@@ -193,7 +204,7 @@ export class EventService {
   /** An event with its request and attempts. */
   private completeView({ bucket, row, payload }: Found): CaughtEvent {
     const { events, vault } = this.deps;
-    const body = Buffer.from(payload.body);
+    const body = payload.upload === null ? Buffer.from(payload.body) : null;
     const headers = readHeaders(payload.headers, vault, bucket.id);
     const { method, path, query, remote_address = null } = events.way(row.sequence) ?? {};
     return {
@@ -204,11 +215,13 @@ export class EventService {
       headers,
       headers_list: Object.entries(headers),
       remote_address,
-      size_bytes: body.length,
+      size_bytes: row.payload_bytes,
+      sha256: Buffer.from(payload.sha256 ?? Bun.CryptoHasher.hash("sha256", payload.body)).toString("hex"),
       provider_event_id: row.provider_event_id,
       duplicates: row.duplicates,
-      payload: readPayload(body, headers),
-      payload_base64: body.toString("base64"),
+      payload: body === null ? null : readPayload(body, headers),
+      payload_base64: body === null ? null : body.toString("base64"),
+      ...(body === null ? { raw_url: `/v1/catch/${bucket.id}/events/${eventIdOf(row.sequence)}/raw` } : {}),
       deliveries: this.targets
         .deliveries(bucket, row.sequence)
         .map((delivery) => ({ ...delivery, finished_at: isoTimeOrNull(delivery.finished_at) })),
@@ -254,6 +267,7 @@ export class EventService {
         assertReplayable(found.bucket, found.row);
         return found;
       },
+      surcharge: ({ row }) => mebibytesOf(row.payload_bytes) - 1,
       outside: async (replay) => {
         if (hasTargets(replay.bucket)) return this.matching(replay);
         const attempt = await forward(this.deps, replay.bucket, replay.row, replay.payload);
@@ -376,7 +390,7 @@ export class EventService {
     });
   }
 
-  /** Queues the replay of an event to endpoints. Each delivery after the first costs a credit. @throws ApiError `conflict` */
+  /** Queues the replay of an event to endpoints. Each delivery after the first is charged. @throws ApiError `conflict` */
   private queueReplay(tx: Tx, replay: Found, recipients: readonly Recipient[]): EventReplayQueued {
     const deliveries = this.replayToEndpoints(tx, replay, recipients);
     if (deliveries.length === 0)
@@ -400,7 +414,7 @@ export class EventService {
     const { charger, accounts } = this.deps;
     const { bucket, row } = this.reload(replay);
     if (bucket === undefined || row === null || recipients.length === 0) return [];
-    const further = recipients.length - 1;
+    const further = (recipients.length - 1) * mebibytesOf(row.payload_bytes);
     // The replay itself has paid for the first one.
     if (further > 0) charger.charge(tx, accounts.account(bucket.account_ref), REPLAY, further);
     return this.targets.queue(tx, bucket, row, recipients);
@@ -470,7 +484,7 @@ function previewOf(start: Uint8Array | null): string | null {
 }
 
 function eventView(bucket: BucketActor, row: EventRow): EventItem {
-  const { bucket_ref, sequence, retry_at, provider_event_id, duplicates, ...shown } = row;
+  const { bucket_ref, sequence, retry_at, provider_event_id, duplicates, payload_bytes, ...shown } = row;
   return {
     id: eventIdOf(sequence),
     bucket_id: bucket.id,

@@ -2,6 +2,7 @@ import { SLICE_MS, slices, type TimeSlices } from "../../../kernel/background/ti
 import { contentText } from "../../../kernel/data/content.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
 import { contentHeadersOf, plainHeaders } from "../event-headers.ts";
+import type { Pieces } from "../large/pieces.ts";
 import type { EventFilter, EventRow, EventStore, PayloadRow } from "../store.ts";
 
 /** Events that one request searches: a full bucket of the largest tier takes twenty requests. */
@@ -10,6 +11,8 @@ export const SEARCHED_EVENTS_MAX = 5_000;
 export const SEARCH_MS_MAX = 200;
 /** Minimum slices of a search: results among a bucket's newest events must not depend on the load of the server. */
 export const SLICES_MIN = 5;
+/** Bytes of a body that are searched. */
+const SEARCHED_BYTES_MAX = 1024 * 1024;
 /** Rows of events that are read in one step, without payloads. */
 const ROWS_PER_STEP = 100;
 
@@ -40,6 +43,7 @@ export interface Found {
 export class EventSearch {
   constructor(
     private readonly events: Pick<EventStore, "page" | "payload">,
+    private readonly large: Pick<Pieces, "startOf">,
     /** Monotonic clock, in milliseconds. */
     private readonly elapsed: () => number = monotonicMs,
     private readonly timeSlices: TimeSlices = slices,
@@ -48,7 +52,7 @@ export class EventSearch {
   /** Finds the newest events that contain a text. It searches at least {@link SLICES_MIN} events: every page makes progress. */
   async find(terms: SearchTerms, signal: AbortSignal): Promise<Found> {
     const end = this.elapsed() + SEARCH_MS_MAX;
-    const run = new SearchRun(this.events, terms);
+    const run = new SearchRun(this.events, this.large, terms);
     let slices = 0;
     do {
       await this.timeSlices.next();
@@ -71,6 +75,7 @@ class SearchRun {
 
   constructor(
     private readonly events: Pick<EventStore, "page" | "payload">,
+    private readonly large: Pick<Pieces, "startOf">,
     private readonly terms: SearchTerms,
   ) {
     this.text = terms.text === null ? null : terms.text.toLowerCase();
@@ -98,7 +103,10 @@ class SearchRun {
   private hasText({ sequence }: EventRow): boolean {
     if (this.text === null) return true;
     const payload = this.events.payload(sequence);
-    return payload !== null && hasText(payload, this.text);
+    if (payload === null) return false;
+    if (payload.upload === null) return hasText(payload, this.text);
+    const body = this.large.startOf(payload.upload, SEARCHED_BYTES_MAX);
+    return hasText({ headers: payload.headers, body }, this.text);
   }
 
   found(): Found {

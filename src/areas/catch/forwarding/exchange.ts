@@ -8,14 +8,17 @@ import {
   type RequestHeaders,
 } from "../../../kernel/outbound/headers.ts";
 import { HOPS_HEADER } from "../../../kernel/outbound/hops.ts";
+import type { PieceBody } from "../../../kernel/outbound/piece-body.ts";
 import { errorOf } from "../../../kernel/outbound/retries.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
 import { isDelivered, type Provider, RESPONSE_BYTES_STORED_MAX } from "../domain.ts";
 import type { EventHeaders } from "../event-headers.ts";
+import type { Pieces } from "../large/pieces.ts";
+import { storedBody } from "../large/stored-body.ts";
 import { isProviderHeader, PRESETS } from "../providers/presets.ts";
 import type { Forward } from "../settings-schema.ts";
-import type { AttemptRow, EventStore, PayloadRow } from "../store.ts";
+import type { AttemptRow, EventStore, StoredPayload } from "../store.ts";
 
 /** Headers without which the bytes of a body cannot be read. */
 const CONTENT_HEADERS: ReadonlySet<string> = new Set(["content-type", "content-encoding"]);
@@ -30,17 +33,24 @@ export interface ForwardedRequest {
   /** Headers of the sender, by lower-case name. */
   readonly headers: RequestHeaders;
   /** Null for a method that has none. */
-  readonly body: Uint8Array | null;
+  readonly body: Uint8Array | PieceBody | null;
+}
+
+/** What the request of an event is read from. */
+interface BodyDeps {
+  readonly events: Pick<EventStore, "way">;
+  readonly large: Pick<Pieces, "bodyOf">;
 }
 
 /** What is sent of an event: its body with its headers, and what the bucket forwards of the request besides. */
 export function forwardedRequest(
-  events: Pick<EventStore, "way">,
+  { events, large }: BodyDeps,
   bucket: BucketActor,
   { sequence, provider }: { readonly sequence: number; readonly provider: Provider | null },
   received: EventHeaders,
-  { body }: Pick<PayloadRow, "body">,
+  payload: StoredPayload,
 ): ForwardedRequest {
+  const body = storedBody(large, payload);
   const { forward } = bucket.settings.stored;
   const headers = originalHeaders(bucket, provider, received);
   if (!forward) return { method: "POST", below: undefined, headers, body };

@@ -24,7 +24,7 @@ import {
 import { afterForward } from "../domain.ts";
 import { readHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
-import type { EventRow, PayloadRow } from "../store.ts";
+import type { EventRow, StoredPayload } from "../store.ts";
 import { attemptOf, forwardedRequest, standardHeadersOf } from "./exchange.ts";
 import type { FailureNotices } from "./failure-notices.ts";
 import { FORWARD, type ForwardJobs, laneOf, type Progress } from "./jobs.ts";
@@ -57,7 +57,10 @@ const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
 /** What an event is sent with. */
 type ForwardDeps = SendingDeps &
-  Pick<SharedDeps, "accounts" | "vault" | "secrets"> & { readonly events: Pick<SharedDeps["events"], "way"> };
+  Pick<SharedDeps, "accounts" | "vault" | "secrets"> & {
+    readonly events: Pick<SharedDeps["events"], "way">;
+    readonly large: Pick<SharedDeps["large"], "bodyOf">;
+  };
 type ForwardedEvent = Pick<EventRow, "sequence" | "provider" | "received_at">;
 
 /** Sends an event, signed, once, to the current target of its bucket. */
@@ -65,22 +68,23 @@ export function forward(
   deps: ForwardDeps,
   bucket: BucketActor,
   event: ForwardedEvent,
-  payload: PayloadRow,
+  payload: StoredPayload,
 ): Promise<Attempt> {
   return attemptWebhook(deps, forwardRequest(deps, bucket, event, payload));
 }
 
 function forwardRequest(
-  { accounts, vault, secrets, events }: ForwardDeps,
+  deps: ForwardDeps,
   bucket: BucketActor,
   event: ForwardedEvent,
-  payload: PayloadRow,
+  payload: StoredPayload,
 ): WebhookRequest {
+  const { accounts, vault, secrets } = deps;
   const { sequence, received_at } = event;
   const key = accounts.signingKey(bucket.account_ref);
   const eventId = eventIdOf(sequence);
   const received = readHeaders(payload.headers, vault, bucket.id);
-  const { method, below, headers, body } = forwardedRequest(events, bucket, event, received, payload);
+  const { method, below, headers, body } = forwardedRequest(deps, bucket, event, received, payload);
   const signed = body ?? "";
   return {
     account: bucket.account_ref,
@@ -93,7 +97,7 @@ function forwardRequest(
     headers: async (now) => ({
       ...(key === null
         ? {}
-        : { "X-Svc-Signature": replaySignature(key, String(Math.floor(now / 1000)), signed) }),
+        : { "X-Svc-Signature": await replaySignature(key, String(Math.floor(now / 1000)), signed) }),
       "X-Svc-Event-Id": eventId,
       "X-Svc-Timestamp": String(received_at),
       ...("user-agent" in headers ? {} : { "User-Agent": "Svc-Relay/1.0" }),

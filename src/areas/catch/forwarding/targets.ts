@@ -12,7 +12,7 @@ import {
   type SharedDeps,
 } from "../buckets/buckets.ts";
 import { bucketIdIn } from "../buckets/own-path.ts";
-import type { EventStatus } from "../domain.ts";
+import { type EventStatus, mebibytesOf } from "../domain.ts";
 import { contentHeadersOf, readHeaders } from "../event-headers.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import { type EventRow, QUEUED } from "../store.ts";
@@ -129,6 +129,11 @@ export class Targets {
     return this.find(event) !== null;
   }
 
+  /** Credits that a delivery of an event costs. */
+  creditsOf(event: EventIds): number {
+    return mebibytesOf(this.find(event)?.row.payload_bytes ?? 0);
+  }
+
   /** The request of an event; null when it is deleted. */
   content(event: EventIds) {
     const found = this.find(event);
@@ -136,13 +141,7 @@ export class Targets {
     if (found === null || payload === null) return null;
     const { bucket, row } = found;
     const received = readHeaders(payload.headers, this.deps.vault, bucket.id);
-    const { method, below, headers, body } = forwardedRequest(
-      this.deps.events,
-      bucket,
-      row,
-      received,
-      payload,
-    );
+    const { method, below, headers, body } = forwardedRequest(this.deps, bucket, row, received, payload);
     return {
       method,
       below,

@@ -3,10 +3,12 @@ import { networkOf } from "../../../kernel/data/addresses.ts";
 import { decodedBytes } from "../../../kernel/data/content.ts";
 import { ApiError, type ErrorCode } from "../../../kernel/errors.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
+import { BODY_BYTES_MAX } from "../../../kernel/http/operation.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
+import type { LargeBody } from "../../../kernel/http/requests/large-body.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";
 import { type AdditionalReply, additionalReply } from "../../../kernel/http/responses/response.ts";
-import { isUnlimited } from "../../../kernel/limits/tiers.ts";
+import { isUnlimited, type TierLimits } from "../../../kernel/limits/tiers.ts";
 import { HOPS_HEADER, HOPS_MAX, hopsOf, LOOP_DETECTED } from "../../../kernel/outbound/hops.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
@@ -14,20 +16,22 @@ import { type BucketActor, type Buckets, hasTargets, type SharedDeps } from "../
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, secretsOf } from "../buckets/settings.ts";
 import { bodyOfTokenDigest, digestOfId, tokenDigest } from "../deduplication-store.ts";
-import { type Admission, admit, INGEST_STATUSES, isAboutSubscription } from "../domain.ts";
+import { type Admission, admit, INGEST_STATUSES, isAboutSubscription, mebibytesOf } from "../domain.ts";
 import { storedHeaders } from "../event-headers.ts";
 import { eventIdOf } from "../event-ids.ts";
 import type { Forwarder, MatchedTargets } from "../forwarding/forwarder.ts";
 import type { Targets } from "../forwarding/targets.ts";
+import { BodyHashes } from "../providers/body-hashes.ts";
 import type { OwnSignature } from "../providers/body-signatures.ts";
 import { SigningCertificates } from "../providers/certificates.ts";
-import type { Received } from "../providers/extracted-fields.ts";
+import { bodyDigest, type Received } from "../providers/extracted-fields.ts";
 import { detectProvider, PRESETS, verify } from "../providers/presets.ts";
 import type { Ingested } from "../schema.ts";
 import { DEFAULT_METHODS } from "../settings-schema.ts";
-import type { NewEvent, WayRow } from "../store.ts";
+import type { LargePayload, NewEvent, WayRow } from "../store.ts";
 import { respondToBody, respondToOrigin, respondToQuery, respondUnverified } from "./challenges.ts";
 import type { Confirmations } from "./confirmations.ts";
+import { storePieces } from "./large-arrival.ts";
 
 /** Longest path below that of a bucket, in characters. */
 export const PATH_LENGTH_MAX = 1_024;
@@ -44,7 +48,7 @@ const SANDBOX_HEADERS = { "content-security-policy": "sandbox" };
 /** A request at a bucket's public path. */
 type InboundRequest = Pick<
   OpenCall,
-  "request" | "readBytes" | "deps" | "knownClientAddress" | "clientAddress" | "headers"
+  "request" | "readBytesOr" | "deps" | "knownClientAddress" | "clientAddress" | "headers"
 >;
 
 /** An event, verified and not yet stored. */
@@ -103,16 +107,27 @@ export class Ingestion {
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return this.receiveForNone(inbound);
     const way = originOf(inbound);
-    let result = this.resultBeforeBody(bucket, way, inbound.request.headers);
+    const { headers } = inbound.request;
+    let result = this.resultBeforeBody(bucket, way, headers);
+    let isBodyTooLarge = false;
     try {
       // One async function from here to the commit: each further promise costs half a microsecond.
-      const { headers } = inbound.request;
-      result ??= await (headers.has("content-encoding")
-        ? this.keepDecoded(bucket, way, headers, await inbound.readBytes())
-        : this.keep(bucket, way, headers, await inbound.readBytes()));
+      if (result === null) {
+        const { eventBytes } = this.limitsOf(bucket);
+        const body = await inbound.readBytesOr(eventBytes, (large) =>
+          this.keepLarge(bucket, way, headers, large),
+        );
+        if (!(body instanceof Uint8Array)) result = body;
+        else if (body.length > eventBytes) throw tooLargeForTier();
+        else
+          result = await (headers.has("content-encoding")
+            ? this.keepDecoded(bucket, way, headers, body)
+            : this.keep(bucket, way, headers, body));
+      }
     } catch (error) {
       nullFor(error, "request_too_large");
       result = notStored("too_large");
+      isBodyTooLarge = true;
     }
     if (!("verification" in result)) return result;
     this.counts[result.status].add();
@@ -121,7 +136,55 @@ export class Ingestion {
       // The rest of the body is not read.
       inbound.headers = { connection: "close" };
     }
-    return responseOf(bucket, result);
+    return isBodyTooLarge ? additionalReply(TOO_LARGE, result) : responseOf(bucket, result);
+  }
+
+  /** Stores a body above 1 MiB while it arrives. It is not parsed, and what follows from its hashes is known at its end. */
+  private async keepLarge(
+    bucket: BucketActor,
+    way: Way,
+    headers: Headers,
+    body: LargeBody,
+  ): Promise<Ingested | AdditionalReply> {
+    const mebibytes = mebibytesOf(body.declared ?? 1);
+    // The first one is counted.
+    const admission = mebibytes > 1 ? this.admit(bucket, mebibytes - 1) : "admitted";
+    if (admission !== "admitted") return notStored(admission);
+    const account = this.deps.accounts.account(bucket.account_ref);
+    if (!isUnlimited(account.tier) && account.balance < mebibytes) return notStored("insufficient_balance");
+    const hashes = new BodyHashes();
+    const received: Received = {
+      ...this.receivedOf(way, headers, new Uint8Array(), null),
+      hashes,
+      json: { value: undefined },
+    };
+    const { ownSignature } = bucket.settings.preset ?? {};
+    if (ownSignature?.certificate !== undefined && bucket.signing_secret !== null)
+      await this.fetchCertificate(bucket, received, ownSignature.certificate);
+    this.verificationOf(bucket, received);
+    const upload = this.deps.large.begin();
+    try {
+      let rejected: Exclude<Admission, "admitted"> = "rate_limited";
+      const large = await storePieces({
+        body,
+        upload,
+        hashes,
+        admit: (more) => {
+          const further = this.admit(bucket, more);
+          if (further !== "admitted") rejected = further;
+          return further === "admitted";
+        },
+      });
+      if (large === null) return notStored(rejected);
+      // A signature that stands in the body is near its start.
+      const start =
+        ownSignature === undefined || headers.has("content-encoding")
+          ? received.body
+          : this.deps.large.startOf(upload.ref, BODY_BYTES_MAX);
+      return await this.keepReceived(bucket, way, { ...received, decoded: start }, large);
+    } finally {
+      upload.end();
+    }
   }
 
   /** Leaves a trace of a request that could not be stored: its sender may not tell anyone. */
@@ -195,7 +258,15 @@ export class Ingestion {
     body: Uint8Array,
     decoded: Uint8Array | null = body,
   ): Promise<Ingested | AdditionalReply> | Ingested | AdditionalReply {
-    const received: Received = {
+    const received = this.receivedOf(way, headers, body, decoded);
+    const certificate = bucket.settings.preset?.ownSignature?.certificate;
+    return certificate === undefined || bucket.signing_secret === null
+      ? this.keepReceived(bucket, way, received)
+      : this.keepCertified(bucket, way, received, certificate);
+  }
+
+  private receivedOf(way: Way, headers: Headers, body: Uint8Array, decoded: Uint8Array | null): Received {
+    return {
       headers,
       body,
       decoded,
@@ -204,41 +275,49 @@ export class Ingestion {
       target: way.target,
       publicUrl: this.deps.publicUrl(),
     };
-    const certificate = bucket.settings.preset?.ownSignature?.certificate;
-    return certificate === undefined || bucket.signing_secret === null
-      ? this.keepReceived(bucket, way, received)
-      : this.keepCertified(bucket, way, received, certificate);
   }
 
-  /** Fetches the certificate that a request is signed with, unless it is known. @throws ApiError `service_unavailable` */
   private async keepCertified(
     bucket: BucketActor,
     way: Way,
     received: Received,
     certificate: NonNullable<OwnSignature["certificate"]>,
   ): Promise<Ingested | AdditionalReply> {
+    await this.fetchCertificate(bucket, received, certificate);
+    return this.keepReceived(bucket, way, received);
+  }
+
+  /** Fetches the certificate that a request is signed with, unless it is known. @throws ApiError `service_unavailable` */
+  private async fetchCertificate(
+    bucket: BucketActor,
+    received: Received,
+    certificate: NonNullable<OwnSignature["certificate"]>,
+  ): Promise<void> {
     received.certificateKey = await this.certificates.keyAt(
       certificate.urlOf(received),
       certificate,
       bucket.id,
     );
-    return this.keepReceived(bucket, way, received);
   }
 
   private keepReceived(
     bucket: BucketActor,
     way: Way,
     received: Received,
+    large: LargePayload | null = null,
   ): Promise<Ingested> | Ingested | AdditionalReply {
-    const unsigned = received.method === "POST" ? respondUnverified(bucket, received) : null;
+    const unsigned =
+      received.method === "POST" && large === null ? respondUnverified(bucket, received) : null;
     if (unsigned !== null) return unsigned;
     const { stored } = bucket.settings;
-    const arrival = this.arrivalOf(bucket, way, received);
+    const arrival = this.arrivalOf(bucket, way, received, large);
     const { verification } = arrival;
     if (verification === "invalid" && stored.verification_mode === "reject")
       return { status: "rejected", verification };
     const challenge =
-      verification === "valid" && received.method === "POST" ? respondToBody(bucket, received) : null;
+      verification === "valid" && received.method === "POST" && large === null
+        ? respondToBody(bucket, received)
+        : null;
     if (challenge !== null) return challenge;
     const isForwarded = verification !== "invalid" && !isAboutSubscription(arrival.provider, arrival);
     if (hasTargets(bucket) && !bucket.pull && isForwarded) return this.keepForTargets(bucket, arrival);
@@ -253,25 +332,27 @@ export class Ingestion {
     return this.deps.writer.submit((tx) => this.store(tx, bucket.id, { ...arrival, matched }));
   }
 
-  private admit(bucket: BucketActor): Admission {
+  private limitsOf({ account_ref }: BucketActor): TierLimits {
+    return this.deps.tiers[this.deps.accounts.account(account_ref).tier];
+  }
+
+  private admit(bucket: BucketActor, mebibytes = 1): Admission {
     const { accounts, tiers, clock } = this.deps;
     const { tier } = accounts.account(bucket.account_ref);
     if (isUnlimited(tier)) return "admitted";
-    const { traffic, admission } = admit(bucket.traffic, clock.now(), tiers[tier].catchPerMinute);
+    const { catchPerMinute } = tiers[tier];
+    const { traffic, admission } = admit(bucket.traffic, clock.now(), catchPerMinute, mebibytes);
     bucket.traffic = traffic;
     return admission;
   }
 
   /** Without copies of objects, which would take a microsecond each for every webhook. */
-  private arrivalOf(bucket: BucketActor, way: Way, received: Received): Arrival {
-    const { headers, body, receivedAt } = received;
-    const { stored, preset: bucketPreset } = bucket.settings;
-    const provider = bucket.provider ?? detectProvider(headers);
-    const preset = bucketPreset ?? (provider === null ? null : PRESETS[provider]);
+  private arrivalOf(bucket: BucketActor, way: Way, received: Received, large: LargePayload | null): Arrival {
+    const { headers, body } = received;
+    const { stored } = bucket.settings;
+    const { provider, preset, verification } = this.verificationOf(bucket, received);
     const provider_event_id = preset === null ? null : preset.eventId(received);
     const notices = provider_event_id !== null && (stored.deduplicate_hours ?? 0) > 0;
-    const secrets = preset === null ? [] : secretsOf(bucket.signing_secret, stored, receivedAt);
-    const verification = verify(preset, secrets, received);
     const { signedTarget, token } = received;
     return {
       provider,
@@ -280,6 +361,7 @@ export class Ingestion {
       provider_event_id,
       headers: storedHeaders(headers, this.deps.vault, bucket.id),
       body,
+      large,
       // The signature tells how the target was sent.
       way:
         signedTarget === undefined || signedTarget === way.target
@@ -290,8 +372,16 @@ export class Ingestion {
       token:
         token === undefined || verification !== "valid"
           ? null
-          : { digest: tokenDigest(token), withBody: bodyOfTokenDigest(token, body) },
+          : { digest: tokenDigest(token), withBody: bodyOfTokenDigest(token, bodyDigest(received)) },
     };
+  }
+
+  private verificationOf(bucket: BucketActor, received: Received) {
+    const { stored, preset: bucketPreset } = bucket.settings;
+    const provider = bucket.provider ?? detectProvider(received.headers);
+    const preset = bucketPreset ?? (provider === null ? null : PRESETS[provider]);
+    const secrets = preset === null ? [] : secretsOf(bucket.signing_secret, stored, received.receivedAt);
+    return { provider, preset, verification: verify(preset, secrets, received) };
   }
 
   /** Invalidates the signature of a request whose token was used for another body, and remembers a new token. */
@@ -333,8 +423,10 @@ export class Ingestion {
         event_id: eventIdOf(first.sequence),
       };
     }
+    const bytes = arrival.large?.body_bytes ?? arrival.body.length;
     try {
-      const cost = Math.max(1, arrival.matched?.recipients.length ?? 1);
+      const deliveries = Math.max(1, arrival.matched?.recipients.length ?? 1);
+      const cost = deliveries * mebibytesOf(bytes);
       charger.charge(tx, accounts.account(bucket.account_ref), "catch.ingest", cost);
     } catch (error) {
       nullFor(error, "insufficient_balance");
@@ -357,6 +449,7 @@ export class Ingestion {
       });
     }
     this.buckets.count(tx, bucket, null, status);
+    this.buckets.countBytes(tx, bucket, bytes);
     activity.changed(tx, bucket.project_ref);
     this.removal.trim(tx, bucket);
     if (status === "pending") this.forwarder.arrived(tx, bucket, arrival.matched);
@@ -365,7 +458,11 @@ export class Ingestion {
   }
 }
 
-/** HTTP status of a request that is too large. */
+function tooLargeForTier(): ApiError {
+  return new ApiError("request_too_large", "The body is larger than the tier of the bucket allows.");
+}
+
+/** HTTP status of a body that is too large. A path or a query that is too long has 200, since its sender cannot shorten it. */
 const TOO_LARGE = 413;
 
 /** Method, path, query and address of a request; null for usual values. */
@@ -407,7 +504,6 @@ function responseOf({ provider, settings }: BucketActor, result: Ingested): Inge
   const { response = null, overload_status = 200 } = stored;
   // Nothing of these is stored, whatever the bucket responds with.
   if (status === "loop_detected") return additionalReply(LOOP_DETECTED, result);
-  if (status === "too_large") return additionalReply(TOO_LARGE, result);
   const code = verification === "invalid" ? invalidStatus(provider, stored) : 200;
   if (code !== 200) return additionalReply(code, result);
   if (OVERLOADS.has(status) && overload_status !== 200)

@@ -23,11 +23,11 @@ export const PAYPAL: OwnSignature = {
     urlOf: ({ headers }) => headers.get(PAYPAL_HEADERS.url),
   },
   isSigned(secret, received) {
-    const { headers, body } = received;
+    const { headers, body, hashes } = received;
     if (headers.get(PAYPAL_HEADERS.algorithm)?.toLowerCase() !== "sha256withrsa") return false;
     const [id, time] = [headers.get(PAYPAL_HEADERS.id), headers.get(PAYPAL_HEADERS.time)];
     if (!id || !time) return false;
-    const signed = `${id}|${time}|${secret}|${Bun.hash.crc32(body)}`;
+    const signed = `${id}|${time}|${secret}|${hashes?.bodyCrc ?? Bun.hash.crc32(body)}`;
     return isSignedByKey(received, "sha256", signed, headers.get(PAYPAL_HEADERS.signature));
   },
 };

@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { isExactNumber, isNestedDeeper, JSON_LEVELS_MAX, parseJson } from "../../../json-text.ts";
 import { textOf } from "../../../kernel/data/content.ts";
 import { MISSING, memberAt, pointerNames } from "../../../kernel/data/json-pointer.ts";
+import type { BodyHashes } from "./body-hashes.ts";
 
 /** Longest id or type of an event that is stored: those of known senders have up to 100 characters. */
 export const FIELD_LENGTH_MAX = 200;
@@ -12,6 +13,8 @@ const POINTER_LEVELS_MAX = 8;
 export interface Received {
   readonly headers: Headers;
   readonly body: Uint8Array;
+  /** Of a body that is not in memory: `body` is empty then, and `json` is set. */
+  readonly hashes?: BodyHashes;
   /** The body without its content coding, from which ids and types are read; null if it cannot be decoded. Default: the body. */
   readonly decoded?: Uint8Array | null;
   /** Epoch milliseconds. */
@@ -31,6 +34,13 @@ export interface Received {
   token?: string;
   /** Key of the certificate that the signature names, if it is the sender's. */
   certificateKey?: KeyObject | null;
+}
+
+/** SHA-256 of the body, in hexadecimal digits. */
+export function bodyDigest({ body, hashes }: Pick<Received, "body" | "hashes">): string {
+  return hashes === undefined
+    ? Bun.CryptoHasher.hash("sha256", body, "hex")
+    : hashes.bodyDigest.toString("hex");
 }
 
 /** The body as JSON; undefined when it is not JSON. */
@@ -107,7 +117,7 @@ const POINTER = /^(?:\/(?:[^~/]|~[01])*)+$/;
 function readerOf(source: Source): FieldReader {
   const header = headerOf(source);
   if (header !== null) return ({ headers }) => headers.get(header);
-  if (source === "digest") return ({ body }) => Bun.CryptoHasher.hash("sha256", body, "hex");
+  if (source === "digest") return bodyDigest;
   const members = pointerNames(source);
   return (received) => scalarText(memberAt(jsonOf(received), members));
 }

@@ -25,6 +25,7 @@ import {
   isAboutSubscription,
   isDelivered,
   knownProvider,
+  mebibytesOf,
   type Provider,
 } from "../domain.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
@@ -74,6 +75,8 @@ interface QueuedEvent {
   readonly bucket: number;
   readonly sequence: number;
   readonly replay: string;
+  /** Credits that were charged for it; missing for 1. */
+  readonly cost?: number;
   /** The endpoint that never got it; missing in replays to all targets. */
   readonly endpoint?: string;
 }
@@ -277,9 +280,11 @@ export class Replays {
     if (bucket !== undefined && endpoint !== undefined && !endpoints.isEnabled(bucket.project_ref, endpoint))
       return "disabled";
     // Deleted in the meantime.
-    if (bucket === undefined || events.find(bucket.ref, sequence) === null) return "skipped";
+    const event = bucket === undefined ? null : events.find(bucket.ref, sequence);
+    if (bucket === undefined || event === null) return "skipped";
+    const cost = mebibytesOf(event.payload_bytes);
     const rejection = rejectionBy(() =>
-      charger.charge(tx, accounts.account(bucket.account_ref), CHARGED_AS, 1),
+      charger.charge(tx, accounts.account(bucket.account_ref), CHARGED_AS, cost),
     );
     if (rejection !== null) return "no-credits";
     const payload: QueuedEvent = {
@@ -287,6 +292,7 @@ export class Replays {
       bucket: bucket.ref,
       sequence,
       replay: row.replay_id,
+      ...(cost === 1 ? {} : { cost }),
       ...(endpoint === undefined ? {} : { endpoint }),
     };
     const key = `${row.replay_id}/${eventIdOf(sequence)}`;
@@ -312,7 +318,12 @@ export class Replays {
         const isAccepted = outcome?.answered === true && isDelivered(outcome.status);
         if (attempt !== null) this.service.recordAttempt(tx, attempt.replay, attempt.attempt);
         if (!isAccepted)
-          this.deps.charger.refund(tx, this.deps.accounts.account(queued.account), CHARGED_AS, 1);
+          this.deps.charger.refund(
+            tx,
+            this.deps.accounts.account(queued.account),
+            CHARGED_AS,
+            queued.cost ?? 1,
+          );
         this.count(tx, queued, isAccepted ? "delivered" : "failed");
       },
     };
@@ -338,7 +349,7 @@ export class Replays {
           if (replay !== null) deliveries = this.service.replayToEndpoints(tx, replay, recipients).length;
         });
         const isQueued = deliveries > 0;
-        if (!isQueued) charger.refund(tx, accounts.account(queued.account), CHARGED_AS, 1);
+        if (!isQueued) charger.refund(tx, accounts.account(queued.account), CHARGED_AS, queued.cost ?? 1);
         this.count(tx, queued, isQueued ? "queued" : "failed");
       },
     };

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
-import type { Caller } from "../../../kernel/callers/caller.ts";
+import type { Caller, Charger } from "../../../kernel/callers/caller.ts";
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
@@ -87,6 +87,7 @@ export class RelayService {
         readonly counts: DeliveryCounts;
         readonly refs: MessageRefs;
         readonly messageRows: OwnedMessages;
+        readonly charger: Charger;
       },
   ) {}
 
@@ -357,8 +358,8 @@ export class RelayService {
    * Resends a failed delivery immediately, under the same id.
    * @throws ApiError `not_found`, `conflict` when it is not finished, or its content is deleted.
    */
-  resend(tx: Tx, projectRef: number, relayId: string): RelayResent {
-    const row = this.find(projectRef, relayId);
+  resend(tx: Tx, { account, project }: Caller, relayId: string): RelayResent {
+    const row = this.find(project.ref, relayId);
     const { relay_id } = row.item;
     const status = this.statusOf(row);
     const failed = this.resendable(row.ref);
@@ -371,6 +372,9 @@ export class RelayService {
         status === "scheduled" || status === "delivering" ? "only a finished delivery can be resent" : gone;
       throw new ApiError("conflict", `This delivery is ${status}: ${why}.`);
     }
+    // The request has paid for the first MiB.
+    const further = this.creditsOf(failed) - 1;
+    if (further > 0) this.deps.charger.charge(tx, account, "relay.resend", further);
     this.restart(tx, failed);
     const target = { type: "delivery", id: relay_id };
     tx.audit({ summary: "Delivery resent", target, before: { status }, after: { status: "scheduled" } });
@@ -382,6 +386,11 @@ export class RelayService {
     const row = this.deps.store.request(ref);
     if (row?.item.status !== "failed" || row.failure === null) return null;
     return this.destinationOf(row).canRestart(row) ? row : null;
+  }
+
+  /** Credits that resending a delivery costs. */
+  creditsOf(row: RelayRequest): number {
+    return this.destinationOf(row).creditsOf(row);
   }
 
   /** Whether a delivery has failed; its content may be deleted. */

@@ -2,6 +2,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { AttemptStep } from "../../../kernel/outbound/delivery.ts";
 import { type Below, type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import { hopsHeader } from "../../../kernel/outbound/hops.ts";
+import { isPieces, type PieceBody } from "../../../kernel/outbound/piece-body.ts";
 import type { AttemptResult } from "../../../kernel/outbound/retries.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
@@ -45,7 +46,7 @@ interface Content {
   readonly below: Below | undefined;
   readonly custom: RequestHeaders;
   /** Null for a method that has none. */
-  readonly body: Uint8Array | null;
+  readonly body: Uint8Array | PieceBody | null;
   /** Makes the body by the template of the delivery; null without one. */
   readonly template: (() => Promise<Uint8Array | null>) | null;
   /** Id of the message or event, for the signature. */
@@ -175,7 +176,7 @@ export class EndpointDispatch implements EndpointDestination {
     { row: { ref }, terms }: Endpoint,
     { item: { relay_id } }: RelayRequest,
     { method, below, custom, id, eventHeaders }: Content,
-    body: Uint8Array | null,
+    body: Uint8Array | PieceBody | null,
   ): DeliveryRequest {
     return {
       method,
@@ -247,12 +248,17 @@ export class EndpointDispatch implements EndpointDestination {
     const event = eventOf(relay);
     if (event !== null && relay.template === null) {
       const content = this.deps.source.current.content(event);
-      return content === null ? null : (content.body ?? new Uint8Array());
+      return content === null || isPieces(content.body) ? null : (content.body ?? new Uint8Array());
     }
     const endpoint = this.deps.registry.get(relay.endpointRef ?? 0);
     const content = endpoint === null ? null : this.contentOf(endpoint, relay);
-    if (content === null) return null;
+    if (content === null || isPieces(content.body)) return null;
     return content.template === null ? (content.body ?? new Uint8Array()) : content.template();
+  }
+
+  creditsOf(relay: RelayRequest): number {
+    const event = eventOf(relay);
+    return event === null ? 1 : this.deps.source.current.creditsOf(event);
   }
 
   /** The outcome of a delivery that ends without an attempt. */

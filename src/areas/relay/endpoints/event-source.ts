@@ -1,5 +1,6 @@
 import { contentText } from "../../../kernel/data/content.ts";
 import type { Below, RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import { isPieces, type PieceBody } from "../../../kernel/outbound/piece-body.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { InboundEvent } from "../deliveries/store.ts";
 
@@ -9,7 +10,7 @@ export interface EventContent {
   /** What is appended to the endpoint's URL. */
   readonly below: Below | undefined;
   /** Null for a method that has none. */
-  readonly body: Uint8Array | null;
+  readonly body: Uint8Array | PieceBody | null;
   /** Headers of the sender that are forwarded. */
   readonly headers: RequestHeaders;
   /** Headers about the event. */
@@ -32,6 +33,8 @@ export interface EventChange {
 export interface EventSource {
   /** Whether an event is still stored. */
   has(event: InboundEvent): boolean;
+  /** Credits that a delivery of an event costs, by the size of its body. */
+  creditsOf(event: InboundEvent): number;
   /** The request of an event; null when it is deleted. */
   content(event: InboundEvent): EventContent | null;
   /** Called in the unit of work that changes a delivery of an event. */
@@ -59,7 +62,7 @@ export class RegisteredSource {
   /** The body of an event as text; null when it is deleted, or is not text. */
   textOf(event: InboundEvent): string | null {
     const content = this.current.content(event);
-    if (content === null || content.body === null) return null;
+    if (content === null || content.body === null || isPieces(content.body)) return null;
     const { "content-encoding": encoding = null, "content-type": type = null } = content.headers;
     return contentText(content.body, { encoding, type });
   }

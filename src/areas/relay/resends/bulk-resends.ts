@@ -139,7 +139,9 @@ export class BulkResends {
     const row = service.resendable(ref);
     // Resent by another request in the meantime.
     if (row === null) return "skipped";
-    const rejection = rejectionBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
+    const rejection = rejectionBy(() =>
+      charger.charge(tx, accounts.account(accountRef), CHARGED_AS, service.creditsOf(row)),
+    );
     if (rejection !== null) return "no-credits";
     service.restart(tx, row);
     changes.inProject(tx, row.projectRef, "relay", row.item.relay_id);

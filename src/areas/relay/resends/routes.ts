@@ -75,7 +75,7 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
     .post(
       "/v1/relay/:relay_id/resend",
       api.endpoint(RESEND_OPERATIONS.resend, ({ call, params }) =>
-        call.perform((tx) => reply(202, relays.resend(tx, call.caller.project.ref, params.relay_id))),
+        call.perform((tx) => reply(202, relays.resend(tx, call.caller, params.relay_id))),
       ),
     )
     .post(

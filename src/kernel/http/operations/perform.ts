@@ -21,6 +21,8 @@ export interface Performer extends AuditedRequest {
 export interface AcrossNetwork<Claim, Result, T extends object> {
   /** First unit, with the charge: takes what the work needs. */
   readonly claim: (tx: Tx) => Claim;
+  /** Credits that the work costs in addition to its operation, known by the claim; they share the fate of the operation's. */
+  readonly surcharge?: (claim: Claim) => number;
   /** Between the units. An ApiError that it throws counts as the outcome. */
   readonly outside: (claim: Claim) => Promise<Result>;
   /**
@@ -121,7 +123,7 @@ export class Performing {
       const settled = this.submit((tx) => {
         tx.affects = affectedBy(performer);
         tx.auditor = audit;
-        return this.settle(tx, performer, claimed.openId, (refund) => {
+        return this.settle(tx, performer, claimed, (refund) => {
           const value = phases.settle(tx, claimed.value, unwrap(result), refund);
           audit?.assertAudited();
           return value;
@@ -157,6 +159,7 @@ export class Performing {
     // The charge among those that have no outcome yet; null when it is not there.
     let openId: number | null = null;
     let claimed: C | StoredFailure;
+    let cost = performer.operation.cost;
     // A conflict over the key itself is not stored: the first request may yet end in something that is not kept.
     let checked = false;
     try {
@@ -166,11 +169,17 @@ export class Performing {
         // Some are refunded later, when it is too late to reject them.
         this.admit(tx, performer, true);
         checked = true;
-        const value = this.chargeAndWork(tx, performer, phases.claim);
+        const value = this.chargeAndWork(tx, performer, (unit) => {
+          const claim = phases.claim(unit);
+          const surcharge = phases.surcharge?.(claim) ?? 0;
+          if (surcharge > 0) this.charger.charge(unit, caller.account, performer.operation.name, surcharge);
+          cost = performer.operation.cost + surcharge;
+          return claim;
+        });
         // A rejection that keeps the charge is stored with it: a crash in between would charge the repeat again.
         if (value instanceof StoredFailure) this.remember(tx, performer, value);
         else if (idempotency !== null) {
-          if (phases.interim === undefined) openId = this.openClaim(tx, performer);
+          if (phases.interim === undefined) openId = this.openClaim(tx, performer, cost);
           else this.remember(tx, performer, phases.interim(value));
           release = this.responses.hold(caller, idempotency);
           tx.onRollback(release);
@@ -184,13 +193,12 @@ export class Performing {
       }
       throw error;
     }
-    return { value: unwrap(claimed), openId, release };
+    return { value: unwrap(claimed), openId, cost, release };
   }
 
   /** With an interim response the request counts as completed: its charge remains. */
-  private openClaim(tx: Tx, { operation, caller: { account } }: Performer): number | null {
-    const { name, cost } = operation;
-    return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, name, cost);
+  private openClaim(tx: Tx, { operation, caller: { account } }: Performer, cost: number): number | null {
+    return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, operation.name, cost);
   }
 
   /** Stores the response of a request that had no unit of work, or was rejected before it. @throws ReplayedResponse for a repeat. */
@@ -252,13 +260,12 @@ export class Performing {
   private settle<T extends object>(
     tx: Tx,
     performer: Performer,
-    openId: number | null,
+    { openId, cost }: { readonly openId: number | null; readonly cost: number },
     work: (refund: () => void) => T,
   ): T | StoredFailure {
-    const { name, cost } = performer.operation;
     let charged = true;
     const refund = () => {
-      this.charger.refund(tx, performer.caller.account, name, cost);
+      this.charger.refund(tx, performer.caller.account, performer.operation.name, cost);
       charged = false;
     };
     if (openId !== null) this.open.close(tx, openId);

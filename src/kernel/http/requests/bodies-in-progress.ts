@@ -8,6 +8,11 @@ const MIB = 1024 * 1024;
 export interface ProgressLimits extends HoldLimits {
   /** Longest time from the first byte to the last, in milliseconds. */
   readonly durationMsMax: number;
+  /** Large bodies of one sender that arrive concurrently, and of all: each takes a share of the disk. */
+  readonly largeOfSenderMax: number;
+  readonly largeMax: number;
+  /** Longest time for a piece of a large body, in milliseconds. */
+  readonly pieceMsMax: number;
 }
 
 /** 64 of the largest bodies for one sender, and four times as many in all: no more memory than a small machine has. */
@@ -15,7 +20,16 @@ export const PROGRESS_LIMITS: ProgressLimits = {
   senderBytesMax: 64 * MIB,
   bytesMax: 256 * MIB,
   durationMsMax: 30_000,
+  largeOfSenderMax: 16,
+  largeMax: 256,
+  pieceMsMax: 10_000,
 };
+
+/** The share of a large body in the limits, until it ends. */
+export interface LargeBodySlot {
+  readonly pieceMsMax: number;
+  end(): void;
+}
 
 /** How often bodies that take too long are looked for. */
 const SWEEP_MS = 500;
@@ -25,6 +39,9 @@ export class BodiesInProgress extends HeldBytes {
   /** In the order in which they began. */
   private readonly open = new Set<BodyInProgress>();
   private isSweeping = false;
+  /** Large bodies that are being received, by sender. */
+  private readonly large = new Map<Sender, number>();
+  private largeCount = 0;
 
   constructor(readonly limits: ProgressLimits = PROGRESS_LIMITS) {
     super(limits, tooMany);
@@ -36,6 +53,32 @@ export class BodiesInProgress extends HeldBytes {
     this.open.add(body);
     this.sweepSoon();
     return body;
+  }
+
+  /**
+   * Begins a large body, of which `bytes` are in memory at a time.
+   * @throws ApiError `service_unavailable` beyond a limit.
+   */
+  beginLarge(sender: Sender, bytes: number): LargeBodySlot {
+    const ofSender = (this.large.get(sender) ?? 0) + 1;
+    const { largeOfSenderMax, largeMax, pieceMsMax } = this.limits;
+    if (ofSender > largeOfSenderMax || this.largeCount >= largeMax) throw tooMany();
+    this.add(sender, bytes);
+    this.large.set(sender, ofSender);
+    this.largeCount += 1;
+    let hasEnded = false;
+    return {
+      pieceMsMax,
+      end: () => {
+        if (hasEnded) return;
+        hasEnded = true;
+        this.remove(sender, bytes);
+        const left = (this.large.get(sender) ?? 0) - 1;
+        if (left > 0) this.large.set(sender, left);
+        else this.large.delete(sender);
+        this.largeCount -= 1;
+      },
+    };
   }
 
   /** Ends a body that counted so many bytes. */
@@ -83,15 +126,15 @@ export class BodyInProgress {
    *
    * @throws ApiError `timeout` when the body takes too long, those of {@link readingError}; what `take` throws.
    */
-  within<T>(reading: Promise<Uint8Array>, take: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
+  within<Body, T>(reading: Promise<Body>, take: (body: Body) => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.reject = reject;
       reading.then(
-        (bytes) => {
+        (body) => {
           this.close();
           if (this.isGivenUp) return;
           try {
-            resolve(take(bytes));
+            resolve(take(body));
           } catch (error) {
             reject(error);
           }

@@ -8,11 +8,15 @@ import {
 import { ApiError, invalidField, rejectionBy } from "../../errors.ts";
 import { realDelay } from "../../time/clock.ts";
 import type { BodyLimits } from "../operation.ts";
-import { type BodyInProgress, readingError } from "./bodies-in-progress.ts";
+import { type BodyInProgress, type LargeBodySlot, readingError } from "./bodies-in-progress.ts";
+import { LargeBody } from "./large-body.ts";
 import { assertNoTrailers, isChunked } from "./trailers.ts";
 
-/** How much of a body that is too large is read and discarded, so that its sender gets to read the response. */
-export const DISCARDED_BYTES_MAX = 16 * 1024 * 1024;
+/**
+ * How much of a body that is too large is read and discarded, so that its sender gets to read the response: more than the largest
+ * webhooks of senders that have a limit.
+ */
+export const DISCARDED_BYTES_MAX = 32 * 1024 * 1024;
 /** How long that may take. */
 const DISCARDING_MS_MAX = 5_000;
 
@@ -30,8 +34,25 @@ export interface IncomingBody {
   readonly progress: BodyInProgress | null;
 }
 
+/** How a body is read that is larger than `bytesMax` of its {@link IncomingBody}: in pieces. */
+export interface LargerBody<T> {
+  readonly bytesMax: number;
+  readonly take: (body: LargeBody) => Promise<T>;
+  /** @throws ApiError `service_unavailable` when too many large bodies are being received. */
+  readonly begin: () => LargeBodySlot;
+}
+
+/** The start of a body that turned out to be large, and where the rest comes from. */
+class Oversized {
+  constructor(
+    readonly start: Uint8Array,
+    readonly reader: BodyReader,
+  ) {}
+}
+
 /**
- * Reads the exact bytes of a request's body, at most `bytesMax` of them, and returns the result of `take` for them.
+ * Reads the exact bytes of a request's body, at most `bytesMax` of them, and returns the result of `take` for them; of a larger one
+ * that of `larger`.
  *
  * @throws ApiError `request_too_large` when there are more, `timeout` when they take too long, `service_unavailable` when
  *   too many bodies are being received; what `take` throws.
@@ -40,23 +61,72 @@ export function readBody<T>(
   request: Request,
   body: IncomingBody,
   take: (bytes: Uint8Array) => T | Promise<T>,
+  larger: LargerBody<T> | null = null,
 ): Promise<T> {
-  const reading = bytesOf(request, body);
-  if (body.progress !== null) return body.progress.within(reading, take);
-  return reading.then(take, (error) => {
+  const reading = bytesOf(request, body, larger);
+  const taken = (read: Uint8Array | Oversized): T | Promise<T> =>
+    read instanceof Oversized ? takeLarge(request, body, read, larger) : take(read);
+  if (body.progress !== null) return body.progress.within(reading, taken);
+  return reading.then(taken, (error) => {
     throw readingError(error);
   });
 }
 
-function bytesOf(request: Request, { declared, bytesMax, progress }: IncomingBody): Promise<Uint8Array> {
+function bytesOf<T>(
+  request: Request,
+  { declared, bytesMax, progress }: IncomingBody,
+  larger: LargerBody<T> | null,
+): Promise<Uint8Array | Oversized> {
   if (declared !== null) {
-    if (Number(declared) > bytesMax) return rejectLarge(request, Number(declared), bytesMax);
+    if (Number(declared) > bytesMax) {
+      const most = larger?.bytesMax ?? bytesMax;
+      if (Number(declared) > most || request.body === null)
+        return rejectLarge(request, Number(declared), most);
+      return Promise.resolve(new Oversized(new Uint8Array(), request.body.getReader()));
+    }
     const excess = rejectionBy(() => progress?.grow(Number(declared)));
     return excess === null ? request.bytes() : Promise.reject(excess);
   }
   if (request.body === null) return Promise.resolve(new Uint8Array());
-  const reading = readChunked(request.body.getReader(), bytesMax, progress);
-  return isChunked(request) ? reading.then((bytes) => assertNoTrailers(request).then(() => bytes)) : reading;
+  const reading = readChunked(request.body.getReader(), bytesMax, progress, larger !== null);
+  if (!isChunked(request)) return reading;
+  return reading.then((read) =>
+    read instanceof Oversized ? read : assertNoTrailers(request).then(() => read),
+  );
+}
+
+async function takeLarge<T>(
+  request: Request,
+  { declared }: IncomingBody,
+  { start, reader }: Oversized,
+  larger: LargerBody<T> | null,
+): Promise<T> {
+  if (larger === null) throw new Error("a large body is read by an endpoint that takes none");
+  const { bytesMax, begin } = larger;
+  const size = declared === null ? null : Number(declared);
+  const tooMuch = async (error: ApiError): Promise<ApiError> => {
+    if (size === null || size <= DISCARDED_BYTES_MAX) await discardRest(reader);
+    return error;
+  };
+  let slot: LargeBodySlot;
+  try {
+    slot = begin();
+  } catch (error) {
+    throw error instanceof ApiError ? await tooMuch(error) : error;
+  }
+  const source = {
+    start,
+    read: () => reader.read(),
+    ended: () => (isChunked(request) ? assertNoTrailers(request) : Promise.resolve()),
+    tooLarge: () => tooMuch(tooLarge(bytesMax)),
+    cancel: () => void reader.cancel().catch(() => undefined),
+  };
+  const body = new LargeBody(source, slot, bytesMax, size);
+  try {
+    return await larger.take(body);
+  } finally {
+    body.close();
+  }
 }
 
 async function rejectLarge(request: Request, declared: number, bytesMax: number): Promise<never> {
@@ -71,7 +141,8 @@ async function readChunked(
   reader: BodyReader,
   bytesMax: number,
   progress: BodyInProgress | null,
-): Promise<Uint8Array> {
+  mayBeLarger: boolean,
+): Promise<Uint8Array | Oversized> {
   progress?.grow(CHUNKED_ROOM_BYTES);
   let room = new Uint8Array(CHUNKED_ROOM_BYTES);
   let size = 0;
@@ -80,6 +151,7 @@ async function readChunked(
     if (done) return room.subarray(0, size);
     const total = size + value.length;
     if (total > bytesMax) {
+      if (mayBeLarger) return new Oversized(Buffer.concat([room.subarray(0, size), value]), reader);
       await discardRest(reader);
       throw tooLarge(bytesMax);
     }

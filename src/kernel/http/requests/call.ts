@@ -30,8 +30,10 @@ import {
   withWarnings,
 } from "../responses/response.ts";
 import { pieceStream, piecesOf } from "../responses/text-stream.ts";
-import { assertWithinLimits, decodeBody, parseObject, readBody } from "./body.ts";
+import type { LargeBodySlot } from "./bodies-in-progress.ts";
+import { assertWithinLimits, decodeBody, type LargerBody, parseObject, readBody } from "./body.ts";
 import type { Endpoint, HttpDeps } from "./endpoint.ts";
+import { type LargeBody, PIECE_BYTES } from "./large-body.ts";
 import { isRepeated, repeatedHeader, targetOf } from "./request-target.ts";
 import { assertNoTrailers, assertNoTrailersAnnounced, isChunked } from "./trailers.ts";
 import { unknownParameterWarnings, WARNINGS_MAX } from "./unknown-names.ts";
@@ -156,8 +158,23 @@ export class OpenCall implements Warnings {
     return this.receive((bytes) => bytes);
   }
 
-  /** Reads the body, and returns the result of `take` for its exact bytes. Once. */
-  protected receive<T>(take: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
+  /**
+   * The same for endpoints that also take larger bodies, up to `bytesMax`: what `take` returns for a body that is read piece by piece.
+   * @throws ApiError as {@link readBytes}; what `take` throws.
+   */
+  readBytesOr<T>(bytesMax: number, take: (body: LargeBody) => Promise<T>): Promise<Uint8Array | T> {
+    const begin = (): LargeBodySlot =>
+      this.deps.server() === null
+        ? { pieceMsMax: this.deps.bodies.limits.pieceMsMax, end: () => undefined }
+        : this.deps.bodies.beginLarge(this.sender, PIECE_BYTES);
+    return this.receive<Uint8Array | T>((bytes) => bytes, { bytesMax, begin, take });
+  }
+
+  /** Reads the body, and returns the result of `take` for its exact bytes, or of `larger` for a larger one. Once. */
+  protected receive<T>(
+    take: (bytes: Uint8Array) => T | Promise<T>,
+    larger: LargerBody<T> | null = null,
+  ): Promise<T> {
     const { request, deps } = this;
     const declared = request.headers.get("content-length");
     // Its size would be unknown, and with it whether it is too large.
@@ -168,7 +185,7 @@ export class OpenCall implements Warnings {
     const arrives = (inChunks || Number(declared) > 0) && deps.server() !== null;
     const progress = arrives ? deps.bodies.begin(this.sender) : null;
     const { bytesMax } = this.operation.bodyLimits;
-    return readBody(request, { declared, bytesMax, progress }, take);
+    return readBody(request, { declared, bytesMax, progress }, take, larger);
   }
 
   /** The sender that bodies in progress are counted by: the account, or the network without a key. */

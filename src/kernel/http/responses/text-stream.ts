@@ -37,6 +37,15 @@ export function textStream(
   source: TextSource,
   timeSlices: Pick<TimeSlices, "isOver" | "next"> = slices,
 ): ReadableStream<Uint8Array> | string {
+  return startedStream(call, source, timeSlices);
+}
+
+/** A stream whose pieces are counted while they are sent. */
+function startedStream(
+  call: StreamedCall,
+  source: PieceSource<string | Uint8Array>,
+  timeSlices: Pick<TimeSlices, "isOver" | "next">,
+): ReadableStream<Uint8Array> | string {
   // Nobody would ever read it.
   if (call.request.method === "HEAD") {
     source.end();
@@ -48,6 +57,22 @@ export function textStream(
     throw excess;
   }
   return pieceStream(call, source, timeSlices);
+}
+
+/** The body of a response that is stored in pieces: the next one is read when its reader has taken those before. */
+export function bodyStream(
+  call: StreamedCall,
+  body: { pieces(): Iterable<Uint8Array> },
+): ReadableStream<Uint8Array> | string {
+  const pieces = body.pieces()[Symbol.iterator]();
+  const source: PieceSource<Uint8Array> = {
+    next() {
+      const { done, value } = pieces.next();
+      return done === true ? null : value;
+    },
+    end: () => void pieces.return?.(),
+  };
+  return startedStream(call, source, slices);
 }
 
 /** The pieces of a body that is complete. */

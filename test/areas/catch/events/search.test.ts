@@ -165,7 +165,7 @@ function eventsTo(count: number) {
     },
     payload: (sequence: number) => {
       looked.push(sequence);
-      return { headers: "{}", body: Buffer.from(`number ${sequence}.`) };
+      return { headers: "{}", body: Buffer.from(`number ${sequence}.`), ...NOT_LARGE };
     },
   };
 }
@@ -179,6 +179,8 @@ const ALL: SearchTerms = {
   limit: 20,
   matches: () => true,
 };
+const NO_PIECES = { startOf: () => new Uint8Array() };
+const NOT_LARGE = { upload: null, body_bytes: null, sha256: null };
 const NOBODY_LEFT = new AbortController().signal;
 
 describe("a search ends", () => {
@@ -186,13 +188,16 @@ describe("a search ends", () => {
     const still = () => 0;
     const whole = eventsTo(SEARCHED_EVENTS_MAX);
     const none = { rows: [], through: null, isPartial: false };
-    expect(await new EventSearch(whole, still).find(ALL, NOBODY_LEFT)).toEqual(none);
+    expect(await new EventSearch(whole, NO_PIECES, still).find(ALL, NOBODY_LEFT)).toEqual(none);
     expect(whole.looked).toHaveLength(SEARCHED_EVENTS_MAX);
     const more = eventsTo(SEARCHED_EVENTS_MAX + 1);
     const partial = { rows: [], through: 2, isPartial: true };
-    expect(await new EventSearch(more, still).find(ALL, NOBODY_LEFT)).toEqual(partial);
+    expect(await new EventSearch(more, NO_PIECES, still).find(ALL, NOBODY_LEFT)).toEqual(partial);
     expect(
-      await new EventSearch(more, still).find({ ...ALL, text: "number 1.", before: 2 }, NOBODY_LEFT),
+      await new EventSearch(more, NO_PIECES, still).find(
+        { ...ALL, text: "number 1.", before: 2 },
+        NOBODY_LEFT,
+      ),
     ).toEqual({
       rows: [{ sequence: 1 } as EventRow],
       through: null,
@@ -205,7 +210,7 @@ describe("a search ends", () => {
     let now = 0;
     const clock = () => (now += 1);
     const events = eventsTo(1_000);
-    const found = await new EventSearch(events, clock).find(ALL, NOBODY_LEFT);
+    const found = await new EventSearch(events, NO_PIECES, clock).find(ALL, NOBODY_LEFT);
     expect(found.isPartial).toBe(true);
     expect(now).toBeLessThanOrEqual(SEARCH_MS_MAX + SLICE_MS + 1);
     expect(found.through).toBe(1_000 - events.looked.length + 1);
@@ -216,12 +221,12 @@ describe("a search ends", () => {
     let now = 0;
     const clock = () => (now += 10 * SEARCH_MS_MAX);
     const events = eventsTo(SLICES_MIN + 2);
-    const found = await new EventSearch(events, clock).find(ALL, NOBODY_LEFT);
+    const found = await new EventSearch(events, NO_PIECES, clock).find(ALL, NOBODY_LEFT);
     expect(found).toEqual({ rows: [], through: 3, isPartial: true });
   });
 
   test("once its page is full, without being partial", async () => {
-    const found = await new EventSearch(eventsTo(50)).find(
+    const found = await new EventSearch(eventsTo(50), NO_PIECES).find(
       { ...ALL, text: "number", limit: 20 },
       NOBODY_LEFT,
     );
@@ -235,7 +240,7 @@ describe("a search ends", () => {
     const left = AbortSignal.abort();
     let now = 0;
     const events = eventsTo(1_000);
-    await new EventSearch(events, () => (now += 1)).find(ALL, left);
+    await new EventSearch(events, NO_PIECES, () => (now += 1)).find(ALL, left);
     expect(events.looked.length).toBeLessThanOrEqual(SLICE_MS);
   });
 });
@@ -243,8 +248,8 @@ describe("a search ends", () => {
 describe("concurrent searches", () => {
   test("take turns, and do not hold the event loop", async () => {
     const body = Buffer.alloc(20_000, "aaaaaaaaab");
-    const slow = { ...eventsTo(3_000), payload: () => ({ headers: "{}", body }) };
-    const searching = new EventSearch(slow);
+    const slow = { ...eventsTo(3_000), payload: () => ({ headers: "{}", body, ...NOT_LARGE }) };
+    const searching = new EventSearch(slow, NO_PIECES);
     const text = `${"a".repeat(90)}bb`;
     const find = () => searching.find({ ...ALL, text }, NOBODY_LEFT);
     const turn = () => longestTurnMs(() => Promise.all(Array.from({ length: 20 }, find)));

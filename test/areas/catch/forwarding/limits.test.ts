@@ -59,6 +59,7 @@ describe("an attempt to deliver", () => {
       vault: createVault(new Uint8Array(32)),
       secrets: { headers: async () => ({ "webhook-id": "evt" }) },
       events: { way: () => null },
+      large: { bodyOf: () => ({ length: 0, pieces: () => [] }) },
     };
     const bucket = {
       ref: 1,
@@ -77,6 +78,7 @@ describe("an attempt to deliver", () => {
       failed: 0,
       too_large: 0,
       last_too_large_at: null,
+      stored_bytes: 0,
       created_at: 0,
       updated_at: 0,
       managed_by: null,
@@ -85,7 +87,8 @@ describe("an attempt to deliver", () => {
       idle: true,
       recent: false,
     };
-    const payload = { headers: "{}", body: new Uint8Array([1]) };
+    const large = { upload: null, body_bytes: null, sha256: null };
+    const payload = { headers: "{}", body: new Uint8Array([1]), ...large };
     await forward(deps, bucket, { sequence: 1, provider: null, received_at: 0 }, payload);
     expect(requests[0]).toMatchObject({
       method: "POST",
@@ -267,6 +270,7 @@ describe("100,000 events in a bucket", () => {
                 verification: "none",
                 headers: "{}",
                 body,
+                large: null,
                 way: { method: null, path: null, query: null, remote_address: null },
                 event_type: null,
                 provider_event_id: null,

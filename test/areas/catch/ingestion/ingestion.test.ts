@@ -107,8 +107,8 @@ describe("the result of a request", () => {
     expect(await balanceOf(account)).toBe(0);
   });
 
-  test("too_large: one byte above 1 MiB; exactly 1 MiB is accepted", async () => {
-    const account = await server.account({ balance: 10 });
+  test("too_large: one byte above the tier's 1 MiB; exactly 1 MiB is accepted", async () => {
+    const account = await server.account({ balance: 10, tier: "free" });
     const { id } = await newBucket(account);
     const most = new Uint8Array(BODY_BYTES_MAX).fill(7);
     const event = await accepted(server, id, most);
@@ -125,7 +125,7 @@ describe("the result of a request", () => {
   });
 
   test("too_large: also without a Content-Length", async () => {
-    const account = await server.account({ balance: 10 });
+    const account = await server.account({ balance: 10, tier: "free" });
     const { id } = await newBucket(account);
     const piece = "x".repeat(64 * 1024);
     const chunks = Array.from({ length: 17 }, () => `${piece.length.toString(16)}\r\n${piece}\r\n`);

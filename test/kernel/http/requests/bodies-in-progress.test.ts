@@ -36,7 +36,12 @@ describe("bodies in progress", () => {
   });
 
   test("that take too long are aborted and free their memory", async () => {
-    const all = new BodiesInProgress({ senderBytesMax: 10, bytesMax: 10, durationMsMax: 1 });
+    const all = new BodiesInProgress({
+      ...PROGRESS_LIMITS,
+      senderBytesMax: 10,
+      bytesMax: 10,
+      durationMsMax: 1,
+    });
     const body = all.begin(1);
     body.grow(10);
     const { promise: reading, resolve } = Promise.withResolvers<Uint8Array>();
@@ -50,7 +55,12 @@ describe("bodies in progress", () => {
   });
 
   test("end with their bytes, with an error of theirs, and with an error of what takes them", async () => {
-    const all = new BodiesInProgress({ senderBytesMax: 10, bytesMax: 10, durationMsMax: 1_000 });
+    const all = new BodiesInProgress({
+      ...PROGRESS_LIMITS,
+      senderBytesMax: 10,
+      bytesMax: 10,
+      durationMsMax: 1_000,
+    });
     const bytes = new Uint8Array([1, 2]);
     const next = () => {
       const body = all.begin(1);

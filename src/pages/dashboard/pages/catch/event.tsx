@@ -7,6 +7,7 @@ import type {
 } from "../../../../client/generated/api.ts";
 import { BASE_URL, call } from "../../core/api.ts";
 import { copyText } from "../../core/copy.ts";
+import { download } from "../../core/download.ts";
 import { bytes, count } from "../../core/format.ts";
 import { useCall } from "../../core/resource.ts";
 import { curlTo } from "../../core/shell.ts";
@@ -144,7 +145,11 @@ function Part({ name, of: event, attempt }: PartProps) {
     return (
       <>
         <p class="quiet small">{bytes(event.size_bytes)} · as received; its targets get the same bytes</p>
-        <Code what="Body" text={pretty(event.payload)} />
+        {event.payload_base64 === null ? (
+          <Raw of={event} />
+        ) : (
+          <Code what="Body" text={pretty(event.payload)} />
+        )}
       </>
     );
   const { error = event.error, response_status = null, response_body = null } = attempt ?? {};
@@ -172,7 +177,13 @@ function AsItCame({ of: event }: { of: CaughtEvent }) {
   );
 }
 
-function Raw({ of: { id, payload_base64 } }: { of: CaughtEvent }) {
+function Raw({ of: { id, payload_base64, raw_url, size_bytes } }: { of: CaughtEvent }) {
+  if (payload_base64 === null)
+    return (
+      <p class="more">
+        <Button onClick={() => download(raw_url ?? "", id)}>Download {bytes(size_bytes)}</Button>
+      </p>
+    );
   const raw = bytesOf(payload_base64);
   const text = textOf(raw);
   return (
@@ -220,7 +231,7 @@ const HOP_HEADERS = ["host", "content-length", "connection", "transfer-encoding"
 /** The same request to the same bucket. */
 function curlOfEvent({ bucket_id, method, path, query, headers, payload_base64 }: CaughtEvent): string {
   const stored = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
-  const body = textOf(bytesOf(payload_base64)) ?? "";
+  const body = payload_base64 === null ? "" : (textOf(bytesOf(payload_base64)) ?? "");
   const isPlain = method === "POST" && path === "";
   const target = `/v1/${isPlain ? "catch" : "in"}/${bucket_id}${path}${query === "" ? "" : `?${query}`}`;
   return curlTo(method, BASE_URL + target, Object.fromEntries(stored), body);

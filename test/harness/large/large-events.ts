@@ -1,0 +1,180 @@
+import { join } from "node:path";
+import { residentMiB } from "../processes/memory.ts";
+import { type Command, ServerProcess } from "../processes/server-process.ts";
+
+/** Settings of a run. */
+export interface LargeLoad {
+  readonly command: Command;
+  /** An empty folder; the data folder is created in it. */
+  readonly folder: string;
+  /** Events that are sent at the same time, from so many networks, each with so many bytes. */
+  readonly events: number;
+  readonly networks: number;
+  readonly bytes: number;
+}
+
+/** What the senders are told. */
+export interface Orders extends Pick<LargeLoad, "events" | "networks" | "bytes"> {
+  readonly buckets: readonly string[];
+  /** Forwarded events that they wait for. */
+  readonly forwarded: number;
+}
+
+/** What the senders have seen. */
+export interface Report {
+  readonly accepted: number;
+  /** Some of the other responses. */
+  readonly other: readonly string[];
+  readonly sentMs: number;
+  readonly forwardedMs: number;
+  readonly forwardedEqual: boolean;
+}
+
+/** Measurements of a run. */
+export interface LargeLoadResult extends Report {
+  /** The most memory that the server has used; null where the system does not report it. */
+  readonly mib: number | null;
+  /** 99th percentile of the latency of another account's reads, and how many there were. */
+  readonly p99Ms: number;
+  readonly reads: number;
+}
+
+/** How often memory is measured. */
+const MEMORY_MS = 50;
+/** Time between two reads of the other account. */
+const READ_MS = 10;
+/** Buckets of the accounts that receive the events. */
+const BUCKETS = 10;
+
+/** Sends many large events at the same time, while another account reads, and measures both. */
+export async function runLargeLoad({
+  command,
+  folder,
+  events,
+  networks,
+  bytes,
+}: LargeLoad): Promise<LargeLoadResult> {
+  const args = ["--port", "0", "--data", join(folder, "data"), "--log-level", "warn"];
+  args.push("--trust-proxy", "127.0.0.1", "--allow-private-targets", "loopback");
+  const server = await ServerProcess.start({ command, args });
+  const senders = Bun.spawn([process.execPath, join(import.meta.dir, "senders.ts"), server.url], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const lines = linesOf(senders.stdout);
+  try {
+    const { target } = JSON.parse(await lines()) as { target: string };
+    const owner = await newAccount(server, "receiver");
+    const buckets = await Promise.all(
+      Array.from({ length: BUCKETS }, () =>
+        post<{ id: string }>(server, owner, "/v1/catch/buckets", { target_url: target, state: "live" }),
+      ),
+    );
+    const reader = await newAccount(server, "reader");
+    const watch = new Watch(server, reader);
+    const orders: Orders = {
+      events,
+      networks,
+      bytes,
+      buckets: buckets.map(({ id }) => id),
+      forwarded: events,
+    };
+    senders.stdin.write(`${JSON.stringify(orders)}\n`);
+    await senders.stdin.flush();
+    const report = JSON.parse(await lines()) as Report;
+    return { ...report, ...(await watch.stop()) };
+  } finally {
+    senders.kill();
+    await senders.exited;
+    await server.stop();
+  }
+}
+
+/** Reads as another account, and measures the server's memory. */
+class Watch {
+  private readonly latencies: number[] = [];
+  private mib = 0;
+  private isOver = false;
+  private readonly done: Promise<unknown>;
+
+  constructor(
+    private readonly server: ServerProcess,
+    private readonly key: string,
+  ) {
+    this.done = Promise.all([this.read(), this.measure()]);
+  }
+
+  async stop(): Promise<Pick<LargeLoadResult, "mib" | "p99Ms" | "reads">> {
+    this.isOver = true;
+    await this.done;
+    const sorted = this.latencies.toSorted((a, b) => a - b);
+    const p99Ms = sorted[Math.floor(sorted.length * 0.99)] ?? 0;
+    return { mib: this.mib === 0 ? null : this.mib, p99Ms, reads: sorted.length };
+  }
+
+  private async read(): Promise<void> {
+    while (!this.isOver) {
+      const startedAt = performance.now();
+      const response = await fetch(`${this.server.url}/v1/meter/balance`, {
+        headers: { authorization: `Bearer ${this.key}`, "x-forwarded-for": "203.0.113.9" },
+      });
+      await response.text();
+      this.latencies.push(performance.now() - startedAt);
+      await Bun.sleep(READ_MS);
+    }
+  }
+
+  private async measure(): Promise<void> {
+    while (!this.isOver) {
+      this.mib = Math.max(this.mib, residentMiB(this.server.pid) ?? 0);
+      await Bun.sleep(MEMORY_MS);
+    }
+  }
+}
+
+/** The lines of a stream, one by one. */
+function linesOf(stream: ReadableStream<Uint8Array>): () => Promise<string> {
+  const reader = stream
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>;
+  let text = "";
+  return async () => {
+    for (;;) {
+      const end = text.indexOf("\n");
+      if (end >= 0) {
+        const line = text.slice(0, end);
+        text = text.slice(end + 1);
+        return line;
+      }
+      const { done, value } = await reader.read();
+      if (done) throw new Error(`the senders ended: ${text}`);
+      text += value;
+    }
+  };
+}
+
+async function post<T>({ url }: ServerProcess, key: string | null, path: string, body: object): Promise<T> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+async function newAccount(server: ServerProcess, name: string): Promise<string> {
+  const account = { email: `${name}@example.com`, tier: "unlimited" };
+  return (await post<{ api_key: string }>(server, server.key, "/v1/admin/accounts", account)).api_key;
+}
+
+/** The measurements as a line of text. */
+export function describeLargeLoad({
+  accepted,
+  sentMs,
+  forwardedMs,
+  mib,
+  p99Ms,
+  reads,
+}: LargeLoadResult): string {
+  const seconds = (ms: number) => (ms / 1_000).toFixed(1);
+  return `${accepted} accepted in ${seconds(sentMs)} s, forwarded in ${seconds(forwardedMs)} s; memory ${mib?.toFixed(0)} MiB; p99 of ${reads} reads ${p99Ms.toFixed(1)} ms`;
+}
