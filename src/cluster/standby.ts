@@ -77,7 +77,7 @@ export class StandbyServer {
     }
     const message =
       advertised === null
-        ? "This node follows, and no node leads at the moment. Nothing was changed; try again in a moment."
+        ? "This node follows, and no node leads at the moment. Nothing was changed. Retry in a second."
         : `This node follows. The leader is ${advertised}. Nothing was changed.`;
     return Response.json(
       { error: { code: "not_leader", message }, code: "not_leader", leader: advertised, outcome: "none" },

@@ -27,11 +27,7 @@ export function notificationSignature(key: string, body: SignedBody): string {
 }
 
 /** `X-Svc-Signature` of a forwarded or replayed event: `t=<timestamp>,v1=<hex>` over `<timestamp>.<body>`. */
-export async function replaySignature(
-  key: string,
-  timestamp: string,
-  body: StreamedBody,
-): Promise<string> {
+export async function replaySignature(key: string, timestamp: string, body: StreamedBody): Promise<string> {
   const hmac = hmacSha256(key).update(`${timestamp}.`);
   await updateWith(body, [hmac]);
   return `t=${timestamp},v1=${hmac.digest("hex")}`;

@@ -615,7 +615,7 @@ function affectedBy(batch: readonly Unit[]): Set<Affected> {
 function readOnly(): ApiError {
   return new ApiError(
     "read_only",
-    "The database cannot be written now. Nothing was changed; try again in a moment.",
+    "The database cannot be written now. Nothing was changed. Retry in a second.",
     {
       retryAfterSeconds: 1,
     },
@@ -623,7 +623,7 @@ function readOnly(): ApiError {
 }
 
 function unavailable(why: string): ApiError {
-  return new ApiError("service_unavailable", `${why} Nothing was changed; try again in a moment.`, {
+  return new ApiError("service_unavailable", `${why} Nothing was changed. Retry in a second.`, {
     retryAfterSeconds: 1,
   });
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { residentMiB } from "../processes/memory.ts";
 import { type Command, ServerProcess } from "../processes/server-process.ts";
+import { residentMiB } from "../processes/usage.ts";
 
 /** Settings of a run. */
 export interface LargeLoad {
