@@ -7,6 +7,7 @@ import type { Arguments } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
 import { backupFolderCheck, fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
 import { type Check, type Finding, failed, type Target } from "./doctor/finding.ts";
+import { loginCheck } from "./doctor/logins.ts";
 import { dnsCheck, portCheck, smtpCheck, tlsCheck } from "./doctor/network.ts";
 import { clockCheck, databaseCheck, masterKeyCheck, sqliteCheck } from "./doctor/state.ts";
 import { oneLine, print, printJson } from "./output.ts";
@@ -25,6 +26,7 @@ const CHECKS: readonly Check[] = [
   tlsCheck,
   dnsCheck,
   smtpCheck,
+  loginCheck,
 ];
 
 /** A name reserved for examples (RFC 2606) that resolves. */

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { assessFileSystem, driftText } from "../../src/cli/doctor/disk.ts";
 import { clockJump, clockProblem } from "../../src/cli/doctor/state.ts";
 import { assertSqlite, sqliteProblem } from "../../src/kernel/storage/examine.ts";
+import { HostileProvider } from "../areas/login/hostile-provider.ts";
 import { fingerprint } from "../binary/support.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { MailServer } from "../support/mail-server.ts";
@@ -94,7 +95,7 @@ describe("where a server can run", () => {
     expect(code).toBe(0);
     expect(Object.keys(checks)).toEqual([
       ...["SQLite", "data folder", "backups", "file system", "fsync", "free space", "database"],
-      ...["master key", "clock", "port", "TLS", "DNS", "SMTP"],
+      ...["master key", "clock", "port", "TLS", "DNS", "SMTP", "OpenID"],
     ]);
     expect(checks["database"]?.detail).toMatch(/^[\d.]+ [kM]B, schema \d+$/);
     expect(checks["master key"]?.detail).toBe(`${join(data, "master.key")}, mode 600`);
@@ -137,7 +138,7 @@ describe("where a server can run", () => {
     expect(out).toContain(
       `failed   master key   ${path} is readable by others (mode 644)\n                      → chmod 600 ${path}\n`,
     );
-    expect(out).toEndWith("\n1 of 13 checks failed.\n");
+    expect(out).toEndWith("\n1 of 14 checks failed.\n");
   });
 });
 
@@ -338,6 +339,38 @@ describe("where a server cannot run", () => {
     expect(found.map(([name]) => name)).toEqual(["SMTP"]);
     expect(found[0]?.[1]).toStartWith(`${hostname}:${port}: `);
     expect(found[0]?.[1]).not.toContain("hunter2");
+  });
+});
+
+describe("providers of logins", () => {
+  const provider = new HostileProvider(Date.now);
+  afterAll(() => provider.stop());
+  const path = join(tmpdir(), `ninefold-doctor-${process.pid}.toml`);
+  const check = async (issuer: string, ...args: string[]) => {
+    writeFileSync(
+      path,
+      `[[login.oidc]]\nname = "sso"\nissuer = "${issuer}"\nclient_id = "n"\nclient_secret = "hunter2"\n`,
+    );
+    const found = await doctor(["--data", folder(), "--config", path, ...args]);
+    rmSync(path);
+    return found.checks["OpenID"];
+  };
+
+  test("respond, and their redirect URIs are shown", async () => {
+    expect(await check(provider.issuer, "--public-url", "https://n.example.com")).toMatchObject({
+      status: "ok",
+      detail: "all providers respond; their redirect URIs are https://n.example.com/login/oidc/sso/callback",
+    });
+    expect(await check(provider.issuer)).toMatchObject({ status: "warning" });
+  });
+
+  test("that cannot log anyone in are a warning: the server runs without them", async () => {
+    expect(await check(`${provider.issuer}/other`)).toMatchObject({ status: "warning" });
+    provider.responses.set("/jwks", () => new Response("", { status: 500 }));
+    expect(await check(provider.issuer)).toMatchObject({
+      status: "warning",
+      detail: "sso: the keys (jwks_uri) respond with 500",
+    });
   });
 });
 

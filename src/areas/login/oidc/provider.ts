@@ -1,6 +1,6 @@
 import type * as OpenidClient from "openid-client";
 import type { ClientAuth, Configuration, JWKS, ServerMetadata } from "openid-client";
-import { echoed, errorText } from "../../../kernel/errors.ts";
+import { echoed } from "../../../kernel/errors.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { type Clock, wallMs } from "../../../kernel/time/clock.ts";
 import type { ProviderSettings } from "../ports.ts";
@@ -57,6 +57,12 @@ function load(): Promise<Library> {
   return import("openid-client");
 }
 
+const KEYS_REQUEST = {
+  method: "GET",
+  headers: { accept: "application/json" },
+  body: undefined,
+  redirect: "manual",
+} as const;
 const JSON_BODY = { headers: { "content-type": "application/json" } } as const;
 
 /** The keys of a provider, as of a time of our clock. */
@@ -64,6 +70,12 @@ interface Keys {
   readonly text: string;
   readonly jwks: JWKS;
   readonly fetchedAt: number;
+}
+
+/** What a provider is built on. */
+export interface ProviderDeps {
+  readonly clock: Pick<Clock, "now">;
+  readonly outbound: Pick<OutboundClient, "send">;
 }
 
 /** A provider of logins by OpenID Connect. Nothing is requested before the first login. */
@@ -78,10 +90,7 @@ export class Provider {
 
   constructor(
     readonly settings: ProviderSettings,
-    private readonly deps: {
-      readonly clock: Pick<Clock, "now">;
-      readonly outbound: Pick<OutboundClient, "send">;
-    },
+    private readonly deps: ProviderDeps,
   ) {
     this.send = requestsTo(deps.outbound, settings.issuer);
   }
@@ -141,6 +150,16 @@ export class Provider {
       };
     }).finally(() => {
       this.verifying -= 1;
+    });
+  }
+
+  /** Requests the metadata and the keys, as a login does. @throws ProviderFailure */
+  async examine(): Promise<void> {
+    await this.attempt(async () => {
+      const { jwks_uri: url = "" } = await this.metadata(await load());
+      if (url === "") throw new ProviderFailure("the metadata names no keys (jwks_uri)");
+      const { status } = await this.fetchKeys(url, KEYS_REQUEST);
+      if (status !== 200) throw new ProviderFailure(`the keys (jwks_uri) respond with ${status}`);
     });
   }
 
@@ -295,6 +314,10 @@ function keysIn(text: string): JWKS | null {
 
 /** Causes of an error that its message names. */
 const CAUSES_MAX = 4;
+/** What the library says of errors that are not its own. */
+const UNKNOWN_TO_LIBRARY = "something went wrong";
+/** Characters of each: a provider's own words can be in it. */
+const MESSAGE_LENGTH_MAX = 300;
 
 /** What an error of the library, or of a request, means. */
 async function failureOf(error: unknown): Promise<Error> {
@@ -305,8 +328,13 @@ async function failureOf(error: unknown): Promise<Error> {
     const description = error.error_description === undefined ? "" : ` (${echoed(error.error_description)})`;
     return new ProviderFailure(`the provider responded with ${echoed(error.error)}${description}`);
   }
-  const messages: string[] = [];
-  for (let cause = error; cause instanceof Error && messages.length < CAUSES_MAX; cause = cause.cause)
-    messages.push(errorText(cause));
-  return new ProviderFailure(messages.join(": "));
+  const messages = new Set<string>();
+  let cause: unknown = error;
+  for (let depth = 0; cause instanceof Error && depth < CAUSES_MAX; depth += 1) {
+    messages.add(cause.message.slice(0, MESSAGE_LENGTH_MAX));
+    cause = cause.cause;
+  }
+  if (cause instanceof Response) messages.add(String(cause.status));
+  if (messages.size > 1) messages.delete(UNKNOWN_TO_LIBRARY);
+  return new ProviderFailure([...messages].join(": "));
 }
