@@ -73,6 +73,7 @@ import relayDeliveryTemplates from "./0072_relay_delivery_templates.sql" with { 
 import flagSchedules from "./0073_flag_schedules.sql" with { type: "text" };
 import flagEvaluations from "./0074_flag_evaluations.sql" with { type: "text" };
 import largeEvents from "./0075_large_events.sql" with { type: "text" };
+import incidentAuthors from "./0076_incident_authors.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -150,4 +151,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0073_flag_schedules", sql: flagSchedules },
   { name: "0074_flag_evaluations", sql: flagEvaluations },
   { name: "0075_large_events", sql: largeEvents },
+  { name: "0076_incident_authors", sql: incidentAuthors },
 ];

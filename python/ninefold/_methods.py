@@ -5189,23 +5189,25 @@ class People(Methods):
     def update(
         self,
         person_id: str,
-        body: Optional[models.PersonPatchBody] = None,
+        body: Any,
+        query: Optional[models.PeopleUpdateQuery] = None,
         /,
         *,
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
-        **fields: Unpack[models.PersonPatchBody]
+        **fields: Unpack[models.PeopleUpdateQuery]
     ) -> models.Person:
         """Change a person.
 
         A change takes effect with the next request of the person and ends their open streams. Nobody changes a person
-        above them, or their own role. The last active owner stays one.
+        above them, or their own role. The last active owner stays one. Keys that the person has created continue to
+        work, and a warning lists them, unless ``revoke_keys`` is true.
         """
         response = self._api.call(
             "PATCH /v1/people/{person_id}",
             {"person_id": person_id},
-            body=fields_of(body, fields),
+            query=fields_of(query, fields),
             timeout=timeout,
             retries=retries,
             idempotency_key=idempotency_key,

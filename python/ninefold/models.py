@@ -1633,6 +1633,10 @@ class IncidentUpdatesItem(TypedDict):
     status: Literal["investigating", "identified", "monitoring", "resolved"]
     """Progress of work on the incident."""
     message: str
+    author: Optional[str]
+    """Name of the person or key that posted the update, else the user id; null for older updates. Status pages do
+    not show it.
+    """
 
 
 class IncidentAlertsItem(TypedDict):
@@ -1704,7 +1708,7 @@ class _IncidentRequired(TypedDict):
     acknowledged_at: Optional[str]
     """Time of the acknowledgement; null without one."""
     acknowledged_by: Optional[str]
-    """Name of the key that acknowledged the incident, else the user id."""
+    """Name of the person or key that acknowledged the incident, else the user id."""
     resolved_at: Optional[str]
     """Time of the resolution; null while the incident is open."""
     public: bool
@@ -1789,7 +1793,7 @@ class IncidentSummary(TypedDict):
     acknowledged_at: Optional[str]
     """Time of the acknowledgement; null without one."""
     acknowledged_by: Optional[str]
-    """Name of the key that acknowledged the incident, else the user id."""
+    """Name of the person or key that acknowledged the incident, else the user id."""
     resolved_at: Optional[str]
     """Time of the resolution; null while the incident is open."""
     public: bool
@@ -6769,6 +6773,11 @@ class PeopleListQuery(TypedDict, total=False):
     """How many items to return at most."""
     cursor: str
     """`cursor` from the previous response."""
+
+
+class PeopleUpdateQuery(TypedDict, total=False):
+    revoke_keys: Literal["true", "false"]
+    """Whether keys that the person created are revoked. By default they continue to work."""
 
 
 class ProbeWorkReadQuery(TypedDict, total=False):

@@ -38,7 +38,7 @@ curl() {
 const NINEFOLD = `#!/bin/sh
 ninefold() { ${NINEFOLD_COMMAND.map((word) => `'${word}'`).join(" ")} "$@"; }
 case "$*" in
-  restore* | account*--data* | key*--data* | audit*--data* | dashboard*--data*)
+  restore* | account*--data* | people*--data* | key*--data* | audit*--data* | dashboard*--data*)
     curl --silent --fail "$CONTROL/stop"
     ninefold "$@"
     code=$?

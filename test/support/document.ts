@@ -129,7 +129,7 @@ function withoutWarnings({ status, body }: Received): unknown {
   if (status >= 300 || !isObject(body) || !Array.isArray(body["warnings"])) return body;
   const { warnings, ...described } = body;
   return (warnings as unknown[]).every((warning) =>
-    /^(Unknown (field|query parameter)|The header) `/.test(String(warning)),
+    /^(?:(?:Unknown (?:field|query parameter)|The header) `|Keys that this person )/.test(String(warning)),
   )
     ? described
     : body;

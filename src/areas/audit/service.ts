@@ -16,6 +16,7 @@ import {
   SCANNED_ROWS_MAX,
   splitIntoSteps,
 } from "./domain.ts";
+import { withoutAddresses } from "./hidden-addresses.ts";
 import {
   type AdminEntryQuery,
   type AdminExportQuery,
@@ -55,7 +56,9 @@ export class AuditService {
     const first = walk.downFrom({ last, rows: SCANNED_ROWS_MAX });
     const found = walk.newestSizes({ ...filters, first, last, limit: limit + 1 });
     const [shown = []] = splitIntoSteps(found.slice(0, limit));
-    const entries = entriesIn(walk, filters, shown).toReversed().map(entryView);
+    const entries = entriesIn(walk, filters, shown)
+      .toReversed()
+      .map((entry) => entryView(entry, reader));
     const lastShown = shown.at(-1);
     if (found.length > shown.length && lastShown !== undefined)
       return { entries, cursor: encodeCursor([lastShown.sequence]) };
@@ -69,7 +72,7 @@ export class AuditService {
     if (entry === null || !isVisible(reader, entry)) {
       throw new ApiError("not_found", "There is no entry with this sequence.");
     }
-    return entryView(entry);
+    return entryView(entry, reader);
   }
 
   /**
@@ -130,7 +133,9 @@ function* exported(
     if (sizes.length === 0) yield "";
     for (const step of splitIntoSteps(sizes)) {
       const entries = entriesIn(walk, filters, step);
-      yield entries.map((entry) => exportLine(format, withoutSecretUrls(entryView(entry), reader))).join("");
+      yield entries
+        .map((entry) => exportLine(format, withoutSecretUrls(entryView(entry, reader), reader)))
+        .join("");
     }
   }
 }
@@ -183,9 +188,9 @@ function isLimitedToProject({ projectBound, scopes }: Caller): boolean {
   return projectBound || !scopes.has("*");
 }
 
-function entryView(entry: StoredEntry): AuditEntry {
+function entryView(entry: StoredEntry, reader: Reader): AuditEntry {
   const { sequence, action, summary, before, after } = entry;
-  return {
+  const view: AuditEntry = {
     sequence: String(sequence),
     at: isoTime(entry.at),
     action,
@@ -200,6 +205,7 @@ function entryView(entry: StoredEntry): AuditEntry {
     user_agent: entry.userAgent,
     request_id: entry.requestId,
   };
+  return withoutAddresses(view, reader);
 }
 
 function entryActor(entry: StoredEntry): AuditEntry["actor"] {

@@ -4,6 +4,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { limitPerProject } from "../../kernel/resources/limit.ts";
 import { resource } from "../../kernel/resources/resource.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { authorOf } from "./author.ts";
 import type { IncidentDeps } from "./ports.ts";
 import {
   INCIDENT_LIST_LIMIT,
@@ -31,7 +32,9 @@ export const NEW_INCIDENT = {
 /** Declares incidents. Monitors open and resolve theirs automatically; the API creates manual ones. */
 export function incidentResource(
   deps: Pick<Kernel, "ids"> &
-    Pick<IncidentDeps, "monitors" | "checkChanges" | "pages"> & { readonly incidents: IncidentStore },
+    Pick<IncidentDeps, "monitors" | "checkChanges" | "pages" | "keyName"> & {
+      readonly incidents: IncidentStore;
+    },
 ) {
   const { ids, incidents, monitors, pages } = deps;
   function monitorsIn(projectRef: number, ids: readonly string[], known: readonly string[] = []): string[] {
@@ -125,8 +128,14 @@ export function incidentResource(
         announced: body.public ?? false,
         suppressedBy: null,
       }),
-      created({ tx }, row, { message = "" }) {
-        if (message !== "") incidents.addUpdate(tx, row.ref, { at: tx.now, status: row.status, message });
+      created({ tx, caller }, row, { message = "" }) {
+        if (message !== "")
+          incidents.addUpdate(tx, row.ref, {
+            at: tx.now,
+            status: row.status,
+            message,
+            author: authorOf(caller, deps),
+          });
         pages.announce(tx, row, message);
       },
     },

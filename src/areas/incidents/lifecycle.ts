@@ -5,6 +5,7 @@ import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { clockText } from "../../kernel/time/readable.ts";
 import { DAY_MS } from "../../kernel/time/units.ts";
+import { authorOf } from "./author.ts";
 import { auditSummary, incidentResource, NEW_INCIDENT, summaryOf, viewOf } from "./incidents.ts";
 import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
 import type { Incident, IncidentUpdateBody } from "./schema.ts";
@@ -96,9 +97,7 @@ export class Incidents {
       tx.audit(null);
       return viewOf(this.deps.incidents, before);
     }
-    const { account, session, credential, person } = caller;
-    const keyName = this.deps.keyName(session?.credential ?? credential);
-    const acknowledgedBy = person?.name ?? person?.email ?? keyName ?? account.userId;
+    const acknowledgedBy = authorOf(caller, this.deps);
     const row = this.write(tx, { ...before, acknowledgedAt: tx.now, acknowledgedBy });
     tx.audit({
       ...auditTarget(row, "acknowledged"),
@@ -123,9 +122,9 @@ export class Incidents {
    * Adds an update, which can resolve a manual incident. @throws ApiError `not_found`, `conflict`,
    * `incident_update_limit_exceeded`
    */
-  addUpdate(tx: Tx, projectRef: number, incidentId: string, body: IncidentUpdateBody): Incident {
+  addUpdate(tx: Tx, caller: Caller, incidentId: string, body: IncidentUpdateBody): Incident {
     const { incidents } = this.deps;
-    const before = this.findOpen(projectRef, incidentId);
+    const before = this.findOpen(caller.project.ref, incidentId);
     const { status, message = "" } = body;
     const isResolved = status === "resolved";
     if (isResolved && before.monitorRef !== null)
@@ -139,7 +138,7 @@ export class Incidents {
         `An incident has at most ${INCIDENT_UPDATES_MAX} updates. Create another incident to post more.`,
       );
     const previous = summaryOf(this.deps.incidents, before);
-    incidents.addUpdate(tx, before.ref, { at: tx.now, status, message });
+    incidents.addUpdate(tx, before.ref, { at: tx.now, status, message, author: authorOf(caller, this.deps) });
     const row = this.write(tx, { ...before, status, ...(isResolved ? { resolvedAt: tx.now } : {}) });
     this.deps.pages.announce(tx, row, message);
     tx.audit({

@@ -51,9 +51,7 @@ function progressRoutes(api: Api, incidents: Incidents) {
           response: { 201: Incident },
         },
         ({ call, params, body }) =>
-          call.perform((tx) =>
-            reply(201, incidents.addUpdate(tx, call.caller.project.ref, params.incident_id, body)),
-          ),
+          call.perform((tx) => reply(201, incidents.addUpdate(tx, call.caller, params.incident_id, body))),
       ),
     );
 }

@@ -75,7 +75,7 @@ const INCIDENT = {
     examples: [null],
   }),
   acknowledged_by: orNull(Type.String(), {
-    description: "Name of the key that acknowledged the incident, else the user id.",
+    description: "Name of the person or key that acknowledged the incident, else the user id.",
     examples: [null],
   }),
   resolved_at: orNull(dateTime(), {
@@ -94,6 +94,11 @@ const Update = Type.Object({
   at: dateTime({ description: "Time of the update." }),
   status: Status,
   message: Type.String({ examples: ["Our provider has an outage."] }),
+  author: orNull(Type.String(), {
+    description:
+      "Name of the person or key that posted the update, else the user id; null for older updates. Status pages do not show it.",
+    examples: ["Ann"],
+  }),
 });
 
 const Alert = Type.Object({

@@ -38,6 +38,8 @@ export type IncidentUpdate = {
   readonly at: number;
   readonly status: IncidentStatus;
   readonly message: string;
+  /** Name of the person or key that posted it, for readers of the API only; null in rows that were stored without it. */
+  readonly author: string | null;
 };
 
 /** An update as it is stored. */
@@ -82,8 +84,8 @@ export function incidentStore(db: Database) {
   );
   const removeMonitor = removeMonitorStatement(db);
   const addUpdate = db.change<[update: StoredUpdate & { readonly ref: number }]>(
-    `INSERT INTO incident_updates (incident_ref, number, at, status, message, links)
-     SELECT $ref, 1 + coalesce(max(number), 0), $at, $status, $message, $links FROM incident_updates WHERE incident_ref = $ref`,
+    `INSERT INTO incident_updates (incident_ref, number, at, status, message, links, author)
+     SELECT $ref, 1 + coalesce(max(number), 0), $at, $status, $message, $links, $author FROM incident_updates WHERE incident_ref = $ref`,
   );
   return {
     ...rows,
@@ -126,7 +128,7 @@ export function incidentStore(db: Database) {
     ),
     /** Updates of an incident, oldest first. */
     updates: db.all<IncidentUpdate, [ref: number]>(
-      "SELECT at, status, message FROM incident_updates WHERE incident_ref = ? ORDER BY number",
+      "SELECT at, status, message, author FROM incident_updates WHERE incident_ref = ? ORDER BY number",
     ),
     /** Number of updates of an incident. */
     updatesCount: db.number<[ref: number]>(

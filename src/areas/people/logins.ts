@@ -3,10 +3,12 @@ import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { loginRejected } from "../../kernel/callers/caller.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { MailQueue } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import type { PeopleDirectory, Person } from "./directory.ts";
 import { LOGIN_LINK_MS } from "./domain.ts";
+import { linkUsedMail } from "./mails.ts";
 import type { Passkeys, VerifiedPasskey } from "./passkeys.ts";
 import type { LoginRequest, Opened, PeopleAccounts, PeopleSessions, VerifiedPerson } from "./ports.ts";
 import type { LoginCredential, RegistrationCredential } from "./schema.ts";
@@ -19,6 +21,7 @@ export interface PersonLoginDeps extends Pick<Kernel, "clock" | "ids"> {
   readonly passkeys: Passkeys;
   readonly accounts: PeopleAccounts;
   readonly trail: AuditTrail;
+  readonly outbox: MailQueue;
   readonly sessions: PeopleSessions;
 }
 
@@ -149,7 +152,7 @@ export class PersonLogins {
     name: string | undefined,
     { requestId, requestOrigin }: LoginRequest,
   ): VerifiedPerson {
-    const { directory, passkeys, sessions, trail, accounts } = this.deps;
+    const { directory, passkeys, sessions, trail, accounts, outbox } = this.deps;
     const invited = directory.consumeLink(tx, "invitation", token);
     if (invited === null) throw loginRejected();
     const { ref, isActive } = invited;
@@ -157,6 +160,13 @@ export class PersonLogins {
       directory.store.removePasskeysOf(tx, ref);
       directory.store.removePersonLinksOf(tx, ref);
       sessions.endOfPerson(tx, ref, {});
+      const { email, accountRef } = invited;
+      if (outbox.available)
+        outbox.enqueue(
+          tx,
+          accountRef,
+          linkUsedMail({ to: email, account: accounts.account(accountRef).email }),
+        );
     }
     this.activate(tx, invited, null);
     if (name !== undefined) {

@@ -24,6 +24,16 @@ export function invitationMail({ to, account, inviter, url }: LinkFacts): MailMe
   return { to, subject: "Invitation to Ninefold", text };
 }
 
+/** The mail to somebody whose link was used: whoever has it has replaced their passkeys. */
+export function linkUsedMail({ to, account }: Pick<LinkFacts, "to" | "account">): MailMessage {
+  const text = [
+    `A login link of yours was used in the Ninefold account ${account}. Your passkeys were replaced by a new one, and you were logged out everywhere.`,
+    "",
+    "If that was not you, contact an owner of the account now.",
+  ].join("\n");
+  return { to, subject: "Your Ninefold passkeys were replaced", text };
+}
+
 /** The mail of a new link for somebody who already has an account. */
 export function newLinkMail({ to, account, inviter, url }: LinkFacts): MailMessage {
   const text = [

@@ -9,11 +9,11 @@ import {
   Person,
   PersonCreateBody,
   PersonDeleted,
-  PersonDeleteQuery,
   PersonInvited,
   PersonParams,
   PersonPatchBody,
   PersonSessionsEnded,
+  RevokeKeysQuery,
   Roles,
 } from "./schema.ts";
 import type { PeopleService } from "./service.ts";
@@ -111,15 +111,21 @@ function changeRoutes(api: Api, people: PeopleService) {
           name: "people.update",
           summary: "Change a person",
           description:
-            "A change takes effect with the next request of the person and ends their open streams. Nobody changes a person above them, or their own role. The last active owner stays one.",
+            "A change takes effect with the next request of the person and ends their open streams. Nobody changes a person above them, or their own role. The last active owner stays one. Keys that the person has created continue to work, and a warning lists them, unless `revoke_keys` is true.",
           errors: ["not_found", "conflict"],
           example: { name: "Ann Smith", role: "editor" },
           params: PersonParams,
+          query: RevokeKeysQuery,
           body: PersonPatchBody,
           response: Person,
         },
-        ({ call, params, body }) =>
-          call.perform((tx) => people.update(tx, call.caller, params.person_id, body)),
+        ({ call, params, query, body }) =>
+          call.perform((tx) => {
+            const revokes = query.revoke_keys === "true";
+            const { person, keys } = people.update(tx, call.caller, params.person_id, body, revokes);
+            call.addWarnings(keyWarnings(keys));
+            return person;
+          }),
       ),
     )
     .delete(
@@ -133,7 +139,7 @@ function changeRoutes(api: Api, people: PeopleService) {
             "Ends their sessions. Keys that they created continue to work, unless `revoke_keys` is true.",
           errors: ["not_found", "conflict"],
           params: PersonParams,
-          query: PersonDeleteQuery,
+          query: RevokeKeysQuery,
           response: PersonDeleted,
         },
         ({ call, params, query }) =>
@@ -142,6 +148,19 @@ function changeRoutes(api: Api, people: PeopleService) {
           ),
       ),
     );
+}
+
+/** Keys that a warning lists. */
+const WARNED_KEYS_MAX = 20;
+
+/** Keys keep what they may do when their creator's role changes. */
+function keyWarnings(keys: readonly string[]): string[] {
+  if (keys.length === 0) return [];
+  const more = keys.length > WARNED_KEYS_MAX ? `, and ${keys.length - WARNED_KEYS_MAX} more` : "";
+  const listed = keys.slice(0, WARNED_KEYS_MAX).join(", ");
+  return [
+    `Keys that this person has created continue to work with their scopes: ${listed}${more}. Revoke those that they should not have.`,
+  ];
 }
 
 /** What logs a person in: invitations, identities and sessions. */

@@ -155,7 +155,7 @@ export const IdentityParams = Type.Object({
   identity_id: Type.String({ maxLength: ID_LENGTH_MAX }),
 });
 
-export const PersonDeleteQuery = Type.Object({
+export const RevokeKeysQuery = Type.Object({
   revoke_keys: Type.Optional(
     Type.Union([Type.Literal("true"), Type.Literal("false")], {
       errorMessage: 'must be "true" or "false"',

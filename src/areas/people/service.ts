@@ -42,6 +42,12 @@ export interface Grant {
   readonly projects: ReadonlyMap<number, Role>;
 }
 
+/** A person after a change, with the keys that they have created and that work on after a change of what they may do. */
+export interface ChangedPerson {
+  readonly person: PersonView;
+  readonly keys: readonly string[];
+}
+
 /** What the use cases of people are built on. */
 export interface PeopleServiceDeps extends Pick<Kernel, "ids" | "clock" | "writer" | "log"> {
   readonly directory: PeopleDirectory;
@@ -123,8 +129,11 @@ export class PeopleService {
     return invitation;
   }
 
-  /** @throws ApiError `not_found`, `validation_error`, `forbidden`, `conflict` */
-  update(tx: Tx, caller: Caller, id: string, body: PersonPatchBody): PersonView {
+  /**
+   * Changes a person. `revokesKeys`: also revokes the keys that they have created.
+   * @throws ApiError `not_found`, `validation_error`, `forbidden`, `conflict`
+   */
+  update(tx: Tx, caller: Caller, id: string, body: PersonPatchBody, revokesKeys: boolean): ChangedPerson {
     const row = this.visible(caller, id);
     assertNotAbove(caller, row.role);
     const changesRole = body.role !== undefined || body.projects !== undefined;
@@ -138,7 +147,10 @@ export class PeopleService {
     this.apply(tx, row, { ...grant, name, disabled });
     const after = this.row(row.ref);
     tx.audit(changed({ ...aboutPerson(row, "changed"), before, after: this.auditedFields(after) }));
-    return this.view(after);
+    if (revokesKeys) this.deps.keys.revokeCreatedBy(tx, caller, row.id);
+    const keys =
+      changesRole || disabled > row.disabled ? this.deps.keys.createdBy(row.account_ref, row.id) : [];
+    return { person: this.view(after), keys };
   }
 
   /** Changes the caller's own name. @throws ApiError `forbidden` with a key. */

@@ -2016,10 +2016,16 @@ export class People extends Methods {
 
   /**
    * Change a person. A change takes effect with the next request of the person and ends their open streams.
-   * Nobody changes a person above them, or their own role. The last active owner stays one.
+   * Nobody changes a person above them, or their own role. The last active owner stays one. Keys that the
+   * person has created continue to work, and a warning lists them, unless `revoke_keys` is true.
    */
-  update(personId: string, body: PersonPatchBody, options?: ChangeOptions): Answers<"people.update"> {
-    return this.api.call("people.update", { params: { person_id: personId }, body }, options);
+  update(
+    personId: string,
+    query: QueryOf<"people.update"> = {},
+    body: PersonPatchBody,
+    options?: ChangeOptions,
+  ): Answers<"people.update"> {
+    return this.api.call("people.update", { params: { person_id: personId }, query, body }, options);
   }
 }
 

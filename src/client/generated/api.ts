@@ -2701,7 +2701,7 @@ export interface Incident {
   started_at: string;
   /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
-  /** Name of the key that acknowledged the incident, else the user id. */
+  /** Name of the person or key that acknowledged the incident, else the user id. */
   acknowledged_by: string | null;
   /** Time of the resolution; null while the incident is open. */
   resolved_at: string | null;
@@ -2716,6 +2716,8 @@ export interface Incident {
     /** Progress of work on the incident. */
     status: "investigating" | "identified" | "monitoring" | "resolved";
     message: string;
+    /** Name of the person or key that posted the update, else the user id; null for older updates. Status pages do not show it. */
+    author: string | null;
   }[];
   /** Alerts about the incident, and about outages of its monitors at that time; oldest first, at most 100. Only in the response to `GET`. */
   alerts?: {
@@ -2836,7 +2838,7 @@ export interface IncidentSummary {
   started_at: string;
   /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
-  /** Name of the key that acknowledged the incident, else the user id. */
+  /** Name of the person or key that acknowledged the incident, else the user id. */
   acknowledged_by: string | null;
   /** Time of the resolution; null while the incident is open. */
   resolved_at: string | null;
@@ -5810,7 +5812,15 @@ export const OPERATIONS = {
   "people.read": "GET /v1/people/{person_id}" as Route<Person, "person_id">,
   "people.roles": "GET /v1/people/roles" as Route<Roles>,
   "people.sessions.end": "DELETE /v1/people/{person_id}/sessions" as Route<PersonSessionsEnded, "person_id">,
-  "people.update": "PATCH /v1/people/{person_id}" as Route<Person, "person_id", PersonPatchBody>,
+  "people.update": "PATCH /v1/people/{person_id}" as Route<
+    Person,
+    "person_id",
+    PersonPatchBody,
+    {
+      /** Whether keys that the person created are revoked. By default they continue to work. */
+      revoke_keys?: "true" | "false" | undefined;
+    }
+  >,
   ping: "GET /v1/ping" as Route<Pong>,
   "probe.results.create": "POST /v1/probe/results" as Route<ProbeResultsAccepted, never, ProbeResultsBody>,
   "probe.work.read": "GET /v1/probe/work" as Route<

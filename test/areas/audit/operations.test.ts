@@ -25,8 +25,13 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
     "witness.log",
   ],
   ...["relay.messages.send", "relay.messages.batch", "relay.endpoints.test"],
-  // Options of passkeys and an invitation that is read.
-  ...["people.me.passkeys.options", "session.passkey.options", "session.invitation.read"],
+  // Options of passkeys, an invitation that is read, and a login link whose login is audited.
+  ...[
+    "people.me.passkeys.options",
+    "session.passkey.options",
+    "session.invitation.read",
+    "session.email.create",
+  ],
   // By visitors and other servers, who are no callers.
   ...["status.subscribe", "status.subscription_change", "witness.peer.add"],
   ...[
