@@ -120,13 +120,13 @@ export class Identities {
   /** Links an identity to a person, and accepts the invitation of one who is invited. */
   private link(tx: Tx, person: Person, identity: IdentityLogin, request: LoginRequest): void {
     const { directory, ids, logins } = this.deps;
-    const { issuer, subject } = identity;
+    const { issuer, subject, authenticatedAt } = identity;
     directory.store.insertIdentity(tx, {
       id: ids.uuidV7(),
       person_ref: person.ref,
       issuer,
       subject,
-      sent_auth_time: 0,
+      sent_auth_time: Number(authenticatedAt !== null),
       created_at: tx.now,
       used_at: null,
     });
