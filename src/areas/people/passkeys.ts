@@ -144,7 +144,7 @@ export class Passkeys {
     } catch {
       // The library throws for whatever it rejects.
     }
-    throw loginRejected();
+    throw this.rejected(passkey, "an invalid response of a passkey");
   }
 
   /**
@@ -156,9 +156,18 @@ export class Passkeys {
     const now = store.passkeyWithCredential(passkey.credential_id);
     const person = now && this.directory.person(now.person_ref);
     const isRepeated = now === null || ((counter > 0 || now.counter > 0) && counter <= now.counter);
-    if (isRepeated || person === null) throw loginRejected();
+    if (person === null) throw loginRejected();
+    if (isRepeated) throw this.rejected(passkey, "a repeated response of a passkey");
     store.setPasskeyUse(tx, counter, tx.now, now.ref);
     return person;
+  }
+
+  /** The rejection of a login by a known passkey, which the log of its person's account has. */
+  private rejected({ person_ref }: PasskeyRow, reason: string): Error {
+    const person = this.directory.person(person_ref);
+    if (person === null) return loginRejected();
+    const { id, email, accountRef } = person;
+    return loginRejected({ id, email, accountRef, reason });
   }
 
   /**

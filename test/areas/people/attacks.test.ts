@@ -64,10 +64,15 @@ describe("a login by passkey is rejected, always in the same way", () => {
     expect(errors.size).toBe(1);
   });
 
-  test("if the counter does not rise", async () => {
-    const ann = await join(server, await server.account(), { role: "owner" });
+  test("if the counter does not rise, which the log of the account has, up to 10 a minute", async () => {
+    const account = await server.account();
+    const ann = await join(server, account, { role: "owner" });
     expect((await ann.logInByPasskey({ counter: 5 })).status).toBe(201);
     for (const counter of [5, 4, 0]) expect((await ann.logInByPasskey({ counter })).status).toBe(401);
+    await server.clock.advance(0);
+    const { body } = await account.get("/v1/audit?action=session.refused");
+    const refused = { target: { type: "person", id: ann.personId }, after: { method: "passkey" } };
+    expect(body["entries"]).toMatchObject([refused, refused, refused]);
     expect((await ann.logInByPasskey({ counter: 6 })).status).toBe(201);
   });
 
