@@ -26,7 +26,7 @@ const LIST: Schema = { type: "list" };
 const FLAG: Schema = { type: "boolean" };
 
 /** The fields of `[[login.oidc]]`, in the order in which they are printed. `roles` is a table of its own. */
-const FIELDS = {
+export const FIELDS = {
   name: TEXT,
   label: TEXT,
   issuer: TEXT,

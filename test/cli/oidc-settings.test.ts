@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { initialConfig } from "../../src/cli/config-init.ts";
-import { OIDC_PROVIDERS_MAX } from "../../src/config/oidc.ts";
+import { FIELDS, OIDC_PROVIDERS_MAX } from "../../src/config/oidc.ts";
 import { loadConfig } from "../../src/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-oidc-"));
@@ -204,4 +204,27 @@ test("the initial configuration shows every setting of a provider", () => {
     "account",
   ])
     expect(initialConfig()).toContain(`# ${name} = `);
+});
+
+describe("the guide", () => {
+  const guide = readFileSync(join(import.meta.dir, "../../docs/guides/single-sign-on.md"), "utf8");
+  const blocks = [...guide.matchAll(/^ *```toml\n(.*?)^ *```$/gms)]
+    .map(([, block = ""]) => block)
+    .filter((block) => block.includes("[[login.oidc]]"));
+
+  test.each(blocks.map((block) => [/name = "(.*?)"/.exec(block)?.[1] ?? "", block]))(
+    "has settings for %s that a server starts with, and their redirect URI",
+    (name, block) => {
+      const other = join(folder, "guide");
+      writeFileSync(other, "a secret");
+      const { oidc } = load(block.replace(/client_secret_file = ".*"/, `client_secret_file = "${other}"`));
+      expect(oidc.map((provider) => provider.name)).toEqual([name]);
+      if (name !== "sso") expect(guide).toContain(`https://ninefold.example.com/login/oidc/${name}/callback`);
+    },
+  );
+
+  test("names every setting", () => {
+    expect(blocks.length).toBe(8);
+    for (const name of Object.keys(FIELDS)) expect(guide).toContain(`\`${name}\``);
+  });
 });
