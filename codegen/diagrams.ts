@@ -1,6 +1,5 @@
 import { renderMermaidSVG } from "beautiful-mermaid";
-import { diagramTitle } from "../scripts/guides/diagrams.ts";
-import { escaped } from "../scripts/guides/highlight.ts";
+import { diagramTitle, escaped } from "../scripts/guides/code-blocks.ts";
 
 /** Lines that only describe a diagram, or that only its other renderers read. */
 const NOT_DRAWN = /^\s*(?:accTitle|accDescr):.*\n|^%%.*\n/gm;

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { diagramsOf, pictureOf } from "../scripts/guides/diagrams.ts";
+import { diagramsOf, pictureOf } from "../scripts/guides/code-blocks.ts";
 
 /** A diagram of a page, and the file of its picture. */
 export interface Diagram {

@@ -1,8 +1,7 @@
 // Renders the guides into build/guides/, unless they were already rendered from the same files: scripts/guides.ts
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
-import { pictureOf } from "./guides/diagrams.ts";
-import { decoded, escaped, highlighted } from "./guides/highlight.ts";
+import { decoded, escaped, highlighted, pictureOf } from "./guides/code-blocks.ts";
 import { type OperationEntry, Operations, referenceOf } from "./guides/operations.ts";
 import { searchIndex } from "./guides/search.ts";
 import { type Group, treeOf } from "./guides/tree.ts";

@@ -14,7 +14,7 @@ const INPUTS = [
   "package.json",
   "LICENSE",
   "scripts/licenses.ts",
-  ...["bun.txt", "sqlite.txt", "packages.ts", "parts.ts"].map((name) => `scripts/embedded/${name}`),
+  ...["bun.txt", "sqlite.txt", "parts.ts"].map((name) => `scripts/embedded/${name}`),
 ];
 
 const stamp = Bun.hash(INPUTS.map((file) => readFileSync(join(ROOT, file), "utf8")).join("\n")).toString(16);

@@ -1,9 +1,8 @@
 // Builds and packs the npm packages for this machine, and the Python package: scripts/package [FOLDER] (default dist/package)
 import { join, resolve } from "node:path";
 import manifest from "../package.json" with { type: "json" };
-import { buildPackage } from "./packages/build.ts";
+import { buildPackage, buildPython } from "./packages/build.ts";
 import { pack, packPlatform } from "./packages/platform.ts";
-import { buildPython } from "./packages/python.ts";
 import { ownPlatform } from "./releases/platforms.ts";
 
 const root = join(import.meta.dir, "..");

@@ -4,9 +4,8 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { repositoryOf, sourcesOf, tryOut } from "./releases/checkout.ts";
 import { buildExecutables, runner } from "./releases/executables.ts";
-import { finishRelease, writeSums } from "./releases/finish.ts";
+import { addressesOf, feedText, finishRelease, notesOf, writeSums } from "./releases/finish.ts";
 import { publicKeyFile, publicKeyText, readSecretKey, signFile, throwAwayKey } from "./releases/minisign.ts";
-import { addressesOf, feedText, notesOf } from "./releases/notes.ts";
 import { choosePlatforms } from "./releases/platforms.ts";
 import { billOfMaterials } from "./releases/sbom.ts";
 

@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { COMPILER, COMPILER_ENVIRONMENT } from "./packages/compiler.ts";
+import { COMPILER, COMPILER_ENVIRONMENT } from "./packages/build.ts";
 import { flakyFiles, runTests, type TestRun } from "./steps/bun-test.ts";
 import { installHeadlessShell, installMissing } from "./steps/debian.ts";
 import { reportStep, runCheck, type StepResult } from "./steps/step.ts";

@@ -1,4 +1,4 @@
-import { decoded } from "./highlight.ts";
+import { decoded } from "./code-blocks.ts";
 
 /** An operation of the API, as `codegen` lists it. */
 export interface OperationEntry {

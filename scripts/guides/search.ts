@@ -1,4 +1,4 @@
-import { decoded } from "./highlight.ts";
+import { decoded } from "./code-blocks.ts";
 import { type Operations, referenceOf } from "./operations.ts";
 
 /** A rendered page, as the index reads it. */

@@ -1,8 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildPackage } from "../../scripts/packages/build.ts";
-import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/compiler.ts";
+import { buildPackage, COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/build.ts";
 import { pack } from "../../scripts/packages/platform.ts";
 
 const root = join(import.meta.dir, "../..");

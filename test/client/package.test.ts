@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/compiler.ts";
+import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/build.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { installPackage, NODE, type Stranger } from "./installed.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { repositoryOf, sourcesOf, tryOut } from "../../scripts/releases/checkout.ts";
-import { addressesOf, feedText, notesOf } from "../../scripts/releases/notes.ts";
+import { addressesOf, feedText, notesOf } from "../../scripts/releases/finish.ts";
 import { ownPlatform, releaseName } from "../../scripts/releases/platforms.ts";
 import { billOfMaterials } from "../../scripts/releases/sbom.ts";
 import { ROOT } from "../harness/processes/server-process.ts";

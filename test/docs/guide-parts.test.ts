@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { highlighted } from "../../scripts/guides/highlight.ts";
+import { highlighted } from "../../scripts/guides/code-blocks.ts";
 import { type OperationEntry, Operations } from "../../scripts/guides/operations.ts";
 import { treeOf } from "../../scripts/guides/tree.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/compiler.ts";
+import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/build.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 
 const TIMEOUT_MS = 60_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import packageOfServer from "../../package.json" with { type: "json" };
-import { decoded } from "../../scripts/guides/highlight.ts";
+import { decoded } from "../../scripts/guides/code-blocks.ts";
 import { guideFiles } from "../../scripts/guides.ts";
 import { errorDocs, knownErrors } from "../../src/kernel/errors.ts";
 import { ROOT } from "../harness/processes/server-process.ts";

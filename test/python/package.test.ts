@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { buildPython } from "../../scripts/packages/python.ts";
+import { buildPython } from "../../scripts/packages/build.ts";
 import { ROOT } from "../harness/processes/server-process.ts";
 import { endOf } from "../support/ended.ts";
 import { PYTHON } from "./python.ts";
