@@ -49,6 +49,7 @@ function fill(tx: Tx, from: number, end: number): void {
       last_message_id: null,
       runs: 0,
       skipped: 0,
+      last_error: null,
       created_at: tx.now,
       updated_at: tx.now,
     });

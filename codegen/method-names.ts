@@ -25,6 +25,7 @@ export const OBJECTS: Readonly<Record<string, readonly [className: string, descr
   "monitors.pages": ["StatusPages", "Status pages, visible to anyone at the `url` of the page."],
   relay: ["Relay", "Signed webhooks: scheduled deliveries, and messages to subscribed endpoints."],
   "relay.endpoints": ["RelayEndpoints", "Webhook endpoints."],
+  "relay.eventTypes": ["RelayEventTypes", "Types of messages, with their schemas."],
   "relay.messages": ["RelayMessages", "Messages to all subscribed endpoints."],
   "relay.portal": ["RelayPortal", "Links by which your customers manage their own endpoints."],
   "relay.portal.endpoints": [
@@ -35,6 +36,7 @@ export const OBJECTS: Readonly<Record<string, readonly [className: string, descr
     "PortalSecret",
     "The signing secret of an endpoint, for a client whose key is the token of a portal link.",
   ],
+  "relay.portal.eventTypes": ["PortalEventTypes", "The event types that a portal link offers."],
   "relay.portal.deliveries": [
     "PortalDeliveries",
     "The deliveries of a customer, for a client whose key is the token of a portal link.",

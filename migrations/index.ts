@@ -74,6 +74,7 @@ import flagSchedules from "./0073_flag_schedules.sql" with { type: "text" };
 import flagEvaluations from "./0074_flag_evaluations.sql" with { type: "text" };
 import largeEvents from "./0075_large_events.sql" with { type: "text" };
 import incidentAuthors from "./0076_incident_authors.sql" with { type: "text" };
+import relayEventTypes from "./0077_relay_event_types.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -152,4 +153,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0074_flag_evaluations", sql: flagEvaluations },
   { name: "0075_large_events", sql: largeEvents },
   { name: "0076_incident_authors", sql: incidentAuthors },
+  { name: "0077_relay_event_types", sql: relayEventTypes },
 ];

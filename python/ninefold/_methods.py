@@ -257,6 +257,33 @@ class PortalEndpoints(Methods):
         return cast("models.PortalEndpoint", response)
 
 
+class PortalEventTypes(Methods):
+    """The event types that a portal link offers."""
+
+    def list(
+        self,
+        query: Optional[models.RelayPortalEventTypesListQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.RelayPortalEventTypesListQuery]
+    ) -> Pages[models.PortalEventType, models.PortalEventTypePage]:
+        """List the event types that the link offers, newest first.
+
+        Only types that the link names in ``event_types``, wildcards included, and that the account describes. A page
+        with long schemas may have fewer items than ``limit``, and still a ``cursor``.
+        """
+        response = self._api.pages(
+            "GET /v1/relay/portal/event-types",
+            "event_types",
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("Pages[models.PortalEventType, models.PortalEventTypePage]", response)
+
+
 class PortalDeliveries(Methods):
     """The deliveries of a customer, for a client whose key is the token of a portal link."""
 
@@ -1317,7 +1344,8 @@ class RelayEndpoints(Methods):
     ) -> models.RelayEndpointTested:
         """Send a test event to an endpoint.
 
-        Sends the event regardless of the endpoint's types and filter. Costs 1 credit.
+        Sends the event regardless of the endpoint's types and filter. Without a ``payload``, the example of the event
+        type is sent. Costs 1 credit.
         """
         response = self._api.call(
             "POST /v1/relay/endpoints/{endpoint_id}/test",
@@ -1354,6 +1382,97 @@ class RelayEndpoints(Methods):
             idempotency_key=idempotency_key,
         )
         return cast("models.RelayEndpointItem", response)
+
+
+class RelayEventTypes(Methods):
+    """Types of messages, with their schemas."""
+
+    def delete(
+        self,
+        name: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> None:
+        """Archive an event type.
+
+        Its messages are sent as before, and not checked any more; the portal does not show it. A ``PUT`` brings it
+        back. The types that were archived first are removed when there are more than the tier allows.
+        """
+        response = self._api.call(
+            "DELETE /v1/relay/event-types/{name}",
+            {"name": name},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("None", response)
+
+    def get(
+        self,
+        name: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+    ) -> models.RelayEventType:
+        """Get an event type. Also returns an archived one. ``invalid_24h`` shows whether its messages fit the schema."""
+        response = self._api.call(
+            "GET /v1/relay/event-types/{name}",
+            {"name": name},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.RelayEventType", response)
+
+    def list(
+        self,
+        query: Optional[models.RelayEventTypesListQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.RelayEventTypesListQuery]
+    ) -> Pages[models.RelayEventType, models.RelayEventTypePage]:
+        """List event types, newest first.
+
+        Use it for a catalogue of your messages. A page with long schemas may have fewer items than ``limit``, and
+        still a ``cursor``.
+        """
+        response = self._api.pages(
+            "GET /v1/relay/event-types",
+            "event_types",
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("Pages[models.RelayEventType, models.RelayEventTypePage]", response)
+
+    def save(
+        self,
+        name: str,
+        body: Optional[models.RelayEventTypeBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.RelayEventTypeBody]
+    ) -> models.RelayEventType:
+        """Create or replace an event type.
+
+        Describes the messages with this ``event_type``: for your customers in the portal, and with a ``schema`` that
+        their payloads are checked by. Omitted fields get their defaults. An archived type comes back.
+        """
+        response = self._api.call(
+            "PUT /v1/relay/event-types/{name}",
+            {"name": name},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.RelayEventType", response)
 
 
 class RelayMessages(Methods):
@@ -1503,6 +1622,8 @@ class RelayPortal(Methods):
         super().__init__(api)
         #: The endpoints of a customer, for a client whose key is the token of a portal link.
         self.endpoints = PortalEndpoints(api)
+        #: The event types that a portal link offers.
+        self.event_types = PortalEventTypes(api)
         #: The deliveries of a customer, for a client whose key is the token of a portal link.
         self.deliveries = PortalDeliveries(api)
 
@@ -4507,6 +4628,8 @@ class Relay(Methods):
         super().__init__(api)
         #: Webhook endpoints.
         self.endpoints = RelayEndpoints(api)
+        #: Types of messages, with their schemas.
+        self.event_types = RelayEventTypes(api)
         #: Messages to all subscribed endpoints.
         self.messages = RelayMessages(api)
         #: Links by which your customers manage their own endpoints.

@@ -96,7 +96,17 @@ describe("the files of the console", () => {
     const later = files.filter((name) => name.endsWith(".js") && !first.includes(name));
     const names = new Set(later.map((name) => name.replace(/-\w+\.js$/, "")));
     expect([...names].sort()).toEqual([
-      ...["audit", "backups", "catch", "channels", "check", "customers", "data-form", "endpoints"],
+      ...[
+        "audit",
+        "backups",
+        "catch",
+        "channels",
+        "check",
+        "customers",
+        "data-form",
+        "endpoints",
+        "event-types",
+      ],
       ...[
         "flags",
         "heartbeat",

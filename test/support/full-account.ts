@@ -200,6 +200,7 @@ async function fillDeliveries(account: AccountClient, now: number): Promise<void
   const paused = { url: `${NOWHERE}paused`, state: "paused", template: { n: { $: "/data/n" } } };
   await done(account.post("/v1/relay/endpoints", paused));
   await done(account.post("/v1/relay/portal", { owner_id: "acme", expires_in: "7d" }));
+  await done(account.put("/v1/relay/event-types/b", { schema: { required: ["m"] }, example: { m: 1 } }));
   await done(account.post("/v1/relay/messages", { event_type: "b", payload: { n: 1 }, order_key: "b" }));
   const delivery = {
     target_url: NOWHERE,

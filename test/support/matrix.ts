@@ -184,7 +184,9 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
       headers: {},
     };
     const schedule = { cron: "@yearly", target_url: "https://127.0.0.1:9/" };
+    await owner.put("/v1/relay/event-types/tenant.type", {});
     return {
+      name: "tenant.type",
       relay_id: await create(owner, "/v1/relay", delivery, "relay_id"),
       resend_id: await create(owner, "/v1/relay/resend", { since: 0 }, "resend_id"),
       schedule_id: await create(owner, "/v1/relay/schedules", schedule, "schedule_id"),
@@ -247,6 +249,10 @@ export const NOT_404: Readonly<Record<string, number>> = {
   "meter.plan.delete": 200,
   "meter.alert.set": 200,
   "meter.alert.delete": 200,
+  // Its own, which it has just saved by the name.
+  "relay.event_types.save": 201,
+  "relay.event_types.read": 200,
+  "relay.event_types.delete": 204,
   "latch.status": 200,
   "latch.acquire": 200,
   // Its own, which it has just acquired.

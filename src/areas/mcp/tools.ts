@@ -46,6 +46,8 @@ export const READING_TOOLS = {
   endpoints_list: "relay.endpoints.list",
   endpoints_get: "relay.endpoints.read",
   endpoints_preview: "relay.endpoints.preview",
+  event_types_list: "relay.event_types.list",
+  event_types_get: "relay.event_types.read",
   schedules_list: "relay.schedules.list",
   schedules_get: "relay.schedules.read",
   buckets_list: "catch.buckets.list",

@@ -26,6 +26,11 @@ const codes = registerErrors({
     "The project has reached its tier's limit of endpoints.",
     "Delete endpoints that are not used, or request another tier from the operator. A deleted endpoint with deliveries counts for another day.",
   ],
+  event_type_limit_exceeded: [
+    403,
+    "The project has reached its tier's limit of event types.",
+    "Archive types that are not used, or request another tier from the operator.",
+  ],
   schedule_name_taken: [
     409,
     "Another schedule of the project has this name; `schedule_id` identifies it.",

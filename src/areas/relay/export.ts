@@ -92,6 +92,13 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
         show: { channels: asJson, payload: asJson, scheduled_for: asTime, purge_at: null },
         contains: [
           {
+            type: "message_schema_errors",
+            table: "relay_message_schema_errors",
+            of: { message_ref: "ref" },
+            key: ["message_ref"],
+            show: { errors: asJson },
+          },
+          {
             type: "message_order",
             table: "relay_message_order",
             of: { message_ref: "ref" },
@@ -145,6 +152,20 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
             show: { callback_of: asUuid },
           },
         ],
+      },
+      {
+        type: "event_type",
+        table: "relay_event_types",
+        of: OF_PROJECT,
+        key: ["ref"],
+        isLarge: true,
+        show: { schema: asJson, example: asJson },
+      },
+      {
+        type: "event_type_invalid",
+        table: "relay_event_type_invalid",
+        of: OF_PROJECT,
+        key: ["name", "hour"],
       },
       {
         type: "portal_link",

@@ -36,6 +36,9 @@ import { EndpointRegistry } from "./endpoints/registry.ts";
 import { EndpointRemoval } from "./endpoints/removal.ts";
 import { endpointRoutes } from "./endpoints/routes.ts";
 import { endpointStore } from "./endpoints/store.ts";
+import { EventTypes } from "./event-types/event-types.ts";
+import { eventTypeRoutes } from "./event-types/routes.ts";
+import { eventTypeStore } from "./event-types/store.ts";
 import { relayExport } from "./export.ts";
 import { FanOut } from "./messages/fan-out.ts";
 import { MessageResends } from "./messages/message-resends.ts";
@@ -128,7 +131,9 @@ function createSending(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps
     queue,
   };
   const fanOut = new FanOut(ofEndpoints);
-  const messages = new Messages({ ...ofEndpoints, fanOut });
+  const types = eventTypeStore(kernel.db);
+  const eventTypes = new EventTypes({ ...deps, types });
+  const messages = new Messages({ ...ofEndpoints, fanOut, eventTypes });
   const health = new EndpointHealth({
     ...ofEndpoints,
     notice: (tx, about, type, data) => messages.notice(tx, about.row, type, data, about),
@@ -153,6 +158,7 @@ function createSending(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps
     orders,
     order,
     fanOut,
+    eventTypes,
     messages,
     dispatch,
     urls,
@@ -163,7 +169,7 @@ function createSending(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps
 export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: RelayDeps) {
   const sending = createSending(kernel, outbound, deps);
   const { store, messageRows, endpointRows, endpointSecrets, secrets, stopped } = sending;
-  const { messages, dispatch, urls } = sending;
+  const { messages, dispatch, urls, eventTypes } = sending;
   const { policy } = outbound;
   const resends = resendStore(kernel.db);
   const running = new RunningResends(resends);
@@ -173,6 +179,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: Rela
   const endpoints = new Endpoints({
     ...ofEndpoints,
     removal,
+    exampleOf: (projectRef, type) => eventTypes.exampleOf(projectRef, type),
     recoveryOf: (caller, endpointRef) => running.recoveryOf(caller, endpointRef),
   });
   const events = new EventDeliveries(ofEndpoints);
@@ -198,6 +205,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: Rela
     relays: service,
     resends: bulk,
     recoveries,
+    eventTypes,
   });
   const scheduleRows = scheduleStore(kernel.db);
   const runs = new ScheduleRuns({ ...common, schedules: scheduleRows, service });
@@ -211,6 +219,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: Rela
         resends.removeOld(tx, tx.now - RELAY_RETENTION_MS, rowsMax),
         store.removeOldDeduplication(tx, tx.now - DEDUPLICATE_HOURS_MAX * HOUR_MS, rowsMax),
         removal.purge(tx, rowsMax),
+        eventTypes.purge(tx, rowsMax),
       ),
   });
   const resources = resourcesOf({
@@ -223,6 +232,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: Rela
       (tx, projectRef, rowsMax) => removal.removeRows(tx, projectRef, rowsMax),
       portal.removeRows,
       (tx, projectRef, rowsMax) => schedules.removeRows(tx, projectRef, rowsMax),
+      (tx, projectRef, rowsMax) => eventTypes.removeRows(tx, projectRef, rowsMax),
     ],
   });
   return {
@@ -245,6 +255,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, deps: Rela
       ...scheduleRoutes(api, schedules),
       secretRoutes(api, new ProjectSecrets(secrets)),
       endpointRoutes(api, endpoints),
+      eventTypeRoutes(api, eventTypes),
       messageRoutes(api, messages, requests, messageResends),
       ...portal.routes(api),
     ],

@@ -61,6 +61,7 @@ import type {
   RelayEndpointPatch,
   RelayEndpointSecretRotateBody,
   RelayEndpointTestBody,
+  RelayEventTypeBody,
   RelayMessageBody,
   RelayMessageResendBody,
   RelayMessagesBody,
@@ -1054,6 +1055,9 @@ export class Relay extends Methods {
   /** Webhook endpoints. */
   readonly endpoints = new RelayEndpoints(this.api);
 
+  /** Types of messages, with their schemas. */
+  readonly eventTypes = new RelayEventTypes(this.api);
+
   /** Messages to all subscribed endpoints. */
   readonly messages = new RelayMessages(this.api);
 
@@ -1258,8 +1262,8 @@ export class RelayEndpoints extends Methods {
   }
 
   /**
-   * Send a test event to an endpoint. Sends the event regardless of the endpoint's types and filter. Costs 1
-   * credit.
+   * Send a test event to an endpoint. Sends the event regardless of the endpoint's types and filter. Without
+   * a `payload`, the example of the event type is sent. Costs 1 credit.
    */
   test(
     endpointId: string,
@@ -1280,6 +1284,46 @@ export class RelayEndpoints extends Methods {
     options?: ChangeOptions,
   ): Answers<"relay.endpoints.change"> {
     return this.api.call("relay.endpoints.change", { params: { endpoint_id: endpointId }, body }, options);
+  }
+}
+
+/** Types of messages, with their schemas. */
+export class RelayEventTypes extends Methods {
+  /**
+   * Archive an event type. Its messages are sent as before, and not checked any more; the portal does not
+   * show it. A `PUT` brings it back. The types that were archived first are removed when there are more than
+   * the tier allows.
+   */
+  delete(name: string, options?: ChangeOptions): Answers<"relay.event_types.delete"> {
+    return this.api.call("relay.event_types.delete", { params: { name } }, options);
+  }
+
+  /**
+   * Get an event type. Also returns an archived one. `invalid_24h` shows whether its messages fit the
+   * schema.
+   */
+  get(name: string, options?: RequestOptions): Answers<"relay.event_types.read"> {
+    return this.api.call("relay.event_types.read", { params: { name } }, options);
+  }
+
+  /**
+   * List event types, newest first. Use it for a catalogue of your messages. A page with long schemas may
+   * have fewer items than `limit`, and still a `cursor`.
+   */
+  list(
+    query: QueryOf<"relay.event_types.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.event_types.list", "event_types"> {
+    return this.api.list("relay.event_types.list", "event_types", { query }, options);
+  }
+
+  /**
+   * Create or replace an event type. Describes the messages with this `event_type`: for your customers in
+   * the portal, and with a `schema` that their payloads are checked by. Omitted fields get their defaults.
+   * An archived type comes back.
+   */
+  save(name: string, body: RelayEventTypeBody, options?: ChangeOptions): Answers<"relay.event_types.save"> {
+    return this.api.call("relay.event_types.save", { params: { name }, body }, options);
   }
 }
 
@@ -1349,6 +1393,9 @@ export class RelayMessages extends Methods {
 export class RelayPortal extends Methods {
   /** The endpoints of a customer, for a client whose key is the token of a portal link. */
   readonly endpoints = new PortalEndpoints(this.api);
+
+  /** The event types that a portal link offers. */
+  readonly eventTypes = new PortalEventTypes(this.api);
 
   /** The deliveries of a customer, for a client whose key is the token of a portal link. */
   readonly deliveries = new PortalDeliveries(this.api);
@@ -1517,6 +1564,21 @@ export class PortalSecret extends Methods {
       { params: { endpoint_id: endpointId }, body },
       options,
     );
+  }
+}
+
+/** The event types that a portal link offers. */
+export class PortalEventTypes extends Methods {
+  /**
+   * List the event types that the link offers, newest first. Only types that the link names in
+   * `event_types`, wildcards included, and that the account describes. A page with long schemas may have
+   * fewer items than `limit`, and still a `cursor`.
+   */
+  list(
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.portal.event_types.list", "event_types"> {
+    return this.api.list("relay.portal.event_types.list", "event_types", { query }, options);
   }
 }
 

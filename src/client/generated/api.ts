@@ -3972,6 +3972,43 @@ export interface RelayEndpointTestBody {
 /** The response of `POST /v1/relay/endpoints/{endpoint_id}/test`. */
 export type RelayEndpointTested = { message_id: string; relay_id: string };
 
+/** The response of `GET /v1/relay/event-types`. */
+export interface RelayEventTypePage {
+  event_types: RelayEventType[];
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The response of `GET /v1/relay/event-types`, `event_types`, `[]`. */
+export interface RelayEventType extends PortalEventType {
+  /** Whether messages that do not fit the schema are rejected; otherwise they are reported. Default: false. */
+  enforce: boolean;
+  /** Whether the type is archived: its messages are not checked. */
+  archived: boolean;
+  /** Number of messages in the last 24 hours that did not fit the schema and were sent, by full hours. */
+  invalid_24h: number;
+  /** Time of creation, in epoch milliseconds. */
+  created_at: number;
+  /** Time of the last update, in epoch milliseconds. */
+  updated_at: number;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+}
+
+/** The body of `PUT /v1/relay/event-types/{name}`. */
+export interface RelayEventTypeBody {
+  /** Description for your customers; null for none. */
+  description?: string | null | undefined;
+  /** JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`, `$dynamicRef`, `$id` and references to other documents are rejected. */
+  schema?: object | null | undefined;
+  /** Payload for documentation and test events; null for none. */
+  example?: object | null | undefined;
+  /** Whether messages that do not fit the schema are rejected; otherwise they are reported. Default: false. */
+  enforce?: boolean | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
+}
+
 /** The response of `GET /v1/relay`. */
 export interface RelayPage {
   deliveries: RelayItem[];
@@ -4055,6 +4092,13 @@ export interface RelayMessagesSent {
     deliveries: { relay_id: string; endpoint_id: string }[];
     /** Warning about a payload that receivers may reject because of its size. */
     warning?: string;
+    /** What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing. */
+    schema_errors?: {
+      /** Place in the message. */
+      field: string;
+      /** What is wrong there. */
+      message: string;
+    }[];
     /** Present when the message was sent before; this request sent nothing. */
     deduplicated?: true;
   }[];
@@ -4089,6 +4133,13 @@ export interface RelayMessageItem {
 export interface RelayMessage extends RelayMessageItem {
   /** Payload of the message; null when its retention is over. */
   payload: Record<string, unknown> | null;
+  /** What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing. */
+  schema_errors?: {
+    /** Place in the message. */
+    field: string;
+    /** What is wrong there. */
+    message: string;
+  }[];
   deliveries: {
     /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
     relay_id: string;
@@ -4125,6 +4176,13 @@ export interface RelayMessageDeduplicated {
   deliveries: { relay_id: string; endpoint_id: string }[];
   /** Warning about a payload that receivers may reject because of its size. */
   warning?: string;
+  /** What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing. */
+  schema_errors?: {
+    /** Place in the message. */
+    field: string;
+    /** What is wrong there. */
+    message: string;
+  }[];
   deduplicated: true;
 }
 
@@ -4136,6 +4194,13 @@ export interface RelayMessageSent {
   deliveries: { relay_id: string; endpoint_id: string }[];
   /** Warning about a payload that receivers may reject because of its size. */
   warning?: string;
+  /** What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing. */
+  schema_errors?: {
+    /** Place in the message. */
+    field: string;
+    /** What is wrong there. */
+    message: string;
+  }[];
 }
 
 /** The body of `POST /v1/relay/portal`. */
@@ -4342,6 +4407,25 @@ export interface PortalRotateBody {
 export interface PortalTestBody {
   /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
   event_type?: string | undefined;
+}
+
+/** The response of `GET /v1/relay/portal/event-types`. */
+export interface PortalEventTypePage {
+  event_types: PortalEventType[];
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The response of `GET /v1/relay/portal/event-types`, `event_types`, `[]`. */
+export interface PortalEventType {
+  /** Name of the type: that of its messages. */
+  name: string;
+  /** Description for your customers; null for none. */
+  description: string | null;
+  /** JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`, `$dynamicRef`, `$id` and references to other documents are rejected. */
+  schema: Record<string, unknown> | null;
+  /** Payload for documentation and test events; null for none. */
+  example: Record<string, unknown> | null;
 }
 
 /** The response of `GET /v1/relay/portal`. */
@@ -4584,8 +4668,10 @@ export interface ScheduleItem {
   last_message_id: string | null;
   /** Number of runs. */
   runs: number;
-  /** Number of times without a run: missed, without credits, or while the previous run was not finished. */
+  /** Number of times without a run: missed, without credits, while the previous run was not finished, or because the payload does not fit the enforced schema of its event type. */
   skipped: number;
+  /** What of the payload did not fit the enforced schema of its event type, if that was why the last run was skipped. */
+  last_error: string | null;
   /** Time of creation, in epoch milliseconds. */
   created_at: number;
   /** Time of the last update, in epoch milliseconds. */
@@ -5120,6 +5206,7 @@ export type ErrorCode =
   | "endpoint_in_use"
   | "endpoint_limit_exceeded"
   | "endpoint_name_taken"
+  | "event_type_limit_exceeded"
   | "expired"
   | "flag_not_found"
   | "forbidden"
@@ -5892,6 +5979,21 @@ export const OPERATIONS = {
     "endpoint_id",
     RelayEndpointTestBody
   >,
+  "relay.event_types.delete": "DELETE /v1/relay/event-types/{name}" as Route<undefined, "name">,
+  "relay.event_types.list": "GET /v1/relay/event-types" as List<
+    RelayEventTypePage,
+    never,
+    {
+      /** Whether to list the archived types, in place of the others. */
+      archived?: boolean | undefined;
+    }
+  >,
+  "relay.event_types.read": "GET /v1/relay/event-types/{name}" as Route<RelayEventType, "name">,
+  "relay.event_types.save": "PUT /v1/relay/event-types/{name}" as Route<
+    RelayEventType,
+    "name",
+    RelayEventTypeBody
+  >,
   "relay.list": "GET /v1/relay" as List<
     RelayPage,
     never,
@@ -6014,6 +6116,7 @@ export const OPERATIONS = {
     "endpoint_id",
     PortalTestBody
   >,
+  "relay.portal.event_types.list": "GET /v1/relay/portal/event-types" as List<PortalEventTypePage>,
   "relay.portal.read": "GET /v1/relay/portal" as Route<PortalLink>,
   "relay.portal.resends.read": "GET /v1/relay/portal/resends/{resend_id}" as Route<PortalResend, "resend_id">,
   "relay.portal.resends.stop": "DELETE /v1/relay/portal/resends/{resend_id}" as Route<

@@ -3273,6 +3273,37 @@ export const BODIES = {
     },
     payload: { type: "object" },
   },
+  "relay.event_types.save": {
+    description: {
+      type: "string",
+      nullable: true,
+      description: "Description for your customers; null for none.",
+      example: "An invoice was paid in full.",
+      minLength: 0,
+      maxLength: 1000,
+    },
+    schema: {
+      type: "object",
+      nullable: true,
+      description:
+        "JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`, `$dynamicRef`, `$id` and references to other documents are rejected.",
+    },
+    example: {
+      type: "object",
+      nullable: true,
+      description: "Payload for documentation and test events; null for none.",
+    },
+    enforce: {
+      type: "boolean",
+      description:
+        "Whether messages that do not fit the schema are rejected; otherwise they are reported. Default: false.",
+    },
+    managed_by: {
+      type: "string",
+      description:
+        "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
+    },
+  },
   "relay.messages.batch": { messages: { type: "array", required: true } },
   "relay.messages.resend": {
     endpoint_id: {

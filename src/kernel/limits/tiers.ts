@@ -42,6 +42,7 @@ const LIMITS = {
   /** In one project. */
   schedules: [5, 20, 200, 2_000],
   endpoints: [2, 10, 100, 1_000],
+  eventTypes: [100, 500, 2_000, 5_000],
   /** Bytes of audit entries before the rest of the day's are shortened. */
   auditBytesPerDay: [50_000_000, 200_000_000, 1_000_000_000, 5_000_000_000],
 };

@@ -6,6 +6,7 @@ import type {
   RelayEndpointTested,
 } from "../../client/generated/api.ts";
 import { send } from "./api.ts";
+import { useCatalogue } from "./catalogue.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { EndpointForm } from "./endpoint-form.tsx";
 import { State, typesOf } from "./endpoints.tsx";
@@ -24,6 +25,8 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
   const [isReplaying, setReplaying] = useState(false);
   const [run, setRun] = useState<string | null>(null);
   const [sent, setSent] = useState(0);
+  const catalogue = useCatalogue();
+  const [testType, setTestType] = useState("");
   const running = value?.recovery_id;
   // One that was started before this visit; its end is shown until it is closed.
   useEffect(() => {
@@ -42,8 +45,12 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
       await send<PortalEndpoint>("PATCH", path, body);
       await reload();
     });
+  const types = catalogue.value ?? [];
   const test = async (): Promise<void> => {
-    const type = value.event_types.find((pattern) => !pattern.endsWith(".*")) ?? link.event_types[0];
+    const type =
+      testType !== ""
+        ? testType
+        : (value.event_types.find((pattern) => !pattern.endsWith(".*")) ?? link.event_types[0]);
     const body = type === undefined ? {} : { event_type: type };
     await send<RelayEndpointTested>("POST", `${path}/test`, body);
     setSent(sent + 1);
@@ -73,6 +80,17 @@ export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
         />
       ) : (
         <Facts endpoint={value} />
+      )}
+      {types.length === 0 ? null : (
+        <label>
+          Event of the test
+          <select value={testType} onChange={({ currentTarget }) => setTestType(currentTarget.value)}>
+            <option value="">any</option>
+            {types.map(({ name }) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
       )}
       <p class="buttons">
         <ActionButton action={action} kind="main" onClick={() => void action.run(test)}>

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { PortalEndpoint, PortalEndpointPage, PortalLink } from "../../client/generated/api.ts";
 import { queryOf, send } from "./api.ts";
+import { Catalogue } from "./catalogue.tsx";
 import { EndpointForm } from "./endpoint-form.tsx";
 import { useLoaded } from "./load.ts";
 import { Badge, Waiting } from "./parts.tsx";
@@ -62,6 +63,7 @@ export function Endpoints({ link }: { link: PortalLink }) {
           </li>
         ))}
       </ul>
+      <Catalogue />
     </>
   );
 }

@@ -38,6 +38,7 @@ async function filled(on: TestServer): Promise<{ account: Client; args: Record<s
   const { relay_id } = await made("/v1/relay", { target_url, method: "POST", delay: "1h", payload: {} });
   const { endpoint_id } = await made("/v1/relay/endpoints", { url: target_url });
   const { message_id } = await made("/v1/relay/messages", { event_type: "a", payload: {} });
+  await account.put("/v1/relay/event-types/a", {});
   const { schedule_id } = await made("/v1/relay/schedules", { cron: "0 3 * * *", target_url });
   const { id: bucket_id } = await made("/v1/catch/buckets", { target_url });
   await account.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live" });
@@ -78,6 +79,7 @@ async function filled(on: TestServer): Promise<{ account: Client; args: Record<s
     messages_get: { message_id },
     endpoints_get: { endpoint_id },
     endpoints_preview: { endpoint_id, event_type: "a", payload: {} },
+    event_types_get: { name: "a" },
     schedules_get: { schedule_id },
     buckets_get: { bucket_id },
     events_list: { bucket_id },

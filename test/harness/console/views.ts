@@ -31,6 +31,8 @@ export const VIEWS = [
   "relay?new=1",
   "relay?status=failed&alerts=1&range=24&error=503",
   "relay?secret=1",
+  "relay/event-types",
+  "relay/event-types?new=1",
   "relay/schedules",
   "relay/schedules?new=1",
   "relay/endpoints",

@@ -118,6 +118,8 @@ export class Endpoints {
       readonly policy: TargetPolicy;
       readonly tiers: Tiers;
       readonly source: RegisteredSource;
+      /** The example of an event type, as JSON; null without one. */
+      readonly exampleOf: (projectRef: number, type: string) => string | null;
       /** The id of the resend that recovers an endpoint, if the caller may read it; null without one. */
       readonly recoveryOf: (caller: Caller, endpointRef: number) => string | null;
     },
@@ -348,7 +350,7 @@ export class Endpoints {
   }
 
   /**
-   * Sends a message to one endpoint, regardless of its types and filter. `payload`: JSON.
+   * Sends a message to one endpoint, regardless of its types and filter. `payload`: JSON; default: the example of the type.
    * @throws ApiError `not_found`; `conflict` while it is disabled; `validation_error` for a reserved type to a customer
    */
   test(
@@ -356,7 +358,7 @@ export class Endpoints {
     caller: Caller,
     endpointId: string,
     { event_type: type = "webhook.test" }: Pick<RelayEndpointTestBody, "event_type">,
-    payload = '{"test":true}',
+    payload = this.deps.exampleOf(caller.project.ref, type) ?? '{"test":true}',
   ): RelayEndpointTested {
     const endpoint = this.find(caller, endpointId);
     if (stateOf(endpoint) === "disabled")

@@ -223,7 +223,8 @@ function matcherOf(
   };
 }
 
-function typeChoice(types: readonly string[]): (type: string) => boolean {
+/** A function that returns whether a type is one of some, which may be wildcards; any type but notices for none. */
+export function typeChoice(types: readonly string[]): (type: string) => boolean {
   if (types.length === 0) return (type) => !type.startsWith(NOTICE_PREFIX);
   const exact = new Set(types);
   const prefixes = types.filter((type) => type.endsWith(".*")).map((type) => type.slice(0, -1));

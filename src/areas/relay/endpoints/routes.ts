@@ -118,7 +118,8 @@ export const ENDPOINT_OPERATIONS = {
     access: "relay:write",
     cost: 1,
     summary: "Send a test event to an endpoint",
-    description: "Sends the event regardless of the endpoint's types and filter.",
+    description:
+      "Sends the event regardless of the endpoint's types and filter. Without a `payload`, the example of the event type is sent.",
     errors: ["not_found", "conflict"],
     params: RelayEndpointParams,
     body: RelayEndpointTestBody,

@@ -21,6 +21,7 @@ import {
 } from "../endpoints/registry.ts";
 import type { RelayEndpointTested } from "../endpoints/schema.ts";
 import { CLOSED } from "../endpoints/store.ts";
+import type { EventTypes, SchemaProblem } from "../event-types/event-types.ts";
 import { parsedOnce } from "../payload.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
 import type { RelayMessage, RelayMessagePage, RelayMessageQuery, RelayMessageSent } from "./schema.ts";
@@ -47,6 +48,8 @@ export interface NewMessage {
   readonly messageId?: string | null;
   readonly deduplicationId?: string | null;
   readonly orderKey?: string | null;
+  /** What does not fit the schema of its type; default: nothing. */
+  readonly schemaErrors?: readonly SchemaProblem[];
   /** Epoch milliseconds; default: now. */
   readonly dueAt?: number;
   /** The schedule that sends it. */
@@ -72,6 +75,7 @@ export class Messages {
       readonly payloadRetentionMs: number;
       readonly fanOut: FanOut;
       readonly relayIds: DeliveryIds;
+      readonly eventTypes: Pick<EventTypes, "countInvalid">;
     },
   ) {
     this.nextRef = deps.messages.highestRef() + 1;
@@ -89,7 +93,7 @@ export class Messages {
     unfinished: number[] = [],
   ): RelayMessageSent {
     const { messages, fanOut, ids, relayIds, payloadRetentionMs } = this.deps;
-    const { type, payload, channels = [], dueAt: due = tx.now } = content;
+    const { type, payload, channels = [], schemaErrors = [], dueAt: due = tx.now } = content;
     const endpoints = content.to ?? this.matchingEndpoints(projectRef, content);
     const ref = this.nextRef++;
     const message_id = content.messageId ?? prefixedId("msg", ids.uuidV7());
@@ -113,7 +117,9 @@ export class Messages {
       first_ref: endpoints.length === 0 ? 0 : reserved.first,
       deliveries: endpoints.length,
       purge_at: due + payloadRetentionMs,
+      schema_errors: schemaErrors.length === 0 ? null : JSON.stringify(schemaErrors),
     });
+    if (schemaErrors.length > 0) this.deps.eventTypes.countInvalid(tx, projectRef, type);
     const refs = endpoints.map(({ row }) => row.ref);
     const owned = { ...message, accountRef, projectRef };
     const value = content.value ?? parsedOnce(() => payload);
@@ -224,8 +230,10 @@ export class Messages {
   read(projectRef: number, messageId: string): Reply<200, RelayMessage> {
     const row = this.find(projectRef, messageId);
     const payload = this.deps.messages.content(row.ref)?.payload ?? null;
+    const errors = this.deps.messages.schemaErrors(row.ref)?.errors;
     const shown = {
       ...itemView(row),
+      ...(errors === undefined ? {} : { schema_errors: JSON.parse(errors) as SchemaProblem[] }),
       deliveries: this.deliveriesOf(row).map((delivery) => ({
         ...deliveryIds(delivery),
         status: RELAY_STATUSES[delivery.status - 1] ?? "scheduled",

@@ -9,6 +9,12 @@ import { DEDUPLICATION_MS, dueAt } from "../domain.ts";
 import { assertNotReservedType } from "../endpoints/notices.ts";
 import { readsOrderKey } from "../endpoints/order.ts";
 import { acceptsNow, type Endpoint, type EndpointRegistry, isEnabled } from "../endpoints/registry.ts";
+import {
+  type EventTypes,
+  rejectedBy,
+  type SchemaCheck,
+  type SchemaProblem,
+} from "../event-types/event-types.ts";
 import { messagePayloadTexts, parsedOnce, payloadText } from "../payload.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
 import { deliveryIds, type Messages, type NewMessage } from "./messages.ts";
@@ -30,6 +36,8 @@ interface Prepared {
   to: readonly number[];
   /** The payload, parsed. */
   value?: () => unknown;
+  /** What of the payload does not fit the schema of its type. */
+  schemaErrors?: readonly SchemaProblem[];
 }
 
 /** The messages of a request, ready for its unit of work. */
@@ -42,7 +50,7 @@ interface Sending {
 }
 
 /** A message of a request, after the search for an earlier one with the same id. */
-interface CheckedMessage {
+interface CheckedMessage extends Pick<Prepared, "schemaErrors"> {
   readonly message: Prepared["message"];
   readonly dueAt: number;
   readonly to: readonly Endpoint[];
@@ -69,6 +77,7 @@ export class MessageRequests {
       readonly charger: Charger;
       readonly payloadRetentionMs: number;
       readonly fanOut: FanOut;
+      readonly eventTypes: Pick<EventTypes, "check">;
     },
   ) {}
 
@@ -76,6 +85,7 @@ export class MessageRequests {
   async prepare(caller: Caller, body: RelayMessageBody, bodyText: string): Promise<Sending> {
     const message = prepared(body, await payloadText(bodyText, body.payload));
     await this.select(caller, [message], [body]);
+    assertFits(await this.checkSchema(caller, message));
     return { messages: [message], prefixOf: () => "", unfinished: [] };
   }
 
@@ -89,7 +99,20 @@ export class MessageRequests {
       withFieldPrefix(prefixInBatch(at), () => prepared(body, payloads[at] ?? "{}")),
     );
     await this.select(caller, all, messages);
+    for (const [at, message] of all.entries()) {
+      const check = await this.checkSchema(caller, message);
+      withFieldPrefix(prefixInBatch(at), () => assertFits(check));
+    }
     return { messages: all, prefixOf: prefixInBatch, unfinished: [] };
+  }
+
+  /** Checks the payload of a message that will be sent by the schema of its type; null for a repeat. */
+  private async checkSchema({ project }: Caller, candidate: Prepared): Promise<SchemaCheck | null> {
+    const { message, value } = candidate;
+    if (value === undefined) return null;
+    const check = await this.deps.eventTypes.check(project.ref, message.type, value);
+    candidate.schemaErrors = check.problems;
+    return check;
   }
 
   /** Finds the matching endpoints in slices: the filters of a thousand endpoints take long. */
@@ -163,7 +186,7 @@ export class MessageRequests {
   private findRepeats(tx: Tx, owner: DeliveryOwner, { messages, prefixOf }: Sending): CheckedMessage[] {
     const positions = new Map<string, number>();
     const checked: CheckedMessage[] = [];
-    for (const [at, { message, dueAt, to, value }] of messages.entries()) {
+    for (const [at, { message, dueAt, to, value, schemaErrors }] of messages.entries()) {
       const ids = idsOf(message);
       const repeats = ids.map((id) => positions.get(id)).find((place) => place !== undefined) ?? null;
       const earlier = repeats === null ? null : (checked[repeats] ?? null);
@@ -174,6 +197,7 @@ export class MessageRequests {
       checked.push({
         message,
         value,
+        schemaErrors: schemaErrors ?? [],
         dueAt: isNew ? withFieldPrefix(prefixOf(at), () => dueAt(tx.now)) : tx.now,
         to: earlier?.to ?? this.stillEnabled(refs),
         first,
@@ -196,7 +220,7 @@ export class MessageRequests {
   ): Sent[] {
     let direct = DIRECT_MAX;
     const sent: Sent[] = [];
-    for (const { message, value, dueAt, to, first, repeats } of checked) {
+    for (const { message, value, schemaErrors = [], dueAt, to, first, repeats } of checked) {
       const warning =
         Buffer.byteLength(message.payload) > PAYLOAD_ADVISED_BYTES
           ? { warning: `The payload is larger than ${PAYLOAD_ADVISED_BYTES} bytes: receivers may reject it.` }
@@ -215,11 +239,12 @@ export class MessageRequests {
           ...this.deps.messages.send(
             tx,
             owner,
-            { ...message, ...(value === undefined ? {} : { value }), dueAt, to },
+            { ...message, ...(value === undefined ? {} : { value }), schemaErrors, dueAt, to },
             isDirect,
             unfinished,
           ),
           ...warning,
+          ...(schemaErrors.length === 0 ? {} : { schema_errors: [...schemaErrors] }),
         });
       }
     }
@@ -243,6 +268,11 @@ export class MessageRequests {
   private charge(tx: Tx, { account }: Caller, operation: string, cost: number): void {
     if (cost > 0) this.deps.charger.charge(tx, account, operation, cost);
   }
+}
+
+/** @throws ApiError `validation_error` for a payload that does not fit an enforced schema */
+function assertFits(check: SchemaCheck | null): void {
+  if (check?.isRejected === true) throw rejectedBy(check.problems);
 }
 
 /** The value of a payload for filters and order keys: read again only if it has numbers that the parsed one does not hold. */

@@ -71,6 +71,20 @@ const MessageId = Type.String({
 });
 const EndpointId = Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] });
 
+/** What of a payload does not fit the schema of its type. */
+const SchemaErrors = Type.Optional(
+  Type.Array(
+    Type.Object({
+      field: Type.String({ description: "Place in the message.", examples: ["payload.amount"] }),
+      message: Type.String({ description: "What is wrong there.", examples: ["must be a number"] }),
+    }),
+    {
+      description:
+        "What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing.",
+      examples: [],
+    },
+  ),
+);
 const SENT = {
   message_id: MessageId,
   deliveries: Type.Array(Type.Object({ relay_id: RELAY_ID, endpoint_id: EndpointId }), {
@@ -82,6 +96,7 @@ const SENT = {
       examples: [],
     }),
   ),
+  schema_errors: SchemaErrors,
 };
 const Deduplicated = Type.Optional(
   Type.Literal(true, {
@@ -127,6 +142,7 @@ export const RelayMessage = named("RelayMessage", {
     description: "Payload of the message; null when its retention is over.",
     examples: [{ invoice: "in_1042" }],
   }),
+  schema_errors: SchemaErrors,
   deliveries: Type.Array(
     Type.Object({
       relay_id,

@@ -36,6 +36,8 @@ export type NewMessage = Omit<MessageContent, "has_payload"> & {
   readonly projectRef: number;
   readonly deduplication_id: string | null;
   readonly purge_at: number;
+  /** JSON: what does not fit the schema of its type; null for nothing. */
+  readonly schema_errors: string | null;
 };
 
 export type MessageDelivery = {
@@ -78,13 +80,19 @@ export type MessageStore = ReturnType<typeof messageStore>;
 
 /** All SQL of messages. */
 export function messageStore(db: Database) {
-  const insert = db.change<[row: Omit<NewMessage, "order_key">]>(
+  const insert = db.change<[row: Omit<NewMessage, "order_key" | "schema_errors">]>(
     `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, owner_id, channels, payload, deduplication_id, first_ref, deliveries,
        scheduled_for, created_at, schedule_id, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $owner_id, $channels, $payload, $deduplication_id,
        $first_ref, $deliveries, $scheduled_for, $created_at, $schedule_id, $purge_at)`,
   );
   const insertOrder = db.change<[ref: number, key: string]>(
     "INSERT INTO relay_message_order (message_ref, order_key) VALUES (?, ?)",
+  );
+  const insertSchemaErrors = db.change<[ref: number, errors: string]>(
+    "INSERT INTO relay_message_schema_errors (message_ref, errors) VALUES (?, ?)",
+  );
+  const removeSchemaErrors = db.change<[ref: number]>(
+    "DELETE FROM relay_message_schema_errors WHERE message_ref = ?",
   );
   const removeOrder = db.change<[ref: number]>("DELETE FROM relay_message_order WHERE message_ref = ?");
   const remove = db.change<[ref: number]>("DELETE FROM relay_messages WHERE ref = ?");
@@ -96,13 +104,18 @@ export function messageStore(db: Database) {
     ...fanOuts,
     removeFanOut,
     highestRef: db.number("SELECT max(ref) AS n FROM relay_messages"),
-    insert(tx: Tx, { order_key, ...row }: NewMessage): void {
+    insert(tx: Tx, { order_key, schema_errors, ...row }: NewMessage): void {
       insert(tx, row);
+      if (schema_errors !== null) insertSchemaErrors(tx, row.ref, schema_errors);
       if (order_key !== null) insertOrder(tx, row.ref, order_key);
     },
     find: db.one<MessageRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_messages WHERE ref = ?`),
     content: db.one<MessageContent, [ref: number]>(
       `SELECT ${COLUMNS}, payload FROM relay_messages WHERE ref = ?`,
+    ),
+    /** What of a message does not fit the schema of its type. */
+    schemaErrors: db.one<{ readonly errors: string }, [ref: number]>(
+      "SELECT errors FROM relay_message_schema_errors WHERE message_ref = ?",
     ),
     /** The newest message with an id, which can be reused after its retention. */
     findById: db.one<MessageRow, [projectRef: number, messageId: string]>(
@@ -174,6 +187,7 @@ export function messageStore(db: Database) {
       removeFanOut(tx, ref);
       removeLater(tx, ref);
       removeOrder(tx, ref);
+      removeSchemaErrors(tx, ref);
       return remove(tx, ref);
     },
     someOfProject: db.all<{ readonly ref: number }, [projectRef: number, limit: number]>(

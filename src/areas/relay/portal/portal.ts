@@ -15,7 +15,10 @@ import type {
 } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { countedToo, type Endpoints, whatToDo } from "../endpoints/endpoints.ts";
+import { typeChoice } from "../endpoints/registry.ts";
 import type { RelayEndpointItem, RelayEndpointTested } from "../endpoints/schema.ts";
+import type { EventTypes } from "../event-types/event-types.ts";
+import type { PortalEventTypePage, PortalEventTypeQuery } from "../event-types/schema.ts";
 import type { MessageStore } from "../messages/store.ts";
 import type { BulkResends } from "../resends/bulk-resends.ts";
 import {
@@ -50,6 +53,7 @@ export class Portal {
       readonly dispatch: Pick<Destination, "restart">;
       readonly messageRows: Pick<MessageStore, "content">;
       readonly resends: Pick<BulkResends, "read" | "stop">;
+      readonly eventTypes: Pick<EventTypes, "offered">;
     },
   ) {}
 
@@ -95,6 +99,16 @@ export class Portal {
   change(tx: Tx, caller: Caller, endpointId: string, input: PortalInput): PortalEndpoint {
     // Buckets deliver to no customer's endpoint: its URL closes no loop.
     return endpointView(this.deps.endpoints.change(tx, caller, endpointId, input, []));
+  }
+
+  /** A page of the event types that the link offers. @throws ApiError `validation_error` for a foreign cursor */
+  eventTypes(caller: Caller, offered: readonly string[], query: PortalEventTypeQuery): PortalEventTypePage {
+    const isOffered = typeChoice(offered);
+    return this.deps.eventTypes.offered(
+      caller.project.ref,
+      query,
+      (name) => offered.length > 0 && isOffered(name),
+    );
   }
 
   /** Sends a test event. @throws ApiError `not_found`; `validation_error` for a reserved type; `conflict` while the endpoint is disabled */

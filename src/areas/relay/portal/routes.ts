@@ -5,6 +5,7 @@ import { DELIVERY_OPERATIONS } from "../deliveries/routes.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
 import { ENDPOINT_OPERATIONS } from "../endpoints/routes.ts";
 import { RelayEndpointParams, RelayEndpointSecret } from "../endpoints/schema.ts";
+import { PortalEventTypePage, PortalEventTypeQuery } from "../event-types/schema.ts";
 import type { Recoveries } from "../resends/recoveries.ts";
 import { RESEND_OPERATIONS } from "../resends/routes.ts";
 import { LINKS_PER_OWNER_MAX, type PortalLinks } from "./links.ts";
@@ -99,6 +100,22 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
           response: PortalLink,
         },
         ({ call }) => links.read(call.caller),
+      ),
+    )
+    .get(
+      "/v1/relay/portal/event-types",
+      api.endpoint(
+        {
+          name: "relay.portal.event_types.list",
+          access: "relay:read",
+          byPortal: true,
+          summary: "List the event types that the link offers, newest first",
+          description:
+            "Only types that the link names in `event_types`, wildcards included, and that the account describes. A page with long schemas may have fewer items than `limit`, and still a `cursor`.",
+          query: PortalEventTypeQuery,
+          response: PortalEventTypePage,
+        },
+        ({ call, query }) => portal.eventTypes(call.caller, links.read(call.caller).event_types, query),
       ),
     )
     .get(

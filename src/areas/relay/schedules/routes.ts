@@ -27,8 +27,11 @@ function runRoute(api: Api, schedules: Schedules) {
         params: idParams("schedule"),
         response: { 201: ScheduleRun },
       },
-      ({ call, params }) =>
-        call.perform((tx) => reply(201, schedules.run(tx, call.caller.project.ref, params.schedule_id))),
+      async ({ call, params: { schedule_id } }) => {
+        const { ref } = call.caller.project;
+        const errors = await schedules.assertFits(ref, schedule_id);
+        return call.perform((tx) => reply(201, schedules.run(tx, ref, schedule_id, errors)));
+      },
     ),
   );
 }

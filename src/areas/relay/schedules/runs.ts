@@ -11,6 +11,12 @@ import { HOUR_MS } from "../../../kernel/time/units.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { DUE_HEADER } from "../domain.ts";
 import type { Endpoint } from "../endpoints/registry.ts";
+import {
+  type EventTypes,
+  rejectedBy,
+  type SchemaCheck,
+  type SchemaProblem,
+} from "../event-types/event-types.ts";
 import type { Messages } from "../messages/messages.ts";
 import { parsedOnce } from "../payload.ts";
 import type { ScheduleRun } from "./schema.ts";
@@ -42,6 +48,7 @@ interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" |
   readonly stopped: StoppedProjects;
   readonly charger: Charger;
   readonly accounts: { account(accountRef: number): CallerAccount };
+  readonly eventTypes: Pick<EventTypes, "check">;
 }
 
 interface Sending {
@@ -52,7 +59,19 @@ interface Sending {
   readonly to: readonly Endpoint[] | null;
   /** The payload of its message, parsed. */
   readonly value: () => unknown;
+  /** What of the payload does not fit the schema of its type. */
+  readonly schemaErrors: readonly SchemaProblem[];
 }
+
+/** A run that is due. */
+interface DueRun {
+  readonly due: number;
+  readonly next: number | null;
+  readonly isEarly: boolean;
+  readonly check: SchemaCheck;
+}
+
+const UNCHECKED: SchemaCheck = { problems: [], isRejected: false };
 
 /** Runs schedules at their times. */
 export class ScheduleRuns {
@@ -78,12 +97,22 @@ export class ScheduleRuns {
   }
 
   /** Runs a schedule manually; its credit is already charged. @throws ApiError `insufficient_balance` for a message's deliveries */
-  runNow(tx: Tx, row: ScheduleRow): ScheduleRun {
+  runNow(tx: Tx, row: ScheduleRow, schemaErrors: readonly SchemaProblem[]): ScheduleRun {
     const { charger, accounts } = this.deps;
     const { to, value } = this.matching(row);
     if (to !== null && to.length > 0)
       charger.charge(tx, accounts.account(row.accountRef), CHARGED_AS, to.length);
-    return this.send(tx, row, { due: tx.now, next: row.next_run_at, to, value });
+    return this.send(tx, row, { due: tx.now, next: row.next_run_at, to, value, schemaErrors });
+  }
+
+  /** Checks the message of a schedule by the schema of its type. */
+  async check({ event_type: type, projectRef, payload }: ScheduleRow): Promise<SchemaCheck> {
+    if (type === null) return UNCHECKED;
+    return this.deps.eventTypes.check(
+      projectRef,
+      type,
+      parsedOnce(() => payload),
+    );
   }
 
   /** What a run's message is sent to. */
@@ -97,15 +126,15 @@ export class ScheduleRuns {
   }
 
   /** Runs a schedule in this unit of work, and counts the run. */
-  private send(tx: Tx, row: ScheduleRow, { due, next, to, value }: Sending): ScheduleRun {
-    const run = { next_run_at: next, last_run_at: tx.now, runs: row.runs + 1 };
+  private send(tx: Tx, row: ScheduleRow, { due, next, to, value, schemaErrors }: Sending): ScheduleRun {
+    const run = { next_run_at: next, last_run_at: tx.now, runs: row.runs + 1, last_error: null };
     if (row.event_type === null || to === null) {
       const { relay_id } = this.sendToTarget(tx, row, due);
       this.note(tx, row, { ...run, last_relay_id: relay_id, last_message_id: null });
       return { relay_id };
     }
     const { event_type: type, payload, id: scheduleId } = row;
-    const message = { type, payload, value, to, scheduleId, dueAt: due };
+    const message = { type, payload, value, to, scheduleId, dueAt: due, schemaErrors };
     const { message_id } = this.deps.messages.send(tx, row, message);
     this.note(tx, row, { ...run, last_relay_id: null, last_message_id: message_id });
     return { message_id };
@@ -146,18 +175,21 @@ export class ScheduleRuns {
     const due = row.next_run_at;
     const isEarly = due > now;
     const next = nextRun(row, isEarly ? completedUntil(row, now) : now);
-    const record = (tx: Tx): void => this.record(tx, row.ref, { due, next, isEarly });
+    const check = isEarly ? UNCHECKED : await this.check(row);
+    const record = (tx: Tx): void => this.record(tx, row.ref, { due, next, isEarly, check });
     return next === null ? { record } : { record, retryAt: next, attempt: 0 };
   }
 
   /** Records a run in the transaction that sets the next due time of the job. */
-  private record(tx: Tx, ref: number, run: { due: number; next: number | null; isEarly: boolean }): void {
+  private record(tx: Tx, ref: number, run: DueRun): void {
     const row = this.deps.schedules.withRef(ref);
-    const { due, next, isEarly } = run;
+    const { due, next, isEarly, check } = run;
+    const { problems: schemaErrors, isRejected } = check;
     // Updated in the meantime: it has another job.
     if (row === null || row.next_run_at !== due) return;
     if (isEarly) this.note(tx, row, { next_run_at: next });
-    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, ...this.matching(row) });
+    else if (isRejected) this.recordSkipped(tx, row, next, rejectedBy(schemaErrors).message);
+    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, schemaErrors, ...this.matching(row) });
     else this.recordSkipped(tx, row, next);
   }
 
@@ -171,8 +203,8 @@ export class ScheduleRuns {
     else this.recordSkipped(tx, row, sending.next);
   }
 
-  private recordSkipped(tx: Tx, row: ScheduleRow, next: number | null): void {
-    this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1 });
+  private recordSkipped(tx: Tx, row: ScheduleRow, next: number | null, error: string | null = null): void {
+    this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1, last_error: error });
   }
 
   private mayRun(tx: Tx, row: ScheduleRow, due: number): boolean {
@@ -187,8 +219,8 @@ export class ScheduleRuns {
   }
 
   private note(tx: Tx, row: ScheduleRow, progress: Partial<ScheduleProgress>): void {
-    const { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped } = row;
-    const before = { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped };
+    const { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped, last_error } = row;
+    const before = { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped, last_error };
     this.deps.schedules.progress(tx, { ...before, ...progress, ref: row.ref });
     this.deps.changes.inProject(tx, row.projectRef, "relay", row.id);
   }

@@ -12,6 +12,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { shownCallbacks } from "../deliveries/callbacks.ts";
 import { reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
+import { rejectedBy, type SchemaProblem } from "../event-types/event-types.ts";
 import type { ScheduleRuns } from "./runs.ts";
 import {
   NEXT_RUNS,
@@ -147,6 +148,7 @@ function scheduleResource({ ids, digests, schedules, runs, policy, tiers }: Sche
           last_message_id: null,
           runs: 0,
           skipped: 0,
+          last_error: null,
           created_at: createdAt,
           updated_at: updatedAt,
         };
@@ -215,10 +217,17 @@ export class Schedules {
     return some.length;
   }
 
+  /** Checks the message of a schedule. @throws ApiError `not_found`; `validation_error` for an enforced schema that it does not fit */
+  async assertFits(projectRef: number, scheduleId: string): Promise<readonly SchemaProblem[]> {
+    const { problems, isRejected } = await this.deps.runs.check(this.resource.find(projectRef, scheduleId));
+    if (isRejected) throw rejectedBy(problems);
+    return problems;
+  }
+
   /** Runs a schedule now, even if it is paused. @throws ApiError `not_found`, `insufficient_balance` */
-  run(tx: Tx, projectRef: number, scheduleId: string): ScheduleRun {
+  run(tx: Tx, projectRef: number, scheduleId: string, schemaErrors: readonly SchemaProblem[]): ScheduleRun {
     const row = this.resource.find(projectRef, scheduleId);
-    const sent = this.deps.runs.runNow(tx, row);
+    const sent = this.deps.runs.runNow(tx, row, schemaErrors);
     const { name, cron, id } = row;
     const target = { type: "schedule", id };
     tx.audit({ summary: `Schedule ${name ?? cron} run manually`, target, before: null, after: { ...sent } });

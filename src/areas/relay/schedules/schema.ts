@@ -161,9 +161,16 @@ const SHOWN = {
   runs: Type.Integer({ description: "Number of runs.", examples: [0] }),
   skipped: Type.Integer({
     description:
-      "Number of times without a run: missed, without credits, or while the previous run was not finished.",
+      "Number of times without a run: missed, without credits, while the previous run was not finished, or because the payload does not fit the enforced schema of its event type.",
     examples: [0],
   }),
+  last_error: orNull(
+    Type.String({
+      description:
+        "What of the payload did not fit the enforced schema of its event type, if that was why the last run was skipped.",
+    }),
+    { examples: [null] },
+  ),
   created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
   updated_at: Type.Integer({ description: "Time of the last update, in epoch milliseconds." }),
 };

@@ -36,6 +36,7 @@ const SCHEDULES = {
     last_message_id: elsewhere(column<string | null>()),
     runs: elsewhere(column<number>()),
     skipped: elsewhere(column<number>()),
+    last_error: elsewhere(column<string | null>()),
     created_at: once(column<number>()),
     updated_at: column<number>(),
   },
@@ -46,7 +47,7 @@ export type ScheduleSettings = Pick<ScheduleRow, keyof typeof SETTINGS>;
 /** The state that runs change. */
 export type ScheduleProgress = Pick<
   ScheduleRow,
-  "next_run_at" | "last_run_at" | "last_relay_id" | "last_message_id" | "runs" | "skipped"
+  "next_run_at" | "last_run_at" | "last_relay_id" | "last_message_id" | "runs" | "skipped" | "last_error"
 >;
 export type ScheduleStore = ReturnType<typeof scheduleStore>;
 
@@ -63,7 +64,7 @@ export function scheduleStore(db: Database) {
     /** Records a run, or a skipped one. */
     progress: db.change<[row: ScheduleProgress & Pick<ScheduleRow, "ref">]>(
       `UPDATE relay_schedules SET next_run_at = $next_run_at, last_run_at = $last_run_at, last_relay_id = $last_relay_id,
-       last_message_id = $last_message_id, runs = $runs, skipped = $skipped WHERE ref = $ref`,
+       last_message_id = $last_message_id, runs = $runs, skipped = $skipped, last_error = $last_error WHERE ref = $ref`,
     ),
     named: rows.one<[projectRef: number, name: string]>(
       "WHERE project_ref = ? AND name = ?",

@@ -50,6 +50,7 @@ export const SITEMAP = [
       ["", "Deliveries"],
       ["endpoints", "Endpoints"],
       ["messages", "Messages"],
+      ["event-types", "Event types"],
       ["schedules", "Schedules"],
     ],
   },

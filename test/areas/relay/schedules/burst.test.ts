@@ -77,6 +77,7 @@ async function storeSchedules(first: number, count: number): Promise<void> {
         last_message_id: null,
         runs: 0,
         skipped: 0,
+        last_error: null,
         created_at: tx.now,
         updated_at: tx.now,
       });

@@ -43,10 +43,11 @@ const EXAMPLE = {
 const LISTS: Readonly<Record<string, ComponentType>> = {
   endpoints: lazy(async () => (await import("./endpoints.tsx")).EndpointsPage),
   messages: lazy(async () => (await import("./messages.tsx")).MessagesPage),
+  "event-types": lazy(async () => (await import("./event-types.tsx")).EventTypesPage),
   schedules: lazy(async () => (await import("./schedules.tsx")).SchedulesPage),
 };
 
-/** Deliveries, endpoints, messages or schedules, with details of the selected item. */
+/** Deliveries, endpoints, messages, event types or schedules, with details of the selected item. */
 export function RelayPage() {
   const List = LISTS[place.value.rest[0] ?? ""] ?? DeliveriesPage;
   return <List />;

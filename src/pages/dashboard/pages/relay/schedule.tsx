@@ -123,6 +123,7 @@ function ScheduleFacts({ of: one }: { of: Schedule }) {
         ["Overlapping runs", one.overlap === "allow" ? "allowed" : "skipped"],
         ["Runs", one.runs],
         ["Skipped", one.skipped],
+        ...(one.last_error === null ? [] : [["Last error", one.last_error] as const]),
         ["ID", <code key="i">{one.schedule_id}</code>],
       ]}
     />
