@@ -74,6 +74,8 @@ test(
     await cy.visit.page.getByText("acknowledged by Dee").waitFor();
     await cy.visit.go("audit");
     await cy.visit.page.getByRole("row").filter({ hasText: "acknowledged" }).getByText("Dee").waitFor();
+    const accepted = cy.visit.page.getByRole("row").filter({ hasText: "accepted the invitation" });
+    await accepted.first().getByText("a request without login").waitFor();
     await cy.visit.expectClean();
     await dee.visit.expectClean();
   },

@@ -13,6 +13,8 @@ export function actorOf({ actor }: AuditEntry): string {
 
 /** The name of a key or a person. */
 export function nameOf(actor: Actor | AuditEntry["actor"]): string {
+  // Its account is the one that it concerns.
+  if (actor.type === "public") return "a request without login";
   const who = session.value;
   const isOwn = actor.user_id !== null && actor.user_id === who?.user_id;
   return actor.name ?? actor.email ?? actor.key_name ?? (isOwn ? who?.email : actor.user_id) ?? actor.type;

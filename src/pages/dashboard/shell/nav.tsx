@@ -188,7 +188,7 @@ function Person() {
               : `${who.tier} tier`}
         </span>
       </a>
-      <a class="button quiet narrow" href={href(["profile"])} title="Your profile" aria-label="Your profile">
+      <a class="button quiet phone" href={href(["profile"])} title="Your profile" aria-label="Your profile">
         <Icon name="profile" />
       </a>
       <a class="button quiet" href="../docs" title="API reference" aria-label="API reference">

@@ -69,6 +69,7 @@ function Actions({ of, onDone }: { of: Bucket; onDone: () => void }) {
         Edit…
       </Button>
       <Button
+        reason={of.ingest_url === null ? "Your role does not show the address of the bucket" : undefined}
         onClick={() => openDialog((onClose) => <TestEvent id={id} onSent={onDone} onClose={onClose} />)}
       >
         Send test event…
