@@ -116,7 +116,8 @@ describe("people", () => {
       await page.getByText("Shop: editor").waitFor();
       await ann.visit.settle();
       expect(await troubles(ann.visit)).toEqual([]);
-      await page.getByRole("button", { name: "Disable" }).click();
+      await page.getByRole("button", { name: "Disable…" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Disable person" }).click();
       await page.getByRole("button", { name: "Enable" }).waitFor();
       await other.evaluate(`location.hash = "#/${shop}/monitors"`);
       await other.getByText("Your session has expired.").waitFor();

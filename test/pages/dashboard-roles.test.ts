@@ -72,10 +72,12 @@ test(
     expect(await dee.visit.page.getByRole("button", { name: "Edit…" }).isDisabled()).toBe(false);
     await dee.visit.page.getByRole("button", { name: "Acknowledge" }).click();
     await cy.visit.page.getByText("acknowledged by Dee").waitFor();
+    await dee.visit.page.getByLabel("Message").fill("Fixed");
+    await dee.visit.page.getByRole("button", { name: "Post update" }).click();
+    await cy.visit.page.getByText("by Dee", { exact: true }).waitFor();
+    await cy.visit.page.getByText("by operator@localhost", { exact: true }).first().waitFor();
     await cy.visit.go("audit");
     await cy.visit.page.getByRole("row").filter({ hasText: "acknowledged" }).getByText("Dee").waitFor();
-    const accepted = cy.visit.page.getByRole("row").filter({ hasText: "accepted the invitation" });
-    await accepted.first().getByText("a request without login").waitFor();
     await cy.visit.expectClean();
     await dee.visit.expectClean();
   },

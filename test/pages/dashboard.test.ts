@@ -119,7 +119,18 @@ describe("the files of the console", () => {
         "login",
       ],
       ...["maintenance", "messages", "meters", "metrics", "monitor", "monitor-form", "monitors", "notary"],
-      ...["overview", "palette", "people", "profile", "projects", "relay", "schedules", "secret"],
+      ...[
+        "overview",
+        "palette",
+        "people",
+        "probe-states",
+        "probes",
+        "profile",
+        "projects",
+        "relay",
+        "schedules",
+        "secret",
+      ],
       ...["settings", "start", "status-pages", "step-up"],
     ]);
   });

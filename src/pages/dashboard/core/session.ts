@@ -109,6 +109,12 @@ export function mayChooseProject(): boolean {
   return who?.project_id === null && who.scopes.includes("*");
 }
 
+/** Who did something, as the API names them: of the account's platform key, which has no name, the address of the account. */
+export function nameOfActor(actor: string): string {
+  const who = session.value;
+  return who && actor === who.user_id ? who.email : actor;
+}
+
 /** The name of a project; the id of one that the session cannot open. */
 export function projectName(id: string): string {
   return projects.value.find((project) => project.id === id)?.name ?? id;

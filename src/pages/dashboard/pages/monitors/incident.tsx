@@ -5,6 +5,7 @@ import { count, span } from "../../core/format.ts";
 import { now } from "../../core/now.ts";
 import { useCall } from "../../core/resource.ts";
 import { href } from "../../core/route.ts";
+import { nameOfActor } from "../../core/session.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, openDialog } from "../../ui/dialog.tsx";
@@ -86,7 +87,9 @@ function Lead({ of: one }: { of: Incident }) {
   return (
     <>
       {impact} · started <Ago at={started_at} />
-      {acknowledged_at === null ? null : ` · acknowledged by ${acknowledged_by} ${after(acknowledged_at)}`}
+      {acknowledged_at === null
+        ? null
+        : ` · acknowledged by ${nameOfActor(acknowledged_by ?? "")} ${after(acknowledged_at)}`}
       {resolved_at === null ? null : ` · resolved ${after(resolved_at)}`}
       {cause === null ? null : ` · ${cause}`}
       {suppressed_by === null ? null : ` · no alert was sent: explained by ${suppressed_by}`}
@@ -217,12 +220,14 @@ interface Happening {
   readonly monitor: string | null;
   readonly text: string;
   readonly notified: readonly string[];
+  /** Who posted an update. */
+  readonly author?: string | null;
 }
 
 /** Updates, checks and alerts, newest first. An alert and its check are one line. */
 function happeningsOf({ updates, alerts = [], checks = [] }: Incident): Happening[] {
-  const posted = updates.map(({ at, status, message }) => {
-    const shown = { state: status, tone: TONES[status], monitor: null, text: message, notified: [] };
+  const posted = updates.map(({ at, status, message, author }) => {
+    const shown = { state: status, tone: TONES[status], monitor: null, text: message, notified: [], author };
     return { at, type: "update" as const, ...shown };
   });
   const sent = alerts.map(({ at, event, monitor_id, channels }) => {
@@ -244,9 +249,10 @@ function happeningsOf({ updates, alerts = [], checks = [] }: Incident): Happenin
 
 function Timeline({ of: one }: { of: Incident }) {
   const rows = happeningsOf(one);
-  const event = ({ state, tone, monitor, type, text, notified }: Happening) => (
+  const event = ({ state, tone, monitor, type, text, notified, author = null }: Happening) => (
     <>
       <Status state={state} {...(tone === undefined ? {} : { tone })} />{" "}
+      {author === null ? null : <span class="quiet small">by {nameOfActor(author)}</span>}
       {one.monitors?.find(({ id }) => id === monitor)?.name}
       {text === "" ? null : <p class={type === "update" ? "message" : "quiet small"}>{text}</p>}
       {notified.length === 0 ? null : <p class="quiet small">notified {notified.join(", ")}</p>}

@@ -5,6 +5,7 @@ import { useList } from "../../core/lists.ts";
 import { now } from "../../core/now.ts";
 import { useCall } from "../../core/resource.ts";
 import { go, href, place, setQuery } from "../../core/route.ts";
+import { nameOfActor } from "../../core/session.ts";
 import { CheckField } from "../../ui/field.tsx";
 import { DataForm } from "../../ui/form.tsx";
 import { type Filter, filterValue, ListPage } from "../../ui/list.tsx";
@@ -135,7 +136,11 @@ const columnsOf = (
   },
   { head: "Started", cell: ({ started_at }) => <Ago at={started_at} /> },
   { head: "Duration", cell: (incident) => durationOf(incident), layout: "wide" },
-  { head: "Acknowledged by", cell: ({ acknowledged_by }) => acknowledged_by ?? "–", layout: "wide" },
+  {
+    head: "Acknowledged by",
+    cell: ({ acknowledged_by }) => (acknowledged_by === null ? "–" : nameOfActor(acknowledged_by)),
+    layout: "wide",
+  },
   { head: "State", cell: (incident) => <IncidentState of={incident} />, layout: "fit" },
 ];
 

@@ -3,6 +3,7 @@ import { duration } from "../../core/format.ts";
 import { type List, useList } from "../../core/lists.ts";
 import { now } from "../../core/now.ts";
 import { href, setQuery } from "../../core/route.ts";
+import { nameOfActor } from "../../core/session.ts";
 import { Choice } from "../../ui/field.tsx";
 import { lazy } from "../../ui/lazy.tsx";
 import { filterValue, ListView } from "../../ui/list.tsx";
@@ -76,7 +77,7 @@ function alertsOf({ suppressed_by, started_at, acknowledged_at, acknowledged_by 
   if (suppressed_by !== null) return "suppressed: another outage explains it";
   if (acknowledged_at === null) return "not acknowledged";
   const after = duration(Date.parse(acknowledged_at) - Date.parse(started_at));
-  return `acknowledged by ${acknowledged_by} after ${after}`;
+  return `acknowledged by ${nameOfActor(acknowledged_by ?? "")} after ${after}`;
 }
 
 function Checks({ id, isHeartbeat }: { id: string; isHeartbeat: boolean }) {

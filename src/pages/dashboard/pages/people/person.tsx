@@ -1,6 +1,6 @@
 import type { Person, PersonIdentity } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { count } from "../../core/format.ts";
+import { count, titled } from "../../core/format.ts";
 import { useList } from "../../core/lists.ts";
 import { useCall } from "../../core/resource.ts";
 import { go, href } from "../../core/route.ts";
@@ -96,12 +96,18 @@ interface ActionProps {
 
 function Actions({ of: person, onDone }: ActionProps) {
   const { person_id, email, status, role } = person;
-  const params = { person_id };
   const isOwn = person_id === session.value?.person?.person_id;
   const isAbove = role !== null && !isAtLeast(accountRole(), role);
   const above = isAbove ? `${email} is ${role}, which is above your role` : undefined;
   const reason = isOwn ? "Nobody disables or deletes themselves here" : above;
   const isDisabled = status === "disabled";
+  const enable = async (): Promise<void> => {
+    await call("people.update", { params: { person_id }, body: { disabled: false } });
+    toast(`${email} enabled`);
+    onDone();
+  };
+  const remove = (action: "disable" | "delete") => (): void =>
+    openDialog((close) => <RemoveAccess of={person} action={action} onDone={onDone} onClose={close} />);
   return (
     <>
       <Button
@@ -121,23 +127,10 @@ function Actions({ of: person, onDone }: ActionProps) {
       <Button operation="people.sessions.end" reason={above} onClick={() => endSessions(person, onDone)}>
         End sessions
       </Button>
-      <Button
-        operation="people.update"
-        reason={reason}
-        onClick={async () => {
-          await call("people.update", { params, body: { disabled: !isDisabled } });
-          toast(isDisabled ? `${email} enabled` : `${email} disabled. Their sessions have ended.`);
-          onDone();
-        }}
-      >
-        {isDisabled ? "Enable" : "Disable"}
+      <Button operation="people.update" reason={reason} onClick={isDisabled ? enable : remove("disable")}>
+        {isDisabled ? "Enable" : "Disable…"}
       </Button>
-      <Button
-        kind="danger"
-        operation="people.delete"
-        reason={reason}
-        onClick={() => openDialog((close) => <DeletePerson of={person} onClose={close} />)}
-      >
+      <Button kind="danger" operation="people.delete" reason={reason} onClick={remove("delete")}>
         Delete…
       </Button>
     </>
@@ -172,35 +165,48 @@ function renew({ person_id, email, status }: Person, onDone: () => void): void {
   ));
 }
 
-function DeletePerson({ of: person, onClose }: { of: Person; onClose: () => void }) {
+/** Disables or deletes a person, on request with the keys that they created. */
+function RemoveAccess(props: ActionProps & { action: "disable" | "delete"; onClose: () => void }) {
+  const { of: person, action, onDone, onClose } = props;
   const { person_id, email } = person;
-  const keys = useList("keys.list", "keys", ["keys"], {
-    keyOf: ({ id }) => id,
-    query: { created_by: person_id },
-  });
+  const query = { created_by: person_id };
+  const keys = useList("keys.list", "keys", ["keys"], { keyOf: ({ id }) => id, query });
   const working = (keys.data ?? []).filter(({ revoked_at }) => revoked_at === null).length;
+  const which = working === 1 ? "the key" : `the ${count(working, "key")}`;
+  const onSubmit = async (data: FormData): Promise<void> => {
+    const input = {
+      params: { person_id },
+      query: data.get("revoke") === null ? {} : ({ revoke_keys: "true" } as const),
+    };
+    if (action === "delete") {
+      await call("people.delete", input);
+      go(["people"]);
+    } else {
+      await call("people.update", { ...input, body: { disabled: true } });
+      onDone();
+      onClose();
+    }
+    toast(`${email} ${action}d`);
+  };
   return (
-    <Dialog title={`Delete ${email}?`} onClose={onClose}>
+    <Dialog title={`${titled(action)} ${email}?`} onClose={onClose}>
       <Form
-        submit="Delete person"
+        submit={`${titled(action)} person`}
         kind="danger"
         changed={false}
         onCancel={onClose}
-        onSubmit={async (data) => {
-          const revoke = data.get("revoke") !== null;
-          await call("people.delete", {
-            params: { person_id },
-            query: revoke ? { revoke_keys: "true" } : {},
-          });
-          toast(`${email} deleted`);
-          go(["people"]);
-        }}
+        onSubmit={onSubmit}
       >
-        <p>Their sessions end immediately. What they did stays in the audit log under their name.</p>
+        <p>
+          Their sessions end immediately.{" "}
+          {action === "delete"
+            ? "What they did stays in the audit log under their name."
+            : "They cannot log in until they are enabled again."}
+        </p>
         {working === 0 ? null : (
           <CheckField
             name="revoke"
-            label={`Also revoke ${working === 1 ? "the key" : `the ${count(working, "key")}`} that they created. Otherwise ${working === 1 ? "it continues" : "they continue"} to work.`}
+            label={`Also revoke ${which} that they created. Otherwise ${working === 1 ? "it continues" : "they continue"} to work.`}
           />
         )}
       </Form>
@@ -274,6 +280,10 @@ function Keys({ of: { person_id } }: { of: Person }) {
           { head: "State", cell: (key) => <KeyState of={key} />, layout: "fit" },
         ]}
       />
+      <p class="quiet small pad">
+        Keys keep their scopes when the role of this person changes, or they are disabled. Revoke those that
+        they should not have.
+      </p>
     </Panel>
   );
 }
