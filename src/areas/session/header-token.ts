@@ -89,8 +89,11 @@ export class HeaderTokens implements TokenReader {
   private addressOf(claims: Json): string | null {
     const { issuer, audience } = this.settings;
     const now = this.kernel.clock.now() / 1_000;
-    const { iss, aud, exp, nbf, iat, email } = claims;
-    const isOurs = iss === issuer && (aud === audience || (Array.isArray(aud) && aud.includes(audience)));
+    const { iss, aud, azp, exp, nbf, iat, email } = claims;
+    const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+    // One for several is for us only if it says so.
+    const isForUs = audiences.includes(audience) && (audiences.length === 1 || azp === audience);
+    const isOurs = iss === issuer && isForUs;
     const isNow =
       typeof exp === "number" &&
       now < exp + TOLERANCE_S &&

@@ -189,6 +189,8 @@ test("without the console only keys log in", async () => {
     expect((await browser.get("/v1/session")).body["login"]).toEqual({ methods: [{ type: "key" }] });
     for (const path of ["/email", "/passkey", "/passkey/options", "/invitation", "/invitation/accept"])
       expect((await browser.post(`/v1/session${path}`, { email: "a@b.c", token: "x" })).status).toBe(404);
+    expect((await fetch(`${off.url}/login/oidc/x`)).status).toBe(404);
+    expectError(await browser.post("/v1/session/account", { user_id: "usr_x" }), "not_found");
     expectError(await browser.open("x"), "not_found");
     expectError(await browser.post("/v1/session", { proxy: true }), "not_found");
     expect((await browser.post("/v1/session", { key: off.key })).status).toBe(201);

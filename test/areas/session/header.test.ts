@@ -282,6 +282,7 @@ describe("a signed token in the header", () => {
   test.each<[string, () => string]>([
     ["another issuer", () => token({ iss: "https://evil.example" })],
     ["another audience", () => token({ aud: ["aud-2"] })],
+    ["several audiences", () => token({ aud: ["aud-1", "aud-2"] })],
     ["no audience", () => token({ aud: undefined })],
     ["an expired one", () => token({ exp: now() - 61 })],
     ["one without an end", () => token({ exp: undefined })],
