@@ -2692,10 +2692,15 @@ class _MonitorRequired(TypedDict):
     """Host of the target; null if the target is a URL."""
     port: Optional[int]
     """Port of the host."""
-    record_type: Optional[Literal["A", "AAAA", "CNAME", "MX", "NS", "TXT"]]
+    record_type: Optional[Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]]
     """Type of the records."""
     record_value: Optional[str]
     """Value that one of the records must have; null for any."""
+    match: Literal["exact", "contains", "set"]
+    record_values: Optional[List[str]]
+    """Values of all records, with the `match` `set`."""
+    resolver: Optional[str]
+    """Name server that is queried; null for those of the machine that checks."""
     keyword: Optional[str]
     keyword_absent: Optional[str]
     json_path: Optional[str]
@@ -2858,10 +2863,19 @@ class MonitorCreateBody(TypedDict, total=False):
     """Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`."""
     port: int
     """Port of the host. Required for `tcp`."""
-    record_type: Literal["A", "AAAA", "CNAME", "MX", "NS", "TXT"]
+    record_type: Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]
     """Type of the records. Required for `dns`."""
     record_value: Optional[str]
-    """Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`."""
+    """Value that one of the records must have, as in a zone file, such as `10 mail.example.com`; null for any."""
+    match: Literal["exact", "contains", "set"]
+    """How records are compared: one of them is the `record_value` (`exact`, the default), or has it in it
+    (`contains`), or all of them together are the `record_values` (`set`).
+    """
+    record_values: Optional[List[str]]
+    resolver: Optional[str]
+    """Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of
+    the machine that checks.
+    """
     keyword: Optional[str]
     """Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends."""
     keyword_absent: Optional[str]
@@ -3083,10 +3097,15 @@ class _MonitorStatusRequired(TypedDict):
     """Host of the target; null if the target is a URL."""
     port: Optional[int]
     """Port of the host."""
-    record_type: Optional[Literal["A", "AAAA", "CNAME", "MX", "NS", "TXT"]]
+    record_type: Optional[Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]]
     """Type of the records."""
     record_value: Optional[str]
     """Value that one of the records must have; null for any."""
+    match: Literal["exact", "contains", "set"]
+    record_values: Optional[List[str]]
+    """Values of all records, with the `match` `set`."""
+    resolver: Optional[str]
+    """Name server that is queried; null for those of the machine that checks."""
     keyword: Optional[str]
     keyword_absent: Optional[str]
     json_path: Optional[str]
@@ -3229,10 +3248,19 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`."""
     port: int
     """Port of the host. Required for `tcp`."""
-    record_type: Literal["A", "AAAA", "CNAME", "MX", "NS", "TXT"]
+    record_type: Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]
     """Type of the records. Required for `dns`."""
     record_value: Optional[str]
-    """Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`."""
+    """Value that one of the records must have, as in a zone file, such as `10 mail.example.com`; null for any."""
+    match: Literal["exact", "contains", "set"]
+    """How records are compared: one of them is the `record_value` (`exact`, the default), or has it in it
+    (`contains`), or all of them together are the `record_values` (`set`).
+    """
+    record_values: Optional[List[str]]
+    resolver: Optional[str]
+    """Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of
+    the machine that checks.
+    """
     keyword: Optional[str]
     """Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends."""
     keyword_absent: Optional[str]
@@ -4137,10 +4165,15 @@ class ProbeWorkMonitorsItem(TypedDict):
     """Host of the target; null if the target is a URL."""
     port: Optional[int]
     """Port of the host."""
-    record_type: Optional[Literal["A", "AAAA", "CNAME", "MX", "NS", "TXT"]]
+    record_type: Optional[Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]]
     """Type of the records."""
     record_value: Optional[str]
     """Value that one of the records must have; null for any."""
+    record_values: Optional[List[str]]
+    """Values of all records, with the `match` `set`."""
+    match: Literal["exact", "contains", "set"]
+    resolver: Optional[str]
+    """Name server that is queried; null for those of the machine that checks."""
     retry_interval: Optional[int]
     accept_status: Optional[List[str]]
     keyword: Optional[str]

@@ -44,6 +44,14 @@ const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
   monitors: [
     { type: "tcp", host: "db.example.com", port: 5432, interval: 60_000 },
     { type: "dns", host: "example.com", record_type: "A", interval: 60_000 },
+    {
+      type: "dns",
+      host: "example.com",
+      record_type: "A",
+      interval: 60_000,
+      match: "set",
+      record_values: ["a"],
+    },
     { type: "heartbeat" },
     { type: "heartbeat", schedule: "30 2 * * *", tz: "Europe/Berlin" },
     { url: "https://example.com/", interval: 60_000, timeout: 30_000 },

@@ -97,6 +97,7 @@ const SPECIAL: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   webhook_url: fc.constant("https://example.com/alerts"),
   website_url: fc.constant("https://acme.example/"),
   host: fc.constant("db.example.com"),
+  resolver: fc.constant("1.1.1.1:53"),
   cron: fc.constantFrom("0 3 * * *", "@daily"),
   schedule: fc.constantFrom("30 2 * * *", "0 0 * * 1"),
   ping_id: fc.uuid(),

@@ -7,7 +7,7 @@ const TYPE_A = 1;
 const TYPE_AAAA = 28;
 
 /** Numbers of the types that have no addresses. */
-const TYPES = { CNAME: 5, NS: 2, MX: 15, TXT: 16 } as const;
+const TYPES = { CNAME: 5, NS: 2, MX: 15, TXT: 16, SOA: 6, PTR: 12, SRV: 33, CAA: 257 } as const;
 
 /** Longest response over UDP that clients without EDNS accept, and of those with it. */
 const UDP_BYTES_MAX = 512;

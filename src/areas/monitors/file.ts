@@ -4,6 +4,7 @@ import { ANY_TARGET } from "../../kernel/outbound/target.ts";
 import { GRACE_MS, PERIOD_MS } from "./heartbeat-fields.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import { resolveOptions } from "./options.ts";
+import { assertResolver } from "./resolver.ts";
 import { INTERVAL_MS_MAX } from "./schema.ts";
 import { MONITOR_DEFAULTS } from "./settings.ts";
 import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
@@ -24,6 +25,7 @@ function checkNew(body: GivenMonitor): void {
   assertOfType(type, body);
   if (body.url !== undefined) ANY_TARGET.assertUrl("url", body.url);
   if (body.host !== undefined) ANY_TARGET.assertHost("host", body.host);
+  if (typeof body.resolver === "string") assertResolver(ANY_TARGET, body.resolver);
   if (typeof body.webhook_url === "string")
     ANY_TARGET.assertUrl("webhook_url", body.webhook_url, { requireHttps: true });
   if (type === "heartbeat") mergedTiming(timing, null, 0);

@@ -16,6 +16,7 @@ import { invalidField } from "../../kernel/errors.ts";
 import { exactNumberIn } from "../../kernel/http/requests/body.ts";
 import { RECORD_TYPES } from "../../kernel/outbound/dns/message.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./json-path.ts";
+import { RESOLVER_LENGTH_MAX } from "./resolver.ts";
 import { requiredFor } from "./types.ts";
 
 /** Maximum length of a group name, which is a heading in a list. */
@@ -48,6 +49,12 @@ export type Confirm = Static<typeof Confirm>;
 export const RECORD_LENGTH_MAX = 1_024;
 
 const RecordType = oneOf(RECORD_TYPES);
+/** Most values of a set of records. */
+export const RECORD_VALUES_MAX = 20;
+
+const Match = oneOf(["exact", "contains", "set"]);
+/** How found records are compared with the expected ones. */
+export type Match = Static<typeof Match>;
 
 const Keyword = (description: string) => text({ min: 1, max: KEYWORD_LENGTH_MAX, description });
 const StatusOrRange = Type.String({
@@ -158,12 +165,54 @@ const OPTIONS = {
         min: 1,
         max: RECORD_LENGTH_MAX,
         description:
-          "Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`.",
+          "Value that one of the records must have, as in a zone file, such as `10 mail.example.com`; null for any.",
         examples: ["192.0.2.10"],
       }),
     ),
     orNull(Type.String(), {
       description: "Value that one of the records must have; null for any.",
+      examples: [null],
+    }),
+    null,
+  ),
+  match: setting(
+    Type.Optional({
+      ...Match,
+      description:
+        "How records are compared: one of them is the `record_value` (`exact`, the default), or has it in it (`contains`), or all of them together are the `record_values` (`set`).",
+    }),
+    Match,
+    "exact",
+  ),
+  record_values: setting(
+    clearable(
+      Type.Array(text({ min: 1, max: RECORD_LENGTH_MAX }), {
+        minItems: 1,
+        maxItems: RECORD_VALUES_MAX,
+        uniqueItems: true,
+        errorMessage: `must be 1 to ${RECORD_VALUES_MAX} values of records, each once`,
+        description: "Values of all records, in any order. Required with the `match` `set`.",
+        examples: [["192.0.2.10", "192.0.2.11"]],
+      }),
+    ),
+    orNull(Type.Array(Type.String({ examples: ["192.0.2.10"] })), {
+      description: "Values of all records, with the `match` `set`.",
+      examples: [null],
+    }),
+    null,
+  ),
+  resolver: setting(
+    clearable(
+      text({
+        min: 1,
+        max: RESOLVER_LENGTH_MAX,
+        description:
+          "Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of the machine that checks.",
+        examples: ["1.1.1.1:53"],
+      }),
+    ),
+    orNull(Type.String(), {
+      description: "Name server that is queried; null for those of the machine that checks.",
       examples: [null],
     }),
     null,
@@ -279,7 +328,8 @@ export function statusRange(text: string): readonly [from: number, to: number] {
   return [Number(from), Number(to)];
 }
 
-const OPTION_DEFAULTS: MonitorOptions = partOf(OPTIONS, "initial");
+/** The optional settings of a monitor without any. */
+export const OPTION_DEFAULTS: MonitorOptions = partOf(OPTIONS, "initial");
 const OPTION_NAMES = Object.keys(OPTION_DEFAULTS) as (keyof MonitorOptions)[];
 
 /** The stored form of options: those that differ from their defaults as JSON; null if none does. */
@@ -315,9 +365,13 @@ export function resolveOptions(
   before: MonitorOptions | null,
   after: MonitorOptions & RelatedSettings,
   tierIntervalMs: number,
-): Pick<MonitorOptions, "retry_interval" | "json_op" | "json_value"> {
+): Pick<MonitorOptions, "retry_interval" | "json_op" | "json_value" | "record_value" | "record_values"> {
   const retry = after.retry_interval && Math.max(after.retry_interval, retryMsMin(tierIntervalMs));
-  const settled = { ...jsonAssertion(body, before ?? OPTION_DEFAULTS, after), retry_interval: retry };
+  const settled = {
+    ...jsonAssertion(body, before ?? OPTION_DEFAULTS, after),
+    ...expectedRecords(body, after),
+    retry_interval: retry,
+  };
   assertFits({ ...after, ...settled });
   return settled;
 }
@@ -357,6 +411,24 @@ function assertFits({ method, timeout, interval, ...options }: MonitorOptions & 
 export function assertAssertionHeld(bodyText: string): void {
   if (exactNumberIn(bodyText, ["json_value"]) !== null)
     throw invalidField("json_value", EXACT_NUMBER_PROBLEM);
+}
+
+/** Resolves the expected records: one value, or a set of values. @throws ApiError `validation_error` */
+function expectedRecords(
+  body: OptionFields,
+  { match, record_value, record_values }: MonitorOptions,
+): Pick<MonitorOptions, "record_value" | "record_values"> {
+  if (match === "set") {
+    if ((body.record_value ?? null) !== null)
+      throw invalidField("record_value", "is not for the match set. Use record_values");
+    if (record_values === null) throw invalidField("record_values", "is required with the match set");
+    return { record_value: null, record_values };
+  }
+  if ((body.record_values ?? null) !== null)
+    throw invalidField("record_values", "is only for the match set. Use record_value, or set match");
+  if (match === "contains" && record_value === null)
+    throw invalidField("record_value", "is required with the match contains");
+  return { record_value, record_values: null };
 }
 
 /** Resolves the assertion on a JSON response: all three fields, or none. @throws ApiError `validation_error` */

@@ -97,7 +97,8 @@ export class MonitorService {
     const isNewHere = settings !== undefined && !settings.probes.includes(LOCAL) && probes.includes(LOCAL);
     const target = isNewHere && settings.type === "http" ? { url: settings.url } : {};
     const host = isNewHere && settings.host !== null ? { host: settings.host } : {};
-    const changed = { ...target, ...host, ...body };
+    const resolver = isNewHere && settings.resolver !== null ? { resolver: settings.resolver } : {};
+    const changed = { ...target, ...host, ...resolver, ...body };
     assertSettings(this.deps, changed, caller.account.tier, probes.includes(LOCAL));
   }
 

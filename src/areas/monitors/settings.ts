@@ -5,6 +5,7 @@ import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import { ANY_TARGET } from "../../kernel/outbound/target.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { AreaDeps } from "./ports.ts";
+import { assertResolver } from "./resolver.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
 import { MONITOR_HEADERS } from "./targets/http.ts";
@@ -42,13 +43,14 @@ export function assertSettings(
   tier: TierName,
   isLocal: boolean,
 ): void {
-  const { url, host, headers, webhook_url: webhookUrl, email_alert: emailAlert } = body;
+  const { url, host, resolver, headers, webhook_url: webhookUrl, email_alert: emailAlert } = body;
   const { policy } = deps.outbound;
   const hasWebhook = typeof webhookUrl === "string";
   // A probe decides itself where it may go.
   const targets = isLocal ? policy : ANY_TARGET;
   if (url !== undefined) targets.assertUrl("url", url);
   if (host !== undefined) targets.assertHost("host", host);
+  if (typeof resolver === "string") assertResolver(targets, resolver);
   if (hasWebhook) policy.assertUrl("webhook_url", webhookUrl, { requireHttps: true });
   if (Object.keys(givenHeaders(headers ?? {})).length > 0) assertFeature(FEATURES.headers, tier);
   if (emailAlert === true) assertFeature(FEATURES.email_alert, tier);

@@ -272,7 +272,7 @@ function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow)
 }
 
 function storable<Row extends MonitorSettings>(row: Row) {
-  const { accept_status, probes, ...others } = row;
+  const { accept_status, probes, record_values, ...others } = row;
   return { ...others, options: storedOptions(row) };
 }
 

@@ -52,7 +52,10 @@ const TYPES = {
   dns: {
     does: "looks up records",
     checksTarget: true,
-    fields: ["host", "record_type", "record_value", ...CHECKED],
+    fields: [
+      ...(["host", "record_type", "record_value", "record_values", "match", "resolver"] as const),
+      ...CHECKED,
+    ],
     required: ["host", "record_type", "interval"],
     noun: "a dns monitor",
   },

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { OPTION_DEFAULTS } from "../../areas/monitors/options.ts";
 import {
   ERROR_LENGTH_MAX,
   type ProbeMonitor,
@@ -146,7 +147,9 @@ class Probing {
     if (this.running >= CONCURRENCY_MAX) return;
     this.running += 1;
     try {
-      const target = { account: null, settings: monitor, headers: monitor.headers };
+      // An older server does not know every setting.
+      const settings = { ...OPTION_DEFAULTS, ...monitor };
+      const target = { account: null, settings, headers: monitor.headers };
       const found = await measureTarget(this.outbound, target, monotonicMs);
       if (found === null || this.signal.aborted) return;
       const { measured } = found;

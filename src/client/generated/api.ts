@@ -2284,9 +2284,14 @@ export interface MonitorStatus {
   /** Port of the host. */
   port: number | null;
   /** Type of the records. */
-  record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
+  record_type: "A" | "AAAA" | "CAA" | "CNAME" | "MX" | "NS" | "PTR" | "SOA" | "SRV" | "TXT" | null;
   /** Value that one of the records must have; null for any. */
   record_value: string | null;
+  match: "exact" | "contains" | "set";
+  /** Values of all records, with the `match` `set`. */
+  record_values: string[] | null;
+  /** Name server that is queried; null for those of the machine that checks. */
+  resolver: string | null;
   keyword: string | null;
   keyword_absent: string | null;
   json_path: string | null;
@@ -2433,9 +2438,14 @@ export interface MonitorCreateBody {
   /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
   /** Type of the records. Required for `dns`. */
-  record_type?: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | undefined;
-  /** Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`. */
+  record_type?: "A" | "AAAA" | "CAA" | "CNAME" | "MX" | "NS" | "PTR" | "SOA" | "SRV" | "TXT" | undefined;
+  /** Value that one of the records must have, as in a zone file, such as `10 mail.example.com`; null for any. */
   record_value?: string | null | undefined;
+  /** How records are compared: one of them is the `record_value` (`exact`, the default), or has it in it (`contains`), or all of them together are the `record_values` (`set`). */
+  match?: "exact" | "contains" | "set" | undefined;
+  record_values?: readonly string[] | null | undefined;
+  /** Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of the machine that checks. */
+  resolver?: string | null | undefined;
   /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
@@ -2497,9 +2507,14 @@ export interface Monitor {
   /** Port of the host. */
   port: number | null;
   /** Type of the records. */
-  record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
+  record_type: "A" | "AAAA" | "CAA" | "CNAME" | "MX" | "NS" | "PTR" | "SOA" | "SRV" | "TXT" | null;
   /** Value that one of the records must have; null for any. */
   record_value: string | null;
+  match: "exact" | "contains" | "set";
+  /** Values of all records, with the `match` `set`. */
+  record_values: string[] | null;
+  /** Name server that is queried; null for those of the machine that checks. */
+  resolver: string | null;
   keyword: string | null;
   keyword_absent: string | null;
   json_path: string | null;
@@ -3195,9 +3210,14 @@ export interface MonitorUpdateBody {
   /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
   /** Type of the records. Required for `dns`. */
-  record_type?: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | undefined;
-  /** Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`. */
+  record_type?: "A" | "AAAA" | "CAA" | "CNAME" | "MX" | "NS" | "PTR" | "SOA" | "SRV" | "TXT" | undefined;
+  /** Value that one of the records must have, as in a zone file, such as `10 mail.example.com`; null for any. */
   record_value?: string | null | undefined;
+  /** How records are compared: one of them is the `record_value` (`exact`, the default), or has it in it (`contains`), or all of them together are the `record_values` (`set`). */
+  match?: "exact" | "contains" | "set" | undefined;
+  record_values?: readonly string[] | null | undefined;
+  /** Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of the machine that checks. */
+  resolver?: string | null | undefined;
   /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
@@ -3645,9 +3665,14 @@ export interface ProbeWork {
     /** Port of the host. */
     port: number | null;
     /** Type of the records. */
-    record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
+    record_type: "A" | "AAAA" | "CAA" | "CNAME" | "MX" | "NS" | "PTR" | "SOA" | "SRV" | "TXT" | null;
     /** Value that one of the records must have; null for any. */
     record_value: string | null;
+    /** Values of all records, with the `match` `set`. */
+    record_values: string[] | null;
+    match: "exact" | "contains" | "set";
+    /** Name server that is queried; null for those of the machine that checks. */
+    resolver: string | null;
     retry_interval: number | null;
     accept_status: string[] | null;
     keyword: string | null;

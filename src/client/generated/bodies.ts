@@ -1914,16 +1914,36 @@ export const BODIES = {
     record_type: {
       type: "string",
       description: "Type of the records. Required for `dns`.",
-      enum: ["A", "AAAA", "CNAME", "MX", "NS", "TXT"],
+      enum: ["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"],
     },
     record_value: {
       type: "string",
       nullable: true,
       description:
-        "Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`.",
+        "Value that one of the records must have, as in a zone file, such as `10 mail.example.com`; null for any.",
       example: "192.0.2.10",
       minLength: 1,
       maxLength: 1024,
+    },
+    match: {
+      type: "string",
+      description:
+        "How records are compared: one of them is the `record_value` (`exact`, the default), or has it in it (`contains`), or all of them together are the `record_values` (`set`).",
+      enum: ["exact", "contains", "set"],
+    },
+    record_values: {
+      type: "array",
+      nullable: true,
+      description: "Values of all records, in any order. Required with the `match` `set`.",
+    },
+    resolver: {
+      type: "string",
+      nullable: true,
+      description:
+        "Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of the machine that checks.",
+      example: "1.1.1.1:53",
+      minLength: 1,
+      maxLength: 260,
     },
     keyword: {
       type: "string",
@@ -2499,16 +2519,36 @@ export const BODIES = {
     record_type: {
       type: "string",
       description: "Type of the records. Required for `dns`.",
-      enum: ["A", "AAAA", "CNAME", "MX", "NS", "TXT"],
+      enum: ["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"],
     },
     record_value: {
       type: "string",
       nullable: true,
       description:
-        "Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`.",
+        "Value that one of the records must have, as in a zone file, such as `10 mail.example.com`; null for any.",
       example: "192.0.2.10",
       minLength: 1,
       maxLength: 1024,
+    },
+    match: {
+      type: "string",
+      description:
+        "How records are compared: one of them is the `record_value` (`exact`, the default), or has it in it (`contains`), or all of them together are the `record_values` (`set`).",
+      enum: ["exact", "contains", "set"],
+    },
+    record_values: {
+      type: "array",
+      nullable: true,
+      description: "Values of all records, in any order. Required with the `match` `set`.",
+    },
+    resolver: {
+      type: "string",
+      nullable: true,
+      description:
+        "Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of the machine that checks.",
+      example: "1.1.1.1:53",
+      minLength: 1,
+      maxLength: 260,
     },
     keyword: {
       type: "string",

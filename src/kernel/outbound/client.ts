@@ -1,5 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import type { ClientHttp2Session } from "node:http2";
+import { isIPv6 } from "node:net";
 import type { WorkGate } from "../scheduler/scheduler.ts";
 import { monotonicMs } from "../time/clock.ts";
 import { allowedAddresses } from "./address.ts";
@@ -13,11 +14,12 @@ import {
   exchange,
   StaleConnection,
 } from "./connection.ts";
-import type { RecordType } from "./dns/message.ts";
+import { type RecordType, reverseName } from "./dns/message.ts";
+import { DNS_PORT } from "./dns/name-servers.ts";
 import { type EventLoopStalls, type EventLoopWatch, STALL_MS_MAX, watchEventLoop } from "./event-loop.ts";
 import { FirstBytes } from "./first-bytes.ts";
 import { type Below, type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
-import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
+import { type ChosenServer, createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
 import {
   type Answered,
   Deadline,
@@ -85,7 +87,16 @@ export interface RecordsRequest {
   readonly account: number | null;
   readonly host: string;
   readonly type: RecordType;
+  /** The name server that is queried; null for those of the system. */
+  readonly resolver: HostAndPort | null;
   readonly timeoutMs: number;
+}
+
+/** A port of a host. */
+export interface HostAndPort {
+  /** Name or address, without brackets. */
+  readonly host: string;
+  readonly port: number;
 }
 
 /** What became of a lookup of records. */
@@ -121,8 +132,6 @@ export interface Reach {
 const SENDING_MS_PER_MIB = 1_000;
 /** Attempts of a probe during which the process stands still, see {@link OutboundClient.reaches}: the stall may pass. */
 const REACH_ATTEMPTS_MAX = 3;
-/** Port of name servers, where a check of a host needs one. */
-const DNS_PORT = 53;
 
 const ANYWHERE = new TargetPolicy(allowedAddresses(["all"]));
 
@@ -197,16 +206,31 @@ export class OutboundClient {
     });
   }
 
-  /** Looks up a name's records of one type. Records with an address that is not allowed are a failure. */
-  lookUp({ account, host, type, timeoutMs }: RecordsRequest): Promise<RecordsOutcome> {
-    return this.measure(timeoutMs, async (deadline) => {
+  /**
+   * Looks up a name's records of one type; the `PTR` records of an address by its reverse name. Records of the system's name servers
+   * with an address that is not allowed are a failure: they can serve internal zones. Another name server is only queried at an
+   * allowed address, and returns what it returns to everybody there.
+   */
+  lookUp({ account, host, type, resolver, timeoutMs }: RecordsRequest): Promise<RecordsOutcome> {
+    return this.measure(timeoutMs, async (deadline, led) => {
       const target = accepted(this.policy.examineHost(host, DNS_PORT), "the host");
-      const values = await this.lookups.recordsOf(target.host, type, account, deadline);
-      const addresses = type === "A" || type === "AAAA" ? values : [];
+      const name = type === "PTR" && target.isAddress ? reverseName(target.host) : target.host;
+      const chosen = resolver === null ? undefined : await this.chosen(resolver, { account, deadline, led });
+      const values = await this.lookups.recordsOf(name, type, account, deadline, chosen);
+      const isGuarded = chosen === undefined && (type === "A" || type === "AAAA");
+      const addresses = isGuarded ? values : [];
       const refusal = this.policy.rejectionOf(target, addresses, {});
       if (refusal !== null) throw rejectionFailure(refusal, "the name");
       return { answered: true, values } as const;
     });
+  }
+
+  /** A name server at its checked addresses. @throws OutboundFailure */
+  private async chosen({ host, port }: HostAndPort, seeking: Seeking): Promise<ChosenServer> {
+    const target = accepted(this.policy.examineHost(host, port), "the resolver");
+    const addresses = await this.checkedAddresses(target, seeking, this.policy, "the resolver");
+    const servers = addresses.map((address) => `${isIPv6(address) ? `[${address}]` : address}:${port}`);
+    return { name: port === DNS_PORT ? host : `${isIPv6(host) ? `[${host}]` : host}:${port}`, servers };
   }
 
   /** Runs the work of a request until its end or its deadline. What targets do is in the outcome, and never thrown. */

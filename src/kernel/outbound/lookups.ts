@@ -41,6 +41,7 @@ export class Lookups {
    */
   private readonly questions = new Map<string, Asked>();
   private readonly accounts = new Map<number | null, Account>();
+  private readonly nameServers = new NameServers();
 
   constructor(private readonly resolver: Resolver) {}
 
@@ -54,14 +55,18 @@ export class Lookups {
     return addresses;
   }
 
-  /** The values of a name's records of one type. Limits and errors are those of {@link addressesOf}. */
+  /**
+   * The values of a name's records of one type, as the system's name servers have them, or the `chosen` one. Limits and errors are
+   * those of {@link addressesOf}.
+   */
   async recordsOf(
     host: string,
     type: RecordType,
     account: number | null,
     deadline: Deadline,
+    chosen?: ChosenServer,
   ): Promise<readonly string[]> {
-    const values = await this.within({ host, type }, account, deadline);
+    const values = await this.within({ host, type, chosen }, account, deadline);
     if (values.length === 0) throw new OutboundFailure("dns", noRecord(type));
     return values;
   }
@@ -112,11 +117,15 @@ export class Lookups {
   }
 
   /** An empty list: the name has no such record. Errors are those of the resolver. */
-  private ask({ host, type }: Query, release: () => void): Asked {
-    const key = keyOf({ host, type });
+  private ask(query: Query, release: () => void): Asked {
+    const { host, type, chosen } = query;
+    const key = keyOf(query);
     const errors: ServerErrors = new Map();
-    const values = this.resolver
-      .resolve(host, type, errors)
+    const found =
+      chosen === undefined || type === undefined
+        ? this.resolver.resolve(host, type, errors)
+        : this.askChosen(host, type, chosen, errors);
+    const values = found
       .catch(noneUnlessKnown)
       .then(limited)
       .finally(() => {
@@ -126,6 +135,16 @@ export class Lookups {
     const asked = { values, errors };
     this.questions.set(key, asked);
     return asked;
+  }
+
+  private async askChosen(
+    name: string,
+    type: RecordType,
+    chosen: ChosenServer,
+    errors: ServerErrors,
+  ): Promise<readonly string[]> {
+    const asking = { errors, name: chosen.name };
+    return valuesIn(await this.nameServers.ask(chosen.servers, { name, type }, asking), type);
   }
 
   private release(of: number | null, account: Account): void {
@@ -158,10 +177,26 @@ function noRecord(type: RecordType): string {
   return `no ${type} record was found`;
 }
 
+/** The values in a response. @throws LookupFailure for a response without records of the type */
+function valuesIn({ values, code }: Response, type: RecordType): readonly string[] {
+  if (values.length > 0) return values;
+  const reason = code === RESPONSE_CODES.noSuchName ? ": the name does not exist" : "";
+  throw new LookupFailure(noRecord(type) + reason);
+}
+
+/** A name server that a request names, in place of those of the system. */
+export interface ChosenServer {
+  /** How errors name it. */
+  readonly name: string;
+  /** Its addresses with the port, which have been checked. */
+  readonly servers: readonly string[];
+}
+
 interface Query {
   readonly host: string;
   /** Undefined: addresses, as connections need them. */
   readonly type?: RecordType | undefined;
+  readonly chosen?: ChosenServer | undefined;
 }
 
 /** A lookup without a response so far. */
@@ -170,8 +205,8 @@ interface Asked {
   readonly errors: ServerErrors;
 }
 
-function keyOf({ host, type }: Query): string {
-  return `${type ?? ""} ${host}`;
+function keyOf({ host, type, chosen }: Query): string {
+  return `${type ?? ""} ${host} ${chosen?.servers.join() ?? ""}`;
 }
 
 /** Finds the records of a name. */
@@ -267,10 +302,7 @@ export function createSystemResolver(
     type: RecordType,
     errors: ServerErrors,
   ): Promise<readonly string[]> => {
-    const { values, code } = await ask(host, type, errors);
-    if (values.length > 0) return values;
-    const reason = code === RESPONSE_CODES.noSuchName ? ": the name does not exist" : "";
-    throw new LookupFailure(noRecord(type) + reason);
+    return valuesIn(await ask(host, type, errors), type);
   };
   return {
     async resolve(host, type, errors = new Map()) {

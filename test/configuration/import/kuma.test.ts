@@ -352,9 +352,27 @@ test.each([
   expect(() => imports.run((draft) => importKuma(draft, value))).toThrow(message);
 });
 
+test("name servers are carried over", () => {
+  const dns = { ...MONITOR, type: "dns", hostname: "example.com", dns_resolve_type: "CAA" };
+  const monitorList = [
+    { ...dns, id: 1, name: "Default", port: 53 },
+    { ...dns, id: 2, name: "Other", dns_resolve_server: "9.9.9.9, 8.8.8.8", port: 53 },
+    { ...dns, id: 3, name: "Port", dns_resolve_server: "ns1.example.com", port: 5353 },
+    { ...dns, id: 4, name: "IPv6", dns_resolve_server: "2620:fe::fe", port: 5353 },
+  ];
+  const imported = imports.run((draft) => importKuma(draft, { ...BACKUP, monitorList }));
+  const { monitors } = Bun.YAML.parse(imported.text) as { monitors: Record<string, { resolver?: string }> };
+  expect(Object.values(monitors).map(({ resolver = null }) => resolver)).toEqual([
+    null,
+    "9.9.9.9",
+    "ns1.example.com:5353",
+    "[2620:fe::fe]:5353",
+  ]);
+});
+
 test("monitors without a counterpart are left out with a note, and what is printed can be applied", async () => {
   const monitorList = [
-    { ...MONITOR, id: 1, name: "CAA", type: "dns", hostname: "example.com", dns_resolve_type: "CAA" },
+    { ...MONITOR, id: 1, name: "CAA", type: "dns", hostname: "example.com", dns_resolve_type: "HINFO" },
     { ...MONITOR, id: 2, name: "Any port", type: "port", hostname: "db.example.com", port: null },
     { ...MONITOR, id: 3, name: "Port 0", type: "port", hostname: "db.example.com", port: 0 },
     { ...MONITOR, id: 4, name: "No host", type: "port", hostname: "", port: 25 },

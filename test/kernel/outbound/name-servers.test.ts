@@ -9,6 +9,7 @@ import {
   RECORDS_MAX,
   type RecordType,
   readResponse,
+  reverseName,
 } from "../../../src/kernel/outbound/dns/message.ts";
 import { NameServers, placeOf } from "../../../src/kernel/outbound/dns/name-servers.ts";
 import { SystemNames } from "../../../src/kernel/outbound/dns/system-names.ts";
@@ -27,6 +28,10 @@ const DATA: Readonly<Record<RecordType, Buffer>> = {
   CNAME: encodedName("a.example"),
   MX: Buffer.concat([Buffer.from([0, 10]), encodedName("a.example")]),
   NS: encodedName("a.example"),
+  PTR: encodedName("a.example"),
+  SOA: Buffer.concat([encodedName("ns.example"), encodedName("admin.example"), Buffer.alloc(20, 1)]),
+  SRV: Buffer.concat([Buffer.from([0, 10, 0, 5, 0x13, 0xc4]), encodedName("a.example")]),
+  CAA: Buffer.concat([Buffer.from([128, 5]), Buffer.from('issueca.example; a="b"')]),
   TXT: Buffer.from([0]),
 };
 
@@ -41,8 +46,23 @@ function begun(type: RecordType, count: number): { asked: Buffer; head: Buffer }
 
 /** A record of the name in the question. */
 function record(type: RecordType, data: Buffer): Buffer {
-  const number = { A: 1, NS: 2, CNAME: 5, MX: 15, TXT: 16, AAAA: 28 }[type];
-  const fields = Buffer.from([0xc0, 12, 0, number, 0, 1, 0, 0, 0, 60, data.length >> 8, data.length & 255]);
+  const number = {
+    ...{ A: 1, NS: 2, CNAME: 5, SOA: 6, PTR: 12, MX: 15, TXT: 16, AAAA: 28, SRV: 33, CAA: 257 },
+  }[type];
+  const fields = Buffer.from([
+    0xc0,
+    12,
+    number >> 8,
+    number & 255,
+    0,
+    1,
+    0,
+    0,
+    0,
+    60,
+    data.length >> 8,
+    data.length & 255,
+  ]);
   return Buffer.concat([fields, data]);
 }
 
@@ -60,8 +80,33 @@ describe("a response", () => {
   });
 
   test("with one text of more than 64 parts is rejected", () => {
-    expect(read("TXT", [record("TXT", Buffer.alloc(RECORDS_MAX))])?.values).toHaveLength(RECORDS_MAX);
-    expect(() => read("TXT", [record("TXT", Buffer.alloc(65_000))])).toThrow(TOO_MANY);
+    expect(read("TXT", [record("TXT", Buffer.alloc(RECORDS_MAX))])?.values).toEqual([""]);
+    expect(() => read("TXT", [record("TXT", Buffer.alloc(RECORDS_MAX + 1))])).toThrow(TOO_MANY);
+  });
+
+  test("has values as zone files have them", () => {
+    const texts = Buffer.concat([Buffer.from([4]), Buffer.from("v=\u00e9"), Buffer.from([1, 33])]);
+    const cases: readonly (readonly [RecordType, Buffer, string])[] = [
+      ["SOA", DATA.SOA, `ns.example admin.example ${Array(5).fill("16843009").join(" ")}`],
+      ["SRV", DATA.SRV, "10 5 5060 a.example"],
+      ["CAA", DATA.CAA, '128 issue "ca.example; a=\\"b\\""'],
+      ["PTR", DATA.PTR, "a.example"],
+      ["TXT", texts, "v=\u00e9!"],
+    ];
+    for (const [type, data, value] of cases)
+      expect([type, read(type, [record(type, data)])?.values]).toEqual([type, [value]]);
+    for (const [type, data] of [
+      ["SOA", DATA.SOA.subarray(0, -1)],
+      ["SRV", DATA.SRV.subarray(0, 5)],
+      ["CAA", Buffer.from([0, 9, 97])],
+      ["CAA", Buffer.from([0])],
+    ] as const)
+      expect([type, read(type, [record(type, data)])]).toEqual([type, null]);
+  });
+
+  test("to the reverse name of an address", () => {
+    expect(reverseName("192.0.2.1")).toBe("1.2.0.192.in-addr.arpa");
+    expect(reverseName("2001:db8::1")).toBe(`1.${"0.".repeat(23)}8.b.d.0.1.0.0.2.ip6.arpa`);
   });
 
   test("of another server, question or id, or with a malformed record, is ignored", () => {
@@ -142,7 +187,7 @@ describe("a name server", () => {
         ),
       ],
     ]);
-    expect(await valuesOf("text.example", "TXT")).toEqual(Array.from({ length: 10 }, () => "t".repeat(200)));
+    expect(await valuesOf("text.example", "TXT")).toEqual(["t".repeat(2_000)]);
     expect(server.askedOverTcp).toBe(1);
   });
 

@@ -120,7 +120,8 @@ export const ProbeWorkQuery = named("ProbeWorkQuery", {
 });
 export type ProbeWorkQuery = Static<typeof ProbeWorkQuery>;
 
-const { host, port, record_type, record_value, retry_interval } = SHOWN_OPTIONS;
+const { host, port, retry_interval } = SHOWN_OPTIONS;
+const { record_type, record_value, record_values, match, resolver } = SHOWN_OPTIONS;
 const { accept_status, keyword, keyword_absent, json_path, json_op, json_value } = SHOWN_OPTIONS;
 
 /** A monitor as a probe needs it. */
@@ -138,6 +139,9 @@ const ProbeMonitor = Type.Object({
   port,
   record_type,
   record_value,
+  record_values,
+  match,
+  resolver,
   retry_interval,
   accept_status,
   keyword,

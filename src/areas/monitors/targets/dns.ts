@@ -1,7 +1,8 @@
 import ipaddr from "ipaddr.js";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { RecordType } from "../../../kernel/outbound/dns/message.ts";
-import type { CheckedTarget, TargetKind, TargetOutcome } from "./target.ts";
+import { resolverOf } from "../resolver.ts";
+import type { CheckedTarget, TargetKind, TargetOutcome, TargetSettings } from "./target.ts";
 
 export const DNS: TargetKind = {
   // RFC 4501.
@@ -11,43 +12,78 @@ export const DNS: TargetKind = {
   probeUrlOf: () => null,
 };
 
-/** Looks up the records of a name, and compares them with the expected value. */
+/** Looks up the records of a name, and compares them with the expected values. */
 async function checkRecords(
   outbound: OutboundClient,
   { account, settings }: CheckedTarget,
 ): Promise<TargetOutcome> {
-  const { host, record_type, record_value: expected, timeout: timeoutMs } = settings;
+  const { host, record_type, resolver, timeout: timeoutMs } = settings;
   const type = record_type ?? "A";
-  const outcome = await outbound.lookUp({ account, host: host ?? "", type, timeoutMs });
+  const server = resolver === null ? null : resolverOf(resolver);
+  const outcome = await outbound.lookUp({ account, host: host ?? "", type, resolver: server, timeoutMs });
   if (!outcome.answered) return outcome;
   const { values, ...measured } = outcome;
-  const isFound = expected === null || hasValue(type, values, expected);
-  // Without the values that were found: name servers can serve internal zones, too.
-  const error = isFound ? null : `record_value: none of ${values.length} ${type} records has it`;
   // A name server responded, and not the target.
+  const error = mismatch(type, values, settings);
   return { ...measured, address: null, status: null, certificate: null, error };
 }
 
-function hasValue(type: RecordType, values: readonly string[], expected: string): boolean {
-  if (type === "TXT") return hasText(values, expected);
-  const wanted = comparable(type, expected);
-  return values.some((value) => comparable(type, value) === wanted);
-}
-
-/** Whether one text, or several in a row, are the expected one: the parts of a long text are separate values. */
-function hasText(deps: readonly string[], expected: string): boolean {
-  const ends = new Set<number>();
-  let whole = "";
-  for (const part of deps) {
-    whole += part;
-    ends.add(whole.length);
+/** Why records are not the expected ones: without the values that were found, since name servers can serve internal zones, too. */
+function mismatch(
+  type: RecordType,
+  found: readonly string[],
+  { match, record_value: expected, record_values }: TargetSettings,
+): string | null {
+  if (match === "set") {
+    const wanted = new Set((record_values ?? []).map((value) => comparable(type, value)));
+    const values = new Set(found.map((value) => comparable(type, value)));
+    const missing = wanted.difference(values).size;
+    const others = values.difference(wanted).size;
+    if (missing === 0 && others === 0) return null;
+    return `record_values: ${missing} of ${wanted.size} ${type} records missing, ${others} others found`;
   }
-  return [0, ...ends].some((start) => ends.has(start + expected.length) && whole.startsWith(expected, start));
+  if (expected === null) return null;
+  const isFound =
+    match === "contains"
+      ? found.some((value) => contains(type, value, expected))
+      : found.some((value) => comparable(type, value) === comparable(type, expected));
+  return isFound ? null : `record_value: none of ${found.length} ${type} records has it`;
 }
 
-/** The form in which equal values are equal texts: names without case and final dot, addresses as RFC 5952 has them. */
+/** Whether a value has a text in it. Only texts have a case. */
+function contains(type: RecordType, value: string, expected: string): boolean {
+  if (type === "TXT") return value.includes(expected);
+  return value.toLowerCase().includes(expected.toLowerCase());
+}
+
+/** A text in quotes, or several, as zone files have them (RFC 1035, section 5.1). */
+const QUOTED = /^"(?:[^"\\]|\\.)*"(?:\s+"(?:[^"\\]|\\.)*")*$/s;
+const QUOTED_PART = /"((?:[^"\\]|\\.)*)"/gs;
+
+/**
+ * The form in which equal values are equal texts: names without case and final dot, addresses as RFC 5952 has them, texts without
+ * quotes.
+ */
 function comparable(type: RecordType, value: string): string {
-  const name = value.toLowerCase().replace(/\.$/, "");
+  if (type === "TXT") return unquoted(value);
+  if (type === "CAA") return authorization(value);
+  const [first = "", ...others] = value.trim().split(/\s+/).map(withoutFinalDot);
+  const name = [first, ...others].join(" ").trim().toLowerCase();
   if (type !== "AAAA") return name;
   return ipaddr.isValid(name) ? ipaddr.parse(name).toString() : name;
+}
+
+function withoutFinalDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
+}
+
+function unquoted(text: string): string {
+  if (!QUOTED.test(text)) return text;
+  return [...text.matchAll(QUOTED_PART)].map(([, part = ""]) => part.replace(/\\(.)/gs, "$1")).join("");
+}
+
+/** Flags, tag without case, and value (RFC 8659, section 4.1). */
+function authorization(value: string): string {
+  const [, flags, tag = "", text = ""] = /^(\d+)\s+(\S+)\s+(.*)$/s.exec(value.trim()) ?? [];
+  return flags === undefined ? value : `${Number(flags)} ${tag.toLowerCase()} ${unquoted(text)}`;
 }

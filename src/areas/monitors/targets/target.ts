@@ -20,7 +20,8 @@ export type TargetOutcome =
 export type TargetSettings = Assertions &
   Pick<
     MonitorSettings,
-    "type" | "url" | "method" | "body" | "timeout" | "host" | "port" | "record_type" | "record_value"
+    | ("type" | "url" | "method" | "body" | "timeout" | "host" | "port")
+    | ("record_type" | "record_value" | "record_values" | "match" | "resolver")
   >;
 
 /** What a check needs to know of a monitor. */

@@ -1,4 +1,5 @@
 import { MONITOR_CHANNELS_MAX } from "../../../areas/monitors/schema.ts";
+import { DNS_PORT } from "../../../kernel/outbound/dns/name-servers.ts";
 import { isOwnHeader } from "../../../kernel/outbound/headers.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import { durationText } from "../../../kernel/time/readable.ts";
@@ -199,16 +200,22 @@ function targetOf(monitor: SourceObject, type: string): Readonly<Record<string, 
   if (type === "port") return { type: "tcp", host: monitor.text("hostname"), port: monitor.number("port") };
   if (type === "dns") {
     const server = monitor.text("dns_resolve_server");
-    if (server !== null && server !== KUMA_RESOLVER)
-      monitor.note("dns_resolve_server", "not carried over: the server's own resolver is used");
-    monitor.ignore("port");
+    const port = monitor.number("port");
     return {
       type: "dns",
       host: monitor.text("hostname"),
       record_type: monitor.text("dns_resolve_type") ?? "A",
+      resolver: server === null || server === KUMA_RESOLVER ? null : resolverText(server, port),
     };
   }
   return { ...requestOf(monitor), ...expectationOf(monitor, type) };
+}
+
+/** Kuma accepts several name servers; the first one is used first. */
+function resolverText(servers: string, port: number | null): string | null {
+  const [server = ""] = servers.split(",").map((one) => one.trim());
+  if (port === null || port === DNS_PORT || server === "") return server === "" ? null : server;
+  return server.includes(":") ? `[${server}]:${port}` : `${server}:${port}`;
 }
 
 function requestOf(monitor: SourceObject): Readonly<Record<string, unknown>> {

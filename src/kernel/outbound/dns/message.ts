@@ -8,7 +8,7 @@ import { OutboundFailure } from "../outcome.ts";
 export const RECORDS_MAX = 64;
 
 /** Types of records that can be looked up. */
-export const RECORD_TYPES = ["A", "AAAA", "CNAME", "MX", "NS", "TXT"] as const;
+export const RECORD_TYPES = ["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"] as const;
 /** One of {@link RECORD_TYPES}. */
 export type RecordType = (typeof RECORD_TYPES)[number];
 
@@ -16,9 +16,13 @@ const TYPE_NUMBERS: Readonly<Record<RecordType, number>> = {
   A: 1,
   NS: 2,
   CNAME: 5,
+  SOA: 6,
+  PTR: 12,
   MX: 15,
   TXT: 16,
   AAAA: 28,
+  SRV: 33,
+  CAA: 257,
 };
 
 /** Lengths of the header, and of the fixed fields of a question and a record (RFC 1035, section 4). */
@@ -52,6 +56,15 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
 /** The name of a code, such as `SERVFAIL`. */
 export function codeName(code: number): string {
   return CODE_NAMES[code] ?? `the code ${code}`;
+}
+
+/** The name whose `PTR` records are those of an address (RFC 1035, section 3.5; RFC 3596, section 2.5). */
+export function reverseName(address: string): string {
+  const parsed = ipaddr.parse(address);
+  const bytes = parsed.toByteArray();
+  if (parsed.kind() === "ipv4") return `${bytes.reverse().join(".")}.in-addr.arpa`;
+  const digits = Buffer.from(bytes).toString("hex");
+  return `${[...digits].reverse().join(".")}.ip6.arpa`;
 }
 
 /** A question to a name server. */
@@ -164,25 +177,50 @@ function readRecords(message: Buffer, start: number, type: RecordType): Pick<Res
     at = from + message.readUInt16BE(at + 8);
     if (at > message.length) throw new RangeError("the record is cut off");
     // Others, such as aliases on the way, are skipped.
-    if (recordType === TYPE_NUMBERS[type]) values.push(...valuesOf(message, from, at, type));
-    if (values.length > RECORDS_MAX) throw tooManyRecords();
+    if (recordType === TYPE_NUMBERS[type]) values.push(valueOfRecord(message, from, at, type));
   }
   return { values, ttl: Number.isFinite(ttl) ? ttl : 0 };
 }
 
-/** A text has a value for each of its parts, of which a record can have many. */
-function valuesOf(message: Buffer, from: number, to: number, type: RecordType): string[] {
+/** The value of a record. */
+function valueOfRecord(message: Buffer, from: number, to: number, type: RecordType): string {
   switch (type) {
     case "A":
     case "AAAA":
-      return [addressIn(message.subarray(from, to), type)];
+      return addressIn(message.subarray(from, to), type);
+    case "CAA":
+      return authorizationIn(message.subarray(from, to));
     case "MX":
-      return [`${message.readUInt16BE(from)} ${readName(message, from + 2)}`];
+      return `${message.readUInt16BE(from)} ${readName(message, from + 2)}`;
+    case "SOA":
+      return authorityIn(message, from);
+    case "SRV":
+      return `${numbersIn(message, from, 3, 2).join(" ")} ${readName(message, from + 6)}`;
     case "TXT":
-      return partsOf(message, from, to);
+      return textIn(message, from, to);
     default:
-      return [readName(message, from)];
+      return readName(message, from);
   }
+}
+
+/** `count` numbers of `bytes` bytes each. */
+function numbersIn(message: Buffer, from: number, count: number, bytes: number): number[] {
+  return Array.from({ length: count }, (_, index) => message.readUIntBE(from + index * bytes, bytes));
+}
+
+/** Names of the server and of the mailbox, serial, refresh, retry, expire and minimum (RFC 1035, section 3.3.13). */
+function authorityIn(message: Buffer, from: number): string {
+  const mailbox = nameEnd(message, from);
+  const numbers = numbersIn(message, nameEnd(message, mailbox), 5, 4);
+  return `${readName(message, from)} ${readName(message, mailbox)} ${numbers.join(" ")}`;
+}
+
+/** Flags, tag and value (RFC 8659, section 4.1). */
+function authorizationIn(bytes: Buffer): string {
+  const end = 2 + bytes.readUInt8(1);
+  if (end > bytes.length) throw new RangeError("the tag is cut off");
+  const value = bytes.toString("utf8", end).replace(/["\\]/g, "\\$&");
+  return `${bytes.readUInt8(0)} ${bytes.toString("latin1", 2, end)} "${value}"`;
 }
 
 function addressIn(bytes: Buffer, type: "A" | "AAAA"): string {
@@ -190,15 +228,17 @@ function addressIn(bytes: Buffer, type: "A" | "AAAA"): string {
   return type === "A" ? bytes.join(".") : ipaddr.fromByteArray([...bytes]).toString();
 }
 
-function partsOf(message: Buffer, from: number, to: number): string[] {
-  const parts: string[] = [];
-  for (let at = from; at < to && parts.length <= RECORDS_MAX; ) {
+/** A text, whose parts belong together. @throws OutboundFailure `dns` for more than {@link RECORDS_MAX} parts */
+function textIn(message: Buffer, from: number, to: number): string {
+  const parts: Buffer[] = [];
+  for (let at = from; at < to; ) {
     const end = at + 1 + message.readUInt8(at);
     if (end > to) throw new RangeError("the text is cut off");
-    parts.push(message.toString("utf8", at + 1, end));
+    if (parts.length === RECORDS_MAX) throw tooManyRecords();
+    parts.push(message.subarray(at + 1, end));
     at = end;
   }
-  return parts;
+  return Buffer.concat(parts).toString("utf8");
 }
 
 /** The bits that make the length of a label a pointer. */

@@ -1,6 +1,7 @@
 import type { Socket as UdpSocket } from "node:dgram";
 import dgram from "node:dgram";
 import net from "node:net";
+import { LruMap } from "../../limits/lru-map.ts";
 import { realTimeout } from "../../time/clock.ts";
 import {
   assertFewRecords,
@@ -16,7 +17,10 @@ import {
 export const DEFAULT_PATIENCE: Patience = { timeoutMs: 2_000, rounds: 3 };
 /** Questions over one socket: afterwards a new one has another port, so that nobody can guess it. */
 const QUESTIONS_PER_SOCKET = 256;
-const DNS_PORT = 53;
+/** Port of name servers. */
+export const DNS_PORT = 53;
+/** Servers that are remembered not to know EDNS: anyone can choose some, and one that is forgotten costs a question. */
+const PLAIN_SERVERS_MAX = 1_024;
 /** Bytes of a header up to the number of records. */
 const COUNTED_BYTES = 8;
 /** Bytes before a message over TCP, which say how long it is. */
@@ -41,6 +45,8 @@ export interface Asking {
   readonly errors?: ServerErrors;
   /** Whether a further server is asked: without an effect on the one that is being asked. */
   readonly goesOn?: (() => boolean) | undefined;
+  /** How errors name the servers, all of which are one; absent: each by its address. */
+  readonly name?: string | undefined;
 }
 
 /** `the name server 192.0.2.1 responded with SERVFAIL, 192.0.2.2 did not respond`; null without any. */
@@ -61,7 +67,7 @@ export class NameServers {
   /** The sockets in use, by server. */
   private readonly sockets = new Map<string, QuestionSocket>();
   /** Servers that do not know EDNS. */
-  private readonly plain = new Set<string>();
+  private readonly plain = new LruMap<string, true>(PLAIN_SERVERS_MAX);
 
   /**
    * The response of the first server that has one. Servers that fail, or do not respond in time, are asked again.
@@ -70,19 +76,19 @@ export class NameServers {
   async ask(
     servers: readonly string[],
     question: Question,
-    { patience = DEFAULT_PATIENCE, errors = new Map(), goesOn = () => true }: Asking = {},
+    { patience = DEFAULT_PATIENCE, errors = new Map(), goesOn = () => true, name }: Asking = {},
   ): Promise<Response> {
     for (let round = 0; round < patience.rounds; round += 1) {
       let haveAllFailed = servers.length > 0;
       for (const server of servers) {
         if (!goesOn()) throw new LookupFailure("another response was enough");
         // While it is waited for, it has not responded.
-        if (!errors.has(server)) errors.set(server, null);
+        if (!errors.has(name ?? server)) errors.set(name ?? server, null);
         const response = await this.askOne(server, question, patience.timeoutMs * 2 ** round);
         if (response === null) haveAllFailed = false;
         else if (response.code === RESPONSE_CODES.ok || response.code === RESPONSE_CODES.noSuchName)
           return response;
-        else errors.set(server, response.code);
+        else errors.set(name ?? server, response.code);
       }
       // Each has said that it cannot respond.
       if (haveAllFailed) break;
@@ -92,12 +98,12 @@ export class NameServers {
 
   /** Null: it did not respond in time. @throws OutboundFailure `dns` */
   private async askOne(server: string, question: Question, timeoutMs: number): Promise<Response | null> {
-    const hasEdns = !this.plain.has(server);
+    const hasEdns = this.plain.get(server) === undefined;
     const response = await this.exchange(server, question, hasEdns, timeoutMs);
     const { formatError, notImplemented } = RESPONSE_CODES;
     const isPlain = hasEdns && (response?.code === formatError || response?.code === notImplemented);
     if (!isPlain) return response;
-    this.plain.add(server);
+    this.plain.set(server, true);
     return this.exchange(server, question, false, timeoutMs);
   }
 

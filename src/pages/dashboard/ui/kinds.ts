@@ -47,6 +47,14 @@ const joined =
 export const WORDS: Kind = { show: joined(", "), read: wordsOf, hint: "Separated by commas." };
 export const LINES: Kind = { show: joined("\n"), read: wordsOf, rows: 2, hint: "One per line." };
 
+/** Texts with blanks in them. */
+export const TEXT_LINES: Kind = {
+  show: joined("\n"),
+  read: (text) => text.split("\n").flatMap((line) => line.trim() || []),
+  rows: 3,
+  hint: "One per line.",
+};
+
 /** A secret is never shown again. */
 export const SECRET: Kind = { ...TEXT, show: () => "", input: { type: "password" }, mono: true };
 

@@ -133,9 +133,12 @@ export function workOf({ method, url, interval, schedule, tz, period_ms }: Monit
 export function assertionFacts(monitor: MonitorStatus): Fact[] {
   const { accept_status, keyword, keyword_absent, json_path, json_op, json_value, degraded_ms } = monitor;
   const code = (text: string) => <code key={text}>{text}</code>;
-  const { record_value } = monitor;
+  const { record_value, record_values, match, resolver } = monitor;
+  const expected = match === "contains" ? "A record contains" : "Expected value";
   return [
-    ...(record_value === null ? [] : [["Expected value", code(record_value)] as const]),
+    ...(record_value === null ? [] : [[expected, code(record_value)] as const]),
+    ...(record_values === null ? [] : [["Expected values", code(record_values.join(", "))] as const]),
+    ...(resolver === null ? [] : [["Name server", code(resolver)] as const]),
     ...(accept_status === null ? [] : [["Accepted statuses", accept_status.join(", ")] as const]),
     ...(keyword === null ? [] : [["Response contains", code(keyword)] as const]),
     ...(keyword_absent === null ? [] : [["Response does not contain", code(keyword_absent)] as const]),

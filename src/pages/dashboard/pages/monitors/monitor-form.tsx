@@ -5,7 +5,7 @@ import { go } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import type { Entered, RowOf } from "../../ui/data-form.tsx";
 import { DataForm } from "../../ui/form.tsx";
-import { SECONDS } from "../../ui/kinds.ts";
+import { SECONDS, TEXT_LINES } from "../../ui/kinds.ts";
 import { ChannelChoice } from "./channel-choice.tsx";
 import { moreFields } from "./monitor-more.tsx";
 
@@ -17,10 +17,17 @@ const TYPES = [
   ["tcp", "Connect to a port"],
   ["dns", "Look up DNS records"],
 ] as const;
+/** How records are compared, and their labels. */
+const MATCHES = [
+  ["exact", "one is the expected value"],
+  ["contains", "one contains the expected value"],
+  ["set", "all are exactly the expected values"],
+] as const;
 const DEFAULTS = {
   type: "http",
   method: "GET",
   record_type: "A",
+  match: "exact",
   interval: 60_000,
   timeout: 10_000,
   consecutive_threshold: 1,
@@ -51,7 +58,7 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
       start={isNew ? DEFAULTS : {}}
       fields={(get) => [
         isNew ? { name: "type", label: "Check", options: TYPES, hint: "" } : null,
-        ...targetFields(String(get("type"))),
+        ...targetFields(String(get("type")), String(get("match") ?? "")),
         { name: "name", placeholder: "", hint: "Leave empty to use the host." },
         [
           {
@@ -123,7 +130,7 @@ function useParents(monitor: MonitorStatus | undefined): (readonly [string, stri
 }
 
 /** The target of a check, and what counts as up. */
-function targetFields(type: string): readonly MonitorRow[] {
+function targetFields(type: string, match: string): readonly MonitorRow[] {
   if (type === "http")
     return [
       {
@@ -151,10 +158,26 @@ function targetFields(type: string): readonly MonitorRow[] {
     ];
   return [
     [host, { name: "record_type", hint: "" }],
+    { name: "match", label: "Records", options: MATCHES, hint: "" },
+    match === "set"
+      ? {
+          name: "record_values",
+          label: "Expected values",
+          kind: TEXT_LINES,
+          required: true,
+          hint: "One per line.",
+        }
+      : {
+          name: "record_value",
+          label: "Expected value",
+          required: match === "contains",
+          hint: match === "contains" ? "" : "Leave empty for any.",
+        },
     {
-      name: "record_value",
-      label: "Expected value",
-      hint: "Optional: one of the records must have it.",
+      name: "resolver",
+      label: "Name server",
+      placeholder: "1.1.1.1:53",
+      hint: "Leave empty for those of the server.",
     },
   ];
 }
