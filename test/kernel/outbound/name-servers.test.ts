@@ -46,9 +46,9 @@ function begun(type: RecordType, count: number): { asked: Buffer; head: Buffer }
 
 /** A record of the name in the question. */
 function record(type: RecordType, data: Buffer): Buffer {
-  const number = {
-    ...{ A: 1, NS: 2, CNAME: 5, SOA: 6, PTR: 12, MX: 15, TXT: 16, AAAA: 28, SRV: 33, CAA: 257 },
-  }[type];
+  const number = { A: 1, NS: 2, CNAME: 5, SOA: 6, PTR: 12, MX: 15, TXT: 16, AAAA: 28, SRV: 33, CAA: 257 }[
+    type
+  ];
   const fields = Buffer.from([
     0xc0,
     12,

@@ -56,10 +56,6 @@ function contains(type: RecordType, value: string, expected: string): boolean {
   return value.toLowerCase().includes(expected.toLowerCase());
 }
 
-/** A text in quotes, or several, as zone files have them (RFC 1035, section 5.1). */
-const QUOTED = /^"(?:[^"\\]|\\.)*"(?:\s+"(?:[^"\\]|\\.)*")*$/s;
-const QUOTED_PART = /"((?:[^"\\]|\\.)*)"/gs;
-
 /**
  * The form in which equal values are equal texts: names without case and final dot, addresses as RFC 5952 has them, texts without
  * quotes.
@@ -77,13 +73,31 @@ function withoutFinalDot(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
+/** A text in quotes, or several with blanks between, as zone files have them (RFC 1035, section 5.1), without the quotes. */
 function unquoted(text: string): string {
-  if (!QUOTED.test(text)) return text;
-  return [...text.matchAll(QUOTED_PART)].map(([, part = ""]) => part.replace(/\\(.)/gs, "$1")).join("");
+  if (!text.startsWith('"')) return text;
+  let result = "";
+  let isInside = false;
+  let isEscaped = false;
+  for (const character of text) {
+    if (isEscaped || (isInside && character !== '"' && character !== "\\")) result += character;
+    else if (character === '"') isInside = !isInside;
+    else if (!isInside && character.trim() !== "") return text;
+    isEscaped = isInside && !isEscaped && character === "\\";
+  }
+  return isInside ? text : result;
 }
 
 /** Flags, tag without case, and value (RFC 8659, section 4.1). */
 function authorization(value: string): string {
-  const [, flags, tag = "", text = ""] = /^(\d+)\s+(\S+)\s+(.*)$/s.exec(value.trim()) ?? [];
-  return flags === undefined ? value : `${Number(flags)} ${tag.toLowerCase()} ${unquoted(text)}`;
+  const [flags, afterFlags] = firstWord(value);
+  const [tag, afterTag] = firstWord(afterFlags);
+  return `${flags} ${tag.toLowerCase()} ${unquoted(afterTag)}`;
+}
+
+/** The text up to the first blank, and what follows. */
+function firstWord(text: string): readonly [word: string, others: string] {
+  const trimmed = text.trim();
+  const end = trimmed.indexOf(" ");
+  return end < 0 ? [trimmed, ""] : [trimmed.slice(0, end), trimmed.slice(end).trim()];
 }
