@@ -75,6 +75,7 @@ import flagEvaluations from "./0074_flag_evaluations.sql" with { type: "text" };
 import largeEvents from "./0075_large_events.sql" with { type: "text" };
 import incidentAuthors from "./0076_incident_authors.sql" with { type: "text" };
 import relayEventTypes from "./0077_relay_event_types.sql" with { type: "text" };
+import flagProposals from "./0078_flag_proposals.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -154,4 +155,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0075_large_events", sql: largeEvents },
   { name: "0076_incident_authors", sql: incidentAuthors },
   { name: "0077_relay_event_types", sql: relayEventTypes },
+  { name: "0078_flag_proposals", sql: flagProposals },
 ];

@@ -300,6 +300,10 @@ function createAreas(
     publicUrl,
     trail,
     projects: directory,
+    identityOf: ({ person, session, credential, account }) =>
+      person === undefined
+        ? (keys.holderOf(session?.credential ?? credential) ?? `account:${account.ref}`)
+        : `person:${person.id}`,
     notice: (...notice) => relay.notice(...notice),
   });
   const locks = createLocks(kernel);

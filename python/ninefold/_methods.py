@@ -2930,6 +2930,160 @@ class AdminSettings(Methods):
         return cast("models.ServerSettings", response)
 
 
+class FlagsProposals(Methods):
+    """Methods of ``nf.flags.proposals``."""
+
+    def approve(
+        self,
+        flag_key: str,
+        proposal_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.FlagProposal:
+        """Approve a proposal, which applies the change.
+
+        By somebody other than the proposer: another person, or another key that the same person has not created. A
+        key and those that it was rotated to are one.
+        """
+        response = self._api.call(
+            "POST /v1/gate/{flagKey}/proposals/{proposal_id}/approve",
+            {"flagKey": flag_key, "proposal_id": proposal_id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.FlagProposal", response)
+
+    def create(
+        self,
+        flag_key: str,
+        body: Optional[models.FlagProposalBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.FlagProposalBody]
+    ) -> models.FlagProposal:
+        """Propose a change of a flag.
+
+        Fields of a save, or ``delete``. The flag need not exist. The change is checked now, and applied when somebody
+        else approves it. A change in another way makes the proposal ``outdated``. An equal open proposal of the same
+        proposer is returned instead of a second one. A project can have 100 open proposals, which are stored for a
+        year. Costs credits as a save does; the approval is free of charge.
+        """
+        response = self._api.call(
+            "POST /v1/gate/{flagKey}/proposals",
+            {"flagKey": flag_key},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.FlagProposal", response)
+
+    def get(
+        self,
+        flag_key: str,
+        proposal_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+    ) -> models.FlagProposal:
+        """Get a proposal."""
+        response = self._api.call(
+            "GET /v1/gate/{flagKey}/proposals/{proposal_id}",
+            {"flagKey": flag_key, "proposal_id": proposal_id},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.FlagProposal", response)
+
+    def list(
+        self,
+        query: Optional[models.GateProposalsListQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.GateProposalsListQuery]
+    ) -> Pages[models.FlagProposal, models.FlagProposalPage]:
+        """List proposals of all flags, newest first."""
+        response = self._api.pages(
+            "GET /v1/gate/config/proposals",
+            "proposals",
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("Pages[models.FlagProposal, models.FlagProposalPage]", response)
+
+    def list_of_flag(
+        self,
+        flag_key: str,
+        query: Optional[models.GateProposalsListOfFlagQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.GateProposalsListOfFlagQuery]
+    ) -> Pages[models.FlagProposal, models.FlagProposalPage]:
+        """List proposals of a flag, newest first. Also of a flag that does not exist."""
+        response = self._api.pages(
+            "GET /v1/gate/{flagKey}/proposals",
+            "proposals",
+            {"flagKey": flag_key},
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("Pages[models.FlagProposal, models.FlagProposalPage]", response)
+
+    def reject(
+        self,
+        flag_key: str,
+        proposal_id: str,
+        body: Optional[models.FlagProposalRejectBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.FlagProposalRejectBody]
+    ) -> models.FlagProposal:
+        """Reject a proposal."""
+        response = self._api.call(
+            "POST /v1/gate/{flagKey}/proposals/{proposal_id}/reject",
+            {"flagKey": flag_key, "proposal_id": proposal_id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.FlagProposal", response)
+
+    def withdraw(
+        self,
+        flag_key: str,
+        proposal_id: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.FlagProposal:
+        """Withdraw a proposal."""
+        response = self._api.call(
+            "DELETE /v1/gate/{flagKey}/proposals/{proposal_id}",
+            {"flagKey": flag_key, "proposal_id": proposal_id},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.FlagProposal", response)
+
+
 class FlagsScheduled(Methods):
     """Methods of ``nf.flags.scheduled``."""
 
@@ -3864,7 +4018,7 @@ class Projects(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.ProjectUpdateBody]
     ) -> models.Project:
-        """Update the name or description of a project.
+        """Update the name, description or review of a project.
 
         Omitted fields keep their value; ``null`` clears the description. The slug never changes.
         """
@@ -4099,6 +4253,8 @@ class FlagsMethods(Methods):
 
     def __init__(self, api: Api) -> None:
         super().__init__(api)
+        #: Methods of `nf.flags.proposals`.
+        self.proposals = FlagsProposals(api)
         #: Methods of `nf.flags.scheduled`.
         self.scheduled = FlagsScheduled(api)
 
@@ -4306,7 +4462,8 @@ class FlagsMethods(Methods):
 
         The next request uses the change. Omitted fields stay unchanged; null restores the default. A save without
         changes writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB,
-        which are free of charge.
+        which are free of charge. In a project with ``review``, only ``enabled: false`` alone is saved; other changes
+        are proposed.
         """
         response = self._api.call(
             "POST /v1/gate",

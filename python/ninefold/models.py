@@ -1081,7 +1081,7 @@ class ErrorError(_ErrorErrorRequired, total=False):
 
 class _ErrorRequired(TypedDict):
     error: ErrorError
-    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "event_type_limit_exceeded", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "probe_in_use", "probe_limit_exceeded", "probe_name_taken", "probe_offline", "probe_version_unsupported", "project_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
+    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "own_proposal", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "probe_in_use", "probe_limit_exceeded", "probe_name_taken", "probe_offline", "probe_version_unsupported", "project_limit_exceeded", "proposal_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "review_required", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
     request_id: str
     """As in `X-Request-Id`."""
 
@@ -1514,6 +1514,69 @@ class FlagPreviewResult(TypedDict):
     reason: Literal["STATIC", "DEFAULT", "TARGETING_MATCH", "SPLIT", "DISABLED"]
     rule: Optional[int]
     """Position in `rules` of the rule that decided, from 0; null if none did."""
+
+
+class FlagProposal(TypedDict):
+    proposal_id: str
+    flag_key: str
+    status: Literal["open", "applied", "rejected", "withdrawn", "outdated"]
+    """`outdated`: the flag has changed in another way since the change was proposed. Propose it again."""
+    base_version: Optional[int]
+    """Version of the flag when the change was proposed; null if there was no flag."""
+    before: Optional[Dict[str, Any]]
+    """Changed fields before the change; null for a new flag."""
+    after: Optional[Dict[str, Any]]
+    """Changed fields after the change; null for a deletion."""
+    proposed_by: Actor
+    decided_by: Optional[Actor]
+    comment: Optional[str]
+    decision_comment: Optional[str]
+    """Reason of a rejection."""
+    created_at: str
+    decided_at: Optional[str]
+    """Time of the decision; null while it is open, and for `outdated`."""
+
+
+class FlagProposalBody(TypedDict, total=False):
+    enabled: bool
+    """Whether the flag is on. While it is off, `off_variant` is served to everyone."""
+    description: Optional[str]
+    """Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below."""
+    type: Optional[Literal["boolean", "string", "number", "object"]]
+    """Type of the values. Default: `boolean`."""
+    variants: Optional[Dict[str, Any]]
+    default: Optional[FlagServe]
+    """Result if no rule matches. Default: the variant `on`; required for other types than `boolean`."""
+    off_variant: Optional[str]
+    """Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its
+    own default. Default: `off`; null if you set `variants`.
+    """
+    rules: Optional[List[FlagRule]]
+    tags: Optional[List[str]]
+    metadata: Optional[Dict[str, Union[str, float, bool]]]
+    server_only: Optional[bool]
+    """Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers."""
+    archived: Optional[bool]
+    """Whether the flag is omitted from lists and never evaluated."""
+    scheduled: Optional[List[ScheduledFlagBody]]
+    delete: bool
+    """Whether the flag is to be deleted. Then no other field of the flag is allowed."""
+    comment: Optional[str]
+    """Reason, for those who decide."""
+
+
+class _FlagProposalPageRequired(TypedDict):
+    proposals: List[FlagProposal]
+
+
+class FlagProposalPage(_FlagProposalPageRequired, total=False):
+    cursor: str
+    """Pass it as `cursor` to get the next page. Absent on the last one."""
+
+
+class FlagProposalRejectBody(TypedDict, total=False):
+    comment: Optional[str]
+    """Reason of the rejection."""
 
 
 class _FlagRuleRequired(TypedDict):
@@ -3930,28 +3993,6 @@ class PortalEndpointRead(_PortalEndpointReadRequired, total=False):
     """`resend_id` of the recovery that the customer started for this endpoint, while it is running."""
 
 
-class PortalEventType(TypedDict):
-    name: str
-    """Name of the type: that of its messages."""
-    description: Optional[str]
-    """Description for your customers; null for none."""
-    schema: Optional[Dict[str, Any]]
-    """JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`,
-    `$dynamicRef`, `$id` and references to other documents are rejected.
-    """
-    example: Optional[Dict[str, Any]]
-    """Payload for documentation and test events; null for none."""
-
-
-class _PortalEventTypePageRequired(TypedDict):
-    event_types: List[PortalEventType]
-
-
-class PortalEventTypePage(_PortalEventTypePageRequired, total=False):
-    cursor: str
-    """Pass it as `cursor` to get the next page. Absent on the last one."""
-
-
 class PortalLink(TypedDict):
     owner_id: str
     expires_at: int
@@ -4205,6 +4246,8 @@ class Project(TypedDict):
     slug: str
     """URL-safe name, derived from `name`. It never changes."""
     description: Optional[str]
+    review: bool
+    """Whether changes of flags are proposals that somebody else must approve."""
     created_at: str
     updated_at: str
 
@@ -4229,6 +4272,8 @@ class ProjectItem(TypedDict):
     slug: str
     """URL-safe name, derived from `name`. It never changes."""
     description: Optional[str]
+    review: bool
+    """Whether changes of flags are proposals that somebody else must approve."""
     created_at: str
 
 
@@ -4276,6 +4321,10 @@ class ProjectPage(_ProjectPageRequired, total=False):
 class ProjectUpdateBody(TypedDict, total=False):
     name: str
     description: Optional[str]
+    review: bool
+    """Whether changes of flags are proposals that somebody else must approve. Switching it off requires the scope
+    `*`.
+    """
 
 
 _ProjectUsageNamed = TypedDict(
@@ -5137,58 +5186,6 @@ class RelayEndpointTested(TypedDict):
     relay_id: str
 
 
-class _RelayEventTypeRequired(TypedDict):
-    name: str
-    """Name of the type: that of its messages."""
-    description: Optional[str]
-    """Description for your customers; null for none."""
-    schema: Optional[Dict[str, Any]]
-    """JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`,
-    `$dynamicRef`, `$id` and references to other documents are rejected.
-    """
-    example: Optional[Dict[str, Any]]
-    """Payload for documentation and test events; null for none."""
-    enforce: bool
-    """Whether messages that do not fit the schema are rejected; otherwise they are reported. Default: false."""
-    archived: bool
-    """Whether the type is archived: its messages are not checked."""
-    invalid_24h: int
-    """Number of messages in the last 24 hours that did not fit the schema and were sent, by full hours."""
-    created_at: int
-    """Time of creation, in epoch milliseconds."""
-    updated_at: int
-    """Time of the last update, in epoch milliseconds."""
-
-
-class RelayEventType(_RelayEventTypeRequired, total=False):
-    managed_by: Literal["apply"]
-    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
-
-
-class RelayEventTypeBody(TypedDict, total=False):
-    description: Optional[str]
-    """Description for your customers; null for none."""
-    schema: Optional[Dict[str, Any]]
-    """JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`,
-    `$dynamicRef`, `$id` and references to other documents are rejected.
-    """
-    example: Optional[Dict[str, Any]]
-    """Payload for documentation and test events; null for none."""
-    enforce: bool
-    """Whether messages that do not fit the schema are rejected; otherwise they are reported. Default: false."""
-    managed_by: Literal["apply"]
-    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
-
-
-class _RelayEventTypePageRequired(TypedDict):
-    event_types: List[RelayEventType]
-
-
-class RelayEventTypePage(_RelayEventTypePageRequired, total=False):
-    cursor: str
-    """Pass it as `cursor` to get the next page. Absent on the last one."""
-
-
 class RelayItem(TypedDict):
     relay_id: str
     """ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`."""
@@ -5235,13 +5232,6 @@ class RelayItem(TypedDict):
     """Time of creation, in epoch milliseconds."""
 
 
-class RelayMessageSchemaErrorsItem(TypedDict):
-    field: str
-    """Place in the message."""
-    message: str
-    """What is wrong there."""
-
-
 class RelayMessageDeliveriesItem(TypedDict):
     relay_id: str
     """ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`."""
@@ -5257,7 +5247,7 @@ class RelayMessageDeliveriesItem(TypedDict):
     """Time when the delivery was finished, in epoch milliseconds; null before."""
 
 
-class _RelayMessageRequired(TypedDict):
+class RelayMessage(TypedDict):
     message_id: str
     """ID of the message, also sent as `webhook-id`."""
     event_type: str
@@ -5275,11 +5265,6 @@ class _RelayMessageRequired(TypedDict):
     payload: Optional[Dict[str, Any]]
     """Payload of the message; null when its retention is over."""
     deliveries: List[RelayMessageDeliveriesItem]
-
-
-class RelayMessage(_RelayMessageRequired, total=False):
-    schema_errors: List[RelayMessageSchemaErrorsItem]
-    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
 
 
 class _RelayMessageBodyRequired(TypedDict):
@@ -5316,13 +5301,6 @@ class RelayMessageDeduplicatedDeliveriesItem(TypedDict):
     endpoint_id: str
 
 
-class RelayMessageDeduplicatedSchemaErrorsItem(TypedDict):
-    field: str
-    """Place in the message."""
-    message: str
-    """What is wrong there."""
-
-
 class _RelayMessageDeduplicatedRequired(TypedDict):
     message_id: str
     """ID of the message, also sent as `webhook-id`."""
@@ -5334,8 +5312,6 @@ class _RelayMessageDeduplicatedRequired(TypedDict):
 class RelayMessageDeduplicated(_RelayMessageDeduplicatedRequired, total=False):
     warning: str
     """Warning about a payload that receivers may reject because of its size."""
-    schema_errors: List[RelayMessageDeduplicatedSchemaErrorsItem]
-    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
 
 
 class RelayMessageItem(TypedDict):
@@ -5381,13 +5357,6 @@ class RelayMessageSentDeliveriesItem(TypedDict):
     endpoint_id: str
 
 
-class RelayMessageSentSchemaErrorsItem(TypedDict):
-    field: str
-    """Place in the message."""
-    message: str
-    """What is wrong there."""
-
-
 class _RelayMessageSentRequired(TypedDict):
     message_id: str
     """ID of the message, also sent as `webhook-id`."""
@@ -5398,8 +5367,6 @@ class _RelayMessageSentRequired(TypedDict):
 class RelayMessageSent(_RelayMessageSentRequired, total=False):
     warning: str
     """Warning about a payload that receivers may reject because of its size."""
-    schema_errors: List[RelayMessageSentSchemaErrorsItem]
-    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
 
 
 class RelayMessagesBody(TypedDict):
@@ -5409,13 +5376,6 @@ class RelayMessagesBody(TypedDict):
 class RelayMessagesSentMessagesItemDeliveriesItem(TypedDict):
     relay_id: str
     endpoint_id: str
-
-
-class RelayMessagesSentMessagesItemSchemaErrorsItem(TypedDict):
-    field: str
-    """Place in the message."""
-    message: str
-    """What is wrong there."""
 
 
 class _RelayMessagesSentMessagesItemRequired(TypedDict):
@@ -5428,8 +5388,6 @@ class _RelayMessagesSentMessagesItemRequired(TypedDict):
 class RelayMessagesSentMessagesItem(_RelayMessagesSentMessagesItemRequired, total=False):
     warning: str
     """Warning about a payload that receivers may reject because of its size."""
-    schema_errors: List[RelayMessagesSentMessagesItemSchemaErrorsItem]
-    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
     deduplicated: Literal[True]
     """Present when the message was sent before; this request sent nothing."""
 
@@ -5753,13 +5711,7 @@ class _ScheduleRequired(TypedDict):
     runs: int
     """Number of runs."""
     skipped: int
-    """Number of times without a run: missed, without credits, while the previous run was not finished, or because
-    the payload does not fit the enforced schema of its event type.
-    """
-    last_error: Optional[str]
-    """What of the payload did not fit the enforced schema of its event type, if that was why the last run was
-    skipped.
-    """
+    """Number of times without a run: missed, without credits, or while the previous run was not finished."""
     created_at: int
     """Time of creation, in epoch milliseconds."""
     updated_at: int
@@ -5863,13 +5815,7 @@ class _ScheduleItemRequired(TypedDict):
     runs: int
     """Number of runs."""
     skipped: int
-    """Number of times without a run: missed, without credits, while the previous run was not finished, or because
-    the payload does not fit the enforced schema of its event type.
-    """
-    last_error: Optional[str]
-    """What of the payload did not fit the enforced schema of its event type, if that was why the last run was
-    skipped.
-    """
+    """Number of times without a run: missed, without credits, or while the previous run was not finished."""
     created_at: int
     """Time of creation, in epoch milliseconds."""
     updated_at: int
@@ -6760,6 +6706,24 @@ class GateListQuery(TypedDict, total=False):
     """Whether to return only stale flags."""
 
 
+class GateProposalsListQuery(TypedDict, total=False):
+    status: Literal["open", "applied", "rejected", "withdrawn", "outdated"]
+    """Returns only proposals with this status."""
+    limit: int
+    """How many items to return at most."""
+    cursor: str
+    """`cursor` from the previous response."""
+
+
+class GateProposalsListOfFlagQuery(TypedDict, total=False):
+    status: Literal["open", "applied", "rejected", "withdrawn", "outdated"]
+    """Returns only proposals with this status."""
+    limit: int
+    """How many items to return at most."""
+    cursor: str
+    """`cursor` from the previous response."""
+
+
 class KeysListQuery(TypedDict, total=False):
     limit: int
     """How many items to return at most."""
@@ -6970,15 +6934,6 @@ class RelayEndpointsListQuery(TypedDict, total=False):
     """`cursor` from the previous response."""
 
 
-class RelayEventTypesListQuery(TypedDict, total=False):
-    archived: bool
-    """Whether to list the archived types, in place of the others."""
-    limit: int
-    """How many items to return at most."""
-    cursor: str
-    """`cursor` from the previous response."""
-
-
 class RelayListQuery(TypedDict, total=False):
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
     endpoint_id: str
@@ -7041,13 +6996,6 @@ class RelayPortalDeliveriesListQuery(TypedDict, total=False):
 
 
 class RelayPortalEndpointsListQuery(TypedDict, total=False):
-    limit: int
-    """How many items to return at most."""
-    cursor: str
-    """`cursor` from the previous response."""
-
-
-class RelayPortalEventTypesListQuery(TypedDict, total=False):
     limit: int
     """How many items to return at most."""
     cursor: str

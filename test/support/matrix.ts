@@ -127,7 +127,13 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const flagKey = await create(owner, "/v1/gate", flag, "flag_key");
     const { body } = await owner.get(`/v1/gate/${flagKey}/definition`);
     const [change] = (body["scheduled"] ?? []) as { id: string }[];
-    return { flagKey, id: change?.id ?? "chg_unreadable" };
+    const proposal_id = await create(
+      owner,
+      `/v1/gate/${flagKey}/proposals`,
+      { tags: [crypto.randomUUID().slice(0, 8)] },
+      "proposal_id",
+    );
+    return { flagKey, id: change?.id ?? "chg_unreadable", proposal_id };
   },
   ofrep: async (owner) => {
     return { key: await create(owner, "/v1/gate", { flag_key: "evaluated", enabled: true }, "flag_key") };
@@ -236,6 +242,9 @@ export const SEGMENTS = Object.keys(MAKERS);
 
 /** What is named by the caller lies in the caller's own project: a stranger finds nothing there, or makes its own. */
 export const NOT_404: Readonly<Record<string, number>> = {
+  // A flag that does not exist can be proposed.
+  "gate.proposals.create": 201,
+  "gate.proposals.list_of_flag": 200,
   "meter.balance": 200,
   "meter.history": 200,
   "meter.deduct": 402,

@@ -18,6 +18,12 @@ export const FLAGS_PER_PROJECT_MAX = 20_000;
  * each of 20,000 flags, about two rules.
  */
 export const DEFINITIONS_BYTES_MAX = 8 * 1024 * 1024;
+/** Open proposals per project. */
+export const OPEN_PROPOSALS_MAX = 100;
+/** How long proposals are stored, open ones included. */
+export const PROPOSALS_RETENTION_MS = 365 * DAY_MS;
+/** Maximum characters of a comment on a proposal. */
+export const COMMENT_LENGTH_MAX = 1_000;
 /** Contexts of a preview. All of them together have the comparisons of one evaluation. */
 export const PREVIEWED_CONTEXTS_MAX = 100;
 /** Changed bytes of a save that are free of charge. Each started multiple above them costs a credit. */
@@ -50,6 +56,21 @@ const codes = registerErrors({
     404,
     "The project has no flag with this key.",
     "Check the key of the flag and the project of the API key.",
+  ],
+  review_required: [
+    403,
+    "The project reviews changes of flags.",
+    "Propose the change with `POST /v1/gate/{flagKey}/proposals`, and let somebody else approve it ([flags](api/flags.md#review)).",
+  ],
+  own_proposal: [
+    403,
+    "A proposal cannot be approved by whoever has made it.",
+    "Let another person approve it, or use a key that somebody else has created.",
+  ],
+  proposal_limit_exceeded: [
+    403,
+    "The project has the maximum of open proposals.",
+    "Approve, reject or withdraw some of them.",
   ],
   "gate.evaluation_failed": [
     500,

@@ -3,6 +3,15 @@ import { type AreaExport, asFlag, asJson } from "../../kernel/projects/account-e
 /** Flags in an export. */
 export const flagExport: AreaExport = {
   ofProject: [
+    {
+      type: "flag_proposal",
+      table: "flag_proposals",
+      of: { project_ref: "ref" },
+      key: ["ref"],
+      isLarge: true,
+      id: "id",
+      show: { change: asJson, was: asJson, became: asJson, proposed_by: asJson, decided_by: asJson },
+    },
     { type: "flag_settings", table: "flag_projects", of: { project_ref: "ref" }, key: ["project_ref"] },
     {
       type: "flag",

@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
-import type { Charger } from "../../kernel/callers/caller.ts";
+import type { Caller, Charger } from "../../kernel/callers/caller.ts";
 import { oneOf, orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { BodyLimits } from "../../kernel/http/operation.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
@@ -12,7 +13,7 @@ import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { DAY_MS } from "../../kernel/time/units.ts";
-import { EVALUATIONS_RETENTION_MS } from "./domain.ts";
+import { EVALUATIONS_RETENTION_MS, PROPOSALS_RETENTION_MS } from "./domain.ts";
 import { Context } from "./evaluation/schema.ts";
 import { FlagUsage } from "./evaluation/usage.ts";
 import { flagExport } from "./export.ts";
@@ -21,6 +22,10 @@ import { CONTEXT_BODY } from "./ofrep/rejections.ts";
 import { ofrepRoutes } from "./ofrep/routes.ts";
 import { OfrepStreams } from "./ofrep/streams.ts";
 import type { NamedKeys } from "./ofrep/tokens.ts";
+import { type Participant, Proposals } from "./proposals/proposals.ts";
+import { proposalRoutes } from "./proposals/routes.ts";
+import { proposalStore } from "./proposals/store.ts";
+import { Review } from "./review.ts";
 import { flagRoutes, SAVE } from "./routes.ts";
 import { FlagSchedule } from "./scheduled/schedule.ts";
 import { scheduleStore } from "./scheduled/store.ts";
@@ -69,7 +74,11 @@ export interface FlagDeps {
     /** Id of a project. */
     readonly idOf: (projectRef: number) => string | null;
     readonly isDeleted: (projectRef: number) => boolean;
+    /** Whether changes of the project's flags need the approval of somebody else. */
+    readonly isReviewed: (projectRef: number) => boolean;
   };
+  /** The person behind a caller, or the key: the same for all keys of a rotation, and for those that a person has created. */
+  readonly identityOf: (caller: Caller) => string;
   /** Sends a notice to the endpoints of a project that subscribe to its type. */
   readonly notice: (
     tx: Tx,
@@ -79,6 +88,8 @@ export interface FlagDeps {
   ) => void;
 }
 
+/** Proposals purged in one unit of work: a few milliseconds. */
+const PROPOSALS_PURGED = 100;
 /** Days of flags purged in one unit of work: a few milliseconds. */
 const EVALUATIONS_PURGED = 500;
 
@@ -91,10 +102,27 @@ function dayOf(at: number): number {
 export function createFlags(kernel: Kernel, deps: FlagDeps): FlagsArea {
   const { keys, charger, publicUrl } = deps;
   const store = flagStore(kernel.db);
-  const { trail, projects, notice } = deps;
+  const { trail, projects, notice, identityOf } = deps;
   const usage = new FlagUsage(store, kernel);
   const schedule = new FlagSchedule(scheduleStore(kernel.db), kernel);
-  const flags = new FlagService(store, usage, schedule, kernel.ids);
+  const proposed = proposalStore(kernel.db);
+  const flags = new FlagService(store, usage, schedule, kernel.ids, proposed.outdate);
+  const proposals = new Proposals(proposed, flags, kernel.ids);
+  const review = new Review(projects.isReviewed, (...flag) => flags.exists(...flag));
+  const participantOf = (call: Call): Participant => {
+    const { caller } = call;
+    return {
+      projectRef: caller.project.ref,
+      accountRef: caller.account.ref,
+      identity: identityOf(caller),
+      actor: trail.actorOf(call),
+    };
+  };
+  kernel.housekeeping.addPurge({
+    name: "gate.proposals.purge",
+    rowsMax: PROPOSALS_PURGED,
+    remove: (tx, rowsMax) => proposed.purge(tx, tx.now - PROPOSALS_RETENTION_MS, rowsMax),
+  });
   const { isDeleted, idOf } = projects;
   schedule.start((tx, flagRef, change) => {
     const { id, at, by, accountRef } = change;
@@ -131,7 +159,10 @@ export function createFlags(kernel: Kernel, deps: FlagDeps): FlagsArea {
     resources: {
       name: "flags",
       count: (projectRef) => Math.min(store.count(projectRef), COUNTED_MAX),
-      removeRows: (tx, projectRef, rowsMax) => flags.removeRows(tx, projectRef, rowsMax),
+      removeRows(tx, projectRef, rowsMax) {
+        const removed = proposed.removeOfProject(tx, projectRef, rowsMax);
+        return removed + (removed < rowsMax ? flags.removeRows(tx, projectRef, rowsMax - removed) : 0);
+      },
     },
     card: {
       area: "gate",
@@ -148,7 +179,8 @@ export function createFlags(kernel: Kernel, deps: FlagDeps): FlagsArea {
     ],
     alsoCalled: { gate: ["flags", "features", "feature-flags", "toggles"] },
     routes: (api) => [
-      ...flagRoutes(api, flags, { charger, actorOf: (call) => trail.actorOf(call) }),
+      ...flagRoutes(api, flags, { charger, actorOf: (call) => trail.actorOf(call), review }),
+      ...proposalRoutes(api, { proposals, charger, participantOf, flagKey: FlagKey }),
       ...ofrepRoutes(api, ofrep, streams),
     ],
   };

@@ -10,10 +10,11 @@ import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
 import { assertDefinitionHeld, withDefaults } from "./definitions/definition.ts";
-import { DEFINITION } from "./definitions/schema.ts";
 import { changedSettings } from "./definitions/settings.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
+import type { Review } from "./review.ts";
 import { assertSchedulable, pendingAt } from "./scheduled/scheduled.ts";
+import { CHECKED } from "./scheduled/schema.ts";
 import {
   FlagBody,
   FlagConfig,
@@ -69,8 +70,6 @@ const FLAG_FILE: FileFacts = {
   },
 };
 
-/** Members of a save with numbers that are stored. */
-const CHECKED = [...Object.keys(DEFINITION), "scheduled"];
 /** Large lists are charged before they are read. */
 const PAID = {};
 /** Operation that large saves are charged for. */
@@ -78,7 +77,7 @@ export const SAVE = "gate.save";
 
 /** Declares the routes of feature flags. */
 export function flagRoutes(api: Api, flags: FlagService, deps: FlagRouteDeps) {
-  return [changeRoutes(api, flags, deps), scheduleRoute(api, flags), readRoutes(api, flags)];
+  return [changeRoutes(api, flags, deps), scheduleRoute(api, flags, deps), readRoutes(api, flags)];
 }
 
 /** What the routes need of other areas. */
@@ -86,9 +85,10 @@ export interface FlagRouteDeps {
   readonly charger: Charger;
   /** Who sends a request, for what is done later. */
   readonly actorOf: (call: Call) => Actor;
+  readonly review: Review;
 }
 
-function changeRoutes(api: Api, flags: FlagService, { charger, actorOf }: FlagRouteDeps) {
+function changeRoutes(api: Api, flags: FlagService, { charger, actorOf, review }: FlagRouteDeps) {
   return new Elysia({ tags: ["Flags"] })
     .post(
       "/v1/gate",
@@ -99,8 +99,8 @@ function changeRoutes(api: Api, flags: FlagService, { charger, actorOf }: FlagRo
           access: "gate:write",
           summary: "Create or update a flag",
           description:
-            "The next request uses the change. Omitted fields stay unchanged; null restores the default. A save without changes writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB, which are free of charge.",
-          errors: ["gate.rule_invalid", "insufficient_balance"],
+            "The next request uses the change. Omitted fields stay unchanged; null restores the default. A save without changes writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB, which are free of charge. In a project with `review`, only `enabled: false` alone is saved; other changes are proposed.",
+          errors: ["gate.rule_invalid", "review_required", "insufficient_balance"],
           example: EXAMPLE,
           file: FLAG_FILE,
           bodyLimits: largeBody(),
@@ -115,7 +115,8 @@ function changeRoutes(api: Api, flags: FlagService, { charger, actorOf }: FlagRo
           return call.perform((tx) => {
             const charge = (credits: number) => charger.charge(tx, account, SAVE, credits);
             const by = { by: actorOf(call), accountRef: account.ref };
-            return reply(201, flags.save(tx, project.ref, body, { charge, by }));
+            const audit = review.auditOf(tx, project.ref, body);
+            return reply(201, flags.save(tx, project.ref, body, { charge, by, audit }));
           });
         },
       ),
@@ -130,16 +131,22 @@ function changeRoutes(api: Api, flags: FlagService, { charger, actorOf }: FlagRo
           summary: "Delete a flag",
           description:
             "From the next request on, the flag does not exist: its switch is 404, and OFREP returns `FLAG_NOT_FOUND`, so that clients use their default. Its usage is deleted too. To be able to undo it, archive the flag instead.",
-          errors: ["flag_not_found"],
+          errors: ["flag_not_found", "review_required"],
           params: FlagParams,
           response: FlagDeleted,
         },
-        ({ call, params }) => call.perform((tx) => flags.delete(tx, call.caller.project.ref, params.flagKey)),
+        ({ call, params }) => {
+          const { ref } = call.caller.project;
+          return call.perform((tx) => {
+            review.assertUnneeded(ref);
+            return flags.delete(tx, ref, params.flagKey);
+          });
+        },
       ),
     );
 }
 
-function scheduleRoute(api: Api, flags: FlagService) {
+function scheduleRoute(api: Api, flags: FlagService, { review }: FlagRouteDeps) {
   return new Elysia({ tags: ["Flags"] }).delete(
     "/v1/gate/:flagKey/scheduled/:id",
     api.endpoint(
@@ -149,12 +156,17 @@ function scheduleRoute(api: Api, flags: FlagService) {
         access: "gate:write",
         summary: "Cancel a scheduled change of a flag",
         description: "Also removes a change that failed.",
-        errors: ["flag_not_found", "not_found"],
+        errors: ["flag_not_found", "not_found", "review_required"],
         params: ScheduledParams,
         response: FlagSaved,
       },
-      ({ call, params: { flagKey, id } }) =>
-        call.perform((tx) => flags.cancelScheduled(tx, call.caller.project.ref, flagKey, id)),
+      ({ call, params: { flagKey, id } }) => {
+        const { ref } = call.caller.project;
+        return call.perform((tx) => {
+          review.assertUnneeded(ref);
+          return flags.cancelScheduled(tx, ref, flagKey, id);
+        });
+      },
     ),
   );
 }

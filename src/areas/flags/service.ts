@@ -9,6 +9,7 @@ import { isStorageFailure } from "../../kernel/storage/storage-failures.ts";
 import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { auditOfDeletion, auditOfSave, type FlagSettings } from "./audit.ts";
+import type { FlagChange } from "./definitions/change.ts";
 import { jsonBytes, withDefaults } from "./definitions/definition.ts";
 import { changedSettings, type Settings } from "./definitions/settings.ts";
 import {
@@ -32,6 +33,7 @@ import {
 } from "./evaluation/evaluation.ts";
 import { CONTEXT_LEVELS_MAX } from "./evaluation/schema.ts";
 import type { FlagUsage, VariantCount } from "./evaluation/usage.ts";
+import type { Participant, ProposedChange } from "./proposals/proposals.ts";
 import {
   type ActiveFlag,
   FLAGS_IN_MEMORY_MAX,
@@ -67,6 +69,8 @@ export interface Saving {
   readonly charge?: (credits: number) => void;
   /** Whose changes a save schedules; null: it schedules none. */
   readonly by?: Pick<Scheduling, "by" | "accountRef"> | null;
+  /** Writes the entry of the audit log; the operation's without it. */
+  readonly audit?: (change: AuditChange | null) => void;
 }
 
 /** What a change of a flag leads to. */
@@ -79,8 +83,7 @@ interface Write {
   readonly after: FlagSettings;
   readonly managed_by?: ManagedBy;
   readonly charge?: Saving["charge"];
-  /** Writes the entry of the audit log; the operation's without it. */
-  readonly audit?: (change: AuditChange | null) => void;
+  readonly audit?: Saving["audit"];
 }
 
 /** Keys per read, one or two milliseconds. */
@@ -103,6 +106,8 @@ export class FlagService {
     private readonly usage: FlagUsage,
     private readonly schedule: FlagSchedule,
     private readonly ids: Ids,
+    /** Called in the unit of work that changes or deletes a flag. */
+    private readonly onChange: (tx: Tx, projectRef: number, flagKey: string) => void = () => {},
     inMemoryMax = FLAGS_IN_MEMORY_MAX,
   ) {
     this.registry = new FlagRegistry(store, inMemoryMax);
@@ -116,16 +121,60 @@ export class FlagService {
    * @throws ApiError `gate.rule_invalid`; `conflict` if the flag has another version than expected; `forbidden` at the limits
    *   of flags and definitions; errors of `charge`.
    */
-  save(tx: Tx, projectRef: number, body: FlagBody, { charge, by = null }: Saving = {}): FlagSaved {
+  save(tx: Tx, projectRef: number, body: FlagBody, { charge, by = null, audit }: Saving = {}): FlagSaved {
     const { flag_key, managed_by = null } = body;
     const row = this.store.find(projectRef, flag_key);
     const before = row && this.settingsOf(row);
-    const settings = changedSettings(before, body);
-    const scheduling = by && { ...by, now: tx.now, newId: () => prefixedId("chg", this.ids.uuidV7()) };
-    const scheduled = scheduledAfter(before?.scheduled ?? [], body.scheduled, settings, scheduling);
+    const after = this.settingsAfter(tx, before, body, by);
     assertVersion(body.if_version, row);
-    const after = { ...settings, scheduled };
-    return this.write(tx, { projectRef, flag_key, row, before, after, managed_by, charge });
+    return this.write(tx, { projectRef, flag_key, row, before, after, managed_by, charge, audit });
+  }
+
+  private settingsAfter(
+    tx: Tx,
+    before: FlagSettings | null,
+    change: FlagChange & { readonly scheduled?: unknown },
+    by: Saving["by"] = null,
+  ): FlagSettings {
+    const settings = changedSettings(before, change);
+    const scheduling = by && { ...by, now: tx.now, newId: () => prefixedId("chg", this.ids.uuidV7()) };
+    const scheduled = scheduledAfter(before?.scheduled ?? [], change.scheduled, settings, scheduling);
+    return { ...settings, scheduled };
+  }
+
+  exists(projectRef: number, flagKey: string): boolean {
+    return this.store.find(projectRef, flagKey) !== null;
+  }
+
+  /** What a change would do. @throws ApiError `gate.rule_invalid`; `flag_not_found` for a deletion. */
+  draft(tx: Tx, { projectRef, accountRef, actor }: Participant, flagKey: string, change: ProposedChange) {
+    const row = this.store.find(projectRef, flagKey);
+    const before = row && this.settingsOf(row);
+    const version = row?.version ?? null;
+    if (change === null) {
+      if (before === null) throw flagNotFoundError("flag_not_found", flagKey);
+      return { version, entry: auditOfDeletion(flagKey, before), credits: 0 };
+    }
+    const after = this.settingsAfter(tx, before, change, { by: actor, accountRef });
+    const entry = auditOfSave(flagKey, before, after);
+    return { version, entry, credits: entry === null ? 0 : creditsOfSave(changedBytes(entry)) };
+  }
+
+  /** Applies a proposed change. @throws as a save or a deletion. */
+  apply(
+    tx: Tx,
+    { projectRef, accountRef, actor }: Participant,
+    flag_key: string,
+    change: ProposedChange,
+    audit: (change: AuditChange | null) => void,
+  ): void {
+    if (change === null) {
+      this.delete(tx, projectRef, flag_key, audit);
+      return;
+    }
+    const enabled = this.store.find(projectRef, flag_key)?.enabled !== 0;
+    const by = { by: actor, accountRef };
+    this.save(tx, projectRef, { flag_key, enabled, ...change } as FlagBody, { by, audit });
   }
 
   /** Cancels a scheduled change. @throws ApiError `flag_not_found`, `not_found` */
@@ -196,6 +245,7 @@ export class FlagService {
     const credits = creditsOfSave(change === null ? 0 : changedBytes(change));
     if (credits > 0) charge?.(credits);
     audit(change);
+    this.onChange(tx, projectRef, flag_key);
     const version = state.version + 1;
     const isHidden = isServerOnly(after) && (before === null || isServerOnly(before));
     this.registry.change(tx, projectRef, {
@@ -397,11 +447,17 @@ export class FlagService {
   }
 
   /** @throws ApiError `flag_not_found` */
-  delete(tx: Tx, projectRef: number, flagKey: string): FlagDeleted {
+  delete(
+    tx: Tx,
+    projectRef: number,
+    flagKey: string,
+    audit: (change: AuditChange | null) => void = (change) => tx.audit(change),
+  ): FlagDeleted {
     const row = this.store.find(projectRef, flagKey);
     if (row === null) throw flagNotFoundError("flag_not_found", flagKey);
     const before = this.settingsOf(row);
-    tx.audit(auditOfDeletion(flagKey, before));
+    audit(auditOfDeletion(flagKey, before));
+    this.onChange(tx, projectRef, flagKey);
     const state = this.registry.stateOf(projectRef);
     const version = state.version + 1;
     this.registry.change(tx, projectRef, {

@@ -95,6 +95,16 @@ export function createKeys(kernel: Kernel, deps: Pick<KeyDeps, "accounts" | "pro
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null if it is not a managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
+    /**
+     * Who holds the key behind a credential: the person who has created it, or the key, which is the same after rotations; null
+     * if it is not a managed key.
+     */
+    holderOf: (credential: string): string | null => {
+      const ref = managedRef(credential);
+      const key = ref === null ? null : store.holder(ref);
+      if (key === null) return null;
+      return key.created_by === null ? `key:${key.allowance_ref ?? key.ref}` : `person:${key.created_by}`;
+    },
     keyNames: keyNames(store),
     /** Keys that people have created. */
     ofPeople: {

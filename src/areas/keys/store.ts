@@ -233,6 +233,10 @@ function lifecycleStatements(db: Database) {
 
 function useStatements(db: Database) {
   return {
+    /** Rotated keys share their allowance with the first one. */
+    holder: db.one<Pick<KeyRow, "ref" | "created_by" | "allowance_ref">, [ref: number]>(
+      "SELECT ref, created_by, allowance_ref FROM keys WHERE ref = ?",
+    ),
     use: db.one<KeyUseRow, [ref: number]>("SELECT at, ip, ua FROM key_uses WHERE key_ref = ?"),
     /** An `ip` or `ua` of null keeps the stored one. */
     saveUse: db.change<[ref: number, at: number, ip: string | null, ua: string | null]>(

@@ -21,7 +21,7 @@ import {
   readMessage,
 } from "./protocol.ts";
 import { dataResult, errorResult, type ToolResult } from "./results.ts";
-import { argumentProblem, definitionOf, inputOf, mayCall, type Tool, toolsOf } from "./tools.ts";
+import { argumentProblem, definitionOf, inputOf, mayCall, proposalOf, type Tool, toolsOf } from "./tools.ts";
 
 /** What the server of tools needs. */
 export interface McpDeps {
@@ -193,8 +193,12 @@ export class McpServer {
     const { contained, guard } = this.deps;
     // The contained request takes it again.
     guard.returnToken(call.caller, call.operation);
-    const response = await contained.serve(call.request, tool.route.operation.name, input);
-    const json = await response.text();
+    const first = await contained.serve(call.request, tool.route.operation.name, input);
+    const text = await first.text();
+    const proposal = first.status === 403 && isReviewRequired(text) ? proposalOf(tool, input) : null;
+    const { operation, input: proposed } = proposal ?? { operation: "", input };
+    const response = proposal === null ? first : await contained.serve(call.request, operation, proposed);
+    const json = proposal === null ? text : await response.text();
     if (slices.isOver) await slices.next();
     return dataResult(json, response.status >= 400);
   }
@@ -214,6 +218,11 @@ async function bodyOf(call: Call): Promise<string> {
     if (error instanceof ApiError) throw new ProtocolError(400, CODES.invalidRequest, error.message);
     throw error;
   }
+}
+
+/** Whether an error says that the change has to be proposed. */
+function isReviewRequired(json: string): boolean {
+  return (JSON.parse(json) as { readonly code?: unknown }).code === "review_required";
 }
 
 /** The response to a notification. Nothing follows from one. */

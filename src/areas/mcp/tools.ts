@@ -16,6 +16,9 @@ export const READING_TOOLS = {
   flags_evaluate: "gate.evaluate",
   flags_evaluations: "gate.evaluations",
   flags_preview: "gate.preview",
+  flags_proposals_list: "gate.proposals.list",
+  flags_proposals_list_of_flag: "gate.proposals.list_of_flag",
+  flags_proposals_get: "gate.proposals.read",
   meters_list: "meter.list",
   meters_balance: "meter.balance",
   meters_history: "meter.history",
@@ -78,6 +81,25 @@ export const WRITING_TOOLS = {
   events_replay: "catch.events.replay",
   events_replay_many: "catch.replays.start",
 } as const;
+
+/** Operations that a reviewed project rejects, with those that propose the same change. */
+const PROPOSING: Readonly<
+  Record<string, { readonly operation: string; readonly key: string; readonly param: string }>
+> = {
+  "gate.save": { operation: "gate.proposals.create", key: "flag_key", param: "flagKey" },
+};
+
+/** The proposal of the change that a tool makes; null if there is none. */
+export function proposalOf(
+  tool: Tool,
+  input: ContainedInput,
+): { operation: string; input: ContainedInput } | null {
+  const proposing = PROPOSING[tool.route.operation.name];
+  if (proposing === undefined || input.body === null) return null;
+  const { operation, key, param } = proposing;
+  const { [key]: name, ...body } = input.body as Readonly<Record<string, unknown>>;
+  return { operation, input: { ...input, params: { [param]: String(name) }, body } };
+}
 
 /** Argument of writing tools that is sent as `Idempotency-Key`. */
 const IDEMPOTENCY_KEY = "idempotency_key";

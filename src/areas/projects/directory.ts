@@ -143,7 +143,7 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
     create,
     /** Creates the default project of a new account. */
     createDefault: (tx: Tx, accountRef: number): CallerProject => {
-      const texts = { name: "Default", slug: "default", description: null };
+      const texts = { name: "Default", slug: "default", description: null, review: 0 };
       const { ref, id } = create(tx, { account_ref: accountRef, ...texts, is_default: 1 });
       return { ref, id };
     },
@@ -156,6 +156,8 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
     find: (accountRef: number, id: string): CallerProject | null => store.find(accountRef, id),
     /** The account of a project; null when it has been removed. */
     accountOf: (ref: number): number | null => store.accountOf(ref) || null,
+    /** Whether changes of a project's flags need the approval of somebody else. */
+    isReviewed: (ref: number): boolean => store.withRef(ref)?.review === 1,
     /** Whether a project has been deleted: true starting with the unit of work that deletes it. */
     isDeleted: (ref: number): boolean => deleted.has(ref),
 

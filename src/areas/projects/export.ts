@@ -8,7 +8,7 @@ export function projectExport(contains: readonly ExportedTable[]): ExportedTable
     of: { account_ref: "ref" },
     key: ["ref"],
     id: "id",
-    show: { is_default: asFlag },
+    show: { is_default: asFlag, review: asFlag },
     contains,
   };
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { dateTime, NextCursor, named, orNull, text } from "../../kernel/data/schema.ts";
+import { dateTime, flag, NextCursor, named, orNull, text } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
@@ -30,6 +30,12 @@ export type ProjectCreateBody = Static<typeof ProjectCreateBody>;
 export const ProjectUpdateBody = named("ProjectUpdateBody", {
   name: Type.Optional(Name),
   description: Type.Optional(Description),
+  review: Type.Optional(
+    flag({
+      description:
+        "Whether changes of flags are proposals that somebody else must approve. Switching it off requires the scope `*`.",
+    }),
+  ),
   slug: Type.Optional(
     Type.Never({
       errorMessage: "cannot be changed: omit it",
@@ -50,6 +56,10 @@ const ITEM = {
     examples: ["web-shop"],
   }),
   description: orNull(Type.String({ examples: ["Orders of the web shop"] })),
+  review: Type.Boolean({
+    description: "Whether changes of flags are proposals that somebody else must approve.",
+    examples: [false],
+  }),
   created_at: dateTime(),
 };
 

@@ -188,6 +188,11 @@ function aboutProject({ id, name }: Pick<ProjectRow, "id" | "name">, what: strin
   return { summary: `Project ${name} ${what}`, target: { type: "project", id }, projectId: id };
 }
 
+/** What an update can change. */
+function settingsOf({ name, description, review }: Pick<ProjectRow, "name" | "description" | "review">) {
+  return { name, description, review: review !== 0 };
+}
+
 /** The use cases of projects. */
 export class ProjectService {
   constructor(
@@ -202,7 +207,7 @@ export class ProjectService {
     const { directory } = this.deps;
     this.limit.assertCapacity(account);
     const slug = availableSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
-    const project = { account_ref: account.ref, name, slug, description, is_default: 0 };
+    const project = { account_ref: account.ref, name, slug, description, is_default: 0, review: 0 };
     const row = directory.create(tx, project);
     tx.audit({ ...aboutProject(row, "created"), before: null, after: { name, slug, description } });
     return projectView(row);
@@ -224,14 +229,23 @@ export class ProjectService {
   update(tx: Tx, caller: Caller, id: string, change: ProjectUpdateBody): Project {
     const row = this.visible(caller, id);
     const { name = row.name, description = row.description } = change;
-    const before = { name: row.name, description: row.description };
-    tx.audit(changed({ ...aboutProject(row, "changed"), before, after: { name, description } }));
-    if (change.name === undefined && change.description === undefined) return projectView(row);
+    const review = Number(change.review ?? row.review !== 0);
+    if (review < row.review && !caller.scopes.has("*"))
+      throw new ApiError(
+        "forbidden",
+        "Switching the review of flags off requires a key with the scope *, or an owner or admin of the account.",
+      );
+    const before = settingsOf(row);
+    const after = settingsOf({ name, description, review });
+    tx.audit(changed({ ...aboutProject(row, "changed"), before, after }));
+    if (change.name === undefined && change.description === undefined && review === row.review)
+      return projectView(row);
     const { directory } = this.deps;
-    directory.store.update(tx, name, description, tx.now, row.ref);
+    const updated = { ...row, name, description, review, updated_at: tx.now };
+    directory.store.update(tx, updated);
     directory.activity.changed(tx, row.ref);
     this.overviews.drop(row.ref);
-    return projectView({ ...row, name, description, updated_at: tx.now });
+    return projectView(updated);
   }
 
   /**
@@ -306,8 +320,8 @@ export class ProjectService {
   }
 }
 
-function itemView({ id, name, slug, description, created_at }: ProjectRow): ProjectItem {
-  return { id, name, slug, description, created_at: isoTime(created_at) };
+function itemView({ id, name, slug, description, review, created_at }: ProjectRow): ProjectItem {
+  return { id, name, slug, description, review: review !== 0, created_at: isoTime(created_at) };
 }
 
 function projectView(row: ProjectRow): Project {

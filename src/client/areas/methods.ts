@@ -21,6 +21,8 @@ import type {
   ExtendBody,
   FlagBody,
   FlagPreviewBody,
+  FlagProposalBody,
+  FlagProposalRejectBody,
   ForceReleaseBody,
   ForkAcceptBody,
   HoldBody,
@@ -453,7 +455,7 @@ export class Projects extends Methods {
   }
 
   /**
-   * Update the name or description of a project. Omitted fields keep their value; `null` clears the
+   * Update the name, description or review of a project. Omitted fields keep their value; `null` clears the
    * description. The slug never changes.
    */
   update(id: string, body: ProjectUpdateBody, options?: ChangeOptions): Answers<"projects.update"> {
@@ -548,6 +550,9 @@ export class KeysMethods extends Methods {
 
 /** Methods of {@link Flags} that send one request. */
 export class FlagsMethods extends Methods {
+  /** Methods of `nf.flags.proposals`. */
+  readonly proposals = new FlagsProposals(this.api);
+
   /** Methods of `nf.flags.scheduled`. */
   readonly scheduled = new FlagsScheduled(this.api);
 
@@ -623,7 +628,8 @@ export class FlagsMethods extends Methods {
   /**
    * Create or update a flag. The next request uses the change. Omitted fields stay unchanged; null restores
    * the default. A save without changes writes nothing. Costs 1 credit per started 4 KiB of changed fields,
-   * as JSON, above the first 4 KiB, which are free of charge.
+   * as JSON, above the first 4 KiB, which are free of charge. In a project with `review`, only `enabled:
+   * false` alone is saved; other changes are proposed.
    */
   save(body: FlagBody, options?: ChangeOptions): Answers<"gate.save"> {
     return this.api.call("gate.save", { body }, options);
@@ -2341,6 +2347,73 @@ export class AdminSettings extends Methods {
    */
   update(body: ServerSettingsBody, options?: ChangeOptions): Answers<"admin.settings.update"> {
     return this.api.call("admin.settings.update", { body }, options);
+  }
+}
+
+/** Methods of `nf.flags.proposals`. */
+export class FlagsProposals extends Methods {
+  /**
+   * Approve a proposal, which applies the change. By somebody other than the proposer: another person, or
+   * another key that the same person has not created. A key and those that it was rotated to are one.
+   */
+  approve(flagKey: string, proposalId: string, options?: ChangeOptions): Answers<"gate.proposals.approve"> {
+    return this.api.call("gate.proposals.approve", { params: { flagKey, proposal_id: proposalId } }, options);
+  }
+
+  /**
+   * Propose a change of a flag. Fields of a save, or `delete`. The flag need not exist. The change is
+   * checked now, and applied when somebody else approves it. A change in another way makes the proposal
+   * `outdated`. An equal open proposal of the same proposer is returned instead of a second one. A project
+   * can have 100 open proposals, which are stored for a year. Costs credits as a save does; the approval is
+   * free of charge.
+   */
+  create(flagKey: string, body: FlagProposalBody, options?: ChangeOptions): Answers<"gate.proposals.create"> {
+    return this.api.call("gate.proposals.create", { params: { flagKey }, body }, options);
+  }
+
+  /** Get a proposal. */
+  get(flagKey: string, proposalId: string, options?: RequestOptions): Answers<"gate.proposals.read"> {
+    return this.api.call("gate.proposals.read", { params: { flagKey, proposal_id: proposalId } }, options);
+  }
+
+  /** List proposals of all flags, newest first. */
+  list(
+    query: QueryOf<"gate.proposals.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"gate.proposals.list", "proposals"> {
+    return this.api.list("gate.proposals.list", "proposals", { query }, options);
+  }
+
+  /** List proposals of a flag, newest first. Also of a flag that does not exist. */
+  listOfFlag(
+    flagKey: string,
+    query: QueryOf<"gate.proposals.list_of_flag"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"gate.proposals.list_of_flag", "proposals"> {
+    return this.api.list("gate.proposals.list_of_flag", "proposals", { params: { flagKey }, query }, options);
+  }
+
+  /** Reject a proposal. */
+  reject(
+    flagKey: string,
+    proposalId: string,
+    body: FlagProposalRejectBody,
+    options?: ChangeOptions,
+  ): Answers<"gate.proposals.reject"> {
+    return this.api.call(
+      "gate.proposals.reject",
+      { params: { flagKey, proposal_id: proposalId }, body },
+      options,
+    );
+  }
+
+  /** Withdraw a proposal. */
+  withdraw(flagKey: string, proposalId: string, options?: ChangeOptions): Answers<"gate.proposals.withdraw"> {
+    return this.api.call(
+      "gate.proposals.withdraw",
+      { params: { flagKey, proposal_id: proposalId } },
+      options,
+    );
   }
 }
 

@@ -1377,6 +1377,57 @@ export interface FlagPreviewResult {
   rule: number | null;
 }
 
+/** The response of `POST /v1/gate/{flagKey}/proposals/{proposal_id}/approve`. */
+export interface FlagProposal {
+  proposal_id: string;
+  flag_key: string;
+  /** `outdated`: the flag has changed in another way since the change was proposed. Propose it again. */
+  status: "open" | "applied" | "rejected" | "withdrawn" | "outdated";
+  /** Version of the flag when the change was proposed; null if there was no flag. */
+  base_version: number | null;
+  /** Changed fields before the change; null for a new flag. */
+  before: Record<string, unknown> | null;
+  /** Changed fields after the change; null for a deletion. */
+  after: Record<string, unknown> | null;
+  proposed_by: Actor;
+  decided_by: Actor | null;
+  comment: string | null;
+  /** Reason of a rejection. */
+  decision_comment: string | null;
+  created_at: string;
+  /** Time of the decision; null while it is open, and for `outdated`. */
+  decided_at: string | null;
+}
+
+/** The body of `POST /v1/gate/{flagKey}/proposals`. */
+export interface FlagProposalBody extends FlagChange {
+  scheduled?: readonly ScheduledFlagBody[] | null | undefined;
+  /** Whether the flag is to be deleted. Then no other field of the flag is allowed. */
+  delete?: boolean | undefined;
+  /** Reason, for those who decide. */
+  comment?: string | null | undefined;
+}
+
+/** The body of `POST /v1/gate/{flagKey}/proposals`, `scheduled`, `one of`, `[]`. */
+export interface ScheduledFlagBody {
+  /** Time at which the change applies, in the future. */
+  at: string;
+  set: FlagChange;
+}
+
+/** The response of `GET /v1/gate/config/proposals`. */
+export interface FlagProposalPage {
+  proposals: FlagProposal[];
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `POST /v1/gate/{flagKey}/proposals/{proposal_id}/reject`. */
+export interface FlagProposalRejectBody {
+  /** Reason of the rejection. */
+  comment?: string | null | undefined;
+}
+
 /** The body of `POST /v1/gate`. */
 export interface FlagBody {
   /** Key of the flag, unique within the project; `config` is reserved. */
@@ -1404,13 +1455,6 @@ export interface FlagBody {
   managed_by?: "apply" | undefined;
   /** Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`. */
   if_version?: number | null | undefined;
-}
-
-/** The body of `POST /v1/gate`, `scheduled`, `one of`, `[]`. */
-export interface ScheduledFlagBody {
-  /** Time at which the change applies, in the future. */
-  at: string;
-  set: FlagChange;
 }
 
 /** The response of `POST /v1/gate`. */
@@ -3713,6 +3757,8 @@ export interface ProjectItem {
   /** URL-safe name, derived from `name`. It never changes. */
   slug: string;
   description: string | null;
+  /** Whether changes of flags are proposals that somebody else must approve. */
+  review: boolean;
   created_at: string;
 }
 
@@ -3740,7 +3786,12 @@ export interface ProjectOverview {
 }
 
 /** The body of `PATCH /v1/projects/{id}`. */
-export type ProjectUpdateBody = { name?: string | undefined; description?: string | null | undefined };
+export interface ProjectUpdateBody {
+  name?: string | undefined;
+  description?: string | null | undefined;
+  /** Whether changes of flags are proposals that somebody else must approve. Switching it off requires the scope `*`. */
+  review?: boolean | undefined;
+}
 
 /** The response of `GET /v1/relay/{relay_id}/body`. */
 export interface RelaySentBody {
@@ -5259,6 +5310,7 @@ export type ErrorCode =
   | "not_leader"
   | "notary.fork_detected"
   | "notary.inconsistent"
+  | "own_proposal"
   | "page_limit_exceeded"
   | "page_slug_taken"
   | "people_limit_exceeded"
@@ -5269,10 +5321,12 @@ export type ErrorCode =
   | "probe_offline"
   | "probe_version_unsupported"
   | "project_limit_exceeded"
+  | "proposal_limit_exceeded"
   | "rate_limit_exceeded"
   | "rate_limited"
   | "read_only"
   | "request_too_large"
+  | "review_required"
   | "revoked"
   | "schedule_limit_exceeded"
   | "schedule_name_taken"
@@ -5630,6 +5684,44 @@ export const OPERATIONS = {
     }
   >,
   "gate.preview": "POST /v1/gate/{flagKey}/preview" as Route<FlagPreview, "flagKey", FlagPreviewBody>,
+  "gate.proposals.approve": "POST /v1/gate/{flagKey}/proposals/{proposal_id}/approve" as Route<
+    FlagProposal,
+    "flagKey" | "proposal_id"
+  >,
+  "gate.proposals.create": "POST /v1/gate/{flagKey}/proposals" as Route<
+    FlagProposal,
+    "flagKey",
+    FlagProposalBody
+  >,
+  "gate.proposals.list": "GET /v1/gate/config/proposals" as List<
+    FlagProposalPage,
+    never,
+    {
+      /** Returns only proposals with this status. */
+      status?: "open" | "applied" | "rejected" | "withdrawn" | "outdated" | undefined;
+    }
+  >,
+  "gate.proposals.list_of_flag": "GET /v1/gate/{flagKey}/proposals" as List<
+    FlagProposalPage,
+    "flagKey",
+    {
+      /** Returns only proposals with this status. */
+      status?: "open" | "applied" | "rejected" | "withdrawn" | "outdated" | undefined;
+    }
+  >,
+  "gate.proposals.read": "GET /v1/gate/{flagKey}/proposals/{proposal_id}" as Route<
+    FlagProposal,
+    "flagKey" | "proposal_id"
+  >,
+  "gate.proposals.reject": "POST /v1/gate/{flagKey}/proposals/{proposal_id}/reject" as Route<
+    FlagProposal,
+    "flagKey" | "proposal_id",
+    FlagProposalRejectBody
+  >,
+  "gate.proposals.withdraw": "DELETE /v1/gate/{flagKey}/proposals/{proposal_id}" as Route<
+    FlagProposal,
+    "flagKey" | "proposal_id"
+  >,
   "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
   "gate.scheduled.cancel": "DELETE /v1/gate/{flagKey}/scheduled/{id}" as Route<FlagSaved, "flagKey" | "id">,
   "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,

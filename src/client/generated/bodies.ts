@@ -1028,6 +1028,124 @@ export const BODIES = {
       description: "Whether the flag is omitted from lists and never evaluated.",
     },
   },
+  "gate.proposals.create": {
+    enabled: {
+      type: "boolean",
+      description: "Whether the flag is on. While it is off, `off_variant` is served to everyone.",
+    },
+    description: {
+      type: "string",
+      nullable: true,
+      description:
+        "Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below.",
+      minLength: 0,
+      maxLength: 256,
+    },
+    type: {
+      type: "string",
+      nullable: true,
+      description: "Type of the values. Default: `boolean`.",
+      enum: ["boolean", "string", "number", "object"],
+    },
+    variants: {
+      type: "object",
+      nullable: true,
+      description:
+        "Values by name, at most 16 KiB each. Default: `on` true and `off` false; required for other types than `boolean`.",
+    },
+    default: {
+      type: "object",
+      nullable: true,
+      description:
+        "Result if no rule matches. Default: the variant `on`; required for other types than `boolean`.",
+    },
+    "default.variant": {
+      type: "string",
+      description: "Name of the variant that is served to everyone.",
+      example: "on",
+      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+    },
+    "default.split": { type: "array", description: "Variants with weights, instead of `variant`." },
+    "default.by": {
+      type: "string",
+      description:
+        "Name of the attribute that is hashed. Default: `targetingKey`. If it is missing, empty or an object, the next rule applies; in `default`, `off_variant`.",
+      example: "plan",
+      minLength: 1,
+      maxLength: 128,
+    },
+    "default.seed": {
+      type: "string",
+      description: "Seed of the hash: splits with the same seed assign alike. Default: the flag's key.",
+      example: "spring-rollout",
+      minLength: 0,
+      maxLength: 128,
+    },
+    "default.hash": { type: "string", description: "Hash algorithm: MurmurHash3 x86 32 over UTF-8." },
+    off_variant: {
+      type: "string",
+      nullable: true,
+      description:
+        "Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. Default: `off`; null if you set `variants`.",
+      example: "on",
+      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+    },
+    rules: {
+      type: "array",
+      nullable: true,
+      description: "Rules in the order in which they are evaluated: `name`, `when` and `serve`.",
+    },
+    tags: {
+      type: "array",
+      nullable: true,
+      description: "Tags by which flags can be listed.",
+      items: /^[a-z0-9][a-z0-9:_.-]{0,49}$/,
+    },
+    metadata: {
+      type: "object",
+      nullable: true,
+      description: "Your own data, 2 KiB as JSON, returned with every evaluation.",
+    },
+    server_only: {
+      type: "boolean",
+      nullable: true,
+      description:
+        "Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers.",
+    },
+    archived: {
+      type: "boolean",
+      nullable: true,
+      description: "Whether the flag is omitted from lists and never evaluated.",
+    },
+    scheduled: {
+      type: "array",
+      nullable: true,
+      description:
+        "Changes that apply later, at most 20, which replace those of before. Archiving a flag drops them.",
+    },
+    delete: {
+      type: "boolean",
+      description: "Whether the flag is to be deleted. Then no other field of the flag is allowed.",
+    },
+    comment: {
+      type: "string",
+      nullable: true,
+      description: "Reason, for those who decide.",
+      example: "After the campaign",
+      minLength: 0,
+      maxLength: 1000,
+    },
+  },
+  "gate.proposals.reject": {
+    comment: {
+      type: "string",
+      nullable: true,
+      description: "Reason of the rejection.",
+      example: "After the campaign",
+      minLength: 0,
+      maxLength: 1000,
+    },
+  },
   "gate.save": {
     flag_key: {
       type: "string",
@@ -2884,6 +3002,11 @@ export const BODIES = {
   "projects.update": {
     name: { type: "string", example: "Shop", minLength: 1, maxLength: 100 },
     description: { type: "string", nullable: true, minLength: 0, maxLength: 500 },
+    review: {
+      type: "boolean",
+      description:
+        "Whether changes of flags are proposals that somebody else must approve. Switching it off requires the scope `*`.",
+    },
   },
   "relay.endpoints.change": {
     url: {

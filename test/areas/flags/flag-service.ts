@@ -12,5 +12,5 @@ export function flagServiceOn(
   inMemoryMax?: number,
 ): FlagService {
   const schedule = new FlagSchedule(scheduleStore(kernel.db), kernel);
-  return new FlagService(store, new FlagUsage(store, kernel), schedule, kernel.ids, inMemoryMax);
+  return new FlagService(store, new FlagUsage(store, kernel), schedule, kernel.ids, undefined, inMemoryMax);
 }

@@ -54,12 +54,16 @@ async function filled(on: TestServer): Promise<{ account: Client; args: Record<s
   const { resend_id } = await made("/v1/relay/resend", { endpoint_id });
   const { replay_id } = await made(`/v1/catch/${bucket_id}/replays`, { status: "failed" });
   const meter = { meterId: "m" };
+  const proposed = await account.post("/v1/gate/f/proposals", { tags: ["a"] });
+  const proposal_id = String(proposed.body["proposal_id"]);
   const args = {
     projects_get: { id },
     projects_overview: { id },
     flags_get: { flagKey: "f" },
     flags_evaluate: { flagKey: "f" },
     flags_evaluations: { flagKey: "f" },
+    flags_proposals_list_of_flag: { flagKey: "f" },
+    flags_proposals_get: { flagKey: "f", proposal_id },
     flags_preview: { flagKey: "f", contexts: [{}] },
     meters_balance: meter,
     meters_history: { ...meter, limit: 1 },

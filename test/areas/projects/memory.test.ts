@@ -32,7 +32,7 @@ afterEach(() => bench.close());
 const NO_ACCOUNTS = { balance: () => 0, setDefaultProject: () => {} };
 
 function make(name: string, account_ref = 1, of = directory) {
-  const project = { account_ref, name, slug: name, description: null, is_default: 0 };
+  const project = { account_ref, name, slug: name, description: null, is_default: 0, review: 0 };
   return bench.kernel.writer.submit((tx) => of.create(tx, project));
 }
 
@@ -70,6 +70,7 @@ describe("overviews in memory", () => {
       slug: name,
       description: null,
       is_default: 0,
+      review: 0,
       created_at: 0,
       updated_at: 0,
     };

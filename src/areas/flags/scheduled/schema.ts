@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Actor } from "../../../kernel/audit/actor.ts";
 import { dateTime, givenDateTime, listOf, named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { FlagChange, uncheckedOrNull } from "../definitions/change.ts";
+import { DEFINITION } from "../definitions/schema.ts";
 
 /** Scheduled changes per flag. */
 export const SCHEDULED_MAX = 20;
@@ -21,6 +22,9 @@ export const ScheduledList = listOf(ScheduledFlagBody, {
   description: `Changes that apply later, at most ${SCHEDULED_MAX}, which replace those of before. Archiving a flag drops them.`,
   examples: [[{ at: "2030-01-01T00:00:00Z", set: { enabled: true } }]],
 });
+
+/** Members of a save with numbers that are stored. */
+export const CHECKED = [...Object.keys(DEFINITION), "scheduled"];
 
 /** The field of a save. */
 export const SCHEDULED = { scheduled: uncheckedOrNull(ScheduledList) };
