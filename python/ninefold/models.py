@@ -1559,6 +1559,8 @@ class FlagProposalBody(TypedDict, total=False):
     archived: Optional[bool]
     """Whether the flag is omitted from lists and never evaluated."""
     scheduled: Optional[List[ScheduledFlagBody]]
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
     delete: bool
     """Whether the flag is to be deleted. Then no other field of the flag is allowed."""
     comment: Optional[str]

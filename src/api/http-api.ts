@@ -196,6 +196,8 @@ export class RejectedRequest extends StartupError {
   constructor(
     readonly status: number,
     message: string,
+    /** The code of the error; null in a response of another server. */
+    readonly code: string | null = null,
   ) {
     super(message);
   }
@@ -206,7 +208,8 @@ export function rejection(status: number, body: JsonObject): RejectedRequest {
   const error = body["error"] as { readonly message?: unknown } | undefined;
   const message = typeof error?.message === "string" ? error.message : "No reason given.";
   const hint = status === 401 ? " Check NINEFOLD_API_KEY." : "";
-  return new RejectedRequest(status, `The server rejected the request (${status}): ${message}${hint}`);
+  const code = typeof body["code"] === "string" ? body["code"] : null;
+  return new RejectedRequest(status, `The server rejected the request (${status}): ${message}${hint}`, code);
 }
 
 function objectIn(text: string): JsonObject | null {

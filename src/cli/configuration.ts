@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readSync } from "node:fs";
 import { withDeclaredApp } from "../api/folder-api.ts";
-import type { Api } from "../api/http-api.ts";
-import { applyPlans, createsKeys, type MadeUrl, type SecretSink } from "../configuration/apply.ts";
+import type { Api, JsonObject } from "../api/http-api.ts";
+import { applyPlans, createsKeys, type Outcome, type SecretSink } from "../configuration/apply.ts";
 import { exportProject, textOf } from "../configuration/export.ts";
 import { readFile } from "../configuration/file.ts";
 import { type Kind, kindsOf } from "../configuration/kinds.ts";
@@ -17,6 +17,8 @@ import { oneLine, print, printError, printJson } from "./output.ts";
 /** Exit codes of `plan`. */
 const NO_CHANGES = 0;
 const CHANGES = 2;
+/** Exit code of `apply` when changes wait for the approval of somebody else. */
+const PROPOSED = 3;
 
 /** Longest value of a line of a plan, in characters. */
 const VALUE_LENGTH_MAX = 200;
@@ -46,20 +48,23 @@ export function apply(args: Arguments): Promise<number> {
       printError("Nothing was changed.");
       return 1;
     }
-    const done: (readonly [Step, readonly MadeUrl[]])[] = [];
+    const done: (readonly [Step, Outcome])[] = [];
     const sink = out === null ? null : secretFile(out);
     try {
-      await applyPlans(api, plans, sink, (step, urls) => {
+      await applyPlans(api, plans, sink, (step, { urls, proposals }) => {
         for (const { project, field, url, isSecret } of urls)
           if (isSecret) sink?.storeUrl(project, field, step.name, url);
-        done.push([step, sink === null ? urls : urls.filter(({ isSecret }) => !isSecret)]);
+        const shown = sink === null ? urls : urls.filter(({ isSecret }) => !isSecret);
+        done.push([step, { urls: shown, proposals }]);
       });
     } finally {
       if (args.has("--json"))
-        printJson({ changes: done.map(([step, urls]) => ({ ...changeOf(step), ...urlFields(urls) })) });
-      else print(`${done.flatMap(urlLines).join("")}${done.length} of ${steps.length} changes applied.\n`);
+        printJson({
+          changes: done.map(([step, outcome]) => ({ ...changeOf(step), ...outcomeFields(outcome) })),
+        });
+      else print(`${done.flatMap(outcomeLines).join("")}${summaryOf(done, steps.length)}\n`);
     }
-    return 0;
+    return done.some(([, { proposals }]) => proposals.length > 0) ? PROPOSED : 0;
   });
 }
 
@@ -126,13 +131,23 @@ function changeOf({ action, kind, name, renamed_from, fields }: Step): Change {
   return { action, kind, name, ...(renamed_from === undefined ? {} : { renamed_from }), fields };
 }
 
-/** The URLs that a step made, by the fields of the API. */
-function urlFields(urls: readonly MadeUrl[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(urls.map(({ field, url }) => [field, url]));
+/** The URLs that a step made, by the fields of the API, and its proposals. */
+function outcomeFields({ urls, proposals }: Outcome): JsonObject {
+  const fields = Object.fromEntries(urls.map(({ field, url }) => [field, url]));
+  return proposals.length === 0 ? fields : { ...fields, proposals };
 }
 
-function urlLines([{ kind, name }, urls]: readonly [Step, readonly MadeUrl[]]): readonly string[] {
-  return urls.map(({ field, url }) => `${kind} ${oneLine(name)} ${field}: ${oneLine(url)}\n`);
+function outcomeLines([{ kind, name }, { urls, proposals }]: readonly [Step, Outcome]): readonly string[] {
+  return [
+    ...urls.map(({ field, url }) => `${kind} ${oneLine(name)} ${field}: ${oneLine(url)}\n`),
+    ...proposals.map((id) => `${kind} ${oneLine(name)} proposed: ${oneLine(id)}\n`),
+  ];
+}
+
+function summaryOf(done: readonly (readonly [Step, Outcome])[], steps: number): string {
+  const proposed = done.filter(([, { proposals }]) => proposals.length > 0).length;
+  const rest = proposed === 0 ? "" : ` ${proposed} proposed: somebody else must approve them.`;
+  return `${done.length - proposed} of ${steps} changes applied.${rest}`;
 }
 
 function valueText(value: unknown): string {

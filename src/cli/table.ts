@@ -160,7 +160,8 @@ const DECLARED = [
     details:
       "Creates and changes resources by their names, in one project for each document. Resources that the file does not\n" +
       "name stay as they are. It stops at the first failure; run it again to continue. Prints the ping and ingest URLs that\n" +
-      "it made. Asks on a terminal, and needs --yes elsewhere. The exit code is 0 or 1.",
+      "it made. Changes of flags that the project reviews become proposals, which it prints. Asks on a terminal, and needs\n" +
+      "--yes elsewhere. The exit code is 0 or 1, or 3 if it has made proposals.",
     arguments: [CONFIGURATION_FILE],
     ...API_CALL,
     options: [

@@ -1,6 +1,6 @@
-import type { Api, JsonObject } from "../api/http-api.ts";
+import { type Api, type JsonObject, RejectedRequest } from "../api/http-api.ts";
 import { StartupError } from "../kernel/errors.ts";
-import type { Field } from "./kinds.ts";
+import type { Field, Kind } from "./kinds.ts";
 import { newProject, type ProjectPlan, type Step } from "./plan.ts";
 import { requestOf } from "./read.ts";
 import { ProjectApi, pathOf, type ServerProject } from "./server.ts";
@@ -14,6 +14,13 @@ export interface MadeUrl {
   readonly field: string;
   readonly url: string;
   readonly isSecret: boolean;
+}
+
+/** What a step led to. */
+export interface Outcome {
+  readonly urls: readonly MadeUrl[];
+  /** Ids of the proposals that stand in place of the change, where the project reviews it. */
+  readonly proposals: readonly string[];
 }
 
 /** Where the secrets of new keys go. */
@@ -43,17 +50,18 @@ function isKey({ action, resource }: Step): boolean {
 }
 
 /**
- * Carries out the steps of plans, one after another. `onStep` is called after each, with the URLs that it made.
+ * Carries out the steps of plans, one after another. `onStep` is called after each, with what it led to. A change that the
+ * project reviews is proposed.
  * @throws StartupError at the first failure, naming the resource; a further run continues.
  */
 export async function applyPlans(
   api: Api,
   plans: readonly ProjectPlan[],
   sink: SecretSink | null,
-  onStep: (step: Step, urls: readonly MadeUrl[]) => void,
+  onStep: (step: Step, outcome: Outcome) => void,
 ): Promise<void> {
   for (const plan of plans) {
-    const run: Run = { api, plan, sink, project: plan.api };
+    const run: Run = { api, plan, sink, project: plan.api, proposals: [] };
     for (const step of plan.steps) {
       let urls: readonly MadeUrl[] = [];
       try {
@@ -65,7 +73,7 @@ export async function applyPlans(
           `${step.action} ${step.kind}.${step.name}${at}: ${error.message} Run the command again to continue.`,
         );
       }
-      onStep(step, urls);
+      onStep(step, { urls, proposals: run.proposals.splice(0) });
     }
   }
 }
@@ -75,6 +83,34 @@ interface Run {
   readonly plan: ProjectPlan;
   readonly sink: SecretSink | null;
   project: ProjectApi | null;
+  /** Of the current step. */
+  readonly proposals: string[];
+}
+
+/** Sends a change of a resource, or proposes it where the project reviews it: then the result is null. */
+async function sendOrPropose(
+  { proposals }: Run,
+  api: ProjectApi,
+  { facts }: Kind,
+  name: string,
+  send: {
+    readonly method: string;
+    readonly path: string;
+    readonly body?: JsonObject;
+    readonly headers?: Readonly<Record<string, string>>;
+  },
+): Promise<JsonObject | null> {
+  try {
+    return await api.send(send.method, send.path, send.body, send.headers);
+  } catch (error) {
+    if (facts.proposals === undefined || !(error instanceof RejectedRequest)) throw error;
+    if (error.code !== "review_required") throw error;
+    const { [facts.name]: _, ...change } = send.body ?? { delete: true };
+    const path = facts.proposals.replace(":name", encodeURIComponent(name));
+    const proposal = await api.send("POST", path, change);
+    proposals.push(String(proposal["proposal_id"]));
+    return null;
+  }
 }
 
 async function perform(run: Run, step: Step): Promise<readonly MadeUrl[]> {
@@ -94,23 +130,21 @@ async function perform(run: Run, step: Step): Promise<readonly MadeUrl[]> {
       return [];
     }
     const change = Object.fromEntries(step.fields.map((field) => [field.field, field.new]));
-    await run.api.send("PATCH", `/v1/projects/${String(step.item?.["id"])}`, change);
+    const id = run.project?.project.id ?? String(step.item?.["id"]);
+    await run.api.send("PATCH", `/v1/projects/${id}`, change);
     return [];
   }
   if (run.project === null) throw new Error("the project has not been created");
   if (step.action === "create") return create(run, run.project, step);
-  if (step.action === "delete") await remove(run.project, step);
+  if (step.action === "delete") await remove(run, run.project, step);
   else if (step.action === "rename" && step.resource.facts.isSave === true)
     await saveAs(run, run.project, step);
   else await change(run, run.project, step);
   return [];
 }
 
-async function create(
-  { plan, sink }: Run,
-  api: ProjectApi,
-  { resource, wanted }: Step,
-): Promise<readonly MadeUrl[]> {
+async function create(run: Run, api: ProjectApi, { resource, wanted }: Step): Promise<readonly MadeUrl[]> {
+  const { plan, sink } = run;
   if (resource === null || wanted === null) return [];
   const { facts, fields, create: route } = resource;
   const present = [...fields.values()].filter(({ name }) => name in wanted.values);
@@ -122,7 +156,14 @@ async function create(
   const { onceShown = null } = facts;
   const isKeyed = onceShown !== null && sink !== null;
   const headers: Record<string, string> = isKeyed ? { "idempotency-key": sink.begin(slug, wanted.name) } : {};
-  const created = await api.send("POST", pathOf(route.path, api.project.id), body, headers);
+  const path = pathOf(route.path, api.project.id);
+  const created = await sendOrPropose(run, api, resource, wanted.name, {
+    method: "POST",
+    path,
+    body,
+    headers,
+  });
+  if (created === null) return [];
   if (isKeyed) sink.store(slug, wanted.name, String(created[onceShown]));
   const id = String(created[resource.idKey] ?? created["id"] ?? created[facts.name] ?? "");
   const names = plan.ids.get(resource.section) ?? new Map<string, string>();
@@ -155,19 +196,19 @@ async function saveAs(run: Run, api: ProjectApi, step: Step): Promise<void> {
   const values = { ...Object.fromEntries(shown), ...withIds(run.plan, wantedFields, wanted.values) };
   const present = fields.filter(({ name }) => name in values);
   const identity = { [facts.name]: wanted.name, managed_by: "apply" };
-  await api.send("POST", pathOf(route.path, api.project.id), {
-    ...requestOf(resource, present, values),
-    ...identity,
-  });
-  await remove(api, step);
+  const body = { ...requestOf(resource, present, values), ...identity };
+  const path = pathOf(route.path, api.project.id);
+  await sendOrPropose(run, api, resource, wanted.name, { method: "POST", path, body });
+  await remove(run, api, step);
 }
 
 async function change(
-  { plan }: Run,
+  run: Run,
   api: ProjectApi,
   { action, resource, wanted, item, fields }: Step,
 ): Promise<void> {
   if (resource?.change == null || wanted === null || item === null) return;
+  const { plan } = run;
   const { facts, change: route } = resource;
   const sentAlong = fields.flatMap(({ field }) => SENT_TO[field] ?? []);
   const changed = [...resource.fields.values()].filter(
@@ -192,14 +233,16 @@ async function change(
         : {};
   const path =
     facts.isSave === true || facts.isSingle === true ? route.path : pathOf(route.path, item[resource.idKey]);
-  await api.send(route.method, path, { ...body, ...identity });
+  const sending = { method: route.method, path, body: { ...body, ...identity } };
+  await sendOrPropose(run, api, resource, wanted.name, sending);
 }
 
-async function remove(api: ProjectApi, { resource, item }: Step): Promise<void> {
+async function remove(run: Run, api: ProjectApi, { resource, item }: Step): Promise<void> {
   if (resource?.remove == null || item === null) return;
   const { method, path } = resource.remove;
   try {
-    await api.send(method, pathOf(path, item[resource.idKey]));
+    const name = String(item[resource.facts.name]);
+    await sendOrPropose(run, api, resource, name, { method, path: pathOf(path, item[resource.idKey]) });
   } catch (error) {
     if ((error as { status?: number }).status !== 404) throw error;
   }

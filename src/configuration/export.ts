@@ -74,11 +74,12 @@ export function textOf(exported: readonly Exported[]): string {
     .join("---\n");
 }
 
-function describe({ slug, name, description }: ServerProject): Record<string, unknown> {
+function describe({ slug, name, description, review }: ServerProject): Record<string, unknown> {
   return {
     project: slug,
     ...(name === slug ? {} : { name }),
     ...(description === null ? {} : { description }),
+    ...(review === true ? { review } : {}),
   };
 }
 

@@ -117,6 +117,7 @@ async function planOfProject(
   const gone = missingIn(planning, file, found);
   const warnings = likelyRenames(planning, steps, gone, ids);
   if (planning.prune) steps.push(...gone.map(deletionOf));
+  steps.push(...reviewSteps(file, project));
   return { file, api, ids, steps, warnings };
 }
 
@@ -133,14 +134,24 @@ function projectOf(
   return chosen;
 }
 
-function projectSteps({ name, description }: FileProject, project: ServerProject): Step[] {
+function projectSteps({ name, description, review }: FileProject, project: ServerProject): Step[] {
   const fields: FieldChange[] = [];
   if (name !== null && name !== project.name) fields.push({ field: "name", old: project.name, new: name });
   if (description !== undefined && description !== project.description)
     fields.push({ field: "description", old: project.description, new: description });
-  if (fields.length === 0) return [];
-  const change = { action: "change", kind: "project", name: project.slug, fields } as const;
-  return [{ ...change, resource: null, wanted: null, item: project as unknown as JsonObject }];
+  if (review === false && project.review === true) fields.push({ field: "review", old: true, new: false });
+  return fields.length === 0 ? [] : [projectStep(project.slug, fields, project)];
+}
+
+/** The review begins after all other changes, of which it would make proposals. */
+function reviewSteps({ slug, review }: FileProject, project: ServerProject | null): Step[] {
+  if (review !== true || project?.review === true) return [];
+  return [projectStep(project?.slug ?? slug ?? "", [{ field: "review", old: false, new: true }], project)];
+}
+
+function projectStep(name: string, fields: readonly FieldChange[], project: ServerProject | null): Step {
+  const item = project as unknown as JsonObject | null;
+  return { action: "change", kind: "project", name, fields, resource: null, wanted: null, item };
 }
 
 /** The sections of a file, those that they refer to, and all of them to find what is to be deleted. */

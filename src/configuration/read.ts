@@ -36,6 +36,8 @@ export interface FileProject {
   readonly slug: string | null;
   readonly name: string | null;
   readonly description: string | null | undefined;
+  /** Undefined: as it is. */
+  readonly review: boolean | undefined;
   /** In the order of changes. */
   readonly resources: readonly FileResource[];
 }
@@ -99,7 +101,7 @@ class Reader {
   project(document: FileValue, isFirst: boolean): FileProject {
     const map = this.mapOf(document, "a document");
     const sections = [...new Set(this.kinds.map(({ section }) => section.split(".")[0] ?? section))];
-    const known = ["ninefold", "project", "name", "description", ...sections];
+    const known = ["ninefold", "project", "name", "description", "review", ...sections];
     this.assertKnown(map, known, "section");
     const version = map.entries.get("ninefold");
     if (version === undefined && isFirst)
@@ -126,8 +128,16 @@ class Reader {
       slug,
       name: text("name") ?? null,
       description: text("description"),
+      review: this.switchIn(map, "review"),
       resources,
     };
+  }
+
+  private switchIn(map: FileMap, name: string): boolean | undefined {
+    const entry = map.entries.get(name);
+    const value = entry && plainOf(entry.value);
+    if (entry === undefined || typeof value === "boolean") return value as boolean | undefined;
+    throw this.error(entry.value.at, `${name} must be true or false`);
   }
 
   private section(document: FileMap, kind: Kind): FileResource[] {

@@ -13,6 +13,8 @@ export interface ServerProject {
   readonly slug: string;
   readonly name: string;
   readonly description: string | null;
+  /** Whether changes of flags need the approval of somebody else; undefined on earlier servers. */
+  readonly review?: boolean;
 }
 
 /** Calls a server in one project. */

@@ -646,3 +646,57 @@ describe("a number that a double does not hold", () => {
     expect(body["variants"]).toEqual({ a: { v: [31, 15, 5, 0.5, 5, 1000, 9007199254740992, 0.1] } });
   });
 });
+
+test("in a project with review, changes of flags are proposed, once, and the review begins last", async () => {
+  const account = await server.account();
+  const configured = new Configured(server, account.key ?? "");
+  const proposals: string[] = [];
+  const apply = async (text: string, prune = false) => {
+    await configured.apply(text, prune, (_, outcome) => proposals.push(...outcome.proposals));
+    return proposals.splice(0);
+  };
+  const flags = "flags: { a: { enabled: true }, b: { enabled: true } }\n";
+  expect(await apply(`ninefold: 1\nreview: true\n${flags}`)).toEqual([]);
+  expect(await configured.lines(`ninefold: 1\nreview: true\n${flags}`)).toEqual([]);
+  expect(await configured.export()).toContain("review: true\n");
+  const changed = "ninefold: 1\nflags: { a: { enabled: true, tags: [x] }, c: { enabled: true } }\n";
+  const made = await apply(changed, true);
+  expect(made).toHaveLength(3);
+  expect(await apply(changed, true)).toEqual(made);
+  const { body } = await account.get("/v1/gate/config/proposals?status=open");
+  expect(body["proposals"]).toMatchObject([
+    { flag_key: "b", before: { enabled: true }, after: null },
+    { flag_key: "c", before: null, after: { enabled: true } },
+    { flag_key: "a", before: { tags: null }, after: { tags: ["x"] } },
+  ]);
+  expect((await account.get("/v1/gate")).body).toEqual({ flags: ["b", "a"] });
+  expect(await configured.lines(`ninefold: 1\nreview: false\n${flags}`)).toEqual([
+    "change project.default review",
+  ]);
+  expect(await apply(`ninefold: 1\nreview: false\nflags: { a: { enabled: false } }\n`)).toEqual([]);
+  await expect(configured.lines("ninefold: 1\nreview: maybe\n")).rejects.toThrow(
+    "review must be true or false",
+  );
+});
+
+test("scheduled changes of flags are compared until they have passed", async () => {
+  const account = await server.account();
+  const configured = new Configured(server, account.key ?? "");
+  const later = '{ at: "2099-01-01T00:00:00Z", set: { enabled: false } }';
+  const first = '{ at: "2098-01-01T02:00:00+02:00", set: { tags: [x] } }';
+  const past = '{ at: "2020-01-01T00:00:00Z", set: { enabled: true } }';
+  const file = (...changes: string[]) =>
+    `ninefold: 1\nflags: { f: { enabled: true, scheduled: [${changes.join(", ")}] } }\n`;
+  await configured.apply(file(later, past, first));
+  expect(await configured.lines(file(later, past, first))).toEqual([]);
+  expect(await configured.lines(file(first, later))).toEqual([]);
+  expect(await configured.lines(file(later))).toEqual(["change flags.f scheduled"]);
+  expect(await configured.lines("ninefold: 1\nflags: { f: { enabled: true } }\n")).toEqual([]);
+  const exported = await configured.export();
+  expect(exported).toContain("2098-01-01T00:00:00.000Z");
+  expect(exported).not.toContain("chg_");
+  expect(await configured.lines(exported)).toEqual([]);
+  await expect(
+    configured.lines(file('{ at: "2099-01-01T00:00:00Z", set: { default: { variant: x } } }')),
+  ).rejects.toThrow("must be the name of one of the flag's variants");
+});

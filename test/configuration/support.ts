@@ -74,7 +74,7 @@ export class Configured {
   async apply(
     text: string,
     prune = false,
-    onStep: () => void = () => undefined,
+    onStep: Parameters<typeof applyPlans>[3] = () => undefined,
     onPlan: () => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
     const plans = await this.plans(text, prune);

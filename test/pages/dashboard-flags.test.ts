@@ -231,3 +231,31 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "in a project with review, proposes changes, and shows them with their difference",
+  async () => {
+    const { operator } = server;
+    await operator.post("/v1/gate", { flag_key: "reviewed", enabled: true });
+    const [project] = (await operator.get("/v1/projects")).body["projects"] as { id: string }[];
+    await operator.patch(`/v1/projects/${project?.id}`, { review: true });
+    const visit = await enter("flags/reviewed");
+    try {
+      const { page } = visit;
+      await page.getByLabel("Tags").fill("team:web");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("Proposed: somebody else must approve it").waitFor();
+      const panel = page.locator(".panel", { hasText: "Proposals" });
+      await panel.locator("ins", { hasText: "team:web" }).waitFor();
+      await panel.getByRole("button", { name: "Approve" }).click();
+      await page.getByText("Somebody else must approve it").last().waitFor();
+      await eventually(async () => expect(await visit.violations()).toEqual([]));
+      await panel.getByRole("button", { name: "Withdraw" }).click();
+      await page.getByText("Proposal withdrawn").waitFor();
+      expect((await definition("reviewed")).tags).toEqual([]);
+    } finally {
+      await operator.patch(`/v1/projects/${project?.id}`, { review: false });
+    }
+  },
+  TIMEOUT_MS,
+);

@@ -63,6 +63,7 @@ const FLAG_FILE: FileFacts = {
   omitted: ["if_version"],
   defaults: { ...withDefaults({}), archived: false, scheduled: [] },
   current: { scheduled: pendingAt },
+  proposals: "/v1/gate/:name/proposals",
   check(body: FlagBody) {
     assertKeyAllowed(body.flag_key);
     assertBoolean(body.enabled);

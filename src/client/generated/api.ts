@@ -1402,6 +1402,8 @@ export interface FlagProposal {
 /** The body of `POST /v1/gate/{flagKey}/proposals`. */
 export interface FlagProposalBody extends FlagChange {
   scheduled?: readonly ScheduledFlagBody[] | null | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
   /** Whether the flag is to be deleted. Then no other field of the flag is allowed. */
   delete?: boolean | undefined;
   /** Reason, for those who decide. */

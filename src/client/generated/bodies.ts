@@ -1123,6 +1123,11 @@ export const BODIES = {
       description:
         "Changes that apply later, at most 20, which replace those of before. Archiving a flag drops them.",
     },
+    managed_by: {
+      type: "string",
+      description:
+        "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
+    },
     delete: {
       type: "boolean",
       description: "Whether the flag is to be deleted. Then no other field of the flag is allowed.",

@@ -42,6 +42,8 @@ export interface FileFacts {
   readonly flattened?: string;
   /** Fields with values that pass: what of a value of a file or a response still counts at a time, in epoch milliseconds. */
   readonly current?: Readonly<Record<string, (value: unknown, now: number) => unknown>>;
+  /** Path that proposes a change where the server requires the approval of somebody else; `:name` stands for the name. */
+  readonly proposals?: string;
   /** Fields of a response that a file cannot have, given the others. */
   readonly computed?: (shown: Readonly<Record<string, unknown>>) => readonly string[];
   /** Checks a creation that its schema accepts, as far as no server is needed. @throws ApiError `validation_error` */

@@ -112,6 +112,14 @@ async function failedDelivery(client: AccountClient): Promise<string> {
 /** What a route requires in addition to a resource of its area and its example. */
 const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<string, string>) => unknown>> =
   {
+    // Of somebody else.
+    "gate.proposals.approve": async (client, params) => {
+      const terms = { prefix: "sm", name: "another", scopes: ["gate:*"] };
+      const { body } = await client.post("/v1/keys", terms);
+      const other = server.client(String(body["secret"]));
+      const proposed = await other.post(`/v1/gate/${params["flagKey"]}/proposals`, { tags: ["approved"] });
+      params["proposal_id"] = String(proposed.body["proposal_id"]);
+    },
     // An event is replayed from an active bucket to a target that responds.
     "catch.events.replay": (client, { bucket_id }) =>
       client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live", target_url: sink.url() }),

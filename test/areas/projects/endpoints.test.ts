@@ -32,7 +32,14 @@ function leaves(...names: readonly string[]): NonNullable<Scenario["after"]> {
 }
 
 function created(name: string, body: object, slug: string, description: string | null = null): Scenario {
-  const expected = { name: (body as ProjectItem).name, slug, description, created_at: NOW, updated_at: NOW };
+  const expected = {
+    name: (body as ProjectItem).name,
+    slug,
+    description,
+    review: false,
+    created_at: NOW,
+    updated_at: NOW,
+  };
   return {
     name,
     request: ["POST", "/v1/projects", body],
@@ -46,6 +53,7 @@ function created(name: string, body: object, slug: string, description: string |
         "description",
         "id",
         "name",
+        "review",
         "slug",
         "updated_at",
       ]);
@@ -153,6 +161,7 @@ describe("GET /v1/projects", () => {
           name: "Default",
           slug: "default",
           description: null,
+          review: false,
           created_at: NOW,
         });
         expect(Object.keys(body)).toEqual(["projects"]);
@@ -245,7 +254,7 @@ function conflicting(method: string, body?: object): Scenario {
   });
 }
 
-const MADE = { name: "Shop", slug: "shop", description: "All of it", created_at: NOW };
+const MADE = { name: "Shop", slug: "shop", description: "All of it", review: false, created_at: NOW };
 
 /** Creates the project of most scenarios. */
 function makeShop({ account }: World): Promise<string> {

@@ -49,7 +49,7 @@ export interface ProposedFlags {
   ): void;
 }
 
-const NAMES = [...Object.keys(FlagChange.properties), "scheduled"];
+const NAMES = [...Object.keys(FlagChange.properties), "scheduled", "managed_by"];
 
 /** Changes of flags that somebody else has to approve. */
 export class Proposals {

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Actor } from "../../../kernel/audit/actor.ts";
 import { dateTime, flag, NextCursor, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { MANAGED } from "../../../kernel/resources/managed.ts";
 import { FlagChange } from "../definitions/change.ts";
 import { COMMENT_LENGTH_MAX } from "../domain.ts";
 import { SCHEDULED } from "../scheduled/schema.ts";
@@ -23,6 +24,7 @@ const Comment = text({ min: 0, max: COMMENT_LENGTH_MAX, examples: ["After the ca
 export const FlagProposalBody = named("FlagProposalBody", {
   ...FlagChange.properties,
   ...SCHEDULED,
+  ...MANAGED,
   delete: Type.Optional(
     flag({ description: "Whether the flag is to be deleted. Then no other field of the flag is allowed." }),
   ),

@@ -1,6 +1,5 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { FlagDefinition } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form } from "../../ui/dialog.tsx";
@@ -13,6 +12,7 @@ import { Rules } from "./flag-rules.tsx";
 import { SchedulePanel } from "./flag-schedule.tsx";
 import { Serve } from "./flag-serve.tsx";
 import { Variants } from "./flag-variants.tsx";
+import { PROPOSED, saveFlag } from "./save-flag.ts";
 
 /** Edits a flag's definition. Changes by others are loaded, unless that would discard unsaved changes. */
 export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {
@@ -39,8 +39,8 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
   const save = async (): Promise<void> => {
     const { flag_key, version } = base.flag;
     const body = { flag_key, enabled: flag.enabled, ...changesOf(base.draft, draft), if_version: version };
-    await call("gate.save", { body });
-    toast("Saved");
+    const done = await saveFlag(body);
+    toast(done === "saved" ? "Saved" : PROPOSED);
     setTouched(false);
     onChanged();
   };

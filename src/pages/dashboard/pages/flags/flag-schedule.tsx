@@ -12,6 +12,7 @@ import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { DateTime } from "../../ui/time.tsx";
 import { nameOf } from "../audit-list.tsx";
+import { PROPOSED, proposing, saveFlag } from "./save-flag.ts";
 
 interface Props {
   readonly flag: FlagDefinition;
@@ -61,7 +62,7 @@ export function SchedulePanel({ flag, changes, onChanged }: Props) {
             {
               head: "Actions",
               layout: "fit",
-              cell: (change) => <CancelButton flagKey={flag_key} change={change} onChanged={onChanged} />,
+              cell: (change) => <CancelButton flag={flag} change={change} onChanged={onChanged} />,
             },
           ]}
         />
@@ -71,11 +72,18 @@ export function SchedulePanel({ flag, changes, onChanged }: Props) {
 }
 
 function CancelButton(props: { flagKey: string; change: ScheduledFlagChange; onChanged: () => void }) {
-  const { flagKey, change, onChanged } = props;
+  const { flag, change, onChanged } = props;
+  const { flag_key: flagKey } = flag;
   const isPending = change.status === "pending";
   const cancel = async (): Promise<void> => {
-    await call("gate.scheduled.cancel", { params: { flagKey, id: change.id } });
-    toast(isPending ? "Change cancelled" : "Change removed");
+    const params = { flagKey, id: change.id };
+    const done = await proposing(
+      flagKey,
+      () => call("gate.scheduled.cancel", { params }),
+      // The others stay.
+      () => ({ scheduled: flag.scheduled.filter(({ id }) => id !== change.id) }),
+    );
+    toast(done === "proposed" ? PROPOSED : isPending ? "Change cancelled" : "Change removed");
     onChanged();
   };
   return (
@@ -104,8 +112,8 @@ function ScheduleDialog({ flag, changes, onChanged, onClose }: Props & { onClose
           const set = what === "unsaved" && unsaved !== null ? unsaved : { enabled: what === "on" };
           const at = rfcTime(String(form.get("at")));
           const scheduled = [...flag.scheduled, { at, set }];
-          await call("gate.save", { body: { flag_key, enabled, scheduled, if_version: version } });
-          toast("Change scheduled");
+          const done = await saveFlag({ flag_key, enabled, scheduled, if_version: version });
+          toast(done === "saved" ? "Change scheduled" : PROPOSED);
           onChanged();
           onClose();
         }}

@@ -1,14 +1,15 @@
 import { useState } from "preact/hooks";
 import type { FlagDefinition } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
 import { showError, whyNot } from "../../core/session.ts";
 import { toast } from "../../core/toasts.ts";
+import { PROPOSED, type Saved, saveFlag } from "./save-flag.ts";
 
 type Switched = Pick<FlagDefinition, "flag_key" | "enabled">;
 
-async function save(flag: Switched, enabled: boolean, onChanged: () => void): Promise<void> {
-  await call("gate.save", { body: { flag_key: flag.flag_key, enabled } });
+async function save(flag: Switched, enabled: boolean, onChanged: () => void): Promise<Saved> {
+  const done = await saveFlag({ flag_key: flag.flag_key, enabled });
   onChanged();
+  return done;
 }
 
 /** Switches a flag immediately; the message offers to undo it. */
@@ -21,8 +22,9 @@ export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () 
   const change = async (): Promise<void> => {
     setPending(!flag.enabled);
     try {
-      await save(flag, !flag.enabled, onChanged);
-      toast(`${flag.flag_key} is ${flag.enabled ? "off" : "on"}`, back);
+      const done = await save(flag, !flag.enabled, onChanged);
+      if (done === "proposed") toast(PROPOSED);
+      else toast(`${flag.flag_key} is ${flag.enabled ? "off" : "on"}`, back);
     } catch (error) {
       showError(error);
     } finally {

@@ -13,7 +13,9 @@ import { Ago } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
 import { FlagEditor } from "./flag-editor.tsx";
 import { Evaluations } from "./flag-evaluations.tsx";
+import { Proposals } from "./flag-proposals.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
+import { PROPOSED, proposing, saveFlag } from "./save-flag.ts";
 
 /** A flag. */
 export function FlagPage({ id }: { id: string }) {
@@ -57,6 +59,7 @@ export function FlagPage({ id }: { id: string }) {
             </>
           )}
         </Loaded>
+        <Proposals flagKey={id} onChanged={reload} />
         <History type="flag" id={id} />
       </div>
     </Page>
@@ -100,8 +103,8 @@ function LastEvaluated({ at }: { at: string | null }) {
 function ArchiveButton({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {
   const { flag_key, enabled, archived } = flag;
   const change = async (): Promise<void> => {
-    await call("gate.save", { body: { flag_key, enabled, archived: !archived } });
-    toast(archived ? `${flag_key} restored` : `${flag_key} archived`);
+    const done = await saveFlag({ flag_key, enabled, archived: !archived });
+    toast(done === "proposed" ? PROPOSED : archived ? `${flag_key} restored` : `${flag_key} archived`);
     onChanged();
   };
   return (
@@ -117,10 +120,14 @@ function deleteFlag(id: string): void {
       title={`Delete ${id}?`}
       action="Delete flag"
       onConfirm={async () => {
-        await call("gate.delete", { params: { flagKey: id } });
-        go(["flags"]);
+        const done = await proposing(
+          id,
+          () => call("gate.delete", { params: { flagKey: id } }),
+          () => ({ delete: true }),
+        );
+        if (done === "saved") go(["flags"]);
+        toast(done === "saved" ? `${id} deleted` : PROPOSED);
       }}
-      done={`${id} deleted`}
       onClose={close}
     >
       <p>

@@ -72,7 +72,7 @@ function columnsOf(onChanged: () => void): readonly Column<ProjectItem>[] {
           <Button
             kind="quiet"
             icon="rename"
-            label={`Rename ${project.name}`}
+            label={`Edit ${project.name}`}
             operation="projects.update"
             onClick={() =>
               openDialog((close) => <ProjectForm of={project} onDone={onChanged} onClose={close} />)
@@ -117,12 +117,12 @@ function ProjectForm(props: { of?: ProjectItem; onDone: () => void; onClose: () 
   const { of: project, onDone, onClose } = props;
   return (
     <DataForm
-      title={project === undefined ? "New project" : `Rename ${project.name}`}
+      title={project === undefined ? "New project" : `Edit ${project.name}`}
       submit={project === undefined ? "Create project" : "Save"}
       operation={project === undefined ? "projects.create" : "projects.update"}
       of={project}
       params={{ id: project?.id ?? "" }}
-      fields={["name", "description"]}
+      fields={project === undefined ? ["name", "description"] : ["name", "description", "review"]}
       onDone={() => {
         onDone();
         onClose();
