@@ -8,7 +8,7 @@ import { COMMENT_LENGTH_MAX } from "../domain.ts";
 import { SCHEDULED } from "../scheduled/schema.ts";
 
 /** States of a proposal. */
-export const PROPOSAL_STATUSES = ["open", "applied", "rejected", "withdrawn", "outdated"] as const;
+const PROPOSAL_STATUSES = ["open", "applied", "rejected", "withdrawn", "outdated"] as const;
 export type ProposalStatus = (typeof PROPOSAL_STATUSES)[number];
 
 /** Default number of proposals per page. */

@@ -71,7 +71,7 @@ export function SchedulePanel({ flag, changes, onChanged }: Props) {
   );
 }
 
-function CancelButton(props: { flagKey: string; change: ScheduledFlagChange; onChanged: () => void }) {
+function CancelButton(props: { flag: FlagDefinition; change: ScheduledFlagChange; onChanged: () => void }) {
   const { flag, change, onChanged } = props;
   const { flag_key: flagKey } = flag;
   const isPending = change.status === "pending";
