@@ -1081,7 +1081,7 @@ class ErrorError(_ErrorErrorRequired, total=False):
 
 class _ErrorRequired(TypedDict):
     error: ErrorError
-    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "own_proposal", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "probe_in_use", "probe_limit_exceeded", "probe_name_taken", "probe_offline", "probe_version_unsupported", "project_limit_exceeded", "proposal_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "review_required", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
+    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "event_type_limit_exceeded", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "own_proposal", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "probe_in_use", "probe_limit_exceeded", "probe_name_taken", "probe_offline", "probe_version_unsupported", "project_limit_exceeded", "proposal_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "review_required", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
     request_id: str
     """As in `X-Request-Id`."""
 
@@ -3995,6 +3995,28 @@ class PortalEndpointRead(_PortalEndpointReadRequired, total=False):
     """`resend_id` of the recovery that the customer started for this endpoint, while it is running."""
 
 
+class PortalEventType(TypedDict):
+    name: str
+    """Name of the type: that of its messages."""
+    description: Optional[str]
+    """Description for your customers; null for none."""
+    schema: Optional[Dict[str, Any]]
+    """JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`,
+    `$dynamicRef`, `$id` and references to other documents are rejected.
+    """
+    example: Optional[Dict[str, Any]]
+    """Payload for documentation and test events; null for none."""
+
+
+class _PortalEventTypePageRequired(TypedDict):
+    event_types: List[PortalEventType]
+
+
+class PortalEventTypePage(_PortalEventTypePageRequired, total=False):
+    cursor: str
+    """Pass it as `cursor` to get the next page. Absent on the last one."""
+
+
 class PortalLink(TypedDict):
     owner_id: str
     expires_at: int
@@ -5188,6 +5210,58 @@ class RelayEndpointTested(TypedDict):
     relay_id: str
 
 
+class _RelayEventTypeRequired(TypedDict):
+    name: str
+    """Name of the type: that of its messages."""
+    description: Optional[str]
+    """Description for your customers; null for none."""
+    schema: Optional[Dict[str, Any]]
+    """JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`,
+    `$dynamicRef`, `$id` and references to other documents are rejected.
+    """
+    example: Optional[Dict[str, Any]]
+    """Payload for documentation and test events; null for none."""
+    enforce: bool
+    """Whether messages that do not fit the schema are rejected; otherwise they are reported. Default: false."""
+    archived: bool
+    """Whether the type is archived: its messages are not checked."""
+    invalid_24h: int
+    """Number of messages in the last 24 hours that did not fit the schema and were sent, by full hours."""
+    created_at: int
+    """Time of creation, in epoch milliseconds."""
+    updated_at: int
+    """Time of the last update, in epoch milliseconds."""
+
+
+class RelayEventType(_RelayEventTypeRequired, total=False):
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
+class RelayEventTypeBody(TypedDict, total=False):
+    description: Optional[str]
+    """Description for your customers; null for none."""
+    schema: Optional[Dict[str, Any]]
+    """JSON Schema (2020-12) of the payloads; null for none. `format` is a note; `pattern`, `patternProperties`,
+    `$dynamicRef`, `$id` and references to other documents are rejected.
+    """
+    example: Optional[Dict[str, Any]]
+    """Payload for documentation and test events; null for none."""
+    enforce: bool
+    """Whether messages that do not fit the schema are rejected; otherwise they are reported. Default: false."""
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
+class _RelayEventTypePageRequired(TypedDict):
+    event_types: List[RelayEventType]
+
+
+class RelayEventTypePage(_RelayEventTypePageRequired, total=False):
+    cursor: str
+    """Pass it as `cursor` to get the next page. Absent on the last one."""
+
+
 class RelayItem(TypedDict):
     relay_id: str
     """ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`."""
@@ -5234,6 +5308,13 @@ class RelayItem(TypedDict):
     """Time of creation, in epoch milliseconds."""
 
 
+class RelayMessageSchemaErrorsItem(TypedDict):
+    field: str
+    """Place in the message."""
+    message: str
+    """What is wrong there."""
+
+
 class RelayMessageDeliveriesItem(TypedDict):
     relay_id: str
     """ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`."""
@@ -5249,7 +5330,7 @@ class RelayMessageDeliveriesItem(TypedDict):
     """Time when the delivery was finished, in epoch milliseconds; null before."""
 
 
-class RelayMessage(TypedDict):
+class _RelayMessageRequired(TypedDict):
     message_id: str
     """ID of the message, also sent as `webhook-id`."""
     event_type: str
@@ -5267,6 +5348,11 @@ class RelayMessage(TypedDict):
     payload: Optional[Dict[str, Any]]
     """Payload of the message; null when its retention is over."""
     deliveries: List[RelayMessageDeliveriesItem]
+
+
+class RelayMessage(_RelayMessageRequired, total=False):
+    schema_errors: List[RelayMessageSchemaErrorsItem]
+    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
 
 
 class _RelayMessageBodyRequired(TypedDict):
@@ -5303,6 +5389,13 @@ class RelayMessageDeduplicatedDeliveriesItem(TypedDict):
     endpoint_id: str
 
 
+class RelayMessageDeduplicatedSchemaErrorsItem(TypedDict):
+    field: str
+    """Place in the message."""
+    message: str
+    """What is wrong there."""
+
+
 class _RelayMessageDeduplicatedRequired(TypedDict):
     message_id: str
     """ID of the message, also sent as `webhook-id`."""
@@ -5314,6 +5407,8 @@ class _RelayMessageDeduplicatedRequired(TypedDict):
 class RelayMessageDeduplicated(_RelayMessageDeduplicatedRequired, total=False):
     warning: str
     """Warning about a payload that receivers may reject because of its size."""
+    schema_errors: List[RelayMessageDeduplicatedSchemaErrorsItem]
+    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
 
 
 class RelayMessageItem(TypedDict):
@@ -5359,6 +5454,13 @@ class RelayMessageSentDeliveriesItem(TypedDict):
     endpoint_id: str
 
 
+class RelayMessageSentSchemaErrorsItem(TypedDict):
+    field: str
+    """Place in the message."""
+    message: str
+    """What is wrong there."""
+
+
 class _RelayMessageSentRequired(TypedDict):
     message_id: str
     """ID of the message, also sent as `webhook-id`."""
@@ -5369,6 +5471,8 @@ class _RelayMessageSentRequired(TypedDict):
 class RelayMessageSent(_RelayMessageSentRequired, total=False):
     warning: str
     """Warning about a payload that receivers may reject because of its size."""
+    schema_errors: List[RelayMessageSentSchemaErrorsItem]
+    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
 
 
 class RelayMessagesBody(TypedDict):
@@ -5378,6 +5482,13 @@ class RelayMessagesBody(TypedDict):
 class RelayMessagesSentMessagesItemDeliveriesItem(TypedDict):
     relay_id: str
     endpoint_id: str
+
+
+class RelayMessagesSentMessagesItemSchemaErrorsItem(TypedDict):
+    field: str
+    """Place in the message."""
+    message: str
+    """What is wrong there."""
 
 
 class _RelayMessagesSentMessagesItemRequired(TypedDict):
@@ -5390,6 +5501,8 @@ class _RelayMessagesSentMessagesItemRequired(TypedDict):
 class RelayMessagesSentMessagesItem(_RelayMessagesSentMessagesItemRequired, total=False):
     warning: str
     """Warning about a payload that receivers may reject because of its size."""
+    schema_errors: List[RelayMessagesSentMessagesItemSchemaErrorsItem]
+    """What of the payload does not fit the schema of its event type, at most 5 errors; omitted for nothing."""
     deduplicated: Literal[True]
     """Present when the message was sent before; this request sent nothing."""
 
@@ -5713,7 +5826,13 @@ class _ScheduleRequired(TypedDict):
     runs: int
     """Number of runs."""
     skipped: int
-    """Number of times without a run: missed, without credits, or while the previous run was not finished."""
+    """Number of times without a run: missed, without credits, while the previous run was not finished, or because
+    the payload does not fit the enforced schema of its event type.
+    """
+    last_error: Optional[str]
+    """What of the payload did not fit the enforced schema of its event type, if that was why the last run was
+    skipped.
+    """
     created_at: int
     """Time of creation, in epoch milliseconds."""
     updated_at: int
@@ -5817,7 +5936,13 @@ class _ScheduleItemRequired(TypedDict):
     runs: int
     """Number of runs."""
     skipped: int
-    """Number of times without a run: missed, without credits, or while the previous run was not finished."""
+    """Number of times without a run: missed, without credits, while the previous run was not finished, or because
+    the payload does not fit the enforced schema of its event type.
+    """
+    last_error: Optional[str]
+    """What of the payload did not fit the enforced schema of its event type, if that was why the last run was
+    skipped.
+    """
     created_at: int
     """Time of creation, in epoch milliseconds."""
     updated_at: int
@@ -6936,6 +7061,15 @@ class RelayEndpointsListQuery(TypedDict, total=False):
     """`cursor` from the previous response."""
 
 
+class RelayEventTypesListQuery(TypedDict, total=False):
+    archived: bool
+    """Whether to list the archived types, in place of the others."""
+    limit: int
+    """How many items to return at most."""
+    cursor: str
+    """`cursor` from the previous response."""
+
+
 class RelayListQuery(TypedDict, total=False):
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
     endpoint_id: str
@@ -6998,6 +7132,13 @@ class RelayPortalDeliveriesListQuery(TypedDict, total=False):
 
 
 class RelayPortalEndpointsListQuery(TypedDict, total=False):
+    limit: int
+    """How many items to return at most."""
+    cursor: str
+    """`cursor` from the previous response."""
+
+
+class RelayPortalEventTypesListQuery(TypedDict, total=False):
     limit: int
     """How many items to return at most."""
     cursor: str
