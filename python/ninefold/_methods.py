@@ -1425,6 +1425,51 @@ class RelayEventTypes(Methods):
         )
         return cast("models.RelayEventType", response)
 
+    @overload
+    def import(
+        self,
+        body: models.RelayEventTypesImportBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.RelayEventTypesImported: ...
+    @overload
+    def import(
+        self,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.RelayEventTypesImportBody]
+    ) -> models.RelayEventTypesImported: ...
+    def import(
+        self,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Any
+    ) -> models.RelayEventTypesImported:
+        """Import event types from an OpenAPI document.
+
+        Takes description, schema and example of each webhook from the JSON body of its ``post``. References are
+        resolved within the document. ``enforce`` and archived types stay as they are. What cannot be imported is
+        listed with a reason.
+        """
+        response = self._api.call(
+            "POST /v1/relay/event-types/import",
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.RelayEventTypesImported", response)
+
     def list(
         self,
         query: Optional[models.RelayEventTypesListQuery] = None,

@@ -5262,6 +5262,32 @@ class RelayEventTypePage(_RelayEventTypePageRequired, total=False):
     """Pass it as `cursor` to get the next page. Absent on the last one."""
 
 
+class _RelayEventTypesImportBodyRequired(TypedDict):
+    openapi: Dict[str, Any]
+    """OpenAPI document (3.1) whose `webhooks` are imported."""
+
+
+class RelayEventTypesImportBody(_RelayEventTypesImportBodyRequired, total=False):
+    dry_run: bool
+    """Whether to return what would happen, and change nothing. Default: false."""
+
+
+class RelayEventTypesImportedSkippedItem(TypedDict):
+    name: str
+    reason: str
+
+
+class RelayEventTypesImported(TypedDict):
+    created: List[str]
+    """Names of the types that were created."""
+    updated: List[str]
+    """Names of the types that were changed."""
+    unchanged: List[str]
+    """Names of the types that were the same."""
+    skipped: List[RelayEventTypesImportedSkippedItem]
+    """Webhooks that were not imported, and why."""
+
+
 class RelayItem(TypedDict):
     relay_id: str
     """ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`."""

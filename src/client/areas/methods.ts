@@ -64,6 +64,7 @@ import type {
   RelayEndpointSecretRotateBody,
   RelayEndpointTestBody,
   RelayEventTypeBody,
+  RelayEventTypesImportBody,
   RelayMessageBody,
   RelayMessageResendBody,
   RelayMessagesBody,
@@ -1310,6 +1311,15 @@ export class RelayEventTypes extends Methods {
    */
   get(name: string, options?: RequestOptions): Answers<"relay.event_types.read"> {
     return this.api.call("relay.event_types.read", { params: { name } }, options);
+  }
+
+  /**
+   * Import event types from an OpenAPI document. Takes description, schema and example of each webhook from
+   * the JSON body of its `post`. References are resolved within the document. `enforce` and archived types
+   * stay as they are. What cannot be imported is listed with a reason.
+   */
+  import(body: RelayEventTypesImportBody, options?: ChangeOptions): Answers<"relay.event_types.import"> {
+    return this.api.call("relay.event_types.import", { body }, options);
   }
 
   /**

@@ -214,6 +214,7 @@ export const ACCESS: Readonly<Record<string, readonly (keyof Operations)[]>> = {
     "relay.endpoints.delete",
     "relay.endpoints.test",
     "relay.event_types.delete",
+    "relay.event_types.import",
     "relay.event_types.save",
     "relay.messages.batch",
     "relay.messages.send",

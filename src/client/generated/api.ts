@@ -4050,6 +4050,26 @@ export interface RelayEndpointTestBody {
 /** The response of `POST /v1/relay/endpoints/{endpoint_id}/test`. */
 export type RelayEndpointTested = { message_id: string; relay_id: string };
 
+/** The body of `POST /v1/relay/event-types/import`. */
+export interface RelayEventTypesImportBody {
+  /** OpenAPI document (3.1) whose `webhooks` are imported. */
+  openapi: object;
+  /** Whether to return what would happen, and change nothing. Default: false. */
+  dry_run?: boolean | undefined;
+}
+
+/** The response of `POST /v1/relay/event-types/import`. */
+export interface RelayEventTypesImported {
+  /** Names of the types that were created. */
+  created: string[];
+  /** Names of the types that were changed. */
+  updated: string[];
+  /** Names of the types that were the same. */
+  unchanged: string[];
+  /** Webhooks that were not imported, and why. */
+  skipped: { name: string; reason: string }[];
+}
+
 /** The response of `GET /v1/relay/event-types`. */
 export interface RelayEventTypePage {
   event_types: RelayEventType[];
@@ -6099,6 +6119,11 @@ export const OPERATIONS = {
     RelayEndpointTestBody
   >,
   "relay.event_types.delete": "DELETE /v1/relay/event-types/{name}" as Route<undefined, "name">,
+  "relay.event_types.import": "POST /v1/relay/event-types/import" as Route<
+    RelayEventTypesImported,
+    never,
+    RelayEventTypesImportBody
+  >,
   "relay.event_types.list": "GET /v1/relay/event-types" as List<
     RelayEventTypePage,
     never,

@@ -3441,6 +3441,17 @@ export const BODIES = {
     },
     payload: { type: "object" },
   },
+  "relay.event_types.import": {
+    openapi: {
+      type: "object",
+      required: true,
+      description: "OpenAPI document (3.1) whose `webhooks` are imported.",
+    },
+    dry_run: {
+      type: "boolean",
+      description: "Whether to return what would happen, and change nothing. Default: false.",
+    },
+  },
   "relay.event_types.save": {
     description: {
       type: "string",

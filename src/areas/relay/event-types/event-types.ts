@@ -1,5 +1,6 @@
 import { parseNearly } from "../../../json-text.ts";
 import { changed } from "../../../kernel/audit/change.ts";
+import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Caller } from "../../../kernel/callers/caller.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import { encodeCursor, pageStart } from "../../../kernel/http/requests/pagination.ts";
@@ -13,6 +14,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
 import { NOTICE_PREFIX } from "../endpoints/registry.ts";
+import { webhooksOf } from "./openapi.ts";
 import {
   EXAMPLE_BYTES_MAX,
   type PortalEventTypePage,
@@ -20,6 +22,8 @@ import {
   type RelayEventTypeBody,
   type RelayEventTypePage,
   type RelayEventTypeQuery,
+  type RelayEventTypesImported,
+  TYPE_DESCRIPTION_LENGTH_MAX,
 } from "./schema.ts";
 import type { EventTypeRow, EventTypeStore } from "./store.ts";
 
@@ -61,6 +65,14 @@ interface Prepared {
   readonly schema: string | null;
   readonly example: string | null;
 }
+
+/** An import, read. */
+interface PreparedImport {
+  readonly ready: readonly { readonly name: string; readonly prepared: Prepared }[];
+  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
+}
+
+const TYPE_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /** The types of messages that projects describe. */
 export class EventTypes {
@@ -132,6 +144,93 @@ export class EventTypes {
     const { updated_at: ___, invalid_24h: ____, ...shownBefore } = this.view(project.ref, before, tx.now);
     tx.audit(changed({ ...about, summary: `Event type ${name} changed`, before: shownBefore, after }));
     return reply(200, shown);
+  }
+
+  /** Reads the webhooks of an OpenAPI document, in time slices. */
+  async prepareImport(document: object): Promise<PreparedImport> {
+    const ready: PreparedImport["ready"][number][] = [];
+    const skipped: PreparedImport["skipped"][number][] = [];
+    for (const webhook of webhooksOf(document)) {
+      if (slices.isOver) await slices.next();
+      const { name } = webhook;
+      if ("reason" in webhook) skipped.push(webhook);
+      else if (!TYPE_NAME.test(name))
+        skipped.push({ name, reason: "the name must be 1 to 128 letters, digits, _, . and -" });
+      else
+        try {
+          const { description, schema, example } = webhook;
+          const given = {
+            description: description?.slice(0, TYPE_DESCRIPTION_LENGTH_MAX) ?? null,
+            schema,
+            example,
+          };
+          ready.push({ name, prepared: await this.prepare(name, given) });
+        } catch (error) {
+          if (!(error instanceof ApiError)) throw error;
+          skipped.push({ name, reason: error.message });
+        }
+    }
+    return { ready, skipped };
+  }
+
+  /** Saves the types of an import; `enforce` and archived types stay as they are. With `dry_run`, nothing is saved. */
+  importAll(
+    tx: Tx,
+    caller: Caller,
+    { ready, skipped }: PreparedImport,
+    isDryRun: boolean,
+  ): RelayEventTypesImported {
+    const result: RelayEventTypesImported = {
+      created: [],
+      updated: [],
+      unchanged: [],
+      skipped: [...skipped],
+    };
+    const { types, tiers } = this.deps;
+    let free = tiers[caller.account.tier].eventTypes - types.count(caller.project.ref, 0);
+    for (const { name, prepared } of ready) {
+      const before = types.find(caller.project.ref, name);
+      const isSame =
+        before?.description === prepared.description &&
+        before.schema === prepared.schema &&
+        before.example === prepared.example;
+      if (isSame) result.unchanged.push(name);
+      else if (before === null && free <= 0)
+        result.skipped.push({ name, reason: "the tier's limit of event types is reached" });
+      else {
+        if (before === null) free -= 1;
+        result[before === null ? "created" : "updated"].push(name);
+        if (!isDryRun) this.saveImported(tx, caller, name, prepared, before);
+      }
+    }
+    const { created, updated } = result;
+    const isChange = !isDryRun && created.length + updated.length > 0;
+    const target = { type: "event_type", id: "import" };
+    const after = { created: created.length, updated: updated.length };
+    tx.audit(isChange ? { summary: "Event types imported", target, before: null, after } : null);
+    return result;
+  }
+
+  private saveImported(
+    tx: Tx,
+    { project }: Caller,
+    name: string,
+    { description, schema, example }: Prepared,
+    before: EventTypeRow | null,
+  ): void {
+    this.deps.types.save(tx, {
+      name,
+      description,
+      schema,
+      example,
+      enforce: before?.enforce ?? 0,
+      archived: before?.archived ?? 0,
+      managed_by: before?.managed_by ?? null,
+      created_at: before?.created_at ?? tx.now,
+      updated_at: tx.now,
+      projectRef: project.ref,
+    });
+    this.forget(tx, project.ref, name);
   }
 
   /** A page of a project's types, newest first. @throws ApiError `validation_error` for a foreign cursor */

@@ -11,6 +11,8 @@ import {
   RelayEventTypePage,
   RelayEventTypeParams,
   RelayEventTypeQuery,
+  RelayEventTypesImportBody,
+  RelayEventTypesImported,
 } from "./schema.ts";
 
 const PATH = "/v1/relay/event-types";
@@ -18,6 +20,15 @@ const EXAMPLE = {
   description: "An invoice was paid in full.",
   schema: { type: "object", required: ["amount"], properties: { amount: { type: "number" } } },
   example: { amount: 120 },
+};
+
+const OPENAPI = {
+  openapi: "3.1.0",
+  webhooks: {
+    "invoice.paid": {
+      post: { requestBody: { content: { "application/json": { schema: { type: "object" } } } } },
+    },
+  },
 };
 
 /** Routes of event types. */
@@ -49,6 +60,28 @@ export function eventTypeRoutes(api: Api, types: EventTypes) {
             ...(example === undefined ? {} : { example }),
           });
           return call.perform((tx) => types.save(tx, call.caller, params.name, prepared));
+        },
+      ),
+    )
+    .post(
+      `${PATH}/import`,
+      api.endpoint(
+        {
+          name: "relay.event_types.import",
+          access: "relay:write",
+          audit: "yes",
+          summary: "Import event types from an OpenAPI document",
+          description:
+            "Takes description, schema and example of each webhook from the JSON body of its `post`. References are resolved within the document. `enforce` and archived types stay as they are. What cannot be imported is listed with a reason.",
+          example: { openapi: OPENAPI },
+          bodyLimits: largeBody(1),
+          body: RelayEventTypesImportBody,
+          response: RelayEventTypesImported,
+        },
+        async ({ call, body }) => {
+          const document = exactMember("openapi", body, call.bodyText);
+          const prepared = await types.prepareImport(document);
+          return call.perform((tx) => types.importAll(tx, call.caller, prepared, body.dry_run === true));
         },
       ),
     )

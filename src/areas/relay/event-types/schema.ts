@@ -65,6 +65,40 @@ export const RelayEventType = named("RelayEventType", {
 });
 export type RelayEventType = Static<typeof RelayEventType>;
 
+/** Body of an import. */
+export const RelayEventTypesImportBody = named("RelayEventTypesImportBody", {
+  openapi: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      errorMessage: "must be an OpenAPI document as a JSON object",
+      description: "OpenAPI document (3.1) whose `webhooks` are imported.",
+      examples: [{ openapi: "3.1.0", webhooks: {} }],
+    },
+  ),
+  dry_run: Type.Optional(
+    flag({
+      description: "Whether to return what would happen, and change nothing. Default: false.",
+      examples: [true],
+    }),
+  ),
+});
+export type RelayEventTypesImportBody = Static<typeof RelayEventTypesImportBody>;
+
+const Names = (description: string, examples: string[]) =>
+  Type.Array(Type.String(), { description, examples: [examples] });
+
+export const RelayEventTypesImported = named("RelayEventTypesImported", {
+  created: Names("Names of the types that were created.", ["invoice.paid"]),
+  updated: Names("Names of the types that were changed.", []),
+  unchanged: Names("Names of the types that were the same.", []),
+  skipped: Type.Array(Type.Object({ name: Type.String(), reason: Type.String() }), {
+    description: "Webhooks that were not imported, and why.",
+    examples: [[]],
+  }),
+});
+export type RelayEventTypesImported = Static<typeof RelayEventTypesImported>;
+
 /** Path of an event type. */
 export const RelayEventTypeParams = Type.Object({ name: TYPE_NAME });
 

@@ -283,6 +283,80 @@ describe("messages of a type", () => {
   });
 });
 
+describe("POST /v1/relay/event-types/import", () => {
+  const IMPORT = `${PATH}/import`;
+  const webhook = (json: object, more: object = {}) => ({
+    post: { summary: "Paid.", requestBody: { content: { "application/json": json } }, ...more },
+  });
+  const OPENAPI = {
+    openapi: "3.1.0",
+    webhooks: {
+      "invoice.paid": webhook({ schema: { $ref: "#/components/schemas/Invoice" }, example: { amount: 1 } }),
+      tree: { $ref: "#/components/pathItems/tree" },
+      "bad name": webhook({ schema: {} }),
+      form: { post: { requestBody: { content: { "text/plain": {} } } } },
+      pattern: webhook({ schema: { pattern: "x" } }),
+      wrong: webhook({ schema: { required: ["a"] }, example: {} }),
+      away: webhook({ schema: { $ref: "https://example.com/a" } }),
+    },
+    components: {
+      schemas: {
+        Invoice: { required: ["amount"], properties: { amount: { $ref: "#/components/schemas/Amount" } } },
+        Amount: { type: "number" },
+        Node: { properties: { children: { items: { $ref: "#/components/schemas/Node" } } } },
+      },
+      pathItems: { tree: webhook({ schema: { $ref: "#/components/schemas/Node" } }) },
+    },
+  };
+  const skipped = ["bad name", "form", "pattern", "wrong", "away"];
+  const request: Scenario["request"] = ["POST", IMPORT, { openapi: OPENAPI }];
+  endpoint(() => stage.server, `POST ${IMPORT}`, [
+    {
+      name: "creates types, with everything that they refer to",
+      request,
+      // The two messages.
+      spent: 2,
+      status: 200,
+      holds: { created: ["invoice.paid", "tree"], updated: [], unchanged: [] },
+      after: async ({ account }, { body }) => {
+        expect((body["skipped"] as { name: string }[]).map(({ name }) => name)).toEqual(skipped);
+        const { body: paid } = await account.get(`${PATH}/${NAME}`);
+        expect(paid).toMatchObject({ description: "Paid.", example: { amount: 1 }, enforce: false });
+        const send = (payload: object, event_type: string) =>
+          account.post("/v1/relay/messages", { event_type, payload });
+        expect((await send({ amount: "1" }, NAME)).body["schema_errors"]).toEqual(WRONG);
+        expect((await send({ children: [{ children: [] }] }, "tree")).body["schema_errors"]).toBeUndefined();
+        const again = await account.post(IMPORT, { openapi: OPENAPI });
+        expect(again.body).toMatchObject({ created: [], updated: [], unchanged: ["invoice.paid", "tree"] });
+        await account.put(`${PATH}/${NAME}`, { enforce: true });
+        expect((await account.post(IMPORT, { openapi: OPENAPI })).body["updated"]).toEqual(["invoice.paid"]);
+        expect((await account.get(`${PATH}/${NAME}`)).body).toMatchObject({
+          enforce: true,
+          description: "Paid.",
+        });
+      },
+    },
+    {
+      name: "a dry run changes nothing",
+      request: ["POST", IMPORT, { openapi: OPENAPI, dry_run: true }],
+      status: 200,
+      holds: { created: ["invoice.paid", "tree"] },
+      after: async ({ account }) => expect((await account.get(PATH)).body["event_types"]).toEqual([]),
+    },
+    { ...SCENARIOS.noKey, request },
+    { ...SCENARIOS.free, request, status: 200 },
+    { name: "no document", request: ["POST", IMPORT, {}], status: 400, code: "validation_error" },
+    {
+      name: "an idempotency key of another request",
+      headers: { "idempotency-key": "k" },
+      before: ({ account }) => account.post(IMPORT, { openapi: {} }, { headers: { "idempotency-key": "k" } }),
+      request,
+      status: 409,
+      code: "conflict",
+    },
+  ]);
+});
+
 describe("GET /v1/relay/portal/event-types", () => {
   const PORTAL = "/v1/relay/portal/event-types";
   let token = "";
