@@ -76,6 +76,7 @@ import largeEvents from "./0075_large_events.sql" with { type: "text" };
 import incidentAuthors from "./0076_incident_authors.sql" with { type: "text" };
 import relayEventTypes from "./0077_relay_event_types.sql" with { type: "text" };
 import flagProposals from "./0078_flag_proposals.sql" with { type: "text" };
+import channelEscalation from "./0079_channel_escalation.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -156,4 +157,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0076_incident_authors", sql: incidentAuthors },
   { name: "0077_relay_event_types", sql: relayEventTypes },
   { name: "0078_flag_proposals", sql: flagProposals },
+  { name: "0079_channel_escalation", sql: channelEscalation },
 ];

@@ -630,7 +630,7 @@ function createWatch(
     version,
     isTestClock,
   });
-  alerts.remindOf((ref, now) => {
+  alerts.followUp((ref, now) => {
     const down = monitors.downMonitor(ref, now);
     const reminder = down && incidents.reminderOf(down, now);
     return reminder && { ...reminder, monitor: down.monitor, silentUntil: down.silentUntil };

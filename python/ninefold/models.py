@@ -741,6 +741,13 @@ class ChannelConfig(TypedDict, total=False):
     """Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses."""
 
 
+class ChannelEscalateItem(TypedDict):
+    after_ms: int
+    """Time since the alert of this channel, in milliseconds; more than in the step before."""
+    channel_ids: List[str]
+    """Ids of the channels that are notified in this step, whatever their `events` and `default`."""
+
+
 class _ChannelRequired(TypedDict):
     id: str
     name: str
@@ -752,6 +759,10 @@ class _ChannelRequired(TypedDict):
     events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
+    escalate: List[ChannelEscalateItem]
+    """Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get
+    the recovery.
+    """
     last_sent_at: Optional[str]
     """Time at which the last message was delivered. Null before the first."""
     last_error: Optional[str]
@@ -780,6 +791,13 @@ class ChannelCreateBodyConfig(TypedDict, total=False):
     """Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses."""
 
 
+class ChannelCreateBodyEscalateItem(TypedDict):
+    after_ms: Union[int, str]
+    """Time since the alert of this channel, in milliseconds; more than in the step before."""
+    channel_ids: List[str]
+    """Ids of the channels that are notified in this step, whatever their `events` and `default`."""
+
+
 class _ChannelCreateBodyRequired(TypedDict):
     name: str
     """Name of the channel."""
@@ -795,6 +813,10 @@ class ChannelCreateBody(_ChannelCreateBodyRequired, total=False):
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
+    escalate: List[ChannelCreateBodyEscalateItem]
+    """Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get
+    the recovery.
+    """
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
 
@@ -825,6 +847,13 @@ class ChannelPatchConfig(TypedDict, total=False):
     """Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses."""
 
 
+class ChannelPatchEscalateItem(TypedDict):
+    after_ms: Union[int, str]
+    """Time since the alert of this channel, in milliseconds; more than in the step before."""
+    channel_ids: List[str]
+    """Ids of the channels that are notified in this step, whatever their `events` and `default`."""
+
+
 class ChannelPatch(TypedDict, total=False):
     name: str
     """Name of the channel."""
@@ -836,6 +865,10 @@ class ChannelPatch(TypedDict, total=False):
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
+    escalate: List[ChannelPatchEscalateItem]
+    """Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get
+    the recovery.
+    """
 
 
 class ChannelTested(TypedDict):
@@ -2749,6 +2782,8 @@ class _MonitorRequired(TypedDict):
     notify_recovery: bool
     group: Optional[str]
     retry_interval: Optional[int]
+    down_interval: Optional[int]
+    notify_after_ms: int
     recovery_threshold: int
     degraded_ms: Optional[int]
     notify_degraded: bool
@@ -2916,6 +2951,12 @@ class MonitorCreateBody(TypedDict, total=False):
     retry_interval: Optional[Union[int, str]]
     """Time between checks from the first failure until the target is down, in milliseconds; at most `interval`.
     Null: `interval`.
+    """
+    down_interval: Optional[Union[int, str]]
+    """Time between checks while the target is down, in milliseconds; at most `interval`. Null: `interval`."""
+    notify_after_ms: Union[int, str]
+    """Time that a target must be down before anyone is notified, in milliseconds; 0 by default. If it recovers
+    before, nobody is notified of the outage or of the recovery.
     """
     recovery_threshold: int
     """Consecutive successes after which a target that is down is up; 1 by default."""
@@ -3154,6 +3195,8 @@ class _MonitorStatusRequired(TypedDict):
     notify_recovery: bool
     group: Optional[str]
     retry_interval: Optional[int]
+    down_interval: Optional[int]
+    notify_after_ms: int
     recovery_threshold: int
     degraded_ms: Optional[int]
     notify_degraded: bool
@@ -3301,6 +3344,12 @@ class MonitorUpdateBody(TypedDict, total=False):
     retry_interval: Optional[Union[int, str]]
     """Time between checks from the first failure until the target is down, in milliseconds; at most `interval`.
     Null: `interval`.
+    """
+    down_interval: Optional[Union[int, str]]
+    """Time between checks while the target is down, in milliseconds; at most `interval`. Null: `interval`."""
+    notify_after_ms: Union[int, str]
+    """Time that a target must be down before anyone is notified, in milliseconds; 0 by default. If it recovers
+    before, nobody is notified of the outage or of the recovery.
     """
     recovery_threshold: int
     """Consecutive successes after which a target that is down is up; 1 by default."""
@@ -4240,6 +4289,7 @@ class ProbeWorkMonitorsItem(TypedDict):
     resolver: Optional[str]
     """Name server that is queried; null for those of the machine that checks."""
     retry_interval: Optional[int]
+    down_interval: Optional[int]
     accept_status: Optional[List[str]]
     keyword: Optional[str]
     keyword_absent: Optional[str]

@@ -8,6 +8,7 @@ import { resource } from "../../kernel/resources/resource.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { assertConfig, assertFields } from "./channel-config.ts";
 import { redactedConfig, secretsIn } from "./channel-kinds.ts";
+import { assertAscending, escalationOf, stepsOf } from "./escalation-steps.ts";
 import type { Notifications } from "./notifications.ts";
 import type { AlertDeps } from "./ports.ts";
 import {
@@ -37,6 +38,7 @@ function channelResource(deps: Deps, notifications: Notifications) {
       default: row.isDefault,
       events: [...row.events],
       remind: row.remind,
+      escalate: escalationOf(channels, row),
       last_sent_at: isoTimeOrNull(row.lastSentAt),
       last_error: row.lastError,
       created_at: isoTime(row.createdAt),
@@ -54,8 +56,11 @@ function channelResource(deps: Deps, notifications: Notifications) {
     access: { area: "pulse", cost: 1, limit: "monitor" },
     file: {
       flattened: "config",
-      check: ({ kind, config }: Static<typeof ChannelCreateBody>) => assertFields(ANY_TARGET, kind, config),
-      defaults: { default: true, events: DEFAULT_EVENTS, remind: "never" },
+      check({ kind, config, escalate = [] }: Static<typeof ChannelCreateBody>) {
+        assertFields(ANY_TARGET, kind, config);
+        assertAscending(escalate);
+      },
+      defaults: { default: true, events: DEFAULT_EVENTS, remind: "never", escalate: [] },
     },
     name: { field: "name", taken: null },
     limit: limitPerProject(
@@ -104,6 +109,7 @@ function channelResource(deps: Deps, notifications: Notifications) {
           isDefault: body.default ?? true,
           events: body.events ?? DEFAULT_EVENTS,
           remind: body.remind ?? "never",
+          escalate: stepsOf(channels, identity, body.escalate ?? []),
           lastSentAt: null,
           lastError: null,
         };
@@ -126,6 +132,7 @@ function channelResource(deps: Deps, notifications: Notifications) {
           isDefault: body.default ?? before.isDefault,
           events: body.events ?? before.events,
           remind: body.remind ?? before.remind,
+          escalate: body.escalate === undefined ? before.escalate : stepsOf(channels, before, body.escalate),
           updatedAt: tx.now,
         };
       },

@@ -10,9 +10,11 @@ import type { Database } from "../../kernel/storage/database.ts";
 import { redactedConfig } from "./channel-kinds.ts";
 import { CHANNEL_CONFIG } from "./notifications.ts";
 import type { ChannelKind } from "./schema.ts";
+import type { EscalationStep } from "./store.ts";
 
 /** Channels in an export. */
-export function channelExport(vault: Vault): AreaExport {
+export function channelExport(vault: Vault, db: Database): AreaExport {
+  const idOf = idLookup(db, "channels", "channel_id");
   return {
     ofProject: [
       {
@@ -28,6 +30,11 @@ export function channelExport(vault: Vault): AreaExport {
             ),
           is_default: asFlag,
           events: asJson,
+          escalate: (value) =>
+            (JSON.parse(String(value)) as EscalationStep[]).map(({ afterMs, channelRefs }) => ({
+              after_ms: afterMs,
+              channel_ids: channelRefs.map(idOf),
+            })),
         },
       },
     ],

@@ -5,6 +5,7 @@ import type { ProjectContents } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Channels } from "./channels.ts";
 import { channelExport, exportOfMonitor } from "./export.ts";
+import { LaterAlerts } from "./later-alerts.ts";
 import { type ChannelNotification, Notifications, type WebhookAlert } from "./notifications.ts";
 import type { AlertDeps, AlertedMonitor, OngoingOutages } from "./ports.ts";
 import { Reminders } from "./reminders.ts";
@@ -38,8 +39,17 @@ export interface AlertsArea extends ApiArea {
     projectRef: number,
     channelsMax: number,
   ): readonly { readonly id: string; readonly name: string; readonly error: string }[];
-  /** Reminds channels of the outages that continue. Called once, before the scheduler starts. */
-  remindOf(ongoingOutage: OngoingOutages): void;
+  /** Holds the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
+  hold(tx: Tx, alert: ChannelNotification & { readonly monitor: AlertedMonitor }, until: number): void;
+  /** Whether the alert of a monitor's outage is held. */
+  isHeld(monitorRef: number): boolean;
+  /** Drops the alert that is held. Returns whether there was one. */
+  dropHeld(tx: Tx, monitorRef: number): boolean;
+  /**
+   * Notifies channels of outages that continue: held alerts, steps of escalations, reminders. Called once, before the
+   * scheduler starts.
+   */
+  followUp(ongoingOutage: OngoingOutages): void;
 }
 
 /** Builds the area: notification channels, and the messages that they receive. */
@@ -51,7 +61,7 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
   return {
     parts: [],
     routes: (api) => channelRoutes(api, managed),
-    exported: channelExport(kernel.vault),
+    exported: channelExport(kernel.vault, kernel.db),
     exportOfMonitor: exportOfMonitor(kernel.db),
     contents: {
       removeRows(tx, projectRef) {
@@ -69,7 +79,7 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
       channels.choose(tx, ref, channelIds === null ? null : managed.refsOf(projectRef, channelIds));
     },
     monitorRemoved(tx, monitor) {
-      notifications.cancelReminders(tx, monitor);
+      notifications.cancelFollowUps(tx, monitor);
       channels.choose(tx, monitor.ref, null);
     },
     failingChannels: (projectRef, channelsMax) =>
@@ -78,8 +88,12 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
         name,
         error: lastError ?? "",
       })),
-    remindOf(ongoingOutage) {
+    hold: (tx, alert, until) => notifications.hold(tx, alert, until),
+    isHeld: (monitorRef) => notifications.isHeld(monitorRef),
+    dropHeld: (tx, monitorRef) => notifications.dropHeld(tx, monitorRef),
+    followUp(ongoingOutage) {
       new Reminders({ ...all, ongoingOutage }, notifications);
+      new LaterAlerts({ ...all, ongoingOutage }, notifications);
     },
   };
 }

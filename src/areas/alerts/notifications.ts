@@ -39,8 +39,8 @@ export interface ChannelNotification {
   readonly text: string;
   /** More about it, in lines of its own. */
   readonly detail?: string | null;
-  /** The only channel that is notified, by reference; without it, all that are meant. */
-  readonly onlyTo?: number;
+  /** The only channels that are notified, by reference: again, or by a step of an escalation. Without it, all that are meant. */
+  readonly onlyTo?: readonly number[];
   /** Whether the channels are notified; true by default. */
   readonly toChannels?: boolean;
   /** Whether the e-mail address of the account is notified too, unless a channel does so; false by default. */
@@ -101,6 +101,19 @@ interface PendingAlert {
 
 /** The job of a channel's next reminder of an outage. */
 export const REMINDER = "monitors.reminder";
+/** The job of an alert that is held until an outage has lasted for some time; its key is the monitor's reference. */
+export const HELD_ALERT = "monitors.held-alert";
+/** The job of the next step of a channel's escalation of an outage. */
+export const ESCALATION = "monitors.escalation";
+
+/** Where an escalation is. */
+export interface EscalationState {
+  readonly incidentId: string | null;
+  /** When the channel was notified, epoch milliseconds. */
+  readonly since: number;
+  /** The next step, from 0. */
+  readonly step: number;
+}
 
 const TEST_TEXT = "Test message: alerts of this channel arrive here";
 
@@ -141,16 +154,41 @@ export class Notifications {
     const { monitor } = notification;
     const messageOf = this.messages(notification, tx.now);
     const names: string[] = [];
+    const isFirst = isFirstAlert(notification);
+    // An outage that ended without a notification may have left some.
+    if (isFirst && monitor !== null) this.deps.channels.removeEscalated(tx, monitor.ref);
     for (const recipient of this.recipientsOf(notification)) {
       const { key, channel, name, transport } = recipient;
       this.deliver(tx, key, notification, (downSince) =>
         this.send(tx, recipient, monitor?.monitorId ?? null, messageOf(downSince)),
       );
       if (channel !== null) this.scheduleReminder(tx, channel, notification);
+      if (channel !== null && isFirst) this.scheduleEscalation(tx, channel, notification);
       const isSent = transport.transport === "http" || this.deps.outbox.available;
       if (name !== null && isSent) names.push(name);
     }
     this.recordAlert(tx, notification, names);
+    if (monitor !== null && notification.event === "monitor.up")
+      this.deps.channels.removeEscalated(tx, monitor.ref);
+  }
+
+  /** Holds the alert of an outage until a time, epoch milliseconds. */
+  hold(
+    tx: Tx,
+    { monitor, detail, facts }: ChannelNotification & { readonly monitor: AlertedMonitor },
+    until: number,
+  ): void {
+    this.deps.scheduler.enqueue(tx, HELD_ALERT, String(monitor.ref), until, { detail, facts });
+  }
+
+  /** Whether the alert of a monitor's outage is held. */
+  isHeld(monitorRef: number): boolean {
+    return this.deps.scheduler.has(HELD_ALERT, String(monitorRef));
+  }
+
+  /** Drops the alert that is held. Returns whether there was one. */
+  dropHeld(tx: Tx, monitorRef: number): boolean {
+    return this.deps.scheduler.cancel(tx, HELD_ALERT, String(monitorRef));
   }
 
   /** Alerts a single webhook. */
@@ -206,15 +244,20 @@ export class Notifications {
     const { channels, scheduler } = this.deps;
     if (!toChannels || !this.hasChannels(projectRef)) return [];
     const chosen = monitor === null ? null : channels.chosen(monitor.ref);
+    const escalated = monitor === null ? [] : channels.escalatedFor(monitor.ref);
+    const isStatus = event === "monitor.down" || event === "monitor.up";
     return channels
       .page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)
-      .filter(
-        ({ ref, isDefault, events, accountRef }) =>
-          ref === (onlyTo ?? ref) &&
-          (chosen === null ? isDefault : chosen.includes(ref)) &&
-          events.includes(event) &&
-          !scheduler.suspended.has(accountRef),
-      );
+      .filter(({ ref, isDefault, events, accountRef }) => {
+        const isEscalated = escalated.includes(ref);
+        const isMeant = isEscalated || (chosen === null ? isDefault : chosen.includes(ref));
+        return (
+          (onlyTo?.includes(ref) ?? true) &&
+          isMeant &&
+          (events.includes(event) || (isEscalated && isStatus)) &&
+          !scheduler.suspended.has(accountRef)
+        );
+      });
   }
 
   /** Schedules the reminder after an alert that a target is down, in place of the one of an earlier outage. */
@@ -228,10 +271,26 @@ export class Notifications {
     this.deps.scheduler.enqueue(tx, REMINDER, reminderKey(monitor.ref, ref), tx.now + intervalMs, null);
   }
 
-  /** A monitor is removed: nothing reminds of its outage any more. */
-  cancelReminders(tx: Tx, { ref, projectRef }: Pick<AlertedMonitor, "ref" | "projectRef">): void {
-    for (const channel of this.deps.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX))
-      this.deps.scheduler.cancel(tx, REMINDER, reminderKey(ref, channel.ref));
+  /** Schedules the first step of the escalation of an outage, in place of the one of an earlier outage. */
+  private scheduleEscalation(
+    tx: Tx,
+    { ref, escalate: [first] }: ChannelRow,
+    { monitor, incidentId = null }: ChannelNotification,
+  ): void {
+    if (monitor === null) return;
+    const key = reminderKey(monitor.ref, ref);
+    if (first === undefined) return;
+    const state: EscalationState = { incidentId, since: tx.now, step: 0 };
+    this.deps.scheduler.enqueue(tx, ESCALATION, key, tx.now + first.afterMs, state);
+  }
+
+  /** A monitor is removed: nobody is notified of its outage any more. */
+  cancelFollowUps(tx: Tx, { ref, projectRef }: Pick<AlertedMonitor, "ref" | "projectRef">): void {
+    const { channels, scheduler } = this.deps;
+    this.dropHeld(tx, ref);
+    channels.removeEscalated(tx, ref);
+    for (const channel of channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX))
+      for (const kind of [REMINDER, ESCALATION]) scheduler.cancel(tx, kind, reminderKey(ref, channel.ref));
   }
 
   /** Makes the message of a notification once, and another one for recipients that did not get the alert before it. */
@@ -384,6 +443,11 @@ export class Notifications {
     const config = transport.transport === "mail" && !isAllowed ? { ...stored, to: [email] } : stored;
     return { key: String(ref), accountRef, projectRef, transport, config, channel, name };
   }
+}
+
+/** Whether channels are notified of an outage for the first time. */
+function isFirstAlert({ event, onlyTo, toChannels = true }: ChannelNotification): boolean {
+  return event === "monitor.down" && onlyTo === undefined && toChannels;
 }
 
 /** A message of which links and a target say nothing. */

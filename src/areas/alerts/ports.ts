@@ -17,6 +17,8 @@ export interface AlertedMonitor {
   /** Whether it requests a target. */
   readonly hasTarget: boolean;
   readonly status: string;
+  /** Whether the account gets an e-mail. */
+  readonly emailAlert: boolean;
   /** URL of its own webhook; null for none. */
   readonly webhookUrl: string | null;
 }
@@ -57,9 +59,9 @@ export interface OngoingOutage {
   readonly incidentId: string;
   readonly text: string;
   readonly facts: Readonly<Record<string, unknown>>;
-  /** Until when nobody is reminded, epoch milliseconds; null: a reminder is due now. */
+  /** Until when nobody is notified, epoch milliseconds; null: a notification can be sent now. */
   readonly silentUntil: number | null;
 }
 
-/** The outage of a monitor of which channels are reminded; null for none. */
+/** The outage of a monitor of which channels can be notified later or again; null for none. */
 export type OngoingOutages = (monitorRef: number, now: number) => OngoingOutage | null;

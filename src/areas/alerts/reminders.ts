@@ -33,7 +33,7 @@ export class Reminders {
     const intervalMs = channel && REMIND_MS[channel.remind];
     const outage = intervalMs === null ? null : ongoingOutage(monitorRef, tx.now);
     if (channel === null || intervalMs === null || outage === null) return;
-    const { silentUntil, ...about } = outage;
+    const { silentUntil, facts, ...about } = outage;
     const isSuspended = scheduler.suspended.has(channel.accountRef);
     const postponedTo = isSuspended ? tx.now + intervalMs : silentUntil;
     if (postponedTo !== null) {
@@ -45,7 +45,8 @@ export class Reminders {
       ...about,
       projectRef,
       event: "monitor.down",
-      onlyTo: channelRef,
+      facts: { ...facts, reminder: true },
+      onlyTo: [channelRef],
     });
   }
 }

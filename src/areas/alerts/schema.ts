@@ -1,6 +1,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ALERT_EVENTS, type AlertEvent } from "../../kernel/data/incident-words.ts";
-import { dateTime, flag, name, named, oneOf, orNull, patchOf, secretOf } from "../../kernel/data/schema.ts";
+import {
+  dateTime,
+  duration,
+  flag,
+  name,
+  named,
+  oneOf,
+  orNull,
+  patchOf,
+  refersTo,
+  secretOf,
+  text,
+} from "../../kernel/data/schema.ts";
+import { DAY_MS, MINUTE_MS } from "../../kernel/time/units.ts";
 
 /** Channels of a project: each alert reads all of them. */
 export const CHANNELS_MAX = 50;
@@ -93,6 +106,47 @@ const Reminders = {
   description: "Time after which an alert is repeated while a target stays down; `never` by default.",
   examples: ["6h"],
 };
+
+/** Steps of an escalation. */
+const STEPS_MAX = 5;
+/** Channels of a step. */
+const STEP_CHANNELS_MAX = 10;
+/** Shortest time before a step. */
+const STEP_MS_MIN = MINUTE_MS;
+/** Longest time before a step. */
+const STEP_MS_MAX = 7 * DAY_MS;
+
+const Escalate = Type.Array(
+  Type.Object({
+    after_ms: duration({
+      unit: "ms",
+      min: STEP_MS_MIN,
+      max: STEP_MS_MAX,
+      description: "Time since the alert of this channel, in milliseconds; more than in the step before.",
+      examples: [600_000],
+    }),
+    channel_ids: Type.Array(
+      { ...text({ min: 1, max: 64 }), ...refersTo("channels") },
+      {
+        minItems: 1,
+        maxItems: STEP_CHANNELS_MAX,
+        uniqueItems: true,
+        errorMessage: `must be 1 to ${STEP_CHANNELS_MAX} ids of channels`,
+        description:
+          "Ids of the channels that are notified in this step, whatever their `events` and `default`.",
+        examples: [["chn_01a1fc2c30c071d9bf080e3cb4a7b203"]],
+      },
+    ),
+  }),
+  {
+    maxItems: STEPS_MAX,
+    errorMessage: `must be at most ${STEPS_MAX} steps`,
+    description:
+      "Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery.",
+    examples: [[]],
+  },
+);
+
 const Kind = oneOf(KINDS);
 const Name = name({ description: "Name of the channel." });
 
@@ -104,6 +158,7 @@ export const ChannelCreateBody = named("ChannelCreateBody", {
   default: Type.Optional({ ...IsDefault, default: true }),
   events: Type.Optional(Events),
   remind: Type.Optional({ ...Reminders, default: "never" }),
+  escalate: Type.Optional(Escalate),
 });
 
 /** Body of a channel's update. */
@@ -119,6 +174,7 @@ export const Channel = named("Channel", {
   default: IsDefault,
   events: Type.Array(oneOf(ALERT_EVENTS)),
   remind: Reminders,
+  escalate: Escalate,
   last_sent_at: orNull(dateTime(), {
     description: "Time at which the last message was delivered. Null before the first.",
   }),
@@ -130,6 +186,8 @@ export const Channel = named("Channel", {
   updated_at: dateTime(),
 });
 export type Channel = Static<typeof Channel>;
+/** Steps of an escalation in requests and responses. */
+export type Escalation = Static<typeof Escalate>;
 
 /** Response to a deletion. */
 export const ChannelDeleted = named("ChannelDeleted", { deleted: Type.Literal(true) });

@@ -12,6 +12,13 @@ import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { ChannelKind, Remind } from "./schema.ts";
 
+/** A step of an escalation, as it is stored. Channels that were deleted may be in it. */
+export interface EscalationStep {
+  /** Time since the alert of the channel, milliseconds. */
+  readonly afterMs: number;
+  readonly channelRefs: readonly number[];
+}
+
 const CHANNELS = {
   name: "channels",
   id: "channel_id",
@@ -24,6 +31,7 @@ const CHANNELS = {
     isDefault: flag(),
     events: json<readonly AlertEvent[]>(),
     remind: column<Remind>(),
+    escalate: json<readonly EscalationStep[]>(),
     /** When the last message was delivered, epoch milliseconds; null before the first. */
     lastSentAt: elsewhere(column<number | null>()),
     /** Error of the last attempt to deliver a message; null if it succeeded. */
@@ -47,6 +55,9 @@ export function channelStore(db: Database) {
   const exists = db.number<[ref: number]>("SELECT 1 AS n FROM channels WHERE ref = ?");
   const forget = db.change<[monitorRef: number]>("DELETE FROM monitor_channels WHERE monitor_ref = ?");
   const rows = resourceTable(db, CHANNELS);
+  const escalated = db.all<{ ref: number }, [monitorRef: number]>(
+    "SELECT channel_ref AS ref FROM escalated_channels WHERE monitor_ref = ?",
+  );
   return {
     ...rows,
     /** Channels of a project whose last message could not be delivered. */
@@ -67,6 +78,12 @@ export function channelStore(db: Database) {
     recordTest: db.change<[sentAt: number | null, error: string | null, ref: number]>(
       "UPDATE channels SET last_sent_at = coalesce(?, last_sent_at), last_error = ? WHERE ref = ?",
     ),
+    /** Channels that steps have notified of the outage of a monitor. */
+    escalatedFor: (monitorRef: number): readonly number[] => escalated(monitorRef).map(({ ref }) => ref),
+    addEscalated: db.change<[monitorRef: number, channelRef: number]>(
+      "INSERT OR IGNORE INTO escalated_channels (monitor_ref, channel_ref) VALUES (?, ?)",
+    ),
+    removeEscalated: db.change<[monitorRef: number]>("DELETE FROM escalated_channels WHERE monitor_ref = ?"),
     idsOf: db.all<{ ref: number; id: string }, [projectRef: number]>(
       "SELECT ref, channel_id AS id FROM channels WHERE project_ref = ?",
     ),

@@ -89,7 +89,7 @@ export function createIncidents(kernel: Kernel, log: IncidentLog, deps: Incident
   };
 }
 
-/** Nobody is reminded of an outage that is over or acknowledged, or whose suppression ends with an alert of its own. */
+/** Nobody is notified again of an outage that is over or acknowledged, or whose suppression ends with an alert of its own. */
 function reminderOf(
   log: Pick<IncidentLog, "openOf">,
   { monitor, error, responseStatus }: DownMonitor,
@@ -108,7 +108,6 @@ function reminderOf(
       latency_ms: monitor.latencyMs,
       consecutive_failures: monitor.consecutiveFailures,
       checked_at: monitor.lastCheckedAt && secondsOf(monitor.lastCheckedAt),
-      reminder: true,
     },
   };
 }

@@ -93,7 +93,7 @@ export class Outages {
     const { projectRef } = before;
     // The cooldown repeats the webhook only: channels have their own reminders.
     const isFirst = !isRepeated(outcome);
-    this.alerts.notifyChannels(tx, {
+    const notification = {
       projectRef,
       monitor: before,
       event,
@@ -114,7 +114,21 @@ export class Outages {
         ...(check.probeStates ? { probe_states: check.probeStates } : {}),
         ...(check.pingBody ? { last_ping_body: check.pingBody } : {}),
       },
-    });
+    };
+    if (event === "monitor.up") {
+      // Nobody was notified of the outage.
+      if (this.alerts.dropHeld(tx, before.ref)) return;
+    } else if (!isFirst) {
+      if (this.alerts.isHeld(before.ref)) return;
+    } else {
+      const until = (incident?.startedAt ?? tx.now) + before.notifyAfterMs;
+      if (until > tx.now) {
+        this.alerts.hold(tx, notification, until);
+        return;
+      }
+      this.alerts.dropHeld(tx, before.ref);
+    }
+    this.alerts.notifyChannels(tx, notification);
   }
 }
 

@@ -20,6 +20,8 @@ export interface IncidentMonitor {
   readonly webhookUrl: string | null;
   /** Whether the account gets an e-mail. */
   readonly emailAlert: boolean;
+  /** Time that it must be down before anyone is notified, milliseconds. */
+  readonly notifyAfterMs: number;
   readonly isActive: boolean;
   readonly status: "up" | "down" | "unknown";
   readonly degraded: boolean;
@@ -87,6 +89,12 @@ export interface IncidentNotification {
 export interface IncidentAlerts {
   notifyChannels(tx: Tx, notification: IncidentNotification): void;
   hasChannels(projectRef: number): boolean;
+  /** Holds the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
+  hold(tx: Tx, alert: IncidentNotification & { readonly monitor: IncidentMonitor }, until: number): void;
+  /** Whether the alert of a monitor's outage is held. */
+  isHeld(monitorRef: number): boolean;
+  /** Drops the alert that is held. Returns whether there was one. */
+  dropHeld(tx: Tx, monitorRef: number): boolean;
 }
 
 /** Status pages, as far as incidents concern them. */

@@ -24,6 +24,8 @@ export function factsOf(monitor: MonitorRow) {
     isActive: settings.active,
     webhookUrl: settings.webhook_url,
     emailAlert: settings.email_alert,
+    /** Time that it must be down before anyone is notified, milliseconds. */
+    notifyAfterMs: settings.notify_after_ms,
     status: monitor.status,
     degraded: monitor.degraded,
     overdue: monitor.overdue,

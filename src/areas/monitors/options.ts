@@ -15,6 +15,7 @@ import {
 import { invalidField } from "../../kernel/errors.ts";
 import { exactNumberIn } from "../../kernel/http/requests/body.ts";
 import { RECORD_TYPES } from "../../kernel/outbound/dns/message.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./json-path.ts";
 import { RESOLVER_LENGTH_MAX } from "./resolver.ts";
 import { requiredFor } from "./types.ts";
@@ -28,6 +29,8 @@ export const KEYWORD_LENGTH_MAX = 256;
 /** Shortest retry interval; at least {@link RETRY_SHARE} of the tier's shortest interval. */
 export const RETRY_MS_MIN = 5_000;
 const RETRY_SHARE = 1 / 10;
+/** Longest time for which the alert of an outage is held: an outage of a day is news. */
+const NOTIFY_AFTER_MS_MAX = DAY_MS;
 /** Longest retry interval. A failing target is checked at least this often where retries are wanted. */
 const RETRY_MS_MAX = 300_000;
 
@@ -88,6 +91,32 @@ const OPTIONS = {
     ),
     orNull(Type.Integer(), { examples: [null] }),
     null,
+  ),
+  down_interval: setting(
+    clearable(
+      duration({
+        unit: "ms",
+        min: RETRY_MS_MIN,
+        max: DAY_MS,
+        description:
+          "Time between checks while the target is down, in milliseconds; at most `interval`. Null: `interval`.",
+      }),
+    ),
+    orNull(Type.Integer(), { examples: [null] }),
+    null,
+  ),
+  notify_after_ms: setting(
+    Type.Optional(
+      duration({
+        unit: "ms",
+        min: 0,
+        max: NOTIFY_AFTER_MS_MAX,
+        description:
+          "Time that a target must be down before anyone is notified, in milliseconds; 0 by default. If it recovers before, nobody is notified of the outage or of the recovery.",
+      }),
+    ),
+    Type.Integer({ examples: [0] }),
+    0,
   ),
   recovery_threshold: setting(
     Type.Optional(
@@ -365,27 +394,31 @@ export function resolveOptions(
   before: MonitorOptions | null,
   after: MonitorOptions & RelatedSettings,
   tierIntervalMs: number,
-): Pick<MonitorOptions, "retry_interval" | "json_op" | "json_value" | "record_value" | "record_values"> {
-  const retry = after.retry_interval && Math.max(after.retry_interval, retryMsMin(tierIntervalMs));
+): Pick<
+  MonitorOptions,
+  "retry_interval" | "down_interval" | "json_op" | "json_value" | "record_value" | "record_values"
+> {
+  const raised = (ms: number | null) => ms && Math.max(ms, retryMsMin(tierIntervalMs));
   const settled = {
     ...jsonAssertion(body, before ?? OPTION_DEFAULTS, after),
     ...expectedRecords(body, after),
-    retry_interval: retry,
+    retry_interval: raised(after.retry_interval),
+    down_interval: raised(after.down_interval),
   };
   assertFits({ ...after, ...settled });
   return settled;
 }
 
-/** The shortest retry interval, given a tier's shortest interval. */
+/** The shortest interval of retries and of checks while down, given a tier's shortest interval. */
 export function retryMsMin(tierIntervalMs: number): number {
   return Math.max(RETRY_MS_MIN, Math.round(tierIntervalMs * RETRY_SHARE));
 }
 
 function assertFits({ method, timeout, interval, ...options }: MonitorOptions & RelatedSettings): void {
-  const { retry_interval: retry, degraded_ms: slow, accept_status: accepted } = options;
-  if (retry !== null && retry > interval) {
-    throw invalidField("retry_interval", `must be at most the interval of ${interval} ms`);
-  }
+  const { degraded_ms: slow, accept_status: accepted } = options;
+  for (const field of ["retry_interval", "down_interval"] as const)
+    if ((options[field] ?? 0) > interval)
+      throw invalidField(field, `must be at most the interval of ${interval} ms`);
   if (slow !== null && slow >= timeout) {
     throw invalidField("degraded_ms", `must be less than the timeout of ${timeout} ms`);
   }

@@ -85,11 +85,8 @@ export function mergedSettings(
   const settings = { ...plain, ...resolveOptions(body, before, plain, minimum) };
   const warning = [
     raisedWarning("interval", requested, minimum, tier),
-    raisedWarning(
-      "retry_interval",
-      body.retry_interval ?? Number.POSITIVE_INFINITY,
-      retryMsMin(minimum),
-      tier,
+    ...(["retry_interval", "down_interval"] as const).map((field) =>
+      raisedWarning(field, body[field] ?? Number.POSITIVE_INFINITY, retryMsMin(minimum), tier),
     ),
   ].filter((text) => text !== null);
   return { settings, ...(warning.length === 0 ? {} : { warning: warning.join(" ") }) };

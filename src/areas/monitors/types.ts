@@ -17,7 +17,8 @@ interface MonitorTypeInfo<Field extends string = string> {
 
 /** Fields of every type that checks a target. */
 const CHECKED = [
-  ...(["interval", "timeout", "retry_interval", "degraded_ms", "notify_degraded"] as const),
+  ...(["interval", "timeout", "retry_interval", "down_interval"] as const),
+  ...(["degraded_ms", "notify_degraded"] as const),
   ...(["probes", "confirm"] as const),
 ] as const;
 

@@ -10,7 +10,7 @@ interface Scheduled {
   readonly monitor: ProbeMonitor;
   /** The same as text, to notice changes. */
   readonly text: string;
-  /** Consecutive failures: the first ones are retried sooner. */
+  /** Consecutive failures: the first ones, and those while down, are retried sooner. */
   failures: number;
   /** Monotonic milliseconds of the next check on its grid. */
   dueAt: number;
@@ -51,9 +51,12 @@ export class ProbeSchedule {
     const entry = this.monitors.get(monitor.monitor_id);
     if (entry === undefined) return;
     entry.failures = isUp ? 0 : entry.failures + 1;
-    const { retry_interval: retryMs, consecutive_threshold: threshold } = entry.monitor;
-    const isRetried = retryMs !== null && entry.failures > 0 && entry.failures < threshold;
-    if (isRetried && entry.dueAt - monotonicMs() > retryMs) this.plan(entry, monotonicMs() + retryMs);
+    if (entry.failures === 0) return;
+    const { retry_interval, down_interval, consecutive_threshold: threshold } = entry.monitor;
+    // A server that is one version older does not send it.
+    const soonerMs = (entry.failures < threshold ? retry_interval : down_interval) ?? null;
+    if (soonerMs !== null && entry.dueAt - monotonicMs() > soonerMs)
+      this.plan(entry, monotonicMs() + soonerMs);
   }
 
   /** Ends all timers. */

@@ -2183,6 +2183,15 @@ export interface ChannelPatch {
     | undefined;
   /** Time after which an alert is repeated while a target stays down; `never` by default. */
   remind?: "never" | "1h" | "6h" | "1d" | undefined;
+  /** Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery. */
+  escalate?:
+    | readonly {
+        /** Time since the alert of this channel, in milliseconds; more than in the step before. */
+        after_ms: number | string;
+        /** Ids of the channels that are notified in this step, whatever their `events` and `default`. */
+        channel_ids: readonly string[];
+      }[]
+    | undefined;
 }
 
 /** The response of `PATCH /v1/pulse/channels/{channel_id}`. */
@@ -2222,6 +2231,13 @@ export interface Channel {
   )[];
   /** Time after which an alert is repeated while a target stays down; `never` by default. */
   remind: "never" | "1h" | "6h" | "1d";
+  /** Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery. */
+  escalate: {
+    /** Time since the alert of this channel, in milliseconds; more than in the step before. */
+    after_ms: number;
+    /** Ids of the channels that are notified in this step, whatever their `events` and `default`. */
+    channel_ids: string[];
+  }[];
   /** Time at which the last message was delivered. Null before the first. */
   last_sent_at: string | null;
   /** Error of the last attempt to deliver a message. Null if it succeeded. */
@@ -2274,6 +2290,15 @@ export interface ChannelCreateBody {
     | undefined;
   /** Time after which an alert is repeated while a target stays down; `never` by default. */
   remind?: "never" | "1h" | "6h" | "1d" | undefined;
+  /** Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery. */
+  escalate?:
+    | readonly {
+        /** Time since the alert of this channel, in milliseconds; more than in the step before. */
+        after_ms: number | string;
+        /** Ids of the channels that are notified in this step, whatever their `events` and `default`. */
+        channel_ids: readonly string[];
+      }[]
+    | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }
@@ -2321,6 +2346,8 @@ export interface MonitorStatus {
   notify_recovery: boolean;
   group: string | null;
   retry_interval: number | null;
+  down_interval: number | null;
+  notify_after_ms: number;
   recovery_threshold: number;
   degraded_ms: number | null;
   notify_degraded: boolean;
@@ -2472,6 +2499,10 @@ export interface MonitorCreateBody {
   group?: string | null | undefined;
   /** Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`. */
   retry_interval?: number | string | null | undefined;
+  /** Time between checks while the target is down, in milliseconds; at most `interval`. Null: `interval`. */
+  down_interval?: number | string | null | undefined;
+  /** Time that a target must be down before anyone is notified, in milliseconds; 0 by default. If it recovers before, nobody is notified of the outage or of the recovery. */
+  notify_after_ms?: number | string | undefined;
   /** Consecutive successes after which a target that is down is up; 1 by default. */
   recovery_threshold?: number | undefined;
   /** Latency above which a check is slow, in milliseconds; less than `timeout`. */
@@ -2544,6 +2575,8 @@ export interface Monitor {
   notify_recovery: boolean;
   group: string | null;
   retry_interval: number | null;
+  down_interval: number | null;
+  notify_after_ms: number;
   recovery_threshold: number;
   degraded_ms: number | null;
   notify_degraded: boolean;
@@ -3244,6 +3277,10 @@ export interface MonitorUpdateBody {
   group?: string | null | undefined;
   /** Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`. */
   retry_interval?: number | string | null | undefined;
+  /** Time between checks while the target is down, in milliseconds; at most `interval`. Null: `interval`. */
+  down_interval?: number | string | null | undefined;
+  /** Time that a target must be down before anyone is notified, in milliseconds; 0 by default. If it recovers before, nobody is notified of the outage or of the recovery. */
+  notify_after_ms?: number | string | undefined;
   /** Consecutive successes after which a target that is down is up; 1 by default. */
   recovery_threshold?: number | undefined;
   /** Latency above which a check is slow, in milliseconds; less than `timeout`. */
@@ -3720,6 +3757,7 @@ export interface ProbeWork {
     /** Name server that is queried; null for those of the machine that checks. */
     resolver: string | null;
     retry_interval: number | null;
+    down_interval: number | null;
     accept_status: string[] | null;
     keyword: string | null;
     keyword_absent: string | null;

@@ -1793,6 +1793,11 @@ export const BODIES = {
       example: "6h",
       enum: ["never", "1h", "6h", "1d"],
     },
+    escalate: {
+      type: "array",
+      description:
+        "Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery.",
+    },
   },
   "monitors.channels.create": {
     name: {
@@ -1874,6 +1879,11 @@ export const BODIES = {
       description: "Time after which an alert is repeated while a target stays down; `never` by default.",
       example: "6h",
       enum: ["never", "1h", "6h", "1d"],
+    },
+    escalate: {
+      type: "array",
+      description:
+        "Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery.",
     },
     managed_by: {
       type: "string",
@@ -1995,6 +2005,21 @@ export const BODIES = {
         "Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`.",
       minimum: 5000,
       maximum: 300000,
+    },
+    down_interval: {
+      type: "integer",
+      nullable: true,
+      description:
+        "Time between checks while the target is down, in milliseconds; at most `interval`. Null: `interval`.",
+      minimum: 5000,
+      maximum: 86400000,
+    },
+    notify_after_ms: {
+      type: "integer",
+      description:
+        "Time that a target must be down before anyone is notified, in milliseconds; 0 by default. If it recovers before, nobody is notified of the outage or of the recovery.",
+      minimum: 0,
+      maximum: 86400000,
     },
     recovery_threshold: {
       type: "integer",
@@ -2600,6 +2625,21 @@ export const BODIES = {
         "Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`.",
       minimum: 5000,
       maximum: 300000,
+    },
+    down_interval: {
+      type: "integer",
+      nullable: true,
+      description:
+        "Time between checks while the target is down, in milliseconds; at most `interval`. Null: `interval`.",
+      minimum: 5000,
+      maximum: 86400000,
+    },
+    notify_after_ms: {
+      type: "integer",
+      description:
+        "Time that a target must be down before anyone is notified, in milliseconds; 0 by default. If it recovers before, nobody is notified of the outage or of the recovery.",
+      minimum: 0,
+      maximum: 86400000,
     },
     recovery_threshold: {
       type: "integer",

@@ -207,6 +207,11 @@ export class Scheduler {
     tx.afterCommit(() => this.arrived(job.kind, job.dueAt));
   }
 
+  /** Whether there is a job of a kind with a key. One that is running still is. */
+  has(kind: string, key: string): boolean {
+    return this.store.find(kind, key) !== null;
+  }
+
   /** Cancels a job. Returns whether it was still there. A job that is running continues. */
   cancel(tx: Tx, kind: string, key: string): boolean {
     return this.store.remove(tx, kind, key);

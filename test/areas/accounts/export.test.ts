@@ -49,6 +49,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   audit_bytes: "a counter of the server",
   catch_seen: "digests of ids that the events have",
   catch_targets: "an index of the targets in the settings of buckets",
+  escalated_channels: "who gets the recovery of an outage that is open",
   free_answers: "a counter of the server",
   idempotency: "responses that are stored for a day; what they describe is exported",
   incident_monitors: "an index of the incidents' monitor_ids",

@@ -58,13 +58,15 @@ export class CheckSchedule {
     const { ref } = monitor;
     const { dueAt } = job;
     const { pace } = this.queue;
-    const intervalMs = this.intervalOf(monitor);
-    const next = nextCheckAt(ref, intervalMs, dueAt, clock.now());
+    const paceBefore = this.intervalOf(monitor);
     // The job never ends: its attempts are not counted.
-    if (check === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
-    const checks = [...pace.skippedChecks(ref, intervalMs, dueAt), check];
+    if (check === null || stopped.has(monitor.projectRef))
+      return { retryAt: nextCheckAt(ref, paceBefore, dueAt, clock.now()), attempt: 0 };
+    const checks = [...pace.skippedChecks(ref, paceBefore, dueAt), check];
     const rules = this.checks.rulesOf(monitor);
     const after = afterCheck(monitor, check, rules).state;
+    const intervalMs = this.intervalOf(monitor, after.status);
+    const next = nextCheckAt(ref, intervalMs, dueAt, clock.now());
     const paced = pace.nextAt(
       { ref, intervalMs, dueAt, completed: check, before: monitor, after, rules },
       next,
@@ -74,9 +76,13 @@ export class CheckSchedule {
     return { retryAt, attempt: 0, record: (tx) => this.checks.record(tx, monitor, checks) };
   }
 
-  /** The interval, at least the minimum of the current tier. */
-  private intervalOf(monitor: MonitorRow): number {
-    return Math.max(monitor.settings.interval, this.intervalMinOf(monitor));
+  /** The interval at a status, at least the minimum of the current tier. */
+  private intervalOf(monitor: MonitorRow, status = monitor.status): number {
+    const { interval, down_interval: downMs } = monitor.settings;
+    const minimum = this.intervalMinOf(monitor);
+    return status === "down" && downMs !== null
+      ? Math.max(downMs, retryMsMin(minimum))
+      : Math.max(interval, minimum);
   }
 
   /** Latest time of the next check of a failing target. */

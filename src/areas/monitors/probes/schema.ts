@@ -120,7 +120,7 @@ export const ProbeWorkQuery = named("ProbeWorkQuery", {
 });
 export type ProbeWorkQuery = Static<typeof ProbeWorkQuery>;
 
-const { host, port, retry_interval } = SHOWN_OPTIONS;
+const { host, port, retry_interval, down_interval } = SHOWN_OPTIONS;
 const { record_type, record_value, record_values, match, resolver } = SHOWN_OPTIONS;
 const { accept_status, keyword, keyword_absent, json_path, json_op, json_value } = SHOWN_OPTIONS;
 
@@ -143,6 +143,7 @@ const ProbeMonitor = Type.Object({
   match,
   resolver,
   retry_interval,
+  down_interval,
   accept_status,
   keyword,
   keyword_absent,

@@ -381,6 +381,7 @@ export class ProbeWorkplace {
       interval: settings.interval,
       consecutive_threshold: settings.consecutive_threshold,
       retry_interval: settings.retry_interval,
+      down_interval: settings.down_interval,
       host: settings.host,
       port: settings.port,
       record_type: settings.record_type,

@@ -1,9 +1,17 @@
 import type { Entered, RowOf } from "../../ui/data-form.tsx";
+import { SECONDS } from "../../ui/kinds.ts";
 
 /** Alerts of a monitor besides its channels: its own webhook and e-mail, and what concerns these alone. */
 export function alertFields(get: Entered): readonly (RowOf<"monitors.create"> & RowOf<"monitors.update">)[] {
   const hasOwn = (get("webhook_url") ?? "") !== "" || get("email_alert") === true;
   return [
+    {
+      name: "notify_after_ms",
+      label: "Notify after",
+      kind: SECONDS,
+      required: true,
+      hint: "Nobody is notified of an outage that is shorter. 0: immediately.",
+    },
     {
       name: "webhook_url",
       label: "Send alerts to",

@@ -3,6 +3,7 @@ import { toast } from "../../core/toasts.ts";
 import type { RowOf } from "../../ui/data-form.tsx";
 import { DataForm } from "../../ui/form.tsx";
 import { LINES, SECRET } from "../../ui/kinds.ts";
+import { Escalation } from "./escalation.tsx";
 
 type Setting = "url" | "token" | "chat_id" | "to";
 
@@ -70,6 +71,7 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
         { name: "events", label: "Notify when a target…", options: EVENTS },
         { name: "remind", label: "Remind while a target is down", options: REMIND, hint: "" },
         { name: "default", label: "Default for monitors without channels" },
+        { more: [{ name: "escalate", control: Escalation }] },
       ]}
       onDone={() => {
         toast(isNew ? "Channel created. Send a test." : "Channel updated");

@@ -56,6 +56,12 @@ export function moreFields(get: Entered): readonly MonitorRow[] {
         kind: SECONDS,
         hint: "Leave empty to keep the normal interval.",
       },
+      {
+        name: "down_interval",
+        label: "Interval while down",
+        kind: SECONDS,
+        hint: "Leave empty to keep the normal interval.",
+      },
       { name: "recovery_threshold", label: "Successes until up", required: true, hint: "" },
       { name: "degraded_ms", label: "Slow above", kind: MILLISECONDS, hint: "" },
       isHttp && !String(get("url") ?? "").startsWith("http:")

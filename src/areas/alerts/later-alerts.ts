@@ -1,0 +1,104 @@
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { MINUTE_MS } from "../../kernel/time/units.ts";
+import type { ChannelNotification, Notifications } from "./notifications.ts";
+import { ESCALATION, type EscalationState, HELD_ALERT } from "./notifications.ts";
+import type { OngoingOutage, OngoingOutages } from "./ports.ts";
+import type { ChannelStore } from "./store.ts";
+
+/** Alerts in one commit. */
+const CONCURRENCY = 64;
+/** Wait before a step of a suspended account is looked at again. */
+const SUSPENDED_MS = MINUTE_MS;
+
+/** What the first alert of an outage says beside what is known later. */
+export type HeldAlert = Pick<ChannelNotification, "detail" | "facts">;
+
+/** Sends alerts of outages that are still going on after some time: those that were held, and the steps of escalations. */
+export class LaterAlerts {
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler"> & {
+      readonly channels: ChannelStore;
+      readonly ongoingOutage: OngoingOutages;
+    },
+    private readonly notifications: Notifications,
+  ) {
+    const { scheduler } = deps;
+    scheduler.register(HELD_ALERT, {
+      concurrency: CONCURRENCY,
+      run: async ({ key, payload }): Promise<JobOutcome> => ({
+        record: (tx) => this.sendHeld(tx, Number(key), payload as HeldAlert),
+      }),
+    });
+    scheduler.register(ESCALATION, {
+      concurrency: CONCURRENCY,
+      run: async ({ key, payload }): Promise<JobOutcome> => ({
+        record: (tx) => this.escalate(tx, key, payload as EscalationState),
+      }),
+    });
+  }
+
+  private sendHeld(tx: Tx, monitorRef: number, { detail = null, facts = {} }: HeldAlert): void {
+    const outage = this.deps.ongoingOutage(monitorRef, tx.now);
+    if (outage === null) return;
+    const { silentUntil, monitor, incidentId, text } = outage;
+    if (silentUntil !== null) {
+      this.deps.scheduler.enqueue(tx, HELD_ALERT, String(monitorRef), silentUntil, { detail, facts });
+      return;
+    }
+    this.notifications.notifyChannels(tx, {
+      projectRef: monitor.projectRef,
+      monitor,
+      event: "monitor.down",
+      incidentId,
+      text,
+      detail,
+      facts,
+      toAccount: monitor.emailAlert,
+      toWebhook: true,
+    });
+  }
+
+  /** Notifies the channels of a step, and schedules the next one. Nothing follows for an outage that is over or acknowledged. */
+  private escalate(tx: Tx, key: string, state: EscalationState): void {
+    const [monitorRef = 0, channelRef = 0] = key.split("/").map(Number);
+    const { channels, scheduler, ongoingOutage } = this.deps;
+    const channel = channels.withRef(channelRef);
+    const outage = ongoingOutage(monitorRef, tx.now);
+    if (channel === null || outage === null || outage.incidentId !== state.incidentId) return;
+    const postponedTo = scheduler.suspended.has(channel.accountRef)
+      ? tx.now + SUSPENDED_MS
+      : outage.silentUntil;
+    if (postponedTo !== null) {
+      scheduler.enqueue(tx, ESCALATION, key, postponedTo, state);
+      return;
+    }
+    const { step, since } = state;
+    this.notifyStep(tx, outage, channel.escalate[step]?.channelRefs ?? [], step + 1);
+    const next = channel.escalate[step + 1];
+    if (next !== undefined)
+      scheduler.enqueue(tx, ESCALATION, key, Math.max(since + next.afterMs, tx.now), {
+        ...state,
+        step: step + 1,
+      });
+  }
+
+  private notifyStep(
+    tx: Tx,
+    { monitor, incidentId, text, facts }: OngoingOutage,
+    refs: readonly number[],
+    number: number,
+  ): void {
+    for (const ref of refs) this.deps.channels.addEscalated(tx, monitor.ref, ref);
+    this.notifications.notifyChannels(tx, {
+      projectRef: monitor.projectRef,
+      monitor,
+      event: "monitor.down",
+      incidentId,
+      text,
+      facts: { ...facts, escalation_step: number },
+      onlyTo: refs,
+    });
+  }
+}
