@@ -9,6 +9,7 @@ import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
 import { IncidentWorkload } from "./incidents.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
+import { LargeEventWorkload } from "./large-events.ts";
 import { MaintenanceWorkload } from "./maintenance.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
@@ -46,6 +47,7 @@ export function allWorkloads(): Workload[] {
     new MessageWorkload(),
     new IncidentWorkload(),
     new BucketWorkload(),
+    new LargeEventWorkload(),
     new PortalWorkload(),
     new PullBucketWorkload(),
     new TargetBucketWorkload(),

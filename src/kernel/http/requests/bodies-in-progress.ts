@@ -28,11 +28,38 @@ export const PROGRESS_LIMITS: ProgressLimits = {
 /** The share of a large body in the limits, until it ends. */
 export interface LargeBodySlot {
   readonly pieceMsMax: number;
+  /** Turns at reading, which bodies share. */
+  readonly turns: Turns;
   end(): void;
 }
 
 /** How often bodies that take too long are looked for. */
 const SWEEP_MS = 500;
+
+/** Large bodies of which a chunk is in memory at a time. */
+const LARGE_TURNS = 8;
+
+/** Turns that a limited number of users have at a time, first come, first served. */
+class Turns {
+  private readonly waiting: (() => void)[] = [];
+
+  /** `free`: how many have a turn at the same time. */
+  constructor(private free: number) {}
+
+  /** Waits for a turn. The result ends it. */
+  async take(): Promise<() => void> {
+    if (this.free > 0) this.free -= 1;
+    else await new Promise<void>((resolve) => this.waiting.push(resolve));
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      const next = this.waiting.shift();
+      if (next === undefined) this.free += 1;
+      else next();
+    };
+  }
+}
 
 /** The bodies that are being received. A body counts with the size that it declares, from the beginning. */
 export class BodiesInProgress extends HeldBytes {
@@ -42,6 +69,8 @@ export class BodiesInProgress extends HeldBytes {
   /** Large bodies that are being received, by sender. */
   private readonly large = new Map<Sender, number>();
   private largeCount = 0;
+  /** The runtime holds a MiB of each body, and lets as much arrive again for what was read: few bodies are read at a time. */
+  readonly turns = new Turns(LARGE_TURNS);
 
   constructor(readonly limits: ProgressLimits = PROGRESS_LIMITS) {
     super(limits, tooMany);
@@ -69,6 +98,7 @@ export class BodiesInProgress extends HeldBytes {
     let hasEnded = false;
     return {
       pieceMsMax,
+      turns: this.turns,
       end: () => {
         if (hasEnded) return;
         hasEnded = true;

@@ -42,6 +42,31 @@ export interface LargerBody<T> {
   readonly begin: () => LargeBodySlot;
 }
 
+/**
+ * Opens a body when it is first read: until then the runtime holds less of it in memory, and many large ones wait for their turn.
+ */
+class LateReader implements BodyReader {
+  private opened: BodyReader | null = null;
+
+  constructor(private readonly request: Request) {}
+
+  read(): ReturnType<BodyReader["read"]> {
+    return this.reader.read();
+  }
+
+  cancel(): Promise<void> {
+    return this.reader.cancel();
+  }
+
+  private get reader(): BodyReader {
+    if (this.opened !== null) return this.opened;
+    const { body } = this.request;
+    if (body === null) throw readingError(null);
+    this.opened = body.getReader();
+    return this.opened;
+  }
+}
+
 /** The start of a body that turned out to be large, and where the rest comes from. */
 class Oversized {
   constructor(
@@ -80,9 +105,8 @@ function bytesOf<T>(
   if (declared !== null) {
     if (Number(declared) > bytesMax) {
       const most = larger?.bytesMax ?? bytesMax;
-      if (Number(declared) > most || request.body === null)
-        return rejectLarge(request, Number(declared), most);
-      return Promise.resolve(new Oversized(new Uint8Array(), request.body.getReader()));
+      if (Number(declared) > most) return rejectLarge(request, Number(declared), most);
+      return Promise.resolve(new Oversized(new Uint8Array(), new LateReader(request)));
     }
     const excess = rejectionBy(() => progress?.grow(Number(declared)));
     return excess === null ? request.bytes() : Promise.reject(excess);
@@ -119,7 +143,7 @@ async function takeLarge<T>(
     read: () => reader.read(),
     ended: () => (isChunked(request) ? assertNoTrailers(request) : Promise.resolve()),
     tooLarge: () => tooMuch(tooLarge(bytesMax)),
-    cancel: () => void reader.cancel().catch(() => undefined),
+    cancel: () => void Promise.try(() => reader.cancel()).catch(() => undefined),
   };
   const body = new LargeBody(source, slot, bytesMax, size);
   try {

@@ -1,5 +1,5 @@
 import { ApiError } from "../../errors.ts";
-import { type Cancel, realTimeout } from "../../time/clock.ts";
+import { type Cancel, monotonicMs, nextTurn, realTimeout } from "../../time/clock.ts";
 import { type LargeBodySlot, readingError } from "./bodies-in-progress.ts";
 
 /** Bytes of a large body that are in memory: with 256 of them at a time, 64 MiB. */
@@ -26,6 +26,10 @@ export class LargeBody {
   private readonly piece = new Uint8Array(PIECE_BYTES);
   private rest: Uint8Array;
   private isAtEnd = false;
+  /** Ends its turn at reading; null outside. */
+  private release: (() => void) | null = null;
+  /** How long it waited for its last turn, in milliseconds. */
+  private turnMs = 0;
 
   constructor(
     private readonly source: LargeBodySource,
@@ -45,17 +49,16 @@ export class LargeBody {
    */
   async next(): Promise<Uint8Array | null> {
     let filled = 0;
-    const overdue = Promise.withResolvers<never>();
-    overdue.promise.catch(() => undefined);
-    const cancel: Cancel = realTimeout(this.slot.pieceMsMax, () =>
-      overdue.reject(tooSlow(this.slot.pieceMsMax)),
-    );
+    let leftMs = this.slot.pieceMsMax;
     try {
       while (filled < PIECE_BYTES && !this.isAtEnd) {
         if (this.rest.length === 0) {
-          const { done, value } = await Promise.race([this.source.read(), overdue.promise]);
+          const startedAt = monotonicMs();
+          const { done, value } = await this.read(leftMs);
+          leftMs -= monotonicMs() - startedAt - this.turnMs;
           if (done || value === undefined) {
             this.isAtEnd = true;
+            this.releaseTurn();
             await this.source.ended();
             break;
           }
@@ -67,18 +70,54 @@ export class LargeBody {
         this.rest = this.rest.subarray(taken.length);
         this.size += taken.length;
         if (this.size > this.bytesMax) throw await this.source.tooLarge();
+        if (this.rest.length === 0) this.dropChunk();
       }
     } catch (error) {
       throw readingError(error);
+    }
+    return filled === 0 ? null : this.piece.subarray(0, filled);
+  }
+
+  /** Reads the next chunk within some time, in which the wait for its turn does not count. */
+  private async read(withinMs: number): Promise<Chunk> {
+    const { turns } = this.slot;
+    this.releaseTurn();
+    const startedAt = monotonicMs();
+    this.release = await turns.take();
+    this.turnMs = monotonicMs() - startedAt;
+    const reading = this.source.read();
+    const quick = await Promise.race([reading, nextTurn()]);
+    if (quick !== undefined) return quick;
+    // Nothing has arrived: others read meanwhile.
+    this.releaseTurn();
+    reading.catch(() => undefined);
+    const overdue = Promise.withResolvers<never>();
+    const cancel: Cancel = realTimeout(Math.max(0, withinMs), () =>
+      overdue.reject(tooSlow(this.slot.pieceMsMax)),
+    );
+    try {
+      return await Promise.race([reading, overdue.promise]);
     } finally {
       cancel();
     }
-    return filled === 0 ? null : this.piece.subarray(0, filled);
+  }
+
+  private releaseTurn(): void {
+    this.release?.();
+    this.release = null;
+  }
+
+  /** Frees the memory of a chunk immediately: a hundred bodies make garbage faster than it is collected. */
+  private dropChunk(): void {
+    const { buffer } = this.rest;
+    this.rest = new Uint8Array();
+    if (buffer instanceof ArrayBuffer && buffer.byteLength >= PIECE_BYTES) buffer.transfer(0);
   }
 
   /** Ends it, also before its end: what is left is not read. */
   close(): void {
     this.rest = new Uint8Array();
+    this.releaseTurn();
     this.slot.end();
     if (!this.isAtEnd) this.source.cancel();
     this.isAtEnd = true;

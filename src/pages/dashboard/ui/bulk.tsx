@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { OperationName } from "../../../client/api.ts";
 import { count, formatNumber } from "../core/format.ts";
@@ -88,12 +89,14 @@ interface BulkProps extends RunProps {
   readonly matching: { readonly matched: number; readonly more?: boolean } | null;
   /** What the reader should know before the start. */
   readonly note?: string;
+  /** A further choice before the start. */
+  readonly choice?: ComponentChildren;
   readonly start: (selection: Selection, per_second: number) => Promise<string>;
 }
 
 /** The selection with its action, and the progress of the run that it started. */
 export function BulkRun(props: BulkProps) {
-  const { verb, singular, plural, operation, selection, matching, note, start } = props;
+  const { verb, singular, plural, operation, selection, matching, note, choice, start } = props;
   const [selected, select] = selection;
   const [rate, setRate] = useState("10");
   const run = place.value.query.get("run");
@@ -114,7 +117,7 @@ export function BulkRun(props: BulkProps) {
             </button>
           )}
           <span class="actions">
-            at <InlineSelect label="Rate" value={rate} options={RATES} onInput={setRate} />
+            {choice} at <InlineSelect label="Rate" value={rate} options={RATES} onInput={setRate} />
             <Button
               kind="primary"
               operation={operation}

@@ -241,6 +241,38 @@ describe("a body above 1 MiB", () => {
     }
   });
 
+  test("is signed as its endpoint says, except by Ed25519, which fails", async () => {
+    const receiver = new Receiver();
+    try {
+      const { origin } = new URL(receiver.url);
+      const endpoint = async (path: string, terms: object) =>
+        String(
+          (await account.post("/v1/relay/endpoints", { url: `${origin}/${path}`, ...terms })).body[
+            "endpoint_id"
+          ],
+        );
+      const hmac = { secret: "my-own-secret", signature: { scheme: "hmac-sha256-hex", header: "X-Own" } };
+      const targets = [
+        { endpoint_id: await endpoint("hmac", hmac) },
+        { endpoint_id: await endpoint("ed", { signature: { scheme: "ed25519" } }) },
+      ];
+      const { id } = await newBucket(account, { target_url: null, targets, state: "live" });
+      const bytes = bytesOf(MIB + 1);
+      const event = await stored(id, bytes);
+      await server.clock.advance(0);
+      await eventually(() => expect(receiver.hits).toHaveLength(1));
+      const expected = createHmac("sha256", "my-own-secret").update(bytes).digest("hex");
+      expect(receiver.hits[0]?.headers.get("x-own")).toBe(expected);
+      const { deliveries } = await eventOf(account, id, event);
+      expect(deliveries.map(({ status, error }) => [status, error])).toEqual([
+        ["delivered", null],
+        ["failed", "the body is above 1 MiB"],
+      ]);
+    } finally {
+      await receiver.stop();
+    }
+  });
+
   test("is found by what its first MiB contains, and has no preview", async () => {
     const { id } = await newBucket(account);
     const body = Buffer.alloc(3 * MIB, "-");

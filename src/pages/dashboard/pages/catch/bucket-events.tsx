@@ -8,11 +8,13 @@ import { href, place } from "../../core/route.ts";
 import { useSettled } from "../../core/settled.ts";
 import { BulkRun, NOTHING, type Selection, tickColumn } from "../../ui/bulk.tsx";
 import { Empty } from "../../ui/feedback.tsx";
+import { InlineSelect } from "../../ui/inline.tsx";
 import { Filters, filterValue, ListView, useRange } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { EventView } from "./event.tsx";
+import { useBucketEndpoints } from "./target-fields.tsx";
 
 const STATES = ["pending", "delivered", "failed"] as const;
 const STATE = {
@@ -42,9 +44,15 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
     query: { status, since, q, details: true },
   });
   const params = { bucket_id: id };
-  const filters = { ...(status === "" ? {} : { status }), ...(since === "" ? {} : { since }) };
+  const [endpoint, setEndpoint] = useState("");
+  const missed = endpoint === "" ? {} : { endpoint_id: endpoint };
+  const filters = {
+    ...(status === "" ? {} : { status }),
+    ...(since === "" ? {} : { since }),
+    ...missed,
+  };
   const { data: matching } = useResource(
-    selection.ids.size === 0 || q !== "" ? null : `replay ${id} ${key}`,
+    selection.ids.size === 0 || q !== "" ? null : `replay ${id} ${key} ${endpoint}`,
     [],
     (signal) => call("catch.replays.start", { params, body: { ...filters, dry_run: true } }, signal),
   );
@@ -71,13 +79,16 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
         operation="catch.replays.start"
         selection={ticks}
         matching={q === "" ? matching : null}
+        choice={
+          targets.length === 0 ? null : <EndpointChoice of={targets} value={endpoint} onInput={setEndpoint} />
+        }
         note={
           target === null
             ? "This bucket has no target to replay to."
             : `Each is sent to the current target of the bucket, ${target}, and costs 1 credit if it is delivered. A replay does not redirect live traffic. To replay to another target, change the target of the bucket: new events then go there too.`
         }
         start={async ({ ids, all }, per_second) => {
-          const chosen = all ? filters : { event_ids: [...ids] };
+          const chosen = all ? filters : { event_ids: [...ids], ...missed };
           const started = await call("catch.replays.start", { params, body: { ...chosen, per_second } });
           return "replay_id" in started ? started.replay_id : "";
         }}
@@ -98,6 +109,34 @@ export function BucketEvents({ of: { id, events, target_url, targets } }: { of: 
         onDone={list.reload}
       />
     </div>
+  );
+}
+
+/** All endpoints of a bucket, or one that is sent what it never got. */
+function EndpointChoice({
+  of: targets,
+  value,
+  onInput,
+}: {
+  of: Bucket["targets"];
+  value: string;
+  onInput: (value: string) => void;
+}) {
+  const endpoints = useBucketEndpoints();
+  const nameOf = (id: string): string => {
+    const found = endpoints.data?.find(({ endpoint_id }) => endpoint_id === id);
+    return found?.name ?? found?.url ?? id;
+  };
+  const options = targets.map(
+    ({ endpoint_id }) => [endpoint_id, `only what ${nameOf(endpoint_id)} missed`] as const,
+  );
+  return (
+    <InlineSelect
+      label="Endpoint"
+      value={value}
+      options={[["", "to all endpoints"], ...options]}
+      onInput={onInput}
+    />
   );
 }
 

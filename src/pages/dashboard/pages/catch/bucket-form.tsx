@@ -99,7 +99,7 @@ export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
       adapt={(body, get) => ({
         ...body,
         ...deliveryIn(String(get("$way")), bucket, body),
-        ...settingsIn(body, get),
+        ...settingsIn(body, get, bucket),
       })}
       done={isNew ? undefined : "Bucket updated"}
       onDone={(answer) => {

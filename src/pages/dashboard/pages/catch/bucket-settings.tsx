@@ -2,7 +2,7 @@ import type { Bucket } from "../../../../client/generated/api.ts";
 import { HOUR_MS } from "../../core/format.ts";
 import { serverNow } from "../../core/now.ts";
 import type { Entered, RowOf } from "../../ui/data-form.tsx";
-import { HOURS, RETRIES, SECRET } from "../../ui/kinds.ts";
+import { HOURS, RETRIES, SECRET, WORDS } from "../../ui/kinds.ts";
 
 const MODES = [
   ["mark", "stored, not forwarded"],
@@ -15,6 +15,38 @@ const OVERLOAD = [
 ] as const;
 /** Hours for which a previous secret is valid, unless others are entered. */
 export const PREVIOUS_HOURS = 24;
+
+const FORWARD = [
+  [
+    { name: "forward.method", label: "Forward the method", hint: "" },
+    { name: "forward.path", label: "Forward the path", hint: "" },
+    { name: "forward.query", label: "Forward the query", hint: "" },
+  ],
+  {
+    name: "forward.headers",
+    label: "Forwarded headers",
+    kind: WORDS,
+    placeholder: "x-*",
+    hint: "Secrets, such as Authorization, only by their full name.",
+  },
+] as const;
+const CHALLENGE = [
+  {
+    name: "challenge.pointer",
+    label: "Challenge: pointer into the body",
+    placeholder: "/challenge",
+    required: false,
+    hint: "",
+  },
+  {
+    name: "challenge.origins",
+    label: "Challenge: origins of CloudEvents",
+    kind: WORDS,
+    placeholder: "eventgrid.azure.net",
+    required: false,
+    hint: "",
+  },
+] as const;
 
 /** Settings that few buckets need: accepted requests, retention and responses. A setting without an effect is omitted. */
 export function settingsFields(bucket: Bucket, get: Entered): readonly RowOf<"catch.buckets.update">[] {
@@ -40,6 +72,13 @@ export function settingsFields(bucket: Bucket, get: Entered): readonly RowOf<"ca
         ],
     { name: "overload_status", label: "Response when over the limit", options: OVERLOAD, hint: "" },
     get("$way") === "pull" ? null : { name: "retry_schedule", hint: RETRIES.hint },
+    bucket.provider === "sns"
+      ? { name: "auto_confirm", label: "Confirm subscriptions automatically", hint: "" }
+      : null,
+    ...(get("$way") === "pull" ? [] : FORWARD),
+    ...(bucket.challenge === null || bucket.challenge.pointer !== undefined || bucket.challenge.origins
+      ? [CHALLENGE]
+      : []),
     [
       { name: "deduplicate_hours", label: "Deduplication window", kind: HOURS },
       {
@@ -63,13 +102,32 @@ export function settingsFields(bucket: Bucket, get: Entered): readonly RowOf<"ca
 }
 
 /** The settings of a body, as the API accepts them. */
-export function settingsIn(body: Record<string, unknown>, get: Entered): object {
+export function settingsIn(body: Record<string, unknown>, get: Entered, bucket: Bucket | undefined): object {
   return {
+    ...("forward" in body ? { forward: filled(body["forward"]) } : {}),
+    ...(bucket !== undefined && "challenge" in body
+      ? { challenge: challengeOf(body["challenge"], bucket) }
+      : {}),
     ...("response" in body ? { response: responseOf(body["response"]) } : {}),
     ...("previous_signing_secret" in body
       ? { previous_expires_at: new Date(serverNow() + Number(get("$hours")) * HOUR_MS).toISOString() }
       : {}),
   };
+}
+
+/** The members that say something; null without any. */
+function filled(entered: unknown): Readonly<Record<string, unknown>> | null {
+  const members = Object.entries((entered ?? {}) as Readonly<Record<string, unknown>>).filter(
+    ([, value]) => value === true || (Array.isArray(value) ? value.length > 0 : Boolean(value)),
+  );
+  return members.length === 0 ? null : Object.fromEntries(members);
+}
+
+/** The condition of a challenge stays, which the form does not show. */
+function challengeOf(entered: unknown, { challenge }: Bucket): object | null {
+  const members = filled(entered);
+  const isKept = members !== null && "pointer" in members && challenge?.when !== undefined;
+  return isKept ? { ...members, when: challenge.when } : members;
 }
 
 /** Without a status, the response is the default one. */

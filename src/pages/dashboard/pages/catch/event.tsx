@@ -43,6 +43,15 @@ export function EventView({
       onReplayed();
     }
   };
+  const confirm = async (): Promise<void> => {
+    try {
+      await call("catch.events.confirm", { params });
+      toast("Subscription confirmed");
+    } finally {
+      setReplays(replays + 1);
+      event.reload();
+    }
+  };
   return (
     <div class="inspector">
       <Loaded of={event}>
@@ -53,15 +62,26 @@ export function EventView({
             list={["catch", bucket]}
             actions={
               <>
-                <Button
-                  kind="primary"
-                  icon="reload"
-                  operation="catch.events.replay"
-                  disabled={loaded.verification === "invalid"}
-                  onClick={replay}
-                >
-                  Replay
-                </Button>
+                {isConfirmation(loaded) ? (
+                  <Button
+                    kind="primary"
+                    operation="catch.events.confirm"
+                    disabled={loaded.verification !== "valid" || isConfirmed(loaded)}
+                    onClick={confirm}
+                  >
+                    Confirm subscription
+                  </Button>
+                ) : (
+                  <Button
+                    kind="primary"
+                    icon="reload"
+                    operation="catch.events.replay"
+                    disabled={loaded.verification === "invalid"}
+                    onClick={replay}
+                  >
+                    Replay
+                  </Button>
+                )}
                 <Button icon="curl" onClick={() => copyText(curlOfEvent(loaded), "curl command")}>
                   curl
                 </Button>
@@ -107,6 +127,15 @@ export function EventView({
       </Loaded>
     </div>
   );
+}
+
+/** Whether an event requests the confirmation of a subscription. */
+function isConfirmation({ provider, event_type }: CaughtEvent): boolean {
+  return provider === "sns" && event_type === "SubscriptionConfirmation";
+}
+
+function isConfirmed({ attempt_log }: CaughtEvent): boolean {
+  return attempt_log.some(({ kind, error }) => kind === "confirm" && error === null);
 }
 
 /** When the next attempt is made, or why the retries ended. */

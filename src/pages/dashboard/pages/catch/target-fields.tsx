@@ -9,13 +9,18 @@ import { CheckField } from "../../ui/field.tsx";
 /** Endpoints that the form lists: the newest. */
 const LISTED_MAX = 100;
 
-/** A choice of the endpoints that receive a bucket's events. Those that stay keep their filters. */
-export const TargetFields: Control = ({ value, onChange }) => {
-  const targets = (value ?? []) as readonly BucketTarget[];
-  const endpoints = useResource("endpoints of buckets", ["relay"], async (signal) => {
+/** The endpoints of the project that may receive the events of buckets. */
+export function useBucketEndpoints() {
+  return useResource("endpoints of buckets", ["relay"], async (signal) => {
     const found = await call("relay.endpoints.list", { query: { limit: LISTED_MAX } }, signal);
     return found.endpoints.filter(({ owner_id }) => owner_id === null);
   });
+}
+
+/** A choice of the endpoints that receive a bucket's events. Those that stay keep their filters. */
+export const TargetFields: Control = ({ value, onChange }) => {
+  const targets = (value ?? []) as readonly BucketTarget[];
+  const endpoints = useBucketEndpoints();
   const find = (id: string) => targets.find(({ endpoint_id }) => endpoint_id === id);
   const choose = (endpoint_id: string, on: boolean): void => {
     const others = targets.filter((target) => target.endpoint_id !== endpoint_id);
