@@ -225,6 +225,22 @@ describe("ed25519", () => {
   });
 });
 
+test("an event above 1 MiB is not sent to an endpoint that must read all of it", async () => {
+  stage.account = await stage.server.account({ tier: "scale" });
+  const targets: { endpoint_id: string }[] = [];
+  for (const terms of [{ signature: { scheme: "ed25519" } }, { template: { id: { $: "/id" } } }, {}])
+    targets.push({ endpoint_id: await messaging.endpoint("/a", terms) });
+  const { id } = await newBucket(stage.account, { targets, target_url: null });
+  await setState(stage.account, id, "live");
+  const body = JSON.stringify({ text: "x".repeat(1024 * 1024) });
+  await ingest(stage.server, id, body);
+  await messaging.settle();
+  const { deliveries } = (await stage.account.get("/v1/relay")).body as { deliveries: object[] };
+  const failed = { status: "failed", attempts: 0, error: "the body is above 1 MiB" };
+  expect(deliveries.toReversed()).toMatchObject([failed, failed, { status: "delivered", error: null }]);
+  expect(stage.sink.take().map((received) => received.body === body)).toEqual([true]);
+});
+
 describe("a change of the scheme", () => {
   test("keeps a secret that fits, and needs another one otherwise", async () => {
     const id = await messaging.endpoint("/a", { secret: WHSEC });
