@@ -237,7 +237,10 @@ test(
   async () => {
     const { operator } = server;
     await operator.post("/v1/gate", { flag_key: "reviewed", enabled: true });
-    const [project] = (await operator.get("/v1/projects")).body["projects"] as { id: string }[];
+    const { projects } = (await operator.get("/v1/projects?limit=100")).body as {
+      projects: { id: string; slug: string }[];
+    };
+    const project = projects.find(({ slug }) => slug === "default");
     await operator.patch(`/v1/projects/${project?.id}`, { review: true });
     const visit = await enter("flags/reviewed");
     try {

@@ -1,10 +1,9 @@
 import { useState } from "preact/hooks";
 import type { FlagProposal } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { useList } from "../../core/lists.ts";
+import { useCall } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Pager } from "../../ui/feedback.tsx";
 import { Choice } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -28,12 +27,14 @@ interface Props {
 /** The proposed changes of a flag, with their difference and the decision. */
 export function Proposals({ flagKey, onChanged }: Props) {
   const [part, setPart] = useState<Part>("open");
-  const list = useList("gate.proposals.list_of_flag", "proposals", ["gate"], {
-    keyOf: ({ proposal_id }) => proposal_id,
-    params: { flagKey },
-    query: part === "open" ? { status: "open" } : {},
-  });
-  const proposals = list.data ?? [];
+  const status = part === "open" ? { status: "open" as const } : {};
+  // No pages: a project has at most as many open ones, and new ones must not be held back.
+  const list = useCall(
+    "gate.proposals.list_of_flag",
+    { params: { flagKey }, query: { ...status, limit: 100 } },
+    ["gate"],
+  );
+  const proposals = list.data?.proposals ?? [];
   if (proposals.length === 0 && part === "open" && list.data !== null) return null;
   const changed = (): void => {
     list.reload();
@@ -69,7 +70,6 @@ export function Proposals({ flagKey, onChanged }: Props) {
           },
         ]}
       />
-      <Pager of={list} />
     </Panel>
   );
 }
