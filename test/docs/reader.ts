@@ -47,7 +47,8 @@ case "$*" in
   serve*) echo "a server is begun by a command of its own" >&2; exit 1 ;;
   archive*) ;;
   doctor*) ninefold "$@" --dns-name localhost ;;
-  *) ninefold "$@" ;;
+  # A signal that a page sends reaches the program.
+  *) exec ${NINEFOLD_COMMAND.map((word) => `'${word}'`).join(" ")} "$@" ;;
 esac
 `;
 

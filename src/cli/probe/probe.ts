@@ -251,7 +251,7 @@ class Probing {
   }
 
   private async recover(message: string, pauseMs: number): Promise<void> {
-    if (!this.isLost) printError(`Connection lost: ${message}. Retrying until it is back.`);
+    if (!this.isLost) printError(`Connection lost: ${sentence(message)} Retrying until it is back.`);
     this.isLost = true;
     await unlessAborted(pause(pauseMs), this.signal);
   }
@@ -266,4 +266,9 @@ function pause(ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   realTimeout(ms, resolve);
   return promise;
+}
+
+/** Messages of servers end with a full stop, and those of networks do not. */
+function sentence(message: string): string {
+  return message.endsWith(".") ? message : `${message}.`;
 }
