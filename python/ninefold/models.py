@@ -2803,11 +2803,18 @@ class _MonitorRequired(TypedDict):
     """Name server that is queried; null for those of the machine that checks."""
     keyword: Optional[str]
     keyword_absent: Optional[str]
+    keywords_all: Optional[List[str]]
+    keywords_any: Optional[List[str]]
     json_path: Optional[str]
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
     json_value: Optional[Union[str, float, bool]]
     probes: List[str]
     confirm: Literal["any", "majority", "all"]
+    tls: Optional[Literal["direct", "starttls-smtp", "starttls-imap", "starttls-pop3"]]
+    """TLS of the port; null for none."""
+    tls_verify: bool
+    tls_client_certificate: Optional[str]
+    """Certificate that checks present, PEM."""
     tls_expiry_days: int
     channels: Optional[List[str]]
     """Ids of the notification channels; null for the project's default channels."""
@@ -2840,7 +2847,7 @@ class _MonitorRequired(TypedDict):
     failing: bool
     """Whether the last check failed, but the target is not down yet."""
     certificate: Optional[MonitorCertificate]
-    """Certificate seen by the last check (`https` only)."""
+    """Certificate seen by the last check (`https`, and `tcp` with `tls`)."""
     incident_id: Optional[str]
     """Id of the open incident; null while the target is not down."""
     depends_on: Optional[str]
@@ -2932,8 +2939,8 @@ class MonitorCreateBody(TypedDict, total=False):
     """Heartbeats only: token of a push monitor of Uptime Kuma, whose URL `/api/push/{token}` then pings the
     heartbeat. It must not be in use on the server.
     """
-    method: Literal["GET", "HEAD", "POST"]
-    """HTTP method of checks; `GET` by default."""
+    method: str
+    """HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`."""
     timeout: Union[int, str]
     """Timeout of a check, in milliseconds; 10000 by default."""
     consecutive_threshold: int
@@ -2986,6 +2993,8 @@ class MonitorCreateBody(TypedDict, total=False):
     """Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends."""
     keyword_absent: Optional[str]
     """Text that must not appear in the first 64 KiB of the body."""
+    keywords_all: Optional[List[str]]
+    keywords_any: Optional[List[str]]
     json_path: Optional[str]
     """Path of a value in a JSON response."""
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
@@ -2996,6 +3005,15 @@ class MonitorCreateBody(TypedDict, total=False):
     """Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats."""
     confirm: Literal["any", "majority", "all"]
     """How many of the probes with a recent result must see the target down before it is down; `majority` by default."""
+    tls: Optional[Union[Literal["direct", "starttls-smtp", "starttls-imap", "starttls-pop3"], Literal[True]]]
+    tls_verify: bool
+    """Whether the target is down if its certificate is not valid; `true` by default. Its expiry is watched in any
+    case.
+    """
+    tls_client_certificate: Optional[str]
+    """Certificate that checks present to the server if it requests one, with intermediate certificates, PEM.
+    Requires `tls_client_key`.
+    """
     tls_expiry_days: Union[int, str]
     """Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default."""
     channels: Optional[List[str]]
@@ -3003,8 +3021,10 @@ class MonitorCreateBody(TypedDict, total=False):
     """Name of the monitor, unique in the project. Without one, the host is shown."""
     headers: Dict[str, str]
     """Headers that each check sends. Tiers pro and scale."""
+    tls_client_key: str
+    """Private key of `tls_client_certificate`, PEM without a passphrase. Stored encrypted, and never shown."""
     body: str
-    """Body that checks send with the method `POST`."""
+    """Body that checks send, except with the methods `GET` and `HEAD`."""
     webhook_url: str
     """URL that receives alerts as signed webhooks. Tier starter and higher."""
     depends_on: Optional[str]
@@ -3216,11 +3236,18 @@ class _MonitorStatusRequired(TypedDict):
     """Name server that is queried; null for those of the machine that checks."""
     keyword: Optional[str]
     keyword_absent: Optional[str]
+    keywords_all: Optional[List[str]]
+    keywords_any: Optional[List[str]]
     json_path: Optional[str]
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
     json_value: Optional[Union[str, float, bool]]
     probes: List[str]
     confirm: Literal["any", "majority", "all"]
+    tls: Optional[Literal["direct", "starttls-smtp", "starttls-imap", "starttls-pop3"]]
+    """TLS of the port; null for none."""
+    tls_verify: bool
+    tls_client_certificate: Optional[str]
+    """Certificate that checks present, PEM."""
     tls_expiry_days: int
     channels: Optional[List[str]]
     """Ids of the notification channels; null for the project's default channels."""
@@ -3254,7 +3281,7 @@ class _MonitorStatusRequired(TypedDict):
     failing: bool
     """Whether the last check failed, but the target is not down yet."""
     certificate: Optional[MonitorStatusCertificate]
-    """Certificate seen by the last check (`https` only)."""
+    """Certificate seen by the last check (`https`, and `tcp` with `tls`)."""
     incident_id: Optional[str]
     """Id of the open incident; null while the target is not down."""
     depends_on: Optional[str]
@@ -3325,8 +3352,8 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Time zone of `schedule`, as an IANA name. Default `UTC`."""
     grace_ms: Union[int, str]
     """Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000."""
-    method: Literal["GET", "HEAD", "POST"]
-    """HTTP method of checks; `GET` by default."""
+    method: str
+    """HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`."""
     timeout: Union[int, str]
     """Timeout of a check, in milliseconds; 10000 by default."""
     consecutive_threshold: int
@@ -3379,6 +3406,8 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends."""
     keyword_absent: Optional[str]
     """Text that must not appear in the first 64 KiB of the body."""
+    keywords_all: Optional[List[str]]
+    keywords_any: Optional[List[str]]
     json_path: Optional[str]
     """Path of a value in a JSON response."""
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
@@ -3389,14 +3418,25 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Names of the probes that check the target; `local` is this server, and the default. Not for heartbeats."""
     confirm: Literal["any", "majority", "all"]
     """How many of the probes with a recent result must see the target down before it is down; `majority` by default."""
+    tls: Optional[Union[Literal["direct", "starttls-smtp", "starttls-imap", "starttls-pop3"], Literal[True]]]
+    tls_verify: bool
+    """Whether the target is down if its certificate is not valid; `true` by default. Its expiry is watched in any
+    case.
+    """
+    tls_client_certificate: Optional[str]
+    """Certificate that checks present to the server if it requests one, with intermediate certificates, PEM.
+    Requires `tls_client_key`.
+    """
     tls_expiry_days: Union[int, str]
     """Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default."""
     channels: Optional[List[str]]
     name: Optional[str]
     """Name of the monitor, unique in the project. Without one, the host is shown."""
     headers: Optional[Dict[str, str]]
+    tls_client_key: Optional[str]
+    """Private key of `tls_client_certificate`, PEM without a passphrase. Stored encrypted, and never shown."""
     body: Optional[str]
-    """Body that checks send with the method `POST`."""
+    """Body that checks send, except with the methods `GET` and `HEAD`."""
     webhook_url: Optional[str]
     """URL that receives alerts as signed webhooks. Tier starter and higher."""
     depends_on: Optional[str]
@@ -4293,6 +4333,15 @@ class ProbeWorkMonitorsItem(TypedDict):
     accept_status: Optional[List[str]]
     keyword: Optional[str]
     keyword_absent: Optional[str]
+    keywords_all: Optional[List[str]]
+    keywords_any: Optional[List[str]]
+    tls: Optional[Literal["direct", "starttls-smtp", "starttls-imap", "starttls-pop3"]]
+    """TLS of the port; null for none."""
+    tls_verify: bool
+    tls_client_certificate: Optional[str]
+    """Certificate that checks present, PEM."""
+    tls_client_key: Optional[str]
+    """Key of the client certificate."""
     json_path: Optional[str]
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
     json_value: Optional[Union[str, float, bool]]

@@ -35,7 +35,7 @@ export interface SecretSink {
  * origin only with its secrets, unless the key has the scope `*`.
  */
 const SENT_TO: Readonly<Record<string, readonly string[]>> = {
-  url: ["headers"],
+  url: ["headers", "tls_client_key"],
   target_url: ["headers", "signing_secret"],
   targets: ["signing_secret"],
 };

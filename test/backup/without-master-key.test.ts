@@ -61,7 +61,7 @@ test("the report lists what has to be set again, with its account", () => {
     "signing secrets of endpoints: new ones are created",
     "headers of endpoints, which are paused",
     "headers of schedules, which are paused",
-    "headers of monitors, which are paused",
+    "headers and client certificates of monitors, which are paused",
     "notification channels, which are deleted",
     "signing secrets and settings of buckets, which are paused",
     "signing keys of chains",
@@ -115,7 +115,10 @@ describe("the server on the restored folder", () => {
     ]);
     const monitors = await list("/v1/pulse", "monitors");
     const paused = monitors.filter(({ active }) => active === false);
-    expect(paused.map(({ url }) => url)).toEqual(["https://127.0.0.1:9/child"]);
+    expect(paused.map(({ url }) => url)).toEqual([
+      "https://127.0.0.1:9/secured",
+      "https://127.0.0.1:9/child",
+    ]);
     expect(await list("/v1/pulse/channels", "channels")).toEqual([]);
     const schedules = await list("/v1/relay/schedules", "schedules");
     expect(schedules.map(({ state }) => state).sort()).toContain("paused");

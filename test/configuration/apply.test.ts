@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { ALIASES_MAX, DEPTH_MAX } from "../../src/configuration/document.ts";
 import { processorMs } from "../support/processor-time.ts";
 import { type AccountClient, useTestServer } from "../support/server.ts";
-import { Configured } from "./support.ts";
+import { CLIENT, Configured } from "./support.ts";
 
 /** Some tests send hundreds of requests; busy machines take longer. */
 setDefaultTimeout(60_000);
@@ -98,6 +98,11 @@ endpoints:
   billing: { url: "https://a.example.com/", headers: { Authorization: { env: A } }, secret: { env: WHSEC } }
 monitors:
   website: { url: "https://a.example.com/", interval: 60000, headers: { Authorization: { env: A } } }
+  secured:
+    url: "https://a.example.com/"
+    interval: 60000
+    tls_client_certificate: ${JSON.stringify(CLIENT.cert)}
+    tls_client_key: { env: TLS_CLIENT_KEY }
 schedules:
   nightly: { cron: "0 3 * * *", target_url: "https://a.example.com/", headers: { Authorization: { env: A } } }
 `;
@@ -109,6 +114,7 @@ schedules:
   expect(await narrow.lines(moved)).toEqual([
     "change endpoints.billing url",
     "change monitors.website url",
+    "change monitors.secured url",
     "change schedules.nightly target_url",
   ]);
   await narrow.apply(moved);

@@ -3,7 +3,7 @@ import type { TSchema } from "@sinclair/typebox";
 import fc from "fast-check";
 import { bodyOf } from "../support/matrix.ts";
 import { type AccountClient, useTestServer } from "../support/server.ts";
-import { Configured, createFitting, SECRET_TEXT, valuesFor } from "./support.ts";
+import { CLIENT, Configured, createFitting, SECRET_TEXT, valuesFor } from "./support.ts";
 
 const server = useTestServer({
   manualClock: true,
@@ -43,7 +43,7 @@ beforeAll(async () => {
 const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
   monitors: [
     { type: "tcp", host: "db.example.com", port: 5432, interval: 60_000 },
-    { type: "dns", host: "example.com", record_type: "A", interval: 60_000 },
+    { type: "dns", host: "example.com", record_type: "A", record_value: "192.0.2.1", interval: 60_000 },
     {
       type: "dns",
       host: "example.com",
@@ -55,6 +55,12 @@ const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
     { type: "heartbeat" },
     { type: "heartbeat", schedule: "30 2 * * *", tz: "Europe/Berlin" },
     { url: "https://example.com/", interval: 60_000, timeout: 30_000 },
+    {
+      url: "https://example.com/",
+      interval: 60_000,
+      tls_client_certificate: CLIENT.cert,
+      tls_client_key: CLIENT.key,
+    },
     { url: "https://example.com/", interval: 300_000, json_path: "$.a", json_value: "b" },
   ],
   channels: [

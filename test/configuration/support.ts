@@ -7,6 +7,7 @@ import { type Kind, kindsOf } from "../../src/configuration/kinds.ts";
 import { planOf, type Step } from "../../src/configuration/plan.ts";
 import { readConfiguration, type SecretSource } from "../../src/configuration/read.ts";
 import { ProjectApi, projectsOf } from "../../src/configuration/server.ts";
+import { CertificateAuthority } from "../support/certificates.ts";
 import type { Client } from "../support/client.ts";
 import type { TestServer } from "../support/server.ts";
 
@@ -15,12 +16,16 @@ export const SECRET_TEXT = `whsec_${Buffer.alloc(32).toString("base64")}`;
 const SECRET_URL = "https://hooks.example.com/services/T0/B0/secret";
 const SECRET_TOKEN = "123456:AbCdEf";
 
+/** A client certificate and its key. */
+export const CLIENT = new CertificateAuthority().issue("client", null);
+
 /** The secret that a field gets, by the end of its name. */
 export function secretFor(name: string): string {
   if (/_?url$/i.test(name)) return SECRET_URL;
   // Responses have no values of the headers of monitors.
   if (/_accept$/i.test(name)) return "text/plain";
   if (/_chat_id$/i.test(name)) return "-100";
+  if (/_client_key$/i.test(name)) return CLIENT.key;
   return /(^|_)token$/i.test(name) ? SECRET_TOKEN : SECRET_TEXT;
 }
 
@@ -107,6 +112,8 @@ const SPECIAL: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   retry_schedule: fc.constantFrom(["5s"], ["5s", "2h"]),
   headers: fc.constantFrom({ "X-Source": SECRET_TEXT }, { Accept: "text/plain", "X-Token": SECRET_TOKEN }),
   filter: fc.constantFrom({ amount: { $gte: 5 } }, { kind: "a" }),
+  tls_client_certificate: fc.constant(CLIENT.cert),
+  method: fc.constantFrom("GET", "PUT", "PROPFIND"),
   json_path: fc.constant("$.status"),
   accept_status: fc.constantFrom(["200"], ["200-299", "404"]),
   to: fc.constant(["ann@example.com"]),

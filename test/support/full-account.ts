@@ -1,6 +1,7 @@
 import { usageStore } from "../../src/areas/meter/store.ts";
 import { peopleStore } from "../../src/areas/people/store.ts";
 import { Browser } from "../areas/session/support.ts";
+import { CertificateAuthority } from "./certificates.ts";
 import { witnessOf } from "./checkpoints.ts";
 import type { Client } from "./client.ts";
 import { makeResource, SEGMENTS } from "./matrix.ts";
@@ -18,9 +19,13 @@ async function done(response: ReturnType<Client["get"]>): Promise<Record<string,
   return body;
 }
 
+/** A client certificate and its key. */
+const CLIENT = new CertificateAuthority().issue("client", null);
+
 /** The secrets of a full account that its rows contain, sealed. */
 export const SEALED = [
   "monitor-secret",
+  CLIENT.key.split("\n")[1] ?? "",
   "endpoint-secret",
   "relay-secret",
   "schedule-secret",
@@ -178,6 +183,8 @@ async function fillMonitors(server: TestServer, account: AccountClient): Promise
     channels: [channelId],
   };
   const { id } = await done(account.post("/v1/pulse", child));
+  const client = { tls_client_certificate: CLIENT.cert, tls_client_key: CLIENT.key };
+  await done(account.post("/v1/pulse", { url: `${NOWHERE}secured`, interval: HOUR, ...client }));
   const work = { title: "Move", schedule: "@yearly", duration_ms: MINUTE, monitor_ids: [id] };
   await done(account.post("/v1/pulse/maintenance", work));
   const beat = await done(

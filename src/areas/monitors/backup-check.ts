@@ -1,22 +1,24 @@
 import { type LostSecret, lostLines, type RestoreStep } from "../../kernel/data/backup-check.ts";
 
+const HAS_SECRETS = "(headers IS NOT NULL OR tls_client_key IS NOT NULL)";
 const OWNER = "JOIN accounts ON accounts.ref = account_ref";
 const UUID = `lower(substr(hex(monitor_id), 1, 8) || '-' || substr(hex(monitor_id), 9, 4) || '-' || substr(hex(monitor_id), 13, 4)
   || '-' || substr(hex(monitor_id), 17, 4) || '-' || substr(hex(monitor_id), 21))`;
 
 /**
- * Removes what a lost master key has sealed of monitors: those with headers are paused, channels are deleted, since their
+ * Removes what a lost master key has sealed of monitors: those with headers or a client certificate are paused, channels are deleted, since their
  * whole configuration is sealed, and ping keys still work, but are not shown.
  */
 export const forgetMonitorSecrets: RestoreStep = (db, now) => {
   const monitors = db.all<LostSecret>(
-    `SELECT ${UUID} AS id, name, email FROM monitors ${OWNER} WHERE headers IS NOT NULL ORDER BY monitors.ref`,
+    `SELECT ${UUID} AS id, name, email FROM monitors ${OWNER} WHERE ${HAS_SECRETS} ORDER BY monitors.ref`,
   );
   db.execute(
-    "DELETE FROM jobs WHERE kind = 'monitors.check' AND key IN (SELECT CAST(ref AS TEXT) FROM monitors WHERE headers IS NOT NULL)",
+    `DELETE FROM jobs WHERE kind = 'monitors.check' AND key IN (SELECT CAST(ref AS TEXT) FROM monitors WHERE ${HAS_SECRETS})`,
   );
   db.execute(
-    "UPDATE monitors SET headers = NULL, active = 0, version = version + 1, updated_at = ? WHERE headers IS NOT NULL",
+    `UPDATE monitors SET headers = NULL, tls_client_key = NULL, options = json_remove(options, '$.tls_client_certificate'),
+       active = 0, version = version + 1, updated_at = ? WHERE ${HAS_SECRETS}`,
     now,
   );
   const channels = db.all<LostSecret>(
@@ -31,7 +33,7 @@ export const forgetMonitorSecrets: RestoreStep = (db, now) => {
   return [
     ...lostLines(
       "monitor",
-      "headers of monitors, which are paused: set them and make the monitors active",
+      "headers and client certificates of monitors, which are paused: set them and make the monitors active",
       monitors,
     ),
     ...lostLines("channel", "notification channels, which are deleted: create them again", channels),

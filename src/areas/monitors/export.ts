@@ -49,6 +49,7 @@ export function monitorExport({
               String(asUuid(row["monitor_id"] ?? "", row, context)),
               value as Uint8Array,
             ),
+          tls_client_key: null,
           email_alert: asFlag,
           notify_recovery: asFlag,
           active: asFlag,

@@ -1,6 +1,7 @@
 import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import { ANY_TARGET } from "../../kernel/outbound/target.ts";
+import { assertClientCertificate } from "./client-certificate.ts";
 import { GRACE_MS, PERIOD_MS } from "./heartbeat-fields.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import { resolveOptions } from "./options.ts";
@@ -30,7 +31,8 @@ function checkNew(body: GivenMonitor): void {
     ANY_TARGET.assertUrl("webhook_url", body.webhook_url, { requireHttps: true });
   if (type === "heartbeat") mergedTiming(timing, null, 0);
   givenHeaders(body.headers ?? {});
-  const { headers, depends_on, channels, ...options } = common;
+  assertClientCertificate(body.tls_client_certificate ?? null, body.tls_client_key ?? null);
+  const { headers, tls_client_key, depends_on, channels, ...options } = common;
   // The tier decides about intervals that are omitted, or raised.
   const settings = { ...MONITOR_DEFAULTS, interval: INTERVAL_MS_MAX, ...options };
   resolveOptions(common, null, settings, 0);

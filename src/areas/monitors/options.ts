@@ -15,6 +15,7 @@ import {
 import { invalidField } from "../../kernel/errors.ts";
 import { exactNumberIn } from "../../kernel/http/requests/body.ts";
 import { RECORD_TYPES } from "../../kernel/outbound/dns/message.ts";
+import { START_TLS } from "../../kernel/outbound/starttls.ts";
 import { DAY_MS } from "../../kernel/time/units.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./json-path.ts";
 import { RESOLVER_LENGTH_MAX } from "./resolver.ts";
@@ -26,6 +27,10 @@ export const GROUP_LENGTH_MAX = 60;
 export const ACCEPTED_MAX = 20;
 /** Maximum length of a keyword and of a text to compare with. */
 export const KEYWORD_LENGTH_MAX = 256;
+/** Most keywords of a list. */
+export const KEYWORDS_MAX = 10;
+/** Longest client certificate with its intermediate ones, PEM: four of RSA. */
+export const CLIENT_CERTIFICATE_LENGTH_MAX = 10_000;
 /** Shortest retry interval; at least {@link RETRY_SHARE} of the tier's shortest interval. */
 export const RETRY_MS_MIN = 5_000;
 const RETRY_SHARE = 1 / 10;
@@ -51,6 +56,9 @@ export type Confirm = Static<typeof Confirm>;
 /** Longest value of a record: a text that fills its record (RFC 1035, section 3.3). */
 export const RECORD_LENGTH_MAX = 1_024;
 
+/** TLS of ports. */
+const TLS = ["direct", ...START_TLS] as const;
+
 const RecordType = oneOf(RECORD_TYPES);
 /** Most values of a set of records. */
 export const RECORD_VALUES_MAX = 20;
@@ -60,6 +68,15 @@ const Match = oneOf(["exact", "contains", "set"]);
 export type Match = Static<typeof Match>;
 
 const Keyword = (description: string) => text({ min: 1, max: KEYWORD_LENGTH_MAX, description });
+const Keywords = (description: string) =>
+  Type.Array(text({ min: 1, max: KEYWORD_LENGTH_MAX }), {
+    minItems: 1,
+    maxItems: KEYWORDS_MAX,
+    uniqueItems: true,
+    errorMessage: `must be 1 to ${KEYWORDS_MAX} texts of 1 to ${KEYWORD_LENGTH_MAX} characters, each once`,
+    description,
+    examples: [["Add to cart", "Checkout"]],
+  });
 const StatusOrRange = Type.String({
   pattern: "^[1-9][0-9]{2}(-[1-9][0-9]{2})?$",
   errorMessage: "must be a status such as 200 or a range such as 200-299, as a text",
@@ -260,6 +277,16 @@ const OPTIONS = {
     orNull(Type.String(), { examples: [null] }),
     null,
   ),
+  keywords_all: setting(
+    clearable(Keywords("Texts that must all appear in the first 64 KiB of the body.")),
+    orNull(Type.Array(Type.String()), { examples: [null] }),
+    null,
+  ),
+  keywords_any: setting(
+    clearable(Keywords("Texts of which at least one must appear in the first 64 KiB of the body.")),
+    orNull(Type.Array(Type.String()), { examples: [null] }),
+    null,
+  ),
   json_path: setting(
     clearable(
       text({
@@ -312,6 +339,41 @@ const OPTIONS = {
     Confirm,
     "majority",
   ),
+  tls: setting(
+    clearable(
+      Type.Union([oneOf(TLS), Type.Literal(true)], {
+        errorMessage: `must be ${TLS.join(", ")}, or true (direct)`,
+        description:
+          "TLS of the port: from the start (`direct`, or `true`), or after the command of a mail protocol. Null: none.",
+        examples: ["direct"],
+      }),
+    ),
+    orNull(oneOf(TLS), { description: "TLS of the port; null for none.", examples: [null] }),
+    null,
+  ),
+  tls_verify: setting(
+    Type.Optional(
+      flag({
+        description:
+          "Whether the target is down if its certificate is not valid; `true` by default. Its expiry is watched in any case.",
+      }),
+    ),
+    Type.Boolean({ examples: [true] }),
+    true,
+  ),
+  tls_client_certificate: setting(
+    clearable(
+      text({
+        min: 1,
+        max: CLIENT_CERTIFICATE_LENGTH_MAX,
+        description:
+          "Certificate that checks present to the server if it requests one, with intermediate certificates, PEM. Requires `tls_client_key`.",
+        examples: [],
+      }),
+    ),
+    orNull(Type.String(), { description: "Certificate that checks present, PEM.", examples: [null] }),
+    null,
+  ),
   tls_expiry_days: setting(
     Type.Optional(
       duration({
@@ -341,14 +403,22 @@ export type MonitorOptions = Readonly<Static<typeof ShownOptions>>;
 
 /** Settings that a response must meet for its target to be up. */
 const ASSERTIONS = [
-  ...(["accept_status", "keyword", "keyword_absent"] as const),
+  ...(["accept_status", "keyword", "keyword_absent", "keywords_all", "keywords_any"] as const),
   ...(["json_path", "json_op", "json_value"] as const),
 ] as const;
+/** Those that need the body of the response. */
+const BODY_ASSERTIONS = [
+  "keyword",
+  "keyword_absent",
+  "keywords_all",
+  "keywords_any",
+  "json_path",
+] as const satisfies readonly (typeof ASSERTIONS)[number][];
 export type Assertions = Pick<MonitorOptions, (typeof ASSERTIONS)[number]>;
 
 /** Whether a check needs the body of the response. */
-export function readsBody({ keyword, keyword_absent, json_path }: Assertions): boolean {
-  return keyword !== null || keyword_absent !== null || json_path !== null;
+export function readsBody(assertions: Assertions): boolean {
+  return BODY_ASSERTIONS.some((name) => assertions[name] !== null);
 }
 
 /** Parses a status such as `200` or a range such as `200-299`. */
@@ -378,6 +448,12 @@ export function optionsOf(stored: string | null): MonitorOptions {
   return stored === null ? OPTION_DEFAULTS : { ...OPTION_DEFAULTS, ...JSON.parse(stored) };
 }
 
+/** The same as a request has them. */
+type GivenOptions = Omit<MonitorOptions, "tls"> & { readonly tls: MonitorOptions["tls"] | true };
+
+/** Methods that ask for a tunnel, or for an echo of the headers. */
+const UNSENT_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE"]);
+
 /** Settings that limit the options. */
 interface RelatedSettings {
   readonly method: string;
@@ -392,16 +468,17 @@ interface RelatedSettings {
 export function resolveOptions(
   body: OptionFields,
   before: MonitorOptions | null,
-  after: MonitorOptions & RelatedSettings,
+  after: GivenOptions & RelatedSettings,
   tierIntervalMs: number,
 ): Pick<
   MonitorOptions,
-  "retry_interval" | "down_interval" | "json_op" | "json_value" | "record_value" | "record_values"
+  "retry_interval" | "down_interval" | "json_op" | "json_value" | "record_value" | "record_values" | "tls"
 > {
   const raised = (ms: number | null) => ms && Math.max(ms, retryMsMin(tierIntervalMs));
   const settled = {
     ...jsonAssertion(body, before ?? OPTION_DEFAULTS, after),
     ...expectedRecords(body, after),
+    tls: after.tls === true ? ("direct" as const) : after.tls,
     retry_interval: raised(after.retry_interval),
     down_interval: raised(after.down_interval),
   };
@@ -422,13 +499,13 @@ function assertFits({ method, timeout, interval, ...options }: MonitorOptions & 
   if (slow !== null && slow >= timeout) {
     throw invalidField("degraded_ms", `must be less than the timeout of ${timeout} ms`);
   }
+  if (UNSENT_METHODS.has(method))
+    throw invalidField("method", `must not be ${[...UNSENT_METHODS].join(" or ")}`);
   const hasReversed = (accepted ?? []).map(statusRange).some(([from, to]) => from > to);
   if (hasReversed)
     throw invalidField("accept_status", "must have ranges from the lower to the higher status");
   if (method === "HEAD" && readsBody(options)) {
-    const field = (["keyword", "keyword_absent", "json_path"] as const).find(
-      (name) => options[name] !== null,
-    );
+    const field = BODY_ASSERTIONS.find((name) => options[name] !== null);
     throw invalidField(
       field ?? "method",
       "needs the body of the response, and the method HEAD returns none. Use GET or POST",
@@ -449,7 +526,7 @@ export function assertAssertionHeld(bodyText: string): void {
 /** Resolves the expected records: one value, or a set of values. @throws ApiError `validation_error` */
 function expectedRecords(
   body: OptionFields,
-  { match, record_value, record_values }: MonitorOptions,
+  { match, record_value, record_values }: Pick<MonitorOptions, "match" | "record_value" | "record_values">,
 ): Pick<MonitorOptions, "record_value" | "record_values"> {
   if (match === "set") {
     if ((body.record_value ?? null) !== null)
@@ -468,7 +545,11 @@ function expectedRecords(
 function jsonAssertion(
   body: OptionFields,
   before: MonitorOptions,
-  { json_path: path, json_op, json_value: value }: MonitorOptions,
+  {
+    json_path: path,
+    json_op,
+    json_value: value,
+  }: Pick<MonitorOptions, "json_path" | "json_op" | "json_value">,
 ): Pick<MonitorOptions, "json_op" | "json_value"> {
   if (path === null) {
     const orphan = (["json_op", "json_value"] as const).find((name) => (body[name] ?? null) !== null);

@@ -16,6 +16,7 @@ import {
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/units.ts";
+import { CLIENT_KEY_LENGTH_MAX } from "./client-certificate.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeat-fields.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 import { MonitorType, requiredFor } from "./types.ts";
@@ -55,7 +56,7 @@ const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be 
 const Body = Type.String({
   maxLength: BODY_LENGTH_MAX,
   errorMessage: `must be a text of at most ${BODY_LENGTH_MAX} characters`,
-  description: "Body that checks send with the method `POST`.",
+  description: "Body that checks send, except with the methods `GET` and `HEAD`.",
 });
 const WebhookUrl = url("URL that receives alerts as signed webhooks. Tier starter and higher.");
 
@@ -71,10 +72,28 @@ const MonitorChannels = Type.Array(
   },
 );
 
+/** Tokens in capital letters (RFC 9110, section 9.1). */
+const METHOD = "^[A-Z][A-Z0-9_-]{0,31}$";
+
+const ClientKey = {
+  ...text({
+    min: 1,
+    max: CLIENT_KEY_LENGTH_MAX,
+    description:
+      "Private key of `tls_client_certificate`, PEM without a passphrase. Stored encrypted, and never shown.",
+    examples: [],
+  }),
+  writeOnly: true,
+};
+
 const OPTIONAL = {
   method: Type.Optional(
-    oneOf(["GET", "HEAD", "POST"], {
-      description: "HTTP method of checks; `GET` by default.",
+    Type.String({
+      pattern: METHOD,
+      errorMessage:
+        "must be an HTTP method in capital letters, such as GET or PROPFIND, and not CONNECT or TRACE",
+      description: "HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`.",
+      examples: ["GET"],
     }),
   ),
   timeout: Type.Optional(
@@ -132,6 +151,7 @@ export const MonitorCreateBody = named("MonitorCreateBody", {
   ...OPTIONAL,
   name: Type.Optional(Name),
   headers: Type.Optional(Headers),
+  tls_client_key: Type.Optional(ClientKey),
   body: Type.Optional(Body),
   webhook_url: Type.Optional(WebhookUrl),
   depends_on: clearable(DependsOn),
@@ -145,6 +165,7 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
   ...OPTIONAL,
   name: clearable(Name),
   headers: clearable(Headers),
+  tls_client_key: clearable(ClientKey),
   body: clearable(Body),
   webhook_url: clearable(WebhookUrl),
   depends_on: clearable(DependsOn),
@@ -244,7 +265,7 @@ const LAST_CHECK = {
         }),
       ),
     }),
-    { description: "Certificate seen by the last check (`https` only)." },
+    { description: "Certificate seen by the last check (`https`, and `tcp` with `tls`)." },
   ),
   incident_id: orNull(Type.String(), {
     description: "Id of the open incident; null while the target is not down.",

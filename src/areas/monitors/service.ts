@@ -6,7 +6,7 @@ import type { Call } from "../../kernel/http/requests/call.ts";
 import { encodeCursor, pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import { hasSecrets } from "../../kernel/outbound/headers.ts";
-import { assertSecretStays } from "../../kernel/secrets/bound-secret.ts";
+import { assertSecretStays, isOtherOrigin } from "../../kernel/secrets/bound-secret.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Alerting } from "./alerting.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
@@ -37,7 +37,7 @@ import {
   type MonitorUpdateBody,
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
-import type { MonitorRow } from "./store.ts";
+import type { MonitorRow, MonitorSettings } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
 import { checksTarget } from "./types.ts";
@@ -176,6 +176,7 @@ export class MonitorService {
       const moved = { field: "url", before: old.url, after: body.url ?? old.url };
       assertSecretStays(viewer.caller, { ...moved, secretField: "headers" });
     }
+    assertClientKeyStays(old, body);
     this.assertNameFree(project.ref, body.name, ref);
     const { timing, common } = splitGiven(body);
     const behavior = this.deps.behaviors(old.type);
@@ -363,4 +364,22 @@ export class MonitorService {
     const message = `The monitor ${monitor_id} of this project has this name: change that one, or choose another name.`;
     throw new ApiError("monitor_name_taken", message, { extras: { monitor_id } });
   }
+}
+
+/**
+ * Rejects another origin for a client key that the request does not contain: nobody can read it, so that nobody may have it
+ * used elsewhere.
+ *
+ * @throws ApiError `conflict`
+ */
+function assertClientKeyStays(
+  { url, tls_client_key: stored }: MonitorSettings,
+  body: Pick<MonitorUpdateBody, "url" | "tls_client_certificate" | "tls_client_key">,
+): void {
+  const isStored =
+    stored !== null && body.tls_client_key === undefined && body.tls_client_certificate !== null;
+  if (!isStored || !isOtherOrigin(url, body.url ?? url)) return;
+  const message =
+    "url leads to another origin, to which the stored client certificate would be presented. Send tls_client_key again with the new url.";
+  throw new ApiError("conflict", message);
 }

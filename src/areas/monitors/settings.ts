@@ -3,12 +3,13 @@ import { assertFeature, type Feature } from "../../kernel/limits/feature.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import { ANY_TARGET } from "../../kernel/outbound/target.ts";
+import { assertClientCertificate } from "./client-certificate.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { AreaDeps } from "./ports.ts";
 import { assertResolver } from "./resolver.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
-import { MONITOR_HEADERS } from "./targets/http.ts";
+import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "./targets/http.ts";
 
 const FEATURES = {
   headers: { tier: "pro", noun: "headers" },
@@ -22,6 +23,7 @@ export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
   name: null,
   method: "GET",
   headers: null,
+  tls_client_key: null,
   body: null,
   timeout: 10_000,
   consecutive_threshold: 1,
@@ -71,15 +73,16 @@ export function mergedSettings(
   tier: TierName,
   before: MonitorSettings | null,
 ): { settings: MonitorSettings; warning?: string } {
-  const { headers, interval, depends_on, channels, ...others } = body;
+  const { headers, tls_client_key, interval, depends_on, channels, ...others } = body;
   const minimum = deps.tiers[tier].monitorIntervalMinMs;
   const requested = interval ?? minimum;
-  const plain: MonitorSettings = {
+  const plain = {
     ...(before ?? { ...MONITOR_DEFAULTS, url: "", interval: minimum }),
     ...others,
     ...(headers === undefined
       ? {}
       : { headers: MONITOR_HEADERS.sealOrNull(deps.vault, monitorId, headers && givenHeaders(headers)) }),
+    tls_client_key: clientKeyOf(deps, body, monitorId, before),
     ...(interval === undefined ? {} : { interval: Math.max(requested, minimum) }),
   };
   const settings = { ...plain, ...resolveOptions(body, before, plain, minimum) };
@@ -90,6 +93,25 @@ export function mergedSettings(
     ),
   ].filter((text) => text !== null);
   return { settings, ...(warning.length === 0 ? {} : { warning: warning.join(" ") }) };
+}
+
+/**
+ * The sealed key of the client certificate after a change, which is checked with it. Without a certificate there is none.
+ * @throws ApiError `validation_error`
+ */
+function clientKeyOf(
+  { vault }: Pick<AreaDeps, "vault">,
+  { tls_client_certificate: given, tls_client_key: key }: MonitorUpdateBody,
+  monitorId: string,
+  before: MonitorSettings | null,
+): Uint8Array | null {
+  const stored = before?.tls_client_key ?? null;
+  if (given === undefined && key === undefined) return stored;
+  const certificate = given === undefined ? (before?.tls_client_certificate ?? null) : given;
+  if (certificate === null && typeof key !== "string") return null;
+  const after = key === undefined ? MONITOR_CLIENT_KEY.openOrNull(vault, monitorId, stored) : key;
+  assertClientCertificate(certificate, after);
+  return key === undefined ? stored : MONITOR_CLIENT_KEY.sealOrNull(vault, monitorId, after);
 }
 
 function raisedWarning(field: string, requested: number, minimum: number, tier: TierName): string | null {

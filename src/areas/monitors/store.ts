@@ -34,6 +34,8 @@ export type MonitorSettings = Omit<
   readonly name: string | null;
   /** Sealed. */
   readonly headers: Uint8Array | null;
+  /** Sealed. */
+  readonly tls_client_key: Uint8Array | null;
 };
 
 /** A monitor and its state, with the counts of the current hour. */
@@ -79,7 +81,7 @@ const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 E
 const SPLIT = 2;
 
 const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
-  created_at AS createdAt, updated_at AS updatedAt, type, url, name, method, headers, body, timeout_ms AS timeout,
+  created_at AS createdAt, updated_at AS updatedAt, type, url, name, method, headers, tls_client_key, body, timeout_ms AS timeout,
   interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, managed_by AS managedBy`;
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
@@ -138,9 +140,9 @@ export type MonitorStore = ReturnType<typeof monitorStore>;
 export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: MonitorRows = monitorRows(db)) {
   const current = (stored: StoredMonitor): MonitorRow => unsaved?.monitor(stored.ref) ?? rowOf(stored);
   const columns =
-    "type, url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options";
+    "type, url, name, method, headers, tls_client_key, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options";
   const values =
-    "$type, $url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active, $options";
+    "$type, $url, $name, $method, $headers, $tls_client_key, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active, $options";
   const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
   const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
     `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
@@ -272,13 +274,13 @@ function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow)
 }
 
 function storable<Row extends MonitorSettings>(row: Row) {
-  const { accept_status, probes, record_values, ...others } = row;
+  const { accept_status, probes, record_values, keywords_all, keywords_any, ...others } = row;
   return { ...others, options: storedOptions(row) };
 }
 
 function rowOf(stored: StoredMonitor): MonitorRow {
-  const { type, url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } =
-    stored;
+  const { type, url, name, method, headers, tls_client_key, body, timeout, interval, ...later } = stored;
+  const { consecutive_threshold, ...more } = later;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, ...others } = more;
   const { monitorId, degraded, overdue, standsUp, certificate, ...row } = others;
   return {
@@ -295,6 +297,7 @@ function rowOf(stored: StoredMonitor): MonitorRow {
       name,
       method,
       headers,
+      tls_client_key,
       body,
       timeout,
       interval,

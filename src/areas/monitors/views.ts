@@ -11,7 +11,7 @@ import type { AreaDeps } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
-import { MONITOR_HEADERS } from "./targets/http.ts";
+import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "./targets/http.ts";
 import { checksTarget } from "./types.ts";
 import type { Votes } from "./votes/votes.ts";
 
@@ -61,11 +61,16 @@ export class MonitorViews {
   }
 
   private managedOf(
-    { monitorId, managedBy }: MonitorRow,
+    { monitorId, managedBy, settings }: MonitorRow,
     { caller }: Viewer,
     headers: Readonly<Record<string, string>> | null,
   ) {
-    return { ...managedView(managedBy), ...this.deps.digests.of(caller, "pulse", monitorId, { headers }) };
+    const { vault, digests } = this.deps;
+    const tls_client_key = MONITOR_CLIENT_KEY.openOrNull(vault, monitorId, settings.tls_client_key);
+    return {
+      ...managedView(managedBy),
+      ...digests.of(caller, "pulse", monitorId, { headers, tls_client_key }),
+    };
   }
 
   /** The settings for the audit log, without results of checks. */
@@ -78,7 +83,7 @@ export class MonitorViews {
 
   /** The settings without headers. */
   private configuredOf({ settings, ref, projectRef, createdAt, updatedAt }: MonitorRow) {
-    const { headers, ...others } = settings;
+    const { headers, tls_client_key, ...others } = settings;
     return {
       ...others,
       interval: checksTarget(settings.type) ? others.interval : null,

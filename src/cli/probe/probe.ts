@@ -149,7 +149,8 @@ class Probing {
     try {
       // An older server does not know every setting.
       const settings = { ...OPTION_DEFAULTS, ...monitor };
-      const target = { account: null, settings, headers: monitor.headers };
+      const { headers, tls_client_key: clientKey = null } = monitor;
+      const target = { account: null, settings, headers, clientKey };
       const found = await measureTarget(this.outbound, target, monotonicMs);
       if (found === null || this.signal.aborted) return;
       const { measured } = found;

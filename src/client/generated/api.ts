@@ -2367,11 +2367,18 @@ export interface MonitorStatus {
   resolver: string | null;
   keyword: string | null;
   keyword_absent: string | null;
+  keywords_all: string[] | null;
+  keywords_any: string[] | null;
   json_path: string | null;
   json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
   json_value: string | number | boolean | null;
   probes: string[];
   confirm: "any" | "majority" | "all";
+  /** TLS of the port; null for none. */
+  tls: "direct" | "starttls-smtp" | "starttls-imap" | "starttls-pop3" | null;
+  tls_verify: boolean;
+  /** Certificate that checks present, PEM. */
+  tls_client_certificate: string | null;
   tls_expiry_days: number;
   /** Ids of the notification channels; null for the project's default channels. */
   channels: string[] | null;
@@ -2435,7 +2442,7 @@ export interface MonitorStatus {
   overdue: boolean;
   /** Whether the last check failed, but the target is not down yet. */
   failing: boolean;
-  /** Certificate seen by the last check (`https` only). */
+  /** Certificate seen by the last check (`https`, and `tcp` with `tls`). */
   certificate: {
     /** Expiry of the certificate, or of the intermediate certificate that expires before it, Unix seconds. */
     not_after: number;
@@ -2483,8 +2490,8 @@ export interface MonitorCreateBody {
   ping_id?: string | undefined;
   /** Heartbeats only: token of a push monitor of Uptime Kuma, whose URL `/api/push/{token}` then pings the heartbeat. It must not be in use on the server. */
   push_token?: string | undefined;
-  /** HTTP method of checks; `GET` by default. */
-  method?: "GET" | "HEAD" | "POST" | undefined;
+  /** HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`. */
+  method?: string | undefined;
   /** Timeout of a check, in milliseconds; 10000 by default. */
   timeout?: number | string | undefined;
   /** Consecutive failures after which the target is down; 1 by default. */
@@ -2527,6 +2534,8 @@ export interface MonitorCreateBody {
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
   keyword_absent?: string | null | undefined;
+  keywords_all?: readonly string[] | null | undefined;
+  keywords_any?: readonly string[] | null | undefined;
   /** Path of a value in a JSON response. */
   json_path?: string | null | undefined;
   /** Comparison of the value at `json_path`; `==` by default. */
@@ -2537,6 +2546,11 @@ export interface MonitorCreateBody {
   probes?: readonly string[] | undefined;
   /** How many of the probes with a recent result must see the target down before it is down; `majority` by default. */
   confirm?: "any" | "majority" | "all" | undefined;
+  tls?: "direct" | "starttls-smtp" | "starttls-imap" | "starttls-pop3" | true | null | undefined;
+  /** Whether the target is down if its certificate is not valid; `true` by default. Its expiry is watched in any case. */
+  tls_verify?: boolean | undefined;
+  /** Certificate that checks present to the server if it requests one, with intermediate certificates, PEM. Requires `tls_client_key`. */
+  tls_client_certificate?: string | null | undefined;
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | string | undefined;
   channels?: readonly string[] | null | undefined;
@@ -2544,7 +2558,9 @@ export interface MonitorCreateBody {
   name?: string | undefined;
   /** Headers that each check sends. Tiers pro and scale. */
   headers?: Record<string, string> | undefined;
-  /** Body that checks send with the method `POST`. */
+  /** Private key of `tls_client_certificate`, PEM without a passphrase. Stored encrypted, and never shown. */
+  tls_client_key?: string | undefined;
+  /** Body that checks send, except with the methods `GET` and `HEAD`. */
   body?: string | undefined;
   /** URL that receives alerts as signed webhooks. Tier starter and higher. */
   webhook_url?: string | undefined;
@@ -2596,11 +2612,18 @@ export interface Monitor {
   resolver: string | null;
   keyword: string | null;
   keyword_absent: string | null;
+  keywords_all: string[] | null;
+  keywords_any: string[] | null;
   json_path: string | null;
   json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
   json_value: string | number | boolean | null;
   probes: string[];
   confirm: "any" | "majority" | "all";
+  /** TLS of the port; null for none. */
+  tls: "direct" | "starttls-smtp" | "starttls-imap" | "starttls-pop3" | null;
+  tls_verify: boolean;
+  /** Certificate that checks present, PEM. */
+  tls_client_certificate: string | null;
   tls_expiry_days: number;
   /** Ids of the notification channels; null for the project's default channels. */
   channels: string[] | null;
@@ -2663,7 +2686,7 @@ export interface Monitor {
   overdue: boolean;
   /** Whether the last check failed, but the target is not down yet. */
   failing: boolean;
-  /** Certificate seen by the last check (`https` only). */
+  /** Certificate seen by the last check (`https`, and `tcp` with `tls`). */
   certificate: {
     /** Expiry of the certificate, or of the intermediate certificate that expires before it, Unix seconds. */
     not_after: number;
@@ -3261,8 +3284,8 @@ export interface MonitorUpdateBody {
   tz?: string | undefined;
   /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
   grace_ms?: number | string | undefined;
-  /** HTTP method of checks; `GET` by default. */
-  method?: "GET" | "HEAD" | "POST" | undefined;
+  /** HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`. */
+  method?: string | undefined;
   /** Timeout of a check, in milliseconds; 10000 by default. */
   timeout?: number | string | undefined;
   /** Consecutive failures after which the target is down; 1 by default. */
@@ -3305,6 +3328,8 @@ export interface MonitorUpdateBody {
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
   keyword_absent?: string | null | undefined;
+  keywords_all?: readonly string[] | null | undefined;
+  keywords_any?: readonly string[] | null | undefined;
   /** Path of a value in a JSON response. */
   json_path?: string | null | undefined;
   /** Comparison of the value at `json_path`; `==` by default. */
@@ -3315,13 +3340,20 @@ export interface MonitorUpdateBody {
   probes?: readonly string[] | undefined;
   /** How many of the probes with a recent result must see the target down before it is down; `majority` by default. */
   confirm?: "any" | "majority" | "all" | undefined;
+  tls?: "direct" | "starttls-smtp" | "starttls-imap" | "starttls-pop3" | true | null | undefined;
+  /** Whether the target is down if its certificate is not valid; `true` by default. Its expiry is watched in any case. */
+  tls_verify?: boolean | undefined;
+  /** Certificate that checks present to the server if it requests one, with intermediate certificates, PEM. Requires `tls_client_key`. */
+  tls_client_certificate?: string | null | undefined;
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | string | undefined;
   channels?: readonly string[] | null | undefined;
   /** Name of the monitor, unique in the project. Without one, the host is shown. */
   name?: string | null | undefined;
   headers?: Record<string, string> | null | undefined;
-  /** Body that checks send with the method `POST`. */
+  /** Private key of `tls_client_certificate`, PEM without a passphrase. Stored encrypted, and never shown. */
+  tls_client_key?: string | null | undefined;
+  /** Body that checks send, except with the methods `GET` and `HEAD`. */
   body?: string | null | undefined;
   /** URL that receives alerts as signed webhooks. Tier starter and higher. */
   webhook_url?: string | null | undefined;
@@ -3761,6 +3793,15 @@ export interface ProbeWork {
     accept_status: string[] | null;
     keyword: string | null;
     keyword_absent: string | null;
+    keywords_all: string[] | null;
+    keywords_any: string[] | null;
+    /** TLS of the port; null for none. */
+    tls: "direct" | "starttls-smtp" | "starttls-imap" | "starttls-pop3" | null;
+    tls_verify: boolean;
+    /** Certificate that checks present, PEM. */
+    tls_client_certificate: string | null;
+    /** Key of the client certificate. */
+    tls_client_key: string | null;
     json_path: string | null;
     json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
     json_value: string | number | boolean | null;

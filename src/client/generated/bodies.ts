@@ -1959,8 +1959,9 @@ export const BODIES = {
     },
     method: {
       type: "string",
-      description: "HTTP method of checks; `GET` by default.",
-      enum: ["GET", "HEAD", "POST"],
+      description: "HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`.",
+      example: "GET",
+      pattern: /^[A-Z][A-Z0-9_-]{0,31}$/,
     },
     timeout: {
       type: "integer",
@@ -2108,6 +2109,16 @@ export const BODIES = {
       minLength: 1,
       maxLength: 256,
     },
+    keywords_all: {
+      type: "array",
+      nullable: true,
+      description: "Texts that must all appear in the first 64 KiB of the body.",
+    },
+    keywords_any: {
+      type: "array",
+      nullable: true,
+      description: "Texts of which at least one must appear in the first 64 KiB of the body.",
+    },
     json_path: {
       type: "string",
       nullable: true,
@@ -2139,6 +2150,26 @@ export const BODIES = {
         "How many of the probes with a recent result must see the target down before it is down; `majority` by default.",
       enum: ["any", "majority", "all"],
     },
+    tls: {
+      type: "any",
+      nullable: true,
+      description:
+        "TLS of the port: from the start (`direct`, or `true`), or after the command of a mail protocol. Null: none.",
+      example: "direct",
+    },
+    tls_verify: {
+      type: "boolean",
+      description:
+        "Whether the target is down if its certificate is not valid; `true` by default. Its expiry is watched in any case.",
+    },
+    tls_client_certificate: {
+      type: "string",
+      nullable: true,
+      description:
+        "Certificate that checks present to the server if it requests one, with intermediate certificates, PEM. Requires `tls_client_key`.",
+      minLength: 1,
+      maxLength: 10000,
+    },
     tls_expiry_days: {
       type: "integer",
       description:
@@ -2159,7 +2190,18 @@ export const BODIES = {
       maxLength: 100,
     },
     headers: { type: "object", description: "Headers that each check sends. Tiers pro and scale." },
-    body: { type: "string", description: "Body that checks send with the method `POST`.", maxLength: 10000 },
+    tls_client_key: {
+      type: "string",
+      description:
+        "Private key of `tls_client_certificate`, PEM without a passphrase. Stored encrypted, and never shown.",
+      minLength: 1,
+      maxLength: 8192,
+    },
+    body: {
+      type: "string",
+      description: "Body that checks send, except with the methods `GET` and `HEAD`.",
+      maxLength: 10000,
+    },
     webhook_url: {
       type: "string",
       description: "URL that receives alerts as signed webhooks. Tier starter and higher.",
@@ -2579,8 +2621,9 @@ export const BODIES = {
     },
     method: {
       type: "string",
-      description: "HTTP method of checks; `GET` by default.",
-      enum: ["GET", "HEAD", "POST"],
+      description: "HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`.",
+      example: "GET",
+      pattern: /^[A-Z][A-Z0-9_-]{0,31}$/,
     },
     timeout: {
       type: "integer",
@@ -2728,6 +2771,16 @@ export const BODIES = {
       minLength: 1,
       maxLength: 256,
     },
+    keywords_all: {
+      type: "array",
+      nullable: true,
+      description: "Texts that must all appear in the first 64 KiB of the body.",
+    },
+    keywords_any: {
+      type: "array",
+      nullable: true,
+      description: "Texts of which at least one must appear in the first 64 KiB of the body.",
+    },
     json_path: {
       type: "string",
       nullable: true,
@@ -2759,6 +2812,26 @@ export const BODIES = {
         "How many of the probes with a recent result must see the target down before it is down; `majority` by default.",
       enum: ["any", "majority", "all"],
     },
+    tls: {
+      type: "any",
+      nullable: true,
+      description:
+        "TLS of the port: from the start (`direct`, or `true`), or after the command of a mail protocol. Null: none.",
+      example: "direct",
+    },
+    tls_verify: {
+      type: "boolean",
+      description:
+        "Whether the target is down if its certificate is not valid; `true` by default. Its expiry is watched in any case.",
+    },
+    tls_client_certificate: {
+      type: "string",
+      nullable: true,
+      description:
+        "Certificate that checks present to the server if it requests one, with intermediate certificates, PEM. Requires `tls_client_key`.",
+      minLength: 1,
+      maxLength: 10000,
+    },
     tls_expiry_days: {
       type: "integer",
       description:
@@ -2784,10 +2857,18 @@ export const BODIES = {
       nullable: true,
       description: "Headers that each check sends. Tiers pro and scale.",
     },
+    tls_client_key: {
+      type: "string",
+      nullable: true,
+      description:
+        "Private key of `tls_client_certificate`, PEM without a passphrase. Stored encrypted, and never shown.",
+      minLength: 1,
+      maxLength: 8192,
+    },
     body: {
       type: "string",
       nullable: true,
-      description: "Body that checks send with the method `POST`.",
+      description: "Body that checks send, except with the methods `GET` and `HEAD`.",
       maxLength: 10000,
     },
     webhook_url: {

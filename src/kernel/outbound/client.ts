@@ -7,12 +7,15 @@ import { allowedAddresses } from "./address.ts";
 import { type Certificate, endingFirst } from "./certificate.ts";
 import { ConnectRace, inTurns } from "./connect-race.ts";
 import {
+  type ClientCertificate,
   type Connection,
   ConnectionPool,
   Connector,
   connectionKey,
   exchange,
+  HTTP_TLS,
   StaleConnection,
+  type TlsTerms,
 } from "./connection.ts";
 import { type RecordType, reverseName } from "./dns/message.ts";
 import { DNS_PORT } from "./dns/name-servers.ts";
@@ -30,6 +33,7 @@ import {
 } from "./outcome.ts";
 import { isPieces, type PieceBody } from "./piece-body.ts";
 import type { BodyOptions, ResponseReader } from "./response-reader.ts";
+import { requestTls, type StartTls } from "./starttls.ts";
 import { knownAddresses, type Refusal, type Target, TargetPolicy, type TargetRules } from "./target.ts";
 
 /** Addresses of one name that are tried before a request is given up. */
@@ -56,6 +60,10 @@ export interface OutboundRequest extends TargetRules, BodyOptions {
   readonly reuseConnection: boolean;
   /** Whether the outcome says what certificate was met: on new connections alone. */
   readonly readsCertificate?: boolean;
+  /** Whether a certificate that is not valid is a failure (the default). Without `reuseConnection` only. */
+  readonly verifiesTls?: boolean;
+  /** Presented to servers of the URL's origin that request one. Without `reuseConnection` only. */
+  readonly clientCertificate?: ClientCertificate | null;
 }
 
 /** A TCP connection, over which nothing is sent. */
@@ -64,7 +72,9 @@ export interface TcpRequest {
   readonly account: number | null;
   readonly host: string;
   readonly port: number;
-  /** Text that is searched in what the other end sends first; null: nothing is read. */
+  /** TLS from the start, or after a command; null: none. */
+  readonly tls: "direct" | StartTls | null;
+  /** Text that is searched in what the other end sends first, before `STARTTLS`; null: nothing is read. */
   readonly expected: string | null;
   /** Real time for everything: lookup, connection and the text. */
   readonly timeoutMs: number;
@@ -79,6 +89,8 @@ interface Connected {
   readonly address: string;
   /** Whether the expected text was found in the first bytes, or none was expected. */
   readonly found: boolean;
+  /** What it presented; null without TLS. */
+  readonly certificate: Certificate | null;
 }
 
 /** A lookup of records. */
@@ -133,6 +145,14 @@ const SENDING_MS_PER_MIB = 1_000;
 /** Attempts of a probe during which the process stands still, see {@link OutboundClient.reaches}: the stall may pass. */
 const REACH_ATTEMPTS_MAX = 3;
 
+/** Servers of other protocols than HTTP may reject names of protocols that are not theirs. */
+const TCP_TLS: TlsTerms = { ...HTTP_TLS, protocols: [] };
+
+/** A text as its bytes, one character each, as replies before TLS are read. */
+function latin1(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
+
 const ANYWHERE = new TargetPolicy(allowedAddresses(["all"]));
 
 /**
@@ -186,20 +206,29 @@ export class OutboundClient {
     return this.measure(timeoutMs, (deadline, led) => this.follow({ ...request, deadline, led }));
   }
 
-  /** Connects to a port, and searches a text in what the other end sends first. */
-  connectTo({ account, host, port, expected, timeoutMs }: TcpRequest): Promise<TcpOutcome> {
+  /** Connects to a port, also with TLS, and searches a text in what the other end sends first. */
+  connectTo({ account, host, port, tls, expected, timeoutMs }: TcpRequest): Promise<TcpOutcome> {
     return this.measure(timeoutMs, async (deadline, led): Promise<Connected> => {
-      const target = accepted(this.policy.examineHost(host, port), "the host");
+      const named = accepted(this.policy.examineHost(host, port), "the host");
+      const target = { ...named, secure: tls === "direct" };
       const addresses = await this.checkedAddresses(
         target,
         { account, deadline, led },
         this.policy,
         "the host",
       );
-      const connection = await this.connect(target, addresses, deadline);
+      let connection = await this.connect(target, addresses, deadline, TCP_TLS);
       try {
+        const { address } = connection;
+        if (tls !== null && tls !== "direct") {
+          const greeting = await requestTls(connection, tls, deadline);
+          connection = await this.connector.upgrade(connection, target, deadline, TCP_TLS);
+          const found = expected === null || greeting.includes(latin1(expected));
+          return { answered: true, address, found, certificate: connection.certificate };
+        }
+        const { certificate } = connection;
         const found = expected === null || (await new FirstBytes(expected).readFrom(connection, deadline));
-        return { answered: true, address: connection.address, found };
+        return { answered: true, address, found, certificate };
       } finally {
         this.pool.finish(connection);
       }
@@ -291,7 +320,7 @@ export class OutboundClient {
       const target = this.targetOf(url, {});
       const seeking = { account: null, deadline, led: { addresses: [], heldMs: 0 } };
       const addresses = await this.checkedAddresses(target, seeking);
-      const connection = await this.connect(target, addresses, deadline, "h2");
+      const connection = await this.connect(target, addresses, deadline, { ...HTTP_TLS, protocols: ["h2"] });
       const session = connect(target.url.origin, { createConnection: () => connection.detach() });
       // Each stream reports them, too; an error without a listener would end the process.
       session.on("error", () => {});
@@ -346,7 +375,9 @@ export class OutboundClient {
       const response = await this.askIdle(target, addresses, bytes, request);
       if (response !== null) return response;
     }
-    const connection = await this.connect(target, addresses, request.deadline);
+    const { verifiesTls: verify = true, clientCertificate: client = null } = request;
+    const terms = { ...HTTP_TLS, verify, client };
+    const connection = await this.connect(target, addresses, request.deadline, terms);
     // Once the response is there the connection may be gone.
     const certificate = request.readsCertificate === true ? connection.certificate : null;
     const response = await this.askOver(connection, bytes, request);
@@ -411,10 +442,10 @@ export class OutboundClient {
     target: Target,
     addresses: readonly string[],
     deadline: Deadline,
-    protocol?: string,
+    terms: TlsTerms = HTTP_TLS,
   ): Promise<Connection> {
     const race = new ConnectRace(addresses, (address) =>
-      this.connector.open(target, address, deadline, protocol),
+      this.connector.open(target, address, deadline, terms),
     );
     return race.run();
   }
@@ -490,10 +521,11 @@ function resolveLocation(location: string, base: URL): string {
 /** The request after a redirect, as browsers make it (Fetch standard): 303, and 301 or 302 after POST, become a GET. */
 function redirected({ below: _, ...request }: Sending, status: number, sameOrigin: boolean): Sending {
   const headers = sameOrigin ? request.headers : withoutSecrets(request.headers);
+  const clientCertificate = sameOrigin ? (request.clientCertificate ?? null) : null;
   const becomesGet =
     (status === 303 && request.method !== "HEAD") || (status <= 302 && request.method === "POST");
-  if (!becomesGet) return { ...request, headers };
-  return { ...request, headers, method: "GET", body: null };
+  if (!becomesGet) return { ...request, headers, clientCertificate };
+  return { ...request, headers, clientCertificate, method: "GET", body: null };
 }
 
 /** @throws OutboundFailure `blocked`, `invalid` */

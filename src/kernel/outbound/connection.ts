@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
 import net from "node:net";
 import { devNull } from "node:os";
-import type { PeerCertificate, SecureContext } from "node:tls";
+import type { ConnectionOptions, PeerCertificate, SecureContext } from "node:tls";
 import tls from "node:tls";
 import { slices } from "../background/time-slices.ts";
 import { isLoopback } from "../data/addresses.ts";
@@ -95,6 +95,26 @@ export class Connection {
   };
 }
 
+/** A certificate that a client presents, PEM. */
+export interface ClientCertificate {
+  /** The certificate, with intermediate ones. */
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** How a TLS connection is opened. */
+export interface TlsTerms {
+  /** Names of protocols in ALPN; none: it is not used. */
+  readonly protocols: readonly string[];
+  /** Whether a certificate that is not valid ends the connection. */
+  readonly verify: boolean;
+  /** Presented if the server requests one. */
+  readonly client: ClientCertificate | null;
+}
+
+/** TLS of HTTP/1.1. */
+export const HTTP_TLS: TlsTerms = { protocols: ["http/1.1"], verify: true, client: null };
+
 /** A connection that is being opened. */
 export interface Opening {
   /** Settles when the address has accepted it; what is left for HTTPS is the handshake. */
@@ -114,7 +134,7 @@ export class Connector {
    * `trustLoopback`: a server on this machine need not prove its name. `leadTo`: where connections to an address go.
    */
   constructor(
-    certificateAuthorities?: string | string[],
+    private readonly certificateAuthorities?: string | string[],
     private readonly trustLoopback = false,
     private readonly leadTo: (address: string) => string = (address) => address,
   ) {
@@ -125,14 +145,13 @@ export class Connector {
 
   /**
    * Connects to `address` and, for HTTPS, checks the target's name. Fails at the deadline, by `connect`, `tls` or `timeout`.
-   * `protocol`: its name in ALPN.
    */
-  open(target: Target, address: string, deadline: Deadline, protocol = "http/1.1"): Opening {
+  open(target: Target, address: string, deadline: Deadline, terms = HTTP_TLS): Opening {
     const accepted = Promise.withResolvers<void>();
     let giveUp = (): void => {};
     const done = deadline.within<Connection>((settle) => {
       const leads = this.leadTo(address);
-      const socket = target.secure ? this.openTls(target, leads, protocol) : openTcp(target, leads);
+      const socket = target.secure ? this.openTls(target, leads, terms) : openTcp(target, leads);
       let connected = false;
       const onError = (error: unknown): void => settle.reject(connectFailure(error, connected));
       const onClose = (): void => settle.reject(connectFailure(null, connected));
@@ -156,17 +175,49 @@ export class Connector {
     return { accepted: accepted.promise, done, giveUp: () => giveUp() };
   }
 
-  private openTls(target: Target, address: string, protocol: string): Socket {
-    return tls.connect({
-      host: address,
-      port: target.port,
+  /**
+   * Begins TLS over a connection, which must not be used any more. Fails at the deadline, by `tls` or `timeout`.
+   * @throws OutboundFailure
+   */
+  upgrade(connection: Connection, target: Target, deadline: Deadline, terms: TlsTerms): Promise<Connection> {
+    return deadline.within<Connection>((settle) => {
+      const leads = this.leadTo(connection.address);
+      const socket = tls.connect({ socket: connection.detach(), ...this.tlsOptions(target, leads, terms) });
+      const onError = (error: unknown): void => settle.reject(connectFailure(error, true));
+      const onClose = (): void => settle.reject(connectFailure(null, true));
+      socket.on("error", onError);
+      socket.on("close", onClose);
+      socket.once("secureConnect", () => {
+        socket.off("error", onError);
+        socket.off("close", onClose);
+        settle.resolve(new Connection(connection.key, socket, connection.address, this.anchors));
+      });
+      settle.onAbandoned(() => socket.destroy());
+    });
+  }
+
+  private openTls(target: Target, address: string, terms: TlsTerms): Socket {
+    const options = this.tlsOptions(target, address, terms);
+    return tls.connect({ host: address, port: target.port, ...options });
+  }
+
+  private tlsOptions(
+    target: Target,
+    address: string,
+    { protocols, verify, client }: TlsTerms,
+  ): ConnectionOptions {
+    const { secureContext, certificateAuthorities } = this;
+    return {
       // An address has no server name (RFC 6066); the certificate is then checked against the address.
       ...(target.isAddress ? {} : { servername: target.host }),
-      rejectUnauthorized: !(this.trustLoopback && isLoopback(address)),
+      rejectUnauthorized: verify && !(this.trustLoopback && isLoopback(address)),
       checkServerIdentity: provesName,
-      ALPNProtocols: [protocol],
-      ...(this.secureContext === null ? {} : { secureContext: this.secureContext }),
-    });
+      ...(protocols.length === 0 ? {} : { ALPNProtocols: [...protocols] }),
+      ...(client === null
+        ? secureContext !== null && { secureContext }
+        : { cert: client.certificate, key: client.key }),
+      ...(client !== null && certificateAuthorities !== undefined && { ca: certificateAuthorities }),
+    };
   }
 }
 

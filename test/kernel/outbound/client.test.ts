@@ -452,7 +452,7 @@ describe("a connection over which nothing is sent", () => {
     const outbound = client();
     expect(
       await lateGreeting((port) =>
-        outbound.connectTo({ account, host: "127.0.0.1", port, expected: null, timeoutMs: 5_000 }),
+        outbound.connectTo({ account, host: "127.0.0.1", port, tls: null, expected: null, timeoutMs: 5_000 }),
       ),
     ).toEqual(["end"]);
     expect(
@@ -471,7 +471,14 @@ describe("a connection over which nothing is sent", () => {
     const { port } = server.address() as AddressInfo;
     const outbound = new OutboundClient(LOOPBACK);
     const check = () =>
-      outbound.connectTo({ account: 1, host: "127.0.0.1", port, expected: null, timeoutMs: 5_000 });
+      outbound.connectTo({
+        account: 1,
+        host: "127.0.0.1",
+        port,
+        tls: null,
+        expected: null,
+        timeoutMs: 5_000,
+      });
     for (let count = 0; count < ENDING_CONNECTIONS_MAX + 8; count += 1) await check();
     expect(await open()).toBeGreaterThanOrEqual(ENDING_CONNECTIONS_MAX);
     outbound.close();

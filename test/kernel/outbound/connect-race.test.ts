@@ -56,6 +56,7 @@ describe("a host whose first address swallows packets is reached at the second",
       account: ACCOUNT,
       host: "two.example",
       port,
+      tls: null,
       expected: null,
       timeoutMs,
     });

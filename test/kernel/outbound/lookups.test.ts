@@ -176,14 +176,14 @@ describe(`at most ${RECORDS_MAX} records of a name are used`, () => {
       client.openHttp2(`http://many.example:${port}`, 2_000).then((session) => session.close());
     records = manyOf("A", RECORDS_MAX);
     expect(textOf(await client.send(get(`http://many.example:${port}/`)))).toBe("ok");
-    expect(failed(await client.connectTo({ ...where, port, expected: null }))).toEqual([]);
+    expect(failed(await client.connectTo({ ...where, port, tls: null, expected: null }))).toEqual([]);
     expect(await client.reaches(`http://many.example:${port}`, where)).toBe(true);
     await http2();
     expect(examined).toBe(4 * RECORDS_MAX);
     records = manyOf("A", 3_900);
     for (const scheme of ["http", "https"])
       expect(failed(await client.send(get(`${scheme}://many.example:${port}/`)))).toEqual(TOO_MANY);
-    expect(failed(await client.connectTo({ ...where, port, expected: null }))).toEqual(TOO_MANY);
+    expect(failed(await client.connectTo({ ...where, port, tls: null, expected: null }))).toEqual(TOO_MANY);
     expect(await client.reaches(`http://many.example:${port}`, where)).toBe(false);
     expect(await http2().catch((error) => error.kind)).toBe("dns");
     expect(examined).toBe(4 * RECORDS_MAX);

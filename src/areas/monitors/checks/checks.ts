@@ -9,7 +9,7 @@ import type { AreaDeps } from "../ports.ts";
 import { type CompletedCheck, LATE_MARK, type MonitorRow, SUPPRESSION_REASONS } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
-import { MONITOR_HEADERS } from "../targets/http.ts";
+import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "../targets/http.ts";
 import { measureTarget } from "../targets/measure.ts";
 import { hasLatency } from "../types.ts";
 import type { Verdict, Votes } from "../votes/votes.ts";
@@ -56,7 +56,8 @@ export class Checks {
     const { clock, outbound, vault } = this.deps;
     const { settings, monitorId, accountRef: account } = monitor;
     const headers = MONITOR_HEADERS.openOrNull(vault, monitorId, settings.headers);
-    const target = { account, settings, headers };
+    const clientKey = MONITOR_CLIENT_KEY.openOrNull(vault, monitorId, settings.tls_client_key);
+    const target = { account, settings, headers, clientKey };
     const result = await measureTarget(outbound, target, () => clock.now());
     if (result === null) {
       this.counts[manual ? "manual" : "scheduled"].unknown.add();

@@ -122,6 +122,7 @@ export type ProbeWorkQuery = Static<typeof ProbeWorkQuery>;
 
 const { host, port, retry_interval, down_interval } = SHOWN_OPTIONS;
 const { record_type, record_value, record_values, match, resolver } = SHOWN_OPTIONS;
+const { keywords_all, keywords_any, tls, tls_verify, tls_client_certificate } = SHOWN_OPTIONS;
 const { accept_status, keyword, keyword_absent, json_path, json_op, json_value } = SHOWN_OPTIONS;
 
 /** A monitor as a probe needs it. */
@@ -147,6 +148,12 @@ const ProbeMonitor = Type.Object({
   accept_status,
   keyword,
   keyword_absent,
+  keywords_all,
+  keywords_any,
+  tls,
+  tls_verify,
+  tls_client_certificate,
+  tls_client_key: orNull(Type.String(), { description: "Key of the client certificate.", examples: [null] }),
   json_path,
   json_op,
   json_value,

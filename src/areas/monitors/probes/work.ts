@@ -9,7 +9,7 @@ import { DAY_MS } from "../../../kernel/time/units.ts";
 import { LOCAL } from "../options.ts";
 import type { AreaDeps } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
-import { MONITOR_HEADERS } from "../targets/http.ts";
+import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "../targets/http.ts";
 import type { VoteStore } from "../votes/store.ts";
 import { isCompatible, OFFLINE_MS } from "./domain.ts";
 import { Presence } from "./presence.ts";
@@ -392,6 +392,12 @@ export class ProbeWorkplace {
       accept_status: settings.accept_status,
       keyword: settings.keyword,
       keyword_absent: settings.keyword_absent,
+      keywords_all: settings.keywords_all,
+      keywords_any: settings.keywords_any,
+      tls: settings.tls,
+      tls_verify: settings.tls_verify,
+      tls_client_certificate: settings.tls_client_certificate,
+      tls_client_key: MONITOR_CLIENT_KEY.openOrNull(this.deps.vault, monitorId, settings.tls_client_key),
       json_path: settings.json_path,
       json_op: settings.json_op,
       json_value: settings.json_value,

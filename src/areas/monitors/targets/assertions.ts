@@ -29,11 +29,15 @@ function isWithin(status: number, range: string): boolean {
 const WHERE = "the first 64 KiB";
 
 function bodyFailure(assertions: Assertions, { headers, body, truncated }: CheckedResponse): string | null {
-  const { keyword, keyword_absent: absent } = assertions;
+  const { keyword, keyword_absent: absent, keywords_all: all, keywords_any: any } = assertions;
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding !== "identity") return `body: the Content-Encoding ${cut(encoding)} cannot be decoded`;
   const text = textOf(body, headers["content-type"]);
   if (keyword !== null && !text.includes(keyword)) return `keyword: not found in ${WHERE}`;
+  const missing = all?.findIndex((one) => !text.includes(one)) ?? -1;
+  if (missing >= 0) return `keywords_all: ${shown(all?.[missing])} was not found in ${WHERE}`;
+  if (any !== null && !any.some((one) => text.includes(one)))
+    return `keywords_any: none of ${any.length} was found in ${WHERE}`;
   if (absent !== null && text.includes(absent)) return `keyword_absent: found in ${WHERE}`;
   return assertions.json_path === null ? null : jsonFailure(assertions, text, truncated);
 }

@@ -1,6 +1,6 @@
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
-import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
-import { sealedJson } from "../../../kernel/secrets/sealed-column.ts";
+import { canHaveBody, type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import { sealedJson, sealedText } from "../../../kernel/secrets/sealed-column.ts";
 import { readsBody } from "../options.ts";
 import { failureOf } from "./assertions.ts";
 import { withoutCoding } from "./body-text.ts";
@@ -15,15 +15,18 @@ const USER_AGENT = "Svc-Pulse/1.0";
 /** The headers that checks of a monitor send. */
 export const MONITOR_HEADERS = sealedJson<RequestHeaders>("monitor-headers");
 
+/** The keys of the client certificates of monitors. */
+export const MONITOR_CLIENT_KEY = sealedText("monitor-tls-client-key");
+
 export const HTTP: TargetKind = { urlOf: ({ url }) => url, check: checkUrl, probeUrlOf: (url) => url };
 
 /** Requests the URL of a monitor, and compares the response with the assertions. */
 async function checkUrl(
   outbound: OutboundClient,
-  { account, settings, headers }: CheckedTarget,
+  { account, settings, headers, clientKey }: CheckedTarget,
 ): Promise<TargetOutcome> {
-  const { method, url, timeout, body: text } = settings;
-  const body = method === "POST" ? text : null;
+  const { method, url, timeout, body: text, tls_client_certificate: certificate } = settings;
+  const body = canHaveBody(method) ? text : null;
   const outcome = await outbound.send({
     account,
     method,
@@ -39,6 +42,8 @@ async function checkUrl(
     redirectsMax: REDIRECTS_MAX,
     // A check includes connecting.
     reuseConnection: false,
+    verifiesTls: settings.tls_verify,
+    clientCertificate: certificate === null || clientKey === null ? null : { certificate, key: clientKey },
   });
   if (!outcome.answered) return outcome;
   const response = readsBody(settings) ? await withoutCoding(outcome, BODY_BYTES_MAX) : outcome;

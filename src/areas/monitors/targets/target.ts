@@ -22,6 +22,7 @@ export type TargetSettings = Assertions &
     MonitorSettings,
     | ("type" | "url" | "method" | "body" | "timeout" | "host" | "port")
     | ("record_type" | "record_value" | "record_values" | "match" | "resolver")
+    | ("tls" | "tls_verify" | "tls_client_certificate")
   >;
 
 /** What a check needs to know of a monitor. */
@@ -31,6 +32,8 @@ export interface CheckedTarget {
   readonly settings: TargetSettings;
   /** Headers of the request; null without any. */
   readonly headers: RequestHeaders | null;
+  /** Key of the client certificate, PEM; null without one. */
+  readonly clientKey: string | null;
 }
 
 /** How monitors of one type check their targets. */

@@ -13,15 +13,16 @@ async function checkPort(
   outbound: OutboundClient,
   { account, settings }: CheckedTarget,
 ): Promise<TargetOutcome> {
-  const { host, port, keyword, timeout: timeoutMs } = settings;
+  const { host, port, keyword, tls, timeout: timeoutMs } = settings;
   const outcome = await outbound.connectTo({
     account,
     host: host ?? "",
     port: port ?? 0,
+    tls,
     expected: keyword,
     timeoutMs,
   });
   if (!outcome.answered) return outcome;
   const error = outcome.found ? null : "keyword: not found in what the server sent first";
-  return { ...outcome, status: null, certificate: null, error };
+  return { ...outcome, status: null, error };
 }

@@ -1,6 +1,6 @@
 import { MONITOR_CHANNELS_MAX } from "../../../areas/monitors/schema.ts";
 import { DNS_PORT } from "../../../kernel/outbound/dns/name-servers.ts";
-import { isOwnHeader } from "../../../kernel/outbound/headers.ts";
+import { canHaveBody, isOwnHeader } from "../../../kernel/outbound/headers.ts";
 import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import { durationText } from "../../../kernel/time/readable.ts";
 import { DAY_MS, SECOND_MS } from "../../../kernel/time/units.ts";
@@ -224,8 +224,8 @@ function requestOf(monitor: SourceObject): Readonly<Record<string, unknown>> {
   const body = monitor.text("body");
   const encoding = monitor.text("http_body_encoding") ?? "json";
   const headers = { ...headersOf(monitor), ...credentials(monitor, authorization) };
-  const sendsBody = body !== null && method === "POST";
-  if (body !== null && !sendsBody && method !== "GET") monitor.note("body", "not carried over");
+  const sendsBody = body !== null && canHaveBody(method);
+  if (body !== null && method === "HEAD") monitor.note("body", "not carried over");
   const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === "content-type");
   if (sendsBody && !isTyped) headers["Content-Type"] = CONTENT_TYPES[encoding] ?? "application/json";
   const redirects = monitor.number("maxredirects") ?? KUMA_REDIRECTS;
@@ -237,6 +237,8 @@ function requestOf(monitor: SourceObject): Readonly<Record<string, unknown>> {
     body: sendsBody ? body : null,
     headers: Object.keys(headers).length === 0 ? null : headers,
     accept_status: acceptedOf(monitor),
+    tls_verify: monitor.flag("ignore_tls") ? false : null,
+    ...clientCertificateOf(monitor),
     tls_expiry_days: expires || url?.startsWith("https:") !== true ? null : 0,
   };
 }
@@ -279,8 +281,16 @@ function credentials(monitor: SourceObject, fromUrl: string | null): Record<stri
   const isBasic = user !== null && (method === null || method === "basic");
   if (isBasic) return { Authorization: new Secret(basic(user, password)) };
   if (method === "bearer" && token !== null) return { Authorization: new Secret(`Bearer ${token}`) };
-  if (method !== null && method !== "basic") monitor.note("auth_method", `${shown(method)} is not supported`);
+  if (method !== null && method !== "basic" && method !== "mtls")
+    monitor.note("auth_method", `${shown(method)} is not supported`);
   return fromUrl === null ? {} : { Authorization: new Secret(fromUrl) };
+}
+
+function clientCertificateOf(monitor: SourceObject): Readonly<Record<string, unknown>> {
+  const certificate = monitor.text("tls_cert");
+  const key = monitor.text("tls_key");
+  if (monitor.text("auth_method") !== "mtls" || certificate === null || key === null) return {};
+  return { tls_client_certificate: certificate, tls_client_key: new Secret(key) };
 }
 
 function headersOf(monitor: SourceObject): Record<string, unknown> {

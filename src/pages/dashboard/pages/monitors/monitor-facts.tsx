@@ -133,15 +133,22 @@ export function workOf({ method, url, interval, schedule, tz, period_ms }: Monit
 export function assertionFacts(monitor: MonitorStatus): Fact[] {
   const { accept_status, keyword, keyword_absent, json_path, json_op, json_value, degraded_ms } = monitor;
   const code = (text: string) => <code key={text}>{text}</code>;
+  const list = (texts: readonly string[]) => code(texts.map((one) => JSON.stringify(one)).join(", "));
   const { record_value, record_values, match, resolver } = monitor;
+  const { keywords_all, keywords_any, tls, tls_verify, tls_client_certificate } = monitor;
   const expected = match === "contains" ? "A record contains" : "Expected value";
   return [
     ...(record_value === null ? [] : [[expected, code(record_value)] as const]),
-    ...(record_values === null ? [] : [["Expected values", code(record_values.join(", "))] as const]),
+    ...(record_values === null ? [] : [["Expected values", list(record_values)] as const]),
     ...(resolver === null ? [] : [["Name server", code(resolver)] as const]),
     ...(accept_status === null ? [] : [["Accepted statuses", accept_status.join(", ")] as const]),
     ...(keyword === null ? [] : [["Response contains", code(keyword)] as const]),
     ...(keyword_absent === null ? [] : [["Response does not contain", code(keyword_absent)] as const]),
+    ...(keywords_all === null ? [] : [["Response contains all of", list(keywords_all)] as const]),
+    ...(keywords_any === null ? [] : [["Response contains one of", list(keywords_any)] as const]),
+    ...(tls === null ? [] : [["TLS", tls] as const]),
+    ...(tls_verify ? [] : [["Certificate", "not verified"] as const]),
+    ...(tls_client_certificate === null ? [] : [["Client certificate", "presented"] as const]),
     ...(json_path === null
       ? []
       : [["JSON conditions", code(jsonText(json_path, json_op, json_value))] as const]),

@@ -17,6 +17,14 @@ const TYPES = [
   ["tcp", "Connect to a port"],
   ["dns", "Look up DNS records"],
 ] as const;
+/** TLS of ports, and the labels. */
+const TLS = [
+  ["", "none"],
+  ["direct", "from the start"],
+  ["starttls-smtp", "STARTTLS of SMTP"],
+  ["starttls-imap", "STARTTLS of IMAP"],
+  ["starttls-pop3", "STLS of POP3"],
+] as const;
 /** How records are compared, and their labels. */
 const MATCHES = [
   ["exact", "one is the expected value"],
@@ -66,11 +74,11 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
             options: intervals.map((ms) => [String(ms), span(ms)] as const),
             hint: "",
           },
-          get("type") === "http" ? { name: "method", hint: "" } : null,
+          get("type") === "http" ? { name: "method", placeholder: "GET", hint: "" } : null,
           { name: "timeout", kind: SECONDS, required: true, hint: "" },
           { name: "consecutive_threshold", label: "Failures until down", required: true, hint: "" },
         ],
-        isPost(get) ? { name: "body", rows: 3, mono: true, hint: "" } : null,
+        sendsBody(get) ? { name: "body", rows: 3, mono: true, hint: "" } : null,
         { name: "channels", control: ChannelChoice },
         {
           name: "depends_on",
@@ -91,16 +99,21 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
   );
 }
 
-function isPost(get: Entered): boolean {
-  return get("type") === "http" && get("method") === "POST";
+/** Methods whose requests have no body. */
+const WITHOUT_BODY = ["", "GET", "HEAD"];
+
+function sendsBody(get: Entered): boolean {
+  return get("type") === "http" && !WITHOUT_BODY.includes(String(get("method") ?? ""));
 }
 
-/** Clears what a changed method has no use for: only POST sends a body, and responses to HEAD have none. */
-function clearedOf({ type, body, keyword, keyword_absent, json_path }: MonitorStatus, get: Entered): object {
+/** Clears what a changed method has no use for: GET and HEAD send no body, and responses to HEAD have none. */
+function clearedOf(monitor: MonitorStatus, get: Entered): object {
+  const { type, body, keyword, keyword_absent, keywords_all, keywords_any, json_path } = monitor;
+  const texts = keyword ?? keyword_absent ?? keywords_all ?? keywords_any ?? json_path;
   const cleared = {
-    ...(get("method") !== "POST" && body !== null ? { body: null } : {}),
-    ...(get("method") === "HEAD" && (keyword ?? keyword_absent ?? json_path) !== null
-      ? { keyword: null, keyword_absent: null, json_path: null }
+    ...(!sendsBody(get) && body !== null ? { body: null } : {}),
+    ...(get("method") === "HEAD" && texts !== null
+      ? { keyword: null, keyword_absent: null, keywords_all: null, keywords_any: null, json_path: null }
       : {}),
   };
   return type === "http" ? cleared : {};
@@ -148,7 +161,11 @@ function targetFields(type: string, match: string): readonly MonitorRow[] {
   } as const;
   if (type === "tcp")
     return [
-      [host, { name: "port", required: true, hint: "" }],
+      [
+        host,
+        { name: "port", required: true, hint: "" },
+        { name: "tls", label: "TLS", options: TLS, hint: "" },
+      ],
       {
         name: "keyword",
         label: "Expected text",

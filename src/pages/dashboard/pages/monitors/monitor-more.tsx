@@ -1,5 +1,5 @@
 import type { Entered, RowOf } from "../../ui/data-form.tsx";
-import { type Kind, MILLISECONDS, SECONDS } from "../../ui/kinds.ts";
+import { type Kind, MILLISECONDS, SECONDS, SECRET, TEXT_LINES } from "../../ui/kinds.ts";
 import { alertFields } from "./alert-fields.tsx";
 
 type MonitorRow = RowOf<"monitors.create"> & RowOf<"monitors.update">;
@@ -64,7 +64,7 @@ export function moreFields(get: Entered): readonly MonitorRow[] {
       },
       { name: "recovery_threshold", label: "Successes until up", required: true, hint: "" },
       { name: "degraded_ms", label: "Slow above", kind: MILLISECONDS, hint: "" },
-      isHttp && !String(get("url") ?? "").startsWith("http:")
+      hasTls(get)
         ? {
             name: "tls_expiry_days",
             label: "Certificate warning (days before expiry)",
@@ -73,6 +73,7 @@ export function moreFields(get: Entered): readonly MonitorRow[] {
           }
         : null,
     ],
+    ...(isHttp && hasTls(get) ? tlsFields(get) : []),
     [
       { name: "probes", label: "Checked by", hint: "Names of probes; local is the server." },
       String(get("probes") ?? "").includes(",")
@@ -83,6 +84,35 @@ export function moreFields(get: Entered): readonly MonitorRow[] {
       ? null
       : { name: "notify_degraded", label: "Notify channels when slow" },
     ...alertFields(get),
+  ];
+}
+
+/** Whether the target may present a certificate. */
+function hasTls(get: Entered): boolean {
+  if (get("type") === "tcp") return (get("tls") ?? "") !== "";
+  return get("type") === "http" && !String(get("url") ?? "").startsWith("http:");
+}
+
+/** TLS of requests. */
+function tlsFields(get: Entered): readonly MonitorRow[] {
+  return [
+    { name: "tls_verify", label: "Down if the certificate is not valid" },
+    {
+      name: "tls_client_certificate",
+      label: "Client certificate",
+      placeholder: "-----BEGIN CERTIFICATE-----",
+      rows: 3,
+      mono: true,
+      hint: "Optional, PEM: for servers that request one.",
+    },
+    (get("tls_client_certificate") ?? "") === ""
+      ? null
+      : {
+          name: "tls_client_key",
+          label: "Key of the client certificate",
+          kind: { ...SECRET, input: {}, rows: 3 },
+          hint: "PEM. Leave empty to keep the stored key.",
+        },
   ];
 }
 
@@ -100,6 +130,10 @@ function responseFields(get: Entered): readonly MonitorRow[] {
     status,
     { name: "keyword", label: "Response contains", hint: "" },
     { name: "keyword_absent", label: "Response does not contain", hint: "" },
+    [
+      { name: "keywords_all", label: "Response contains all of", kind: TEXT_LINES, hint: "One per line." },
+      { name: "keywords_any", label: "Response contains one of", kind: TEXT_LINES, hint: "One per line." },
+    ],
     { name: "json_path", label: "JSON path", mono: true, group: "json", hint: "" },
     isCompared
       ? [
