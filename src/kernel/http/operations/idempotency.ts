@@ -24,7 +24,7 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 /** A request under an `Idempotency-Key`. */
 export interface IdempotentRequest {
   readonly key: string;
-  /** SHA-256 over method, path with query, and the exact body. */
+  /** SHA-256 over method, path with query, and the exact body; of people also over who sends it. */
   readonly fingerprint: Uint8Array;
   /** Whether the response holds a secret. */
   readonly secret: boolean;
@@ -193,9 +193,20 @@ export function assertIdempotencyKey(key: string): void {
   });
 }
 
-/** The fingerprint of a request. */
-export function fingerprintOf(method: string, target: string, body: Uint8Array): Uint8Array {
-  return new Uint8Array(createHash("sha256").update(`${method}\n${target}\n`).update(body).digest());
+/**
+ * The fingerprint of a request. `person`: the id of the person who sends it. People see different things of the same account,
+ * so that the same request of another person is another one.
+ */
+export function fingerprintOf(
+  {
+    method,
+    target,
+    person,
+  }: { readonly method: string; readonly target: string; readonly person?: string | undefined },
+  body: Uint8Array,
+): Uint8Array {
+  const head = `${person === undefined ? "" : `${person} `}${method}\n${target}\n`;
+  return new Uint8Array(createHash("sha256").update(head).update(body).digest());
 }
 
 /** Whether a response with this status is stored: any except 401, 429 and 5xx. */

@@ -7,6 +7,7 @@ import type { Changes } from "../../projects/changes.ts";
 import { type Affected, ANYONE, type Tx } from "../../storage/tx.ts";
 import type { Writer } from "../../storage/writer.ts";
 import { assertMayChangeKeys, type Operation } from "../operation.ts";
+import { shownTo } from "../responses/hidden-urls.ts";
 import { isStored, type RenderedResponse, renderError, renderResult } from "../responses/response.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
@@ -296,7 +297,9 @@ export class Performing {
     const failure = outcome instanceof StoredFailure ? outcome : null;
     if (failure !== null && !(failure.error instanceof ApiError)) return;
     const response =
-      failure === null ? renderResult(outcome) : renderError(failure.error as ApiError, requestId);
+      failure === null
+        ? renderResult(shownTo(caller, outcome))
+        : renderError(failure.error as ApiError, requestId);
     if (!isStorable(response.status)) return;
     if (changedNothing || failure?.charged === false)
       this.responses.storeIfSpace(tx, caller, idempotency, response);

@@ -12,7 +12,7 @@ import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../
 import type { AcrossNetwork, Performer } from "../operations/perform.ts";
 import { compressed } from "../responses/compression.ts";
 import { taggedResponse } from "../responses/etag.ts";
-import { withoutSecretUrls } from "../responses/hidden-urls.ts";
+import { shownTo } from "../responses/hidden-urls.ts";
 import { heldBy, LARGE_RESPONSE_BYTES, type OutgoingBody } from "../responses/outgoing-bodies.ts";
 import {
   ClientRejection,
@@ -22,7 +22,6 @@ import {
   KEYED_HEADERS,
   type RenderedResponse,
   ReplayedResponse,
-  Reply,
   renderError,
   renderForwardedError,
   renderResult,
@@ -500,7 +499,7 @@ export class Call extends OpenCall implements Performer {
 
   override respond(result: unknown): Response | Promise<Response> {
     const { cursors } = this.endpoint;
-    const shown = this.caller.person === undefined ? result : shownTo(this.caller, result);
+    const shown = shownTo(this.caller, result);
     const rendered = renderResult(cursors === null ? shown : cursors.seal(shown as object, this.caller));
     const response = this.operation.tagged === true ? taggedResponse(rendered, this.request) : rendered;
     if (this.idempotency === null || this.performing || !isStored(result)) return this.send(response);
@@ -546,7 +545,8 @@ export class Call extends OpenCall implements Performer {
     const startedAt = clock.now();
     const bytes = await this.readBytes();
     if (forbidden === null) this.reauthorize(startedAt);
-    const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
+    const { method, url } = request;
+    const fingerprint = fingerprintOf({ method, target: targetOf(url), person: caller.person?.id }, bytes);
     this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
     await this.takeBody(input, bytes);
@@ -623,11 +623,4 @@ export class Call extends OpenCall implements Performer {
       return isReplay || found instanceof ApiError ? refusal : found;
     }
   }
-}
-
-/** What a person may see of a result. Streams and texts are made for their caller. */
-function shownTo(caller: Caller, result: unknown): unknown {
-  if (!(result instanceof Reply)) return withoutSecretUrls(result, caller);
-  const { code, response, headers, isStored: mayBeStored } = result;
-  return new Reply(code, withoutSecretUrls(response, caller), headers, mayBeStored);
 }

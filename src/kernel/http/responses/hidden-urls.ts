@@ -1,5 +1,6 @@
 import { isExactNumber } from "../../../json-text.ts";
 import { type Caller, seesSecretUrls } from "../../callers/caller.ts";
+import { Reply, WithJson } from "./response.ts";
 
 /** Fields with an address that accepts what anyone sends to it. */
 const CAPABILITIES: ReadonlySet<string> = new Set(["ingest_url"]);
@@ -17,6 +18,18 @@ const HTTP_URL = /^https?:\/\//i;
  */
 export function withoutSecretUrls<T>(value: T, caller: Caller): T {
   return seesSecretUrls(caller) ? value : (hidden(value, false) as T);
+}
+
+/** What a caller may see of the result of a handler, as {@link withoutSecretUrls}. Streams and texts are made for their caller. */
+export function shownTo(caller: Caller, result: unknown): unknown {
+  if (seesSecretUrls(caller)) return result;
+  if (!(result instanceof Reply)) return withoutSecretUrls(result, caller);
+  const { code, response, headers, isStored } = result;
+  const shown =
+    response instanceof WithJson
+      ? response.of(withoutSecretUrls(response.body, caller))
+      : withoutSecretUrls(response, caller);
+  return new Reply(code, shown, headers, isStored);
 }
 
 /** `isSetting`: whether every URL in it is one that may contain a token. */

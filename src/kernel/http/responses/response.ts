@@ -84,8 +84,25 @@ export function withJson<const Status extends number, T extends object, Name ext
   json: string | null,
   headers?: Readonly<Record<string, string>>,
 ): Reply<Status, T> {
-  const text = `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(name)}:${json}}`;
-  return new Reply(status, text as never, headers);
+  return new Reply(status, new WithJson(body, name, json) as never, headers);
+}
+
+/** An object with one more member, which is JSON text already. What a caller may not see of the object can still be hidden. */
+export class WithJson {
+  constructor(
+    readonly body: object,
+    private readonly name: string,
+    private readonly json: string | null,
+  ) {}
+
+  /** The same member of another object. */
+  of(body: object): WithJson {
+    return new WithJson(body, this.name, this.json);
+  }
+
+  get text(): string {
+    return `${JSON.stringify(this.body).slice(0, -1)},${JSON.stringify(this.name)}:${this.json}}`;
+  }
 }
 
 /** A response as it goes out and as it is stored under an `Idempotency-Key`. */
@@ -124,10 +141,14 @@ export function renderResult(result: unknown): RenderedResponse {
         bytes: response as NonNullable<RenderedResponse["bytes"]>,
         headers,
       };
-    const text = typeof response === "string" ? response : (JSON.stringify(response) ?? "");
-    return { status: Number(result.code), text, headers };
+    return { status: Number(result.code), text: textOf(response), headers };
   }
   return { status: 200, text: JSON.stringify(result), headers: null };
+}
+
+function textOf(response: unknown): string {
+  if (response instanceof WithJson) return response.text;
+  return typeof response === "string" ? response : (JSON.stringify(response) ?? "");
 }
 
 /** Adds `warnings` to a successful JSON object; every other response is returned unchanged. */

@@ -12,7 +12,7 @@ import { callerOf } from "./performing.ts";
 
 /** The schema before keys were per project. */
 const BEFORE = MIGRATIONS.slice(0, 11);
-const FINGERPRINT = fingerprintOf("POST", "/v1/things", new Uint8Array());
+const FINGERPRINT = fingerprintOf({ method: "POST", target: "/v1/things" }, new Uint8Array());
 
 const vault = createVault(new Uint8Array(32).fill(7));
 let storage: TestStorage;

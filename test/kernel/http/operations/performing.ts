@@ -113,7 +113,10 @@ export class PerformingBench {
   request(operation: Operation, key?: string, options: RequestOptions = {}): Performer {
     this.requests += 1;
     const { body = "{}", caller = callerOf(1) } = options;
-    const fingerprint = fingerprintOf("POST", "/v1/things", new TextEncoder().encode(body));
+    const fingerprint = fingerprintOf(
+      { method: "POST", target: "/v1/things" },
+      new TextEncoder().encode(body),
+    );
     return {
       operation,
       caller,
