@@ -81,6 +81,8 @@ export interface PersonLogin {
   readonly proof?: LoginProof | null;
   /** When the person logged in, epoch milliseconds; now when omitted. A change of account is no login. */
   readonly authenticatedAt?: number;
+  /** When its session ends at the latest, epoch milliseconds; omitted: as long after it as a session lasts. */
+  readonly endsAt?: number;
   /** Whether it opens a session, or continues that of the person; when omitted, it continues one if there is one. */
   readonly session?: "new" | "same";
 }
@@ -246,7 +248,9 @@ export class SessionService {
       const method = current?.person?.method;
       if (!person || method === undefined)
         throw new ApiError("not_found", "This login opens no account with this user_id.");
-      return { person, method, proof, authenticatedAt: current?.person?.authenticatedAt ?? 0 };
+      const { authenticatedAt = 0 } = current?.person ?? {};
+      // It is no login: otherwise a session could be continued forever without one.
+      return { person, method, proof, authenticatedAt, endsAt: current?.session?.endsAt ?? 0 };
     });
   }
 
@@ -273,8 +277,10 @@ export class SessionService {
       const caller = await this.deps.writer.submit(open);
       this.counts[caller.person?.method ?? method].accepted.add();
       const name = this.deps.sessions.cookieName(login);
-      const cookie = setCookie(name, token, SESSION_MS / 1000);
-      return { session: this.viewOf(caller, this.deps.clock.now() + SESSION_MS), cookie };
+      const now = this.deps.clock.now();
+      const endsAt = caller.session?.endsAt ?? now + SESSION_MS;
+      const cookie = setCookie(name, token, Math.ceil((endsAt - now) / 1000));
+      return { session: this.viewOf(caller, endsAt), cookie };
     } catch (error) {
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
         this.counts[method].rejected.add();
@@ -297,7 +303,14 @@ export class SessionService {
 
   private openForPerson(
     tx: Tx,
-    { person, method, proof = null, authenticatedAt = tx.now, session }: PersonLogin,
+    {
+      person,
+      method,
+      proof = null,
+      authenticatedAt = tx.now,
+      session,
+      endsAt = tx.now + SESSION_MS,
+    }: PersonLogin,
     token: string,
     login: LoginRequest,
   ): Caller {
@@ -310,7 +323,6 @@ export class SessionService {
     this.logins.countPerson(tx, login.clientAddress, person.id);
     people.recordSeen(tx, person.ref);
     const token_hash = keyDigest(token);
-    const endsAt = tx.now + SESSION_MS;
     const current = session === "new" ? null : sessions.ofBrowser(login);
     const isSame = current !== null && current.personRef === person.ref;
     if (session === "same" && !isSame) throw loginRejected({ ...about, reason: "another session" });
@@ -329,6 +341,7 @@ export class SessionService {
       method,
       proof: proof && JSON.stringify(proof),
       authenticated_at: authenticatedAt,
+      expires_at: endsAt,
     };
     const opened = this.insertRow(tx, token_hash, row, login);
     for (const old of store.exceptNewestOfPerson(person.ref, SESSIONS_PER_PERSON_MAX))
@@ -434,6 +447,7 @@ export class SessionService {
       method: "key",
       proof: null,
       authenticated_at: tx.now,
+      expires_at: tx.now + SESSION_MS,
     } as const;
     const id = this.insertRow(tx, keyDigest(token), row, login);
     for (const old of store.exceptNewestOfKeys(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
@@ -449,15 +463,14 @@ export class SessionService {
     token_hash: Uint8Array,
     row: Pick<
       Parameters<SessionStore["insert"]>[1],
-      "account_ref" | "key_digest" | "person_ref" | "method" | "proof" | "authenticated_at"
+      "account_ref" | "key_digest" | "person_ref" | "method" | "proof" | "authenticated_at" | "expires_at"
     >,
     { requestOrigin }: LoginRequest,
   ): number {
     const { store } = this.deps;
     const { ip } = requestOrigin;
     const user_agent = cutText(requestOrigin.userAgent, USER_AGENT_LENGTH_MAX);
-    const expires_at = tx.now + SESSION_MS;
-    store.insert(tx, { token_hash, now: tx.now, expires_at, ip, user_agent, ...row });
+    store.insert(tx, { token_hash, now: tx.now, ip, user_agent, ...row });
     return store.withToken(token_hash)?.id ?? 0;
   }
 

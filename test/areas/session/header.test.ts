@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { STEP_UP_MS } from "../../../src/kernel/http/operation.ts";
+import { HOUR_MS } from "../../../src/kernel/time/units.ts";
 import { Scratch } from "../../kernel/support.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
@@ -135,12 +136,17 @@ describe("the header of a trusted proxy", () => {
     const opened = (await logIn(gus)).body;
     const [other] = opened["accounts"] as { user_id: string }[];
     expect(new Set([opened["user_id"], other?.user_id])).toEqual(new Set([first.userId, second.userId]));
+    await server.clock.advance(HOUR_MS);
+    // To the own account, too: nobody continues a session forever without a login.
+    const stayed = await gus.post("/v1/session/account", { user_id: opened["user_id"] });
+    expect(stayed.body["expires_at"]).toBe(opened["expires_at"] as string);
     const switched = await gus.post("/v1/session/account", { user_id: other?.user_id });
     expect(switched.body).toMatchObject({
       user_id: other?.user_id,
       method: "header",
       authenticated_at: opened["authenticated_at"],
     });
+    expect(switched.body["expires_at"]).toBe(opened["expires_at"] as string);
     // A login again stays in the account of the session.
     expect((await logIn(gus)).body["user_id"]).toBe(other?.user_id);
     expectError(await gus.post("/v1/session/account", { user_id: "usr_none" }), "not_found");
