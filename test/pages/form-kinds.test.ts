@@ -7,7 +7,7 @@ const fields = (operation: keyof typeof BODIES): Readonly<Record<string, BodyFie
 test("the bounds, values and patterns of a field are those of the operation's schema", () => {
   const monitor = fields("monitors.create");
   expect(monitor["timeout"]).toMatchObject({ type: "integer", minimum: 1_000, maximum: 30_000 });
-  expect(monitor["method"]?.enum).toEqual(["GET", "HEAD", "POST"]);
+  expect(monitor["confirm"]?.enum).toEqual(["any", "majority", "all"]);
   expect(fields("projects.create")["name"]).toMatchObject({ required: true, maxLength: 100 });
   expect(fields("monitors.update")["name"]).toMatchObject({ nullable: true });
   expect(fields("keys.patch")["uses.refill.every"]?.enum).toEqual(["day", "month"]);
