@@ -188,6 +188,8 @@ export const WRITTEN: Readonly<Record<string, string>> = {
 export const WITHOUT_METHOD: readonly string[] = [
   "changes.stream",
   "check.http",
+  "monitors.links.read",
+  "monitors.links.use",
   "monitors.push",
   "ofrep.events",
   "people.me.passkeys.create",

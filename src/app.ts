@@ -333,6 +333,7 @@ function createAreas(
     notifier: relay,
     projectIdOf: directory.idOf,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
+    trail,
   });
   const { monitors, incidents, alerts, statusPages } = watched;
   const meter = createMeter(kernel, {
@@ -566,7 +567,8 @@ type WatchDeps = Pick<
   Parameters<typeof createAlerts>[1] &
     Parameters<typeof createIncidents>[2] &
     Parameters<typeof createMonitors>[2],
-  "owners" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf" | "keyName" | "isTestClock"
+  | ("owners" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf")
+  | ("keyName" | "isTestClock" | "trail")
 > &
   Pick<LiveConfig, "brand">;
 
@@ -574,7 +576,18 @@ type WatchDeps = Pick<
 function createWatch(
   kernel: Kernel,
   { observerTargets, tiers }: Config,
-  { isTestClock, outbound, outbox, owners, notifier, publicUrl, brand, projectIdOf, keyName }: WatchDeps,
+  {
+    isTestClock,
+    outbound,
+    outbox,
+    owners,
+    notifier,
+    publicUrl,
+    brand,
+    projectIdOf,
+    keyName,
+    trail,
+  }: WatchDeps,
 ) {
   const monitorLog = openMonitors(kernel);
   const incidentLog = openIncidents(kernel);
@@ -606,6 +619,10 @@ function createWatch(
     checkChanges,
     alerts,
     keyName,
+    owners,
+    trail,
+    statusStyle: STATUS_STYLE,
+    publicUrl,
   });
   const monitors = createMonitors(kernel, monitorLog, {
     alerting: {
@@ -633,7 +650,8 @@ function createWatch(
   alerts.followUp((ref, now) => {
     const down = monitors.downMonitor(ref, now);
     const reminder = down && incidents.reminderOf(down, now);
-    return reminder && { ...reminder, monitor: down.monitor, silentUntil: down.silentUntil };
+    const silentUntil = down?.silentUntil ?? reminder?.silentUntil ?? null;
+    return reminder && { ...reminder, monitor: down.monitor, silentUntil };
   });
   return { monitors, incidents, alerts, statusPages };
 }

@@ -13,6 +13,8 @@ UNUSUAL: Dict[str, Tuple[str, bool]] = {
     "POST /v1/gate/{flagKey}/preview": ("free", True),
     "POST /v1/keys/verify": ("free", True),
     "POST /v1/latch/{key}/acquire": ("free", True),
+    "GET /alerts/{token}": ("free", False),
+    "POST /alerts/{token}": ("never", False),
     "POST /ping/{check}": ("never", False),
     "GET /api/push/{token}": ("free", False),
     "POST /ofrep/v1/evaluate/flags": ("free", True),

@@ -1806,7 +1806,9 @@ class _IncidentRequired(TypedDict):
     acknowledged_at: Optional[str]
     """Time of the acknowledgement; null without one."""
     acknowledged_by: Optional[str]
-    """Name of the person or key that acknowledged the incident, else the user id."""
+    """Name of the person or key that acknowledged the incident, or of the channel whose link did; else the user id."""
+    snoozed_until: Optional[str]
+    """Time until which nobody is notified again of the outage; null if it was not snoozed."""
     resolved_at: Optional[str]
     """Time of the resolution; null while the incident is open."""
     public: bool
@@ -1891,7 +1893,9 @@ class IncidentSummary(TypedDict):
     acknowledged_at: Optional[str]
     """Time of the acknowledgement; null without one."""
     acknowledged_by: Optional[str]
-    """Name of the person or key that acknowledged the incident, else the user id."""
+    """Name of the person or key that acknowledged the incident, or of the channel whose link did; else the user id."""
+    snoozed_until: Optional[str]
+    """Time until which nobody is notified again of the outage; null if it was not snoozed."""
     resolved_at: Optional[str]
     """Time of the resolution; null while the incident is open."""
     public: bool

@@ -64,7 +64,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
     trial: () => Promise.reject(new Error("none")),
   };
   const notifications = new Notifications({
-    vault, clock, scheduler, channels, incidents, publicUrl: () => "https://ninefold.example",
+    vault, clock, scheduler, channels, incidents: { ...incidents, linkToken: () => "TOKEN" }, publicUrl: () => "https://ninefold.example",
     projectIdOf: () => "proj_1",
     notifier,
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },

@@ -170,6 +170,8 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     await create(owner, "/v1/pulse", { type: "heartbeat", push_token }, "id");
     return { token: push_token };
   },
+  // A link is made by an alert alone: tests of incidents follow one.
+  alerts: async () => ({ token: "none" }),
   status: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
     const monitor_ids = [await create(owner, "/v1/pulse", monitor, "id")];

@@ -28,6 +28,8 @@ export interface ChannelMessage {
   readonly link: string | null;
   /** URL of the incident in the console, which e-mails link to instead; null without one. */
   readonly incidentLink: string | null;
+  /** URL of the page that acknowledges or snoozes the incident, without a login; null without one. Not for webhooks. */
+  readonly actionLink: string | null;
   /** Body of a webhook. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
@@ -216,17 +218,20 @@ export function requestOf(kind: ChannelKind, config: ChannelConfig, message: Cha
   return info.request(config, message);
 }
 
-/** The text with its link, and the detail below it. */
-function textOf({ text, link, detail }: ChannelMessage): string {
+/** The text with its link, and below it the link of actions and the detail. */
+function textOf({ text, link, actionLink, detail }: ChannelMessage): string {
   const line = link === null ? text : `${text} · ${link}`;
-  return detail === null ? line : `${line}\n${detail}`;
+  const action = actionLink === null ? [] : [`Acknowledge or snooze: ${actionLink}`];
+  return [line, ...action, ...(detail === null ? [] : [detail])].join("\n");
 }
 
 /** The text of an e-mail. */
-export function mailTextOf({ text, detail, url, link, incidentLink }: ChannelMessage): string {
+export function mailTextOf(message: ChannelMessage): string {
+  const { text, detail, url, link, incidentLink, actionLink } = message;
   const about = [
     ...(url === null ? [] : [`URL: ${url}`]),
     ...(incidentLink === null ? [] : [`Incident: ${incidentLink}`]),
+    ...(actionLink === null ? [] : [`Acknowledge or snooze: ${actionLink}`]),
     ...(incidentLink === null && link !== null ? [`Details: ${link}`] : []),
   ];
   const parts = [text.replaceAll(" · ", "\n"), ...(detail === null ? [] : [detail])];

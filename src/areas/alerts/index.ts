@@ -41,6 +41,10 @@ export interface AlertsArea extends ApiArea {
   ): readonly { readonly id: string; readonly name: string; readonly error: string }[];
   /** Holds the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
   hold(tx: Tx, alert: ChannelNotification & { readonly monitor: AlertedMonitor }, until: number): void;
+  /** Notifies the channels of a monitor again at a time, epoch milliseconds, if its outage continues until then. */
+  notifyAgainAt(tx: Tx, monitor: AlertedMonitor, at: number): void;
+  /** The name of a channel; null for one that is gone. */
+  channelName(channelRef: number): string | null;
   /** Whether the alert of a monitor's outage is held. */
   isHeld(monitorRef: number): boolean;
   /** Drops the alert that is held. Returns whether there was one. */
@@ -89,6 +93,8 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
         error: lastError ?? "",
       })),
     hold: (tx, alert, until) => notifications.hold(tx, alert, until),
+    notifyAgainAt: (tx, monitor, at) => notifications.notifyAgainAt(tx, monitor, at),
+    channelName: (channelRef) => notifications.channelName(channelRef),
     isHeld: (monitorRef) => notifications.isHeld(monitorRef),
     dropHeld: (tx, monitorRef) => notifications.dropHeld(tx, monitorRef),
     followUp(ongoingOutage) {

@@ -159,8 +159,9 @@ export class Notifications {
     if (isFirst && monitor !== null) this.deps.channels.removeEscalated(tx, monitor.ref);
     for (const recipient of this.recipientsOf(notification)) {
       const { key, channel, name, transport } = recipient;
+      const actionLink = this.actionLinkFor(notification, recipient);
       this.deliver(tx, key, notification, (downSince) =>
-        this.send(tx, recipient, monitor?.monitorId ?? null, messageOf(downSince)),
+        this.send(tx, recipient, monitor?.monitorId ?? null, { ...messageOf(downSince), actionLink }),
       );
       if (channel !== null) this.scheduleReminder(tx, channel, notification);
       if (channel !== null && isFirst) this.scheduleEscalation(tx, channel, notification);
@@ -293,6 +294,33 @@ export class Notifications {
       for (const kind of [REMINDER, ESCALATION]) scheduler.cancel(tx, kind, reminderKey(ref, channel.ref));
   }
 
+  /** The URL with which a recipient acknowledges or snoozes an outage; null where there is none. */
+  private actionLinkFor(
+    { event, incidentId = null }: ChannelNotification,
+    { transport, channel }: Recipient,
+  ): string | null {
+    const publicUrl = this.deps.publicUrl();
+    if (event !== "monitor.down" || incidentId === null || publicUrl === null) return null;
+    // Programs have the API.
+    if (transport.transport === "http" && transport.isSigned === true) return null;
+    const incident = this.deps.incidents.find(incidentId);
+    return (
+      incident && `${publicUrl}/alerts/${this.deps.incidents.linkToken(incident.ref, channel?.ref ?? 0)}`
+    );
+  }
+
+  /** Notifies the channels of a monitor again at a time, epoch milliseconds, if its outage continues until then. */
+  notifyAgainAt(tx: Tx, monitor: AlertedMonitor, at: number): void {
+    const { projectRef, ref } = monitor;
+    for (const channel of this.channelsFor({ projectRef, monitor, event: "monitor.down", text: "" }))
+      this.deps.scheduler.enqueue(tx, REMINDER, reminderKey(ref, channel.ref), at, { once: true });
+  }
+
+  /** The name of a channel; null for one that is gone. */
+  channelName(channelRef: number): string | null {
+    return this.deps.channels.withRef(channelRef)?.name ?? null;
+  }
+
   /** Makes the message of a notification once, and another one for recipients that did not get the alert before it. */
   private messages(
     notification: ChannelNotification,
@@ -407,6 +435,7 @@ export class Notifications {
         (monitor === null ? incidentLink : null) ??
         linkTo(page ?? (monitor === null ? "/monitors" : `/monitors/${monitor.monitorId}`)),
       incidentLink,
+      actionLink: null,
       facts: { event, ...about, ...facts, incident_id: incidentId, text, timestamp: secondsOf(now) },
     };
   }
@@ -458,7 +487,8 @@ function plainMessage(
   facts: ChannelMessage["facts"],
 ): ChannelMessage {
   const heading = headingOf(event, title);
-  return { event, heading, text, detail: null, url: null, link: null, incidentLink: null, facts };
+  const links = { link: null, incidentLink: null, actionLink: null };
+  return { event, heading, text, detail: null, url: null, ...links, facts };
 }
 
 /** A message as a request to a recipient. */

@@ -32,6 +32,8 @@ interface ChannelOwners {
 /** The incidents whose timelines show who was notified of them. */
 interface AlertLog {
   find(incidentId: string): { readonly ref: number } | null;
+  /** A token of a link in an alert about an incident to a channel; its reference is 0 for the e-mail of the account. */
+  linkToken(incidentRef: number, channelRef: number): string;
   addAlert(
     tx: Tx,
     incidentRef: number,

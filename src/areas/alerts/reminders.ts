@@ -1,5 +1,6 @@
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import { REMIND_MS, reminderKey } from "./domain.ts";
 import { type Notifications, REMINDER } from "./notifications.ts";
 import type { OngoingOutages } from "./ports.ts";
@@ -7,6 +8,11 @@ import type { ChannelStore } from "./store.ts";
 
 /** Reminders in one commit. */
 const CONCURRENCY = 64;
+
+/** The end of a snooze: a channel is reminded once, whatever its `remind`. */
+interface SnoozeEnd {
+  readonly once: true;
+}
 
 /** Reminds channels of targets that stay down. */
 export class Reminders {
@@ -19,25 +25,25 @@ export class Reminders {
   ) {
     deps.scheduler.register(REMINDER, {
       concurrency: CONCURRENCY,
-      run: async ({ key }) => {
+      run: async ({ key, payload }) => {
         const [monitorRef = 0, channelRef = 0] = key.split("/").map(Number);
-        return { record: (tx) => this.remind(tx, monitorRef, channelRef) };
+        return { record: (tx) => this.remind(tx, monitorRef, channelRef, payload as SnoozeEnd | null) };
       },
     });
   }
 
   /** Repeats an alert, which schedules the next reminder. Nothing is repeated of an outage that is over or acknowledged. */
-  private remind(tx: Tx, monitorRef: number, channelRef: number): void {
+  private remind(tx: Tx, monitorRef: number, channelRef: number, snooze: SnoozeEnd | null): void {
     const { channels, scheduler, ongoingOutage } = this.deps;
     const channel = channels.withRef(channelRef);
-    const intervalMs = channel && REMIND_MS[channel.remind];
+    const intervalMs = channel && (REMIND_MS[channel.remind] ?? (snooze === null ? null : HOUR_MS));
     const outage = intervalMs === null ? null : ongoingOutage(monitorRef, tx.now);
     if (channel === null || intervalMs === null || outage === null) return;
     const { silentUntil, facts, ...about } = outage;
     const isSuspended = scheduler.suspended.has(channel.accountRef);
     const postponedTo = isSuspended ? tx.now + intervalMs : silentUntil;
     if (postponedTo !== null) {
-      scheduler.enqueue(tx, REMINDER, reminderKey(monitorRef, channelRef), postponedTo, null);
+      scheduler.enqueue(tx, REMINDER, reminderKey(monitorRef, channelRef), postponedTo, snooze);
       return;
     }
     const { projectRef } = about.monitor;

@@ -25,6 +25,7 @@ export const NEW_INCIDENT = {
   status: "investigating",
   acknowledgedAt: null,
   acknowledgedBy: null,
+  snoozedUntil: null,
   resolvedAt: null,
   managedBy: null,
 } as const;
@@ -194,6 +195,7 @@ function fieldsOf(row: IncidentRow): Omit<IncidentSummary, "updates_count"> {
     started_at: isoTime(row.startedAt),
     acknowledged_at: isoTimeOrNull(row.acknowledgedAt),
     acknowledged_by: row.acknowledgedBy,
+    snoozed_until: isoTimeOrNull(row.snoozedUntil),
     resolved_at: isoTimeOrNull(row.resolvedAt),
     public: row.isPublic,
     suppressed_by: row.suppressedBy,

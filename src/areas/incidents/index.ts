@@ -9,6 +9,8 @@ import { secondsOf } from "../../kernel/time/units.ts";
 import { downText } from "./domain.ts";
 import { incidentExport } from "./export.ts";
 import { INCIDENT_RETENTION_MS, INCIDENT_UPDATES_MAX, Incidents } from "./lifecycle.ts";
+import { linkRoutes } from "./link-routes.ts";
+import { AlertLinks, linkToken } from "./links.ts";
 import { type CheckEffects, Outages } from "./outages.ts";
 import { pageIncidentStore } from "./page-store.ts";
 import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
@@ -19,11 +21,13 @@ import { incidentStore } from "./store.ts";
 export type IncidentLog = ReturnType<typeof openIncidents>;
 
 /** Opens the log of incidents. */
-export function openIncidents({ db }: Pick<Kernel, "db">) {
+export function openIncidents({ db, vault }: Pick<Kernel, "db" | "vault">) {
   const store = incidentStore(db);
   return {
     ...store,
     ofPages: pageIncidentStore(db),
+    /** A token of a link in an alert about an incident to a channel; its reference is 0 for the e-mail of the account. */
+    linkToken: (incidentRef: number, channelRef: number) => linkToken(vault, incidentRef, channelRef),
     /** Maximum number of updates of an incident. */
     updatesMax: INCIDENT_UPDATES_MAX,
     /** The newest incidents of a project with the time of their last update; `isOpen` null: open and resolved ones. */
@@ -61,12 +65,15 @@ export interface ReminderOfOutage {
   readonly incidentId: string;
   readonly text: string;
   readonly facts: Readonly<Record<string, unknown>>;
+  /** Until when nobody is notified, epoch milliseconds; null if it is not snoozed. */
+  readonly silentUntil: number | null;
 }
 
 /** Builds the area on its log: the incidents that monitors open and resolve, and manual ones. */
 export function createIncidents(kernel: Kernel, log: IncidentLog, deps: IncidentDeps): IncidentsArea {
   const incidents = new Incidents({ ...kernel, ...deps, incidents: log });
   const outages = new Outages(incidents, deps.alerts);
+  const links = new AlertLinks({ ...kernel, ...deps, incidents: log }, incidents);
   kernel.metrics.number(
     "ninefold_incidents_open",
     `Open incidents of all projects, counted up to ${COUNTED_MAX}.`,
@@ -79,7 +86,10 @@ export function createIncidents(kernel: Kernel, log: IncidentLog, deps: Incident
   });
   return {
     parts: [],
-    routes: (api) => incidentRoutes(api, incidents),
+    routes: (api) => [
+      ...incidentRoutes(api, incidents),
+      linkRoutes(api, { links, style: deps.statusStyle, clock: kernel.clock }),
+    ],
     contents: { removeRows: (tx, projectRef, rowsMax) => log.removeOfProject(tx, projectRef, rowsMax) },
     exported: incidentExport,
     openCount: ({ project }) => log.openCount(project.ref, COUNTED_MAX),
@@ -99,6 +109,7 @@ function reminderOf(
   if (incident === null || incident.acknowledgedAt !== null || incident.suppressedBy !== null) return null;
   return {
     incidentId: incident.id,
+    silentUntil: (incident.snoozedUntil ?? 0) > now ? incident.snoozedUntil : null,
     text: downText(incident.cause, incident, now),
     facts: {
       status: monitor.status,

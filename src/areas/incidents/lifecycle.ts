@@ -25,6 +25,12 @@ export interface Outage {
   readonly suppressedBy: string | null;
 }
 
+/** An incident after a change, and the audit entry of the change. */
+interface ChangedIncident {
+  readonly row: IncidentRow;
+  readonly change: AuditChange;
+}
+
 /** Automatic incidents, which monitors open and resolve, and manual ones. */
 export class Incidents {
   readonly resource;
@@ -97,25 +103,40 @@ export class Incidents {
       tx.audit(null);
       return viewOf(this.deps.incidents, before);
     }
-    const acknowledgedBy = authorOf(caller, this.deps);
+    const { row, change } = this.acknowledgeBy(tx, before, authorOf(caller, this.deps));
+    tx.audit(change);
+    return viewOf(this.deps.incidents, row);
+  }
+
+  /** Records who works on an incident that nobody has acknowledged, and notifies channels. Returns it, and its audit entry. */
+  acknowledgeBy(tx: Tx, before: IncidentRow, acknowledgedBy: string): ChangedIncident {
     const row = this.write(tx, { ...before, acknowledgedAt: tx.now, acknowledgedBy });
-    tx.audit({
-      ...auditTarget(row, "acknowledged"),
-      before: summaryOf(this.deps.incidents, before),
-      after: summaryOf(this.deps.incidents, row),
-    });
     const { projectRef, monitorRef, title } = row;
     const monitor = monitorRef === null ? null : this.deps.monitors.monitor(monitorRef);
     this.deps.alerts.notifyChannels(tx, {
       projectRef,
       monitor,
       event: "monitor.acknowledged",
-      incidentId,
+      incidentId: row.id,
       ...(monitor === null ? { title } : {}),
       text: `by ${acknowledgedBy} · since ${clockText(row.startedAt, tx.now)}`,
       facts: { acknowledged_by: acknowledgedBy },
     });
-    return viewOf(this.deps.incidents, row);
+    return { row, change: this.changeOf(before, row, "acknowledged") };
+  }
+
+  /** Notifies nobody again of an outage until a time, epoch milliseconds. Returns it, and its audit entry. */
+  snooze(tx: Tx, before: IncidentRow, until: number): ChangedIncident {
+    const row = this.write(tx, { ...before, snoozedUntil: until });
+    const monitor = row.monitorRef === null ? null : this.deps.monitors.monitor(row.monitorRef);
+    if (monitor !== null) this.deps.alerts.notifyAgainAt(tx, monitor, until);
+    return { row, change: this.changeOf(before, row, "snoozed") };
+  }
+
+  private changeOf(before: IncidentRow, after: IncidentRow, action: string): AuditChange {
+    const { incidents } = this.deps;
+    const sides = { before: summaryOf(incidents, before), after: summaryOf(incidents, after) };
+    return { ...auditTarget(after, action), ...sides };
   }
 
   /**

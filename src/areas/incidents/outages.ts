@@ -70,7 +70,7 @@ export class Outages {
   private recordOutcome(tx: Tx, outcome: CheckOutcome): void {
     const { before, after, check, event } = outcome;
     const incident = this.updateIncident(tx, outcome);
-    if (check.manual || isAccountedFor(outcome, incident)) return;
+    if (check.manual || isAccountedFor(outcome, incident, tx.now)) return;
     // A channel chooses recoveries by its events: `notify_recovery` concerns the webhook and the e-mail only.
     const isRecovery = before.status === "down" && after.status === "up";
     const channelEvent = event ?? (isRecovery ? "monitor.up" : null);
@@ -137,8 +137,10 @@ function isRepeated({ before, event }: CheckOutcome): boolean {
   return event === "monitor.down" && before.status === "down" && before.alertedAt !== null;
 }
 
-/** Whether the incident is suppressed, or the alert would repeat an acknowledged one. */
-function isAccountedFor({ event }: CheckOutcome, incident: IncidentRow | null): boolean {
+/** Whether the incident is suppressed, or the alert would repeat one that was acknowledged or snoozed. */
+function isAccountedFor({ event }: CheckOutcome, incident: IncidentRow | null, now: number): boolean {
   if (incident === null) return false;
-  return incident.suppressedBy !== null || (event === "monitor.down" && incident.acknowledgedAt !== null);
+  const isSnoozed = (incident.snoozedUntil ?? 0) > now;
+  const isKnown = incident.acknowledgedAt !== null || isSnoozed;
+  return incident.suppressedBy !== null || (event === "monitor.down" && isKnown);
 }

@@ -1,3 +1,4 @@
+import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Incident } from "./schema.ts";
@@ -91,6 +92,10 @@ export interface IncidentAlerts {
   hasChannels(projectRef: number): boolean;
   /** Holds the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
   hold(tx: Tx, alert: IncidentNotification & { readonly monitor: IncidentMonitor }, until: number): void;
+  /** Notifies the channels of a monitor again at a time, epoch milliseconds, if its outage continues until then. */
+  notifyAgainAt(tx: Tx, monitor: IncidentMonitor, at: number): void;
+  /** The name of a channel; null for one that is gone. */
+  channelName(channelRef: number): string | null;
   /** Whether the alert of a monitor's outage is held. */
   isHeld(monitorRef: number): boolean;
   /** Drops the alert that is held. Returns whether there was one. */
@@ -126,4 +131,12 @@ export interface IncidentDeps {
   readonly pages: IncidentPages;
   /** Name of the key of a credential; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
+  /** Who an account is, for the audit log. */
+  readonly owners: { account(accountRef: number): { readonly userId: string } };
+  /** Writes the audit entry of somebody who has no key. */
+  readonly trail: Pick<AuditTrail, "recordPublic">;
+  /** Name of the stylesheet of public pages. */
+  readonly statusStyle: string;
+  /** Public base URL of the server now; null if it is not configured. */
+  readonly publicUrl: () => string | null;
 }

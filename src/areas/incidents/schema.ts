@@ -75,7 +75,12 @@ const INCIDENT = {
     examples: [null],
   }),
   acknowledged_by: orNull(Type.String(), {
-    description: "Name of the person or key that acknowledged the incident, else the user id.",
+    description:
+      "Name of the person or key that acknowledged the incident, or of the channel whose link did; else the user id.",
+    examples: [null],
+  }),
+  snoozed_until: orNull(dateTime(), {
+    description: "Time until which nobody is notified again of the outage; null if it was not snoozed.",
     examples: [null],
   }),
   resolved_at: orNull(dateTime(), {

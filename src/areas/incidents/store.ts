@@ -22,6 +22,8 @@ const INCIDENTS = {
     acknowledgedAt: column<number | null>(),
     acknowledgedBy: column<string | null>(),
     resolvedAt: column<number | null>(),
+    /** Until when nobody is notified again, epoch milliseconds; null: it was not snoozed. */
+    snoozedUntil: column<number | null>(),
     isPublic: flag("public"),
     /** Whether subscribers of status pages were notified of it. */
     announced: flag(),
@@ -91,6 +93,7 @@ export function incidentStore(db: Database) {
     ...rows,
     ...removalStore(db),
     ...alertStore(db),
+    ...linkStore(db),
     insert(tx: Tx, row: IncidentRow): void {
       rows.insert(tx, row);
       for (const monitorId of row.monitorIds) insertMonitor(tx, monitorId, row.ref);
@@ -172,6 +175,21 @@ function alertStore(db: Database) {
       [...before(monitorId, ref, NEAR_BEFORE), ...after(monitorId, ref, NEAR_AFTER)].map(
         (found) => found.ref,
       ),
+  };
+}
+
+/** Uses of the links in alerts. */
+function linkStore(db: Database) {
+  return {
+    isUsedLink: db.number<[incidentRef: number, digest: Uint8Array]>(
+      "SELECT 1 AS n FROM incident_link_uses WHERE incident_ref = ? AND digest = ?",
+    ),
+    usedLinks: db.number<[incidentRef: number]>(
+      "SELECT count(*) AS n FROM incident_link_uses WHERE incident_ref = ?",
+    ),
+    addUsedLink: db.change<[incidentRef: number, digest: Uint8Array]>(
+      "INSERT INTO incident_link_uses (incident_ref, digest) VALUES (?, ?)",
+    ),
   };
 }
 

@@ -2818,8 +2818,10 @@ export interface Incident {
   started_at: string;
   /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
-  /** Name of the person or key that acknowledged the incident, else the user id. */
+  /** Name of the person or key that acknowledged the incident, or of the channel whose link did; else the user id. */
   acknowledged_by: string | null;
+  /** Time until which nobody is notified again of the outage; null if it was not snoozed. */
+  snoozed_until: string | null;
   /** Time of the resolution; null while the incident is open. */
   resolved_at: string | null;
   /** Whether status pages show the incident. */
@@ -2955,8 +2957,10 @@ export interface IncidentSummary {
   started_at: string;
   /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
-  /** Name of the person or key that acknowledged the incident, else the user id. */
+  /** Name of the person or key that acknowledged the incident, or of the channel whose link did; else the user id. */
   acknowledged_by: string | null;
+  /** Time until which nobody is notified again of the outage; null if it was not snoozed. */
+  snoozed_until: string | null;
   /** Time of the resolution; null while the incident is open. */
   resolved_at: string | null;
   /** Whether status pages show the incident. */
@@ -5990,6 +5994,8 @@ export const OPERATIONS = {
     "incident_id",
     IncidentUpdateBody
   >,
+  "monitors.links.read": "GET /alerts/{token}" as Route<string, "token">,
+  "monitors.links.use": "POST /alerts/{token}" as Route<string, "token", AnyBody>,
   "monitors.list": "GET /v1/pulse" as List<
     MonitorPage,
     never,
@@ -6566,6 +6572,8 @@ export type Operations = typeof OPERATIONS;
 export const PUBLIC: readonly string[] = [
   "catch.in",
   "catch.ingest",
+  "monitors.links.read",
+  "monitors.links.use",
   "monitors.ping",
   "monitors.push",
   "ofrep.events",

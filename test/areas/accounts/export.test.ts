@@ -52,6 +52,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   escalated_channels: "who gets the recovery of an outage that is open",
   free_answers: "a counter of the server",
   idempotency: "responses that are stored for a day; what they describe is exported",
+  incident_link_uses: "digests of links",
   incident_monitors: "an index of the incidents' monitor_ids",
   jobs: "what they will do follows from what is exported",
   login_links: "the operator's, for half an hour",

@@ -11,7 +11,7 @@ import { clockText, durationText } from "../../../src/kernel/time/readable.ts";
 
 const told = (text: string, title = "Shop", link: string | null = null): ChannelMessage => {
   const event = "monitor.down";
-  const nothing = { detail: null, url: null, incidentLink: null, facts: {} };
+  const nothing = { detail: null, url: null, incidentLink: null, actionLink: null, facts: {} };
   return { event, heading: headingOf(event, title), text, link, ...nothing };
 };
 const bodyOf = ({ body }: { body: string }) => JSON.parse(body);

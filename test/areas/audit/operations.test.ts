@@ -33,6 +33,8 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
     "session.email.create",
   ],
   // By visitors and other servers, who are no callers.
+  // Its entry is that of the change, by nobody who is known.
+  "monitors.links.use",
   ...["status.subscribe", "status.subscription_change", "witness.peer.add"],
   ...[
     "monitors.check",

@@ -171,6 +171,7 @@ describe("manual incidents", () => {
       started_at: at,
       acknowledged_at: null,
       acknowledged_by: null,
+      snoozed_until: null,
       resolved_at: null,
       public: false,
       suppressed_by: null,

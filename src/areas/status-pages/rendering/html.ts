@@ -1,4 +1,5 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import { documentOf, headerOf } from "../../../kernel/data/document.ts";
 import type { ShownState } from "../../../kernel/data/incident-words.ts";
 import { html, Markup, paragraphs } from "../../../kernel/data/markup.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
@@ -17,7 +18,6 @@ import type { PageRow } from "../store.ts";
 import { DAYS_SHOWN, HOURS_SHOWN, type ShownGroup, type ShownMonitor, type StatusView } from "../view.ts";
 import { barsOf, datesFrom, hourBarsOf, hoursFrom } from "./bars.ts";
 import { clockText, durationText, timeText, weekdayText } from "./dates.ts";
-import { documentOf, headerOf } from "./document.ts";
 import { IMPACT_LABELS, STATE_LABELS } from "./labels.ts";
 
 /** Up to so many monitors, all groups of a page are unfolded; on larger pages only those with a problem. */

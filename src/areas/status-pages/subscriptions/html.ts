@@ -1,5 +1,5 @@
+import { documentOf, headerOf } from "../../../kernel/data/document.ts";
 import { html, type Markup } from "../../../kernel/data/markup.ts";
-import { documentOf, headerOf } from "../rendering/document.ts";
 import { noticeHtml } from "../rendering/html.ts";
 import type { PageRow } from "../store.ts";
 import type { SubscriberRow } from "./store.ts";

@@ -1,4 +1,4 @@
-import { html, type Markup } from "../../../kernel/data/markup.ts";
+import { html, type Markup } from "./markup.ts";
 
 /** A public page without scripts and third-party content. Addresses are relative, so they work behind a path prefix. */
 export interface PublicDocument {

@@ -1,0 +1,65 @@
+import { documentOf } from "../../kernel/data/document.ts";
+import { html, type Markup } from "../../kernel/data/markup.ts";
+import { clockText } from "../../kernel/time/readable.ts";
+import type { LinkAction } from "./links.ts";
+import type { IncidentRow } from "./store.ts";
+
+/** A page at `/alerts/{token}`. */
+function page(style: string, heading: string, content: Markup): string {
+  const body = html`<main>
+<h1>${heading}</h1>
+${content}</main>
+`;
+  return documentOf({ title: heading, style: `../status/${style}`, icon: null, index: false, body });
+}
+
+/** The page of a link in an alert. Only its buttons change something, since mail scanners open links. */
+export function linkHtml(incident: IncidentRow, style: string, now: number): string {
+  const { title, startedAt, cause, acknowledgedBy } = incident;
+  const known =
+    acknowledgedBy === null
+      ? null
+      : html`<p>Acknowledged by ${acknowledgedBy}.</p>
+`;
+  return page(
+    style,
+    title,
+    html`<p>Since ${clockText(startedAt, now)}${cause === null ? null : html`: ${cause}`}</p>
+${known}<form class="form" method="post">
+<p>Acknowledge the outage if you take care of it: nobody is notified again. Snooze it to be notified again in an hour.</p>
+<button type="submit" name="action" value="acknowledge">Acknowledge</button>
+<button type="submit" name="action" value="snooze">Snooze 1 h</button>
+</form>
+`,
+  );
+}
+
+/** The result of a button. */
+export function linkUsedHtml(
+  { title, acknowledgedBy, snoozedUntil }: IncidentRow,
+  action: LinkAction,
+  style: string,
+  now: number,
+): string {
+  const text =
+    action === "snooze"
+      ? `Nobody is notified again before ${clockText(snoozedUntil ?? now, now)}.`
+      : `Acknowledged by ${acknowledgedBy}. Nobody is notified again until the target recovers.`;
+  return page(
+    style,
+    action === "snooze" ? "Snoozed" : "Acknowledged",
+    html`<p>${title}</p>
+<p>${text}</p>
+`,
+  );
+}
+
+/** A page that says why a link does nothing. */
+export function deadLinkHtml(heading: string, text: string, style: string): string {
+  return page(
+    style,
+    heading,
+    html`<p>${text}</p>
+`,
+  );
+}

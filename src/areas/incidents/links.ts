@@ -1,0 +1,103 @@
+import { hash } from "node:crypto";
+import type { AuditedRequest } from "../../kernel/audit/trail.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
+import type { Incidents } from "./lifecycle.ts";
+import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
+import type { IncidentRow, IncidentStore } from "./store.ts";
+
+/** The context of sealed tokens, so that no other sealed text is one. */
+const TOKEN_CONTEXT = "alert-link";
+/** How long an outage is snoozed. */
+const SNOOZE_MS = HOUR_MS;
+const DIGEST_BYTES = 16;
+/** Links of one incident that can be used: more than are sent in a month of reminders to some channels. */
+const LINK_USES_MAX = 1_000;
+
+/** What a link does. */
+export type LinkAction = "acknowledge" | "snooze";
+
+/** An open incident that a link leads to. */
+export interface LinkedIncident {
+  readonly incident: IncidentRow;
+  readonly monitor: IncidentMonitor;
+  /** The channel that was sent the link; 0 for the e-mail of an account. */
+  readonly channelRef: number;
+}
+
+/** A token of a link in an alert to a channel, whose reference is 0 for the e-mail of the account. It cannot be made up or altered. */
+export function linkToken(vault: Pick<Vault, "seal">, incidentRef: number, channelRef: number): string {
+  return Buffer.from(vault.seal(`${incidentRef}/${channelRef}`, TOKEN_CONTEXT)).toString("base64url");
+}
+
+/** Links in alerts, with which whoever gets them acknowledges or snoozes an outage without a login. Each works once. */
+export class AlertLinks {
+  constructor(
+    private readonly deps: Pick<Kernel, "vault" | "writer"> &
+      Pick<IncidentDeps, "alerts" | "monitors" | "owners" | "trail"> & {
+        readonly incidents: IncidentStore;
+      },
+    private readonly incidents: Incidents,
+  ) {}
+
+  /**
+   * The incident that a token leads to; null if the link was used, or the outage is over.
+   * @throws ApiError `not_found` for a token that the server has not made
+   */
+  find(token: string): LinkedIncident | null {
+    const [incidentRef = 0, channelRef = 0] = this.opened(token);
+    const { incidents, monitors } = this.deps;
+    const incident = incidents.withRef(incidentRef);
+    if (incident === null || incident.resolvedAt !== null || incident.monitorRef === null) return null;
+    const isUsed =
+      incidents.isUsedLink(incidentRef, digestOf(token)) !== 0 ||
+      incidents.usedLinks(incidentRef) >= LINK_USES_MAX;
+    const monitor = monitors.monitor(incident.monitorRef);
+    return isUsed || monitor === null ? null : { incident, monitor, channelRef };
+  }
+
+  /**
+   * Acknowledges or snoozes the outage of a link, and uses it up. Null if it was used, or the outage is over.
+   * @throws ApiError `not_found`
+   */
+  act(
+    token: string,
+    action: LinkAction,
+    request: Pick<AuditedRequest, "requestId" | "requestOrigin">,
+  ): Promise<IncidentRow | null> {
+    return this.deps.writer.submit((tx) => {
+      const linked = this.find(token);
+      if (linked === null) return null;
+      const { incident, monitor } = linked;
+      this.deps.incidents.addUsedLink(tx, incident.ref, digestOf(token));
+      const changed = this.change(tx, linked, action);
+      if (changed === null) return incident;
+      const { userId } = this.deps.owners.account(monitor.accountRef);
+      const account = { ref: monitor.accountRef, userId };
+      this.deps.trail.recordPublic(tx, `monitors.incidents.${action}`, request, account, changed.change);
+      return changed.row;
+    });
+  }
+
+  private change(tx: Tx, { incident, channelRef }: LinkedIncident, action: LinkAction) {
+    if (action === "snooze") return this.incidents.snooze(tx, incident, tx.now + SNOOZE_MS);
+    if (incident.acknowledgedAt !== null) return null;
+    const name = this.deps.alerts.channelName(channelRef);
+    return this.incidents.acknowledgeBy(tx, incident, name === null ? "a link" : `${name} (link)`);
+  }
+
+  private opened(token: string): readonly number[] {
+    try {
+      return this.deps.vault.open(Buffer.from(token, "base64url"), TOKEN_CONTEXT).split("/").map(Number);
+    } catch {
+      throw new ApiError("not_found", "This link is not one of this server. Open the link of an alert.");
+    }
+  }
+}
+
+function digestOf(token: string): Uint8Array {
+  return hash("sha256", token, "buffer").subarray(0, DIGEST_BYTES);
+}

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { LINKS_PER_MINUTE } from "../../../src/areas/incidents/link-routes.ts";
+import { MailServer } from "../../support/mail-server.ts";
+import type { AccountClient } from "../../support/server.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const PUBLIC_URL = "https://ninefold.example";
+
+let server: TestServer;
+let site: WebhookSink;
+let sink: WebhookSink;
+let mail: MailServer;
+let owner: AccountClient;
+/** The paths of the channels of a test: monitors of earlier ones go on. */
+let prefix: string;
+beforeAll(async () => {
+  [site, sink] = [new WebhookSink(), new WebhookSink()];
+  mail = await new MailServer().start();
+  server = await startTestServer({
+    manualClock: true,
+    args: [
+      ...["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
+      ...["--public-url", PUBLIC_URL],
+    ],
+    environment: { NINEFOLD_SMTP_URL: mail.url },
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  await mail.stop();
+  site.stop();
+  sink.stop();
+});
+beforeEach(async () => {
+  owner = await server.account({ tier: "pro" });
+  prefix = `/${crypto.randomUUID()}`;
+});
+
+async function channel(name: string, more: object = {}): Promise<void> {
+  const settings = { name, kind: "discord", config: { url: sink.url(`${prefix}/${name}`) }, ...more };
+  const { status, text } = await owner.post("/v1/pulse/channels", settings);
+  expect([status, text]).toEqual([201, expect.any(String)]);
+}
+
+/** Creates a monitor whose target goes down. */
+async function outage(more: object = {}): Promise<string> {
+  site.answers(200);
+  const monitor = { url: site.url("/health"), interval: MINUTE, name: "Shop", ...more };
+  const { body } = await owner.post("/v1/pulse", monitor);
+  await server.clock.advance(5 * SECOND);
+  site.answers(503);
+  await server.clock.advance(2 * MINUTE);
+  return String(body["id"]);
+}
+
+/** The texts that were sent since the last call, by the path of the channel. */
+function received(): string[] {
+  return bodies().map(({ name, body }) => `/${name} ${(JSON.parse(body) as { content: string }).content}`);
+}
+
+function bodies() {
+  return sink
+    .take()
+    .filter(({ path }) => path.startsWith(`${prefix}/`))
+    .map(({ path, body }) => ({ name: path.slice(prefix.length + 1), body }));
+}
+
+const LINK = /https:\/\/ninefold\.example(\/alerts\/[A-Za-z0-9_-]+)/;
+const linkIn = (text: string | undefined): string => LINK.exec(text ?? "")?.[1] ?? "none";
+
+async function open(path: string, action?: string) {
+  const headers = { accept: "text/html" };
+  const form =
+    action === undefined ? { headers } : { headers, method: "POST", body: new URLSearchParams({ action }) };
+  const response = await fetch(`${server.url}${path}`, form);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+const incident = async () => {
+  const { body } = await owner.get("/v1/pulse/incidents");
+  return (body["incidents"] as Record<string, unknown>[])[0] ?? {};
+};
+
+describe("the link of an alert", () => {
+  test("acknowledges the outage by a form, once, with the name of the channel", async () => {
+    await channel("chat", { events: ["monitor.down", "monitor.acknowledged"], remind: "1h" });
+    await outage();
+    const [alert] = received();
+    expect(alert).toContain("Acknowledge or snooze: ");
+    const link = linkIn(alert);
+    const page = await open(link);
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect(page.headers.get("cache-control")).toBe("no-store");
+    expect(page.text).toContain("Shop is down");
+    expect((await incident())["acknowledged_at"]).toBeNull();
+    expect((await open(link, "delete")).status).toBe(400);
+    expect((await open(link, "acknowledge")).text).toContain("Acknowledged by chat (link)");
+    expect(await incident()).toMatchObject({ acknowledged_by: "chat (link)", snoozed_until: null });
+    await server.clock.advance(0);
+    const [notice] = received();
+    expect(notice).toContain("[ACKNOWLEDGED] Shop");
+    expect(notice).not.toContain("/alerts/");
+    for (const again of [await open(link), await open(link, "acknowledge"), await open(link, "snooze")])
+      expect(again.status).toBe(410);
+    await server.clock.advance(3 * HOUR);
+    expect(received()).toEqual([]);
+    const { body } = await owner.get("/v1/audit?limit=1");
+    expect(body["entries"]).toMatchObject([
+      { action: "monitors.incidents.acknowledge", actor: { type: "public" } },
+    ]);
+  });
+
+  test("snoozes the outage for an hour, after which channels are notified again", async () => {
+    await channel("phone", { default: false });
+    const { channels } = (await owner.get("/v1/pulse/channels")).body as { channels: { id: string }[] };
+    const escalate = [{ after_ms: 10 * MINUTE, channel_ids: [channels[0]?.id] }];
+    await channel("chat", { escalate });
+    await outage();
+    const link = linkIn(received()[0]);
+    const answer = await open(link, "snooze");
+    expect([answer.status, answer.text]).toEqual([200, expect.stringContaining("Snoozed")]);
+    const until = Date.parse(String((await incident())["snoozed_until"]));
+    expect(until - server.clock.now()).toBe(HOUR);
+    expect(await incident()).toMatchObject({ acknowledged_at: null });
+    await server.clock.advance(58 * MINUTE);
+    expect(received()).toEqual([]);
+    await server.clock.advance(3 * MINUTE);
+    const after = received();
+    expect(after.map((text) => text.split(" ")[0]).toSorted()).toEqual(["/chat", "/phone"]);
+    expect(linkIn(after[0])).not.toBe(link);
+    expect((await open(link)).status).toBe(410);
+    expect((await open(linkIn(after[0]))).status).toBe(200);
+    site.answers(200);
+    await server.clock.advance(MINUTE);
+    expect((await open(linkIn(after[0]))).status).toBe(410);
+    expect((await open(linkIn(after[1]), "acknowledge")).status).toBe(410);
+  });
+
+  test("is of one recipient, and 404 if it is altered", async () => {
+    await channel("a");
+    await channel("b");
+    await outage();
+    const links = received().map(linkIn);
+    expect(new Set(links).size).toBe(2);
+    const [link = ""] = links;
+    for (const altered of [
+      `${link}A`,
+      `${link.slice(0, -4)}AAAA`,
+      "/alerts/x",
+      `/alerts/${Buffer.from("1/1").toString("base64url")}`,
+    ]) {
+      const { status, text } = await open(altered);
+      expect([status, text]).toEqual([404, expect.stringContaining("not valid")]);
+      expect((await open(altered, "acknowledge")).status).toBe(404);
+    }
+    for (const one of links) expect((await open(one, "acknowledge")).status).toBe(200);
+  });
+
+  test("is in e-mails, and not in webhooks", async () => {
+    await channel("hook", { kind: "webhook" });
+    mail.received.length = 0;
+    await outage({ email_alert: true });
+    expect(bodies().map(({ body }) => body.includes("/alerts/"))).toEqual([false]);
+    const text = mail.received[0]?.raw.replaceAll("=\r\n", "").replaceAll("=3D", "=");
+    const link = linkIn(text);
+    expect((await open(link, "acknowledge")).text).toContain("Acknowledged by a link");
+  });
+
+  test("can be opened so often by a network", async () => {
+    await server.clock.advance(MINUTE);
+    const answers: number[] = [];
+    for (let count = 0; count <= LINKS_PER_MINUTE; count += 1) answers.push((await open("/alerts/x")).status);
+    expect(answers.slice(0, -1).every((status) => status === 404)).toBe(true);
+    expect(answers.at(-1)).toBe(429);
+  });
+});
