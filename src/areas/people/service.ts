@@ -255,7 +255,7 @@ export class PeopleService {
   }
 
   /**
-   * Changes a person. Disabling ends their sessions and links. @throws ApiError `conflict` for the last owner.
+   * Changes a person. Disabling ends their sessions and links; the role of an owner ends invitations. @throws ApiError `conflict` for the last owner.
    */
   apply(
     tx: Tx,
@@ -282,6 +282,9 @@ export class PeopleService {
     store.removeProjectRoles(tx, row.ref);
     for (const [projectRef, role] of next.projects) store.insertProjectRole(tx, row.ref, projectRef, role);
     directory.changed(tx, row.ref);
+    // An admin may have the link: nobody becomes an owner by an invitation that was created for less.
+    if (role === "owner" && row.role !== "owner" && acceptedAt === null)
+      store.removePersonLinks(tx, row.ref, "invitation");
     if (disabled === 0 || row.disabled !== 0) return;
     store.removePersonLinksOf(tx, row.ref);
     this.deps.endSessions(tx, row.ref);

@@ -3,7 +3,7 @@ import { CHALLENGE_MS } from "../../../src/areas/people/domain.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { SoftwareAuthenticator } from "./authenticator.ts";
-import { ARGS, invite, join, ORIGIN, PersonBrowser } from "./support.ts";
+import { ARGS, invite, join, ORIGIN, PersonBrowser, tokenOf } from "./support.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -191,6 +191,23 @@ describe("a role in a project", () => {
     expect((await account.patch(`/v1/people/${ann.personId}`, stays)).status).toBe(200);
     expectError(await ann.get("/v1/gate"), "not_found");
   });
+});
+
+test("an invitation that an admin created makes nobody an owner", async () => {
+  const account = await server.account();
+  const admin = await join(server, account, { role: "admin" });
+  const { person_id, invitation_url } = await invite(admin, { role: "viewer" });
+  const token = tokenOf(invitation_url);
+  expect((await account.patch(`/v1/people/${person_id}`, { role: "admin" })).status).toBe(200);
+  expect((await admin.post("/v1/session/invitation", { token })).status).toBe(200);
+  const { body } = await account.patch(`/v1/people/${person_id}`, { role: "owner" });
+  expect(body["invitation_expires_at"]).toBeNull();
+  expectError(await admin.post("/v1/session/invitation", { token }), "unauthorized");
+  expectError(await admin.post(`/v1/people/${person_id}/invitation`), "forbidden");
+  const renewed = await account.post(`/v1/people/${person_id}/invitation`);
+  expect((await new PersonBrowser(server).accept(String(renewed.body["invitation_url"]))).cookie).not.toBe(
+    "",
+  );
 });
 
 test("an open stream ends when its person is disabled, and goes on after a step-up", async () => {
