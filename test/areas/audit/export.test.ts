@@ -33,6 +33,9 @@ async function fill(account: Parameters<typeof newestOf>[0], copies: number): Pr
 /** More rows than fit into the buffers between server and client: about 20 MB. */
 const MANY_ROWS = 60_000;
 
+/** Each has more, as a line of an export. */
+const LEAST_ROW_BYTES = 300;
+
 /** Starts an export and reads only its start. */
 async function unreadExport(account: AccountClient): Promise<Socket> {
   await switchFlag(account, "beta", true);
@@ -125,6 +128,22 @@ describe("GET /v1/audit/export", () => {
       expect(exportLine("csv", { ...entry, user_agent: `${sign}1+1` })).toContain(`'${sign}1+1`);
     }
     expect(exportLine("csv", { ...entry, user_agent: "a=b" })).toContain(",a=b,");
+  });
+
+  test("breaks off once its reader may not read any more", async () => {
+    const account = await server.account();
+    const reader = await unreadExport(account);
+    await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { suspended: true });
+    const ended = new Promise<void>((resolve) => reader.once("close", () => resolve()));
+    reader.on("error", () => undefined);
+    let bytes = 0;
+    reader.on("data", (piece) => {
+      bytes += piece.length;
+    });
+    reader.resume();
+    await ended;
+    // What was under way arrives, and nothing that is made later.
+    expect(bytes).toBeLessThan((MANY_ROWS / 2) * LEAST_ROW_BYTES);
   });
 
   test("after a client disconnects, the next export can start; HEAD starts none", async () => {

@@ -24,6 +24,8 @@ export interface StreamedCall {
   /** @throws ApiError when its caller's responses hold too much. */
   holdForResponse(bytes: number): void;
   releaseResponse(): void;
+  /** Checks again whether its caller may have what follows. Omitted: anyone may. @throws ApiError */
+  reauthorize?(): void;
 }
 
 const UTF8 = new TextEncoder();
@@ -56,7 +58,23 @@ function startedStream(
     source.end();
     throw excess;
   }
-  return pieceStream(call, source, timeSlices);
+  return pieceStream(call, whileAuthorized(call, source), timeSlices);
+}
+
+/** Ends with an error once its caller may not read any more: a slow reader can take very long. */
+function whileAuthorized(
+  call: StreamedCall,
+  source: PieceSource<string | Uint8Array>,
+): PieceSource<string | Uint8Array> {
+  return {
+    next() {
+      const rejection = rejectionBy(() => call.reauthorize?.());
+      // The login was recent enough when it began.
+      if (rejection !== null && rejection.code !== "login_required") throw rejection;
+      return source.next();
+    },
+    end: () => source.end(),
+  };
 }
 
 /** The body of a response that is stored in pieces: the next one is read when its reader has taken those before. */
