@@ -2,7 +2,7 @@ import { type Api, type JsonObject, RejectedRequest } from "../api/http-api.ts";
 import { StartupError } from "../kernel/errors.ts";
 import type { Field, Kind } from "./kinds.ts";
 import { newProject, type ProjectPlan, type Step } from "./plan.ts";
-import { requestOf } from "./read.ts";
+import { type FileResource, requestOf } from "./read.ts";
 import { ProjectApi, pathOf, type ServerProject } from "./server.ts";
 import { replaced, shownValue } from "./shown.ts";
 
@@ -139,13 +139,19 @@ async function perform(run: Run, step: Step): Promise<readonly MadeUrl[]> {
   if (step.action === "delete") await remove(run, run.project, step);
   else if (step.action === "rename" && step.resource.facts.isSave === true)
     await saveAs(run, run.project, step);
+  else if (step.resource.facts.isPut === true) await replace(run, run.project, step);
   else await change(run, run.project, step);
   return [];
 }
 
-async function create(run: Run, api: ProjectApi, { resource, wanted }: Step): Promise<readonly MadeUrl[]> {
+async function create(run: Run, api: ProjectApi, step: Step): Promise<readonly MadeUrl[]> {
   const { plan, sink } = run;
+  const { resource, wanted } = step;
   if (resource === null || wanted === null) return [];
+  if (resource.facts.isPut === true) {
+    await replace(run, api, step);
+    return [];
+  }
   const { facts, fields, create: route } = resource;
   const present = [...fields.values()].filter(({ name }) => name in wanted.values);
   const values = withIds(plan, present, wanted.values);
@@ -182,21 +188,51 @@ async function create(run: Run, api: ProjectApi, { resource, wanted }: Step): Pr
   });
 }
 
-/** Renames what is saved by its name: saves it with all of its settings by the new one, and deletes the former. */
-async function saveAs(run: Run, api: ProjectApi, step: Step): Promise<void> {
+/**
+ * Creates or replaces what has a `PUT`: with its settings on the server, and over them those of the file. What is to be archived
+ * is archived afterwards.
+ */
+async function replace(run: Run, api: ProjectApi, step: Step): Promise<void> {
   const { resource, wanted, item } = step;
-  if (resource === null || wanted === null || item === null) return;
+  if (resource === null || wanted === null) return;
   const { facts, create: route } = resource;
+  const { archivedField = "" } = facts;
+  const { [archivedField]: isArchived, ...body } = wholeBody(run, resource, wanted, item ?? {});
+  const isOnlyArchived = item !== null && step.fields.every(({ field }) => field === archivedField);
+  if (isArchived !== true || !isOnlyArchived) {
+    const path = pathOf(route.path, wanted.name);
+    const sent = item === null ? { ...body, managed_by: "apply" } : body;
+    await sendOrPropose(run, api, resource, wanted.name, { method: route.method, path, body: sent });
+  }
+  if (item === null)
+    run.plan.ids.set(
+      resource.section,
+      (run.plan.ids.get(resource.section) ?? new Map<string, string>()).set(wanted.name, wanted.name),
+    );
+  if (isArchived === true)
+    await remove(run, api, { ...step, item: { [facts.name]: wanted.name, [resource.idKey]: wanted.name } });
+}
+
+/** The body of a request with all settings of a resource on the server, and over them those of the file. */
+function wholeBody({ plan }: Run, resource: Kind, wanted: FileResource, item: JsonObject): JsonObject {
   const fields = [...resource.fields.values()];
   const shown = fields.flatMap((field) => {
     const value = shownValue(resource, field, item);
     return value === undefined ? [] : [[field.name, value] as const];
   });
   const wantedFields = fields.filter(({ name }) => name in wanted.values);
-  const values = { ...Object.fromEntries(shown), ...withIds(run.plan, wantedFields, wanted.values) };
+  const values = { ...Object.fromEntries(shown), ...withIds(plan, wantedFields, wanted.values) };
   const present = fields.filter(({ name }) => name in values);
+  return requestOf(resource, present, values);
+}
+
+/** Renames what is saved by its name: saves it with all of its settings by the new one, and deletes the former. */
+async function saveAs(run: Run, api: ProjectApi, step: Step): Promise<void> {
+  const { resource, wanted, item } = step;
+  if (resource === null || wanted === null || item === null) return;
+  const { facts, create: route } = resource;
   const identity = { [facts.name]: wanted.name, managed_by: "apply" };
-  const body = { ...requestOf(resource, present, values), ...identity };
+  const body = { ...wholeBody(run, resource, wanted, item), ...identity };
   const path = pathOf(route.path, api.project.id);
   await sendOrPropose(run, api, resource, wanted.name, { method: "POST", path, body });
   await remove(run, api, step);

@@ -1,4 +1,4 @@
-import type { TObject, TSchema } from "@sinclair/typebox";
+import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { notNull, referenceIn } from "../kernel/data/schema.ts";
 import type { DeclaredRoute } from "../kernel/http/api.ts";
 import { aliasesOf } from "../kernel/http/requests/aliases.ts";
@@ -23,6 +23,7 @@ export interface Kind {
   readonly facts: FileFacts;
   /** The fields beside the name, by their names in the file. */
   readonly fields: ReadonlyMap<string, Field>;
+  /** Its body has all fields of a file, also those that a request has in its path or leads to by another request. */
   readonly create: DeclaredRoute;
   /** Null if it cannot be changed. */
   readonly change: DeclaredRoute | null;
@@ -41,7 +42,7 @@ export interface Kind {
 
 /** The order of changes: what others refer to comes first. Deletions run in reverse. */
 const ORDER = [
-  ...["keys", "notary.storage", "flags", "channels", "endpoints", "buckets"],
+  ...["keys", "notary.storage", "flags", "channels", "event_types", "endpoints", "buckets"],
   ...["probes", "monitors", "maintenance", "status_pages", "schedules"],
 ];
 
@@ -55,11 +56,13 @@ export function kindsOf(routes: readonly DeclaredRoute[]): Kind[] {
   return kinds.sort((a, b) => rank(a) - rank(b));
 }
 
-function kindOf(create: DeclaredRoute, facts: FileFacts, routes: readonly DeclaredRoute[]): Kind {
-  const listPath = facts.listPath ?? create.path;
+function kindOf(declared: DeclaredRoute, facts: FileFacts, routes: readonly DeclaredRoute[]): Kind {
+  const isPut = facts.isPut === true;
+  const listPath =
+    facts.listPath ?? (isPut ? declared.path.slice(0, declared.path.lastIndexOf("/")) : declared.path);
   const [base = ""] = listPath.split("?", 1);
   // The collection of the items: for keys that is not the path of their creation.
-  const items = facts.listPath !== undefined && facts.isSave !== true ? base : create.path;
+  const items = isPut || (facts.listPath !== undefined && facts.isSave !== true) ? base : declared.path;
   const isOne = ({ path }: DeclaredRoute) =>
     path.startsWith(`${items}/:`) && !path.slice(items.length + 2).includes("/");
   const find = (...methods: string[]) =>
@@ -70,8 +73,10 @@ function kindOf(create: DeclaredRoute, facts: FileFacts, routes: readonly Declar
   const [itemsKey = "", itemsSchema] =
     Object.entries<TSchema>(page.properties).find(([, { type }]) => type === "array") ?? [];
   const item = largestObject(itemsSchema?.["items"] ?? page);
-  const change = facts.isSave === true || facts.isSingle === true ? create : find("PATCH", "PUT");
-  const single = facts.isSave === true || facts.isSingle === true ? null : find("GET");
+  const create = isPut ? { ...declared, body: bodyInFile(declared, facts, item) } : declared;
+  const isChangedByCreation = facts.isSave === true || facts.isSingle === true || isPut;
+  const change = isChangedByCreation ? create : find("PATCH", "PUT");
+  const single = isChangedByCreation ? null : find("GET");
   const fields = fieldsOf(create.body, change?.body, facts);
   const shown = single === null ? item : (single.responses[200] as TObject);
   const onlyRead = [...fields.values()].filter(
@@ -91,6 +96,18 @@ function kindOf(create: DeclaredRoute, facts: FileFacts, routes: readonly Declar
     onlyRead: onlyRead.map(({ name }) => name),
     refersTo: new Set([...fields.values()].flatMap(({ schema }) => referencesIn(schema))),
   };
+}
+
+/** The body of a `PUT` with the name of its path, and with what another operation changes. */
+function bodyInFile({ body, params }: DeclaredRoute, facts: FileFacts, item: TObject): TObject {
+  const { properties, required: _, ...options } = body ?? Type.Object({});
+  const { name, archivedField } = facts;
+  const own: Record<string, TSchema | undefined> = {
+    [name]: params?.properties[name],
+    ...(archivedField === undefined ? {} : { [archivedField]: item.properties[archivedField] }),
+  };
+  const more = Object.entries(own).map(([field, schema]) => [field, Type.Optional(schema ?? Type.Unknown())]);
+  return Type.Object({ ...properties, ...Object.fromEntries(more) }, options);
 }
 
 function largestObject(schema: TSchema): TObject {

@@ -429,7 +429,10 @@ function missingIn(
   const gone = kinds.flatMap((kind) => {
     const wanted = new Set(resources.filter((resource) => resource.kind === kind).map(({ name }) => name));
     return [...(found.get(kind.section) ?? [])].flatMap(([name, item]): Missing[] =>
-      wanted.has(name) || item["managed_by"] !== "apply" || kind.remove === null
+      wanted.has(name) ||
+      item["managed_by"] !== "apply" ||
+      kind.remove === null ||
+      item[kind.facts.archivedField ?? ""] === true
         ? []
         : [{ kind, name, item }],
     );

@@ -184,6 +184,8 @@ class Reader {
       const value = this.value(given, field.schema, fieldName, { pointer, beside, reading });
       values[fieldName] = currentValue(kind, field, value);
     }
+    const { archivedField } = kind.facts;
+    if (archivedField !== undefined) values[archivedField] ??= false;
     // A value that is missing cannot be checked; what is unset is an error in any case.
     if (this.unset.length === unsetBefore) this.check(kind, name, values, places);
     const valuePlaces = entries.map(([field, entry]) => [field, entry.value.at] as const);
@@ -501,5 +503,6 @@ function kindOf(schema: TSchema): string {
 
 /** Whether a change can give a resource of a kind another name. A flag is saved under its new key. */
 export function isRenamable({ facts, change }: Kind): boolean {
+  if (facts.isPut === true) return false;
   return facts.isSave === true || Object.hasOwn(change?.body?.properties ?? {}, facts.name);
 }

@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { isSecret } from "../kernel/data/schema.ts";
 import { type Json, publicSchema } from "../kernel/http/document/openapi.ts";
 import { aliasesIn, fileName, isHeaders, type Kind } from "./kinds.ts";
-import { RENAMED_FROM } from "./read.ts";
+import { isRenamable, RENAMED_FROM } from "./read.ts";
 
 /** A reference to a secret or another text. */
 const REFERENCE: Json = {
@@ -68,7 +68,7 @@ function resourceSchema(kind: Kind): Json {
   ]);
   const short = groups === undefined ? {} : { monitors: { type: "array", items: { type: "string" } } };
   const renamed =
-    kind.facts.isSingle === true
+    kind.facts.isSingle === true || !isRenamable(kind)
       ? {}
       : {
           [RENAMED_FROM]: {

@@ -56,8 +56,15 @@ export class ProjectApi {
   }
 
   /** The resources in the list of a kind, without those that are revoked. */
-  private async active({ listPath, itemsKey }: Kind): Promise<readonly JsonObject[]> {
-    const items = await pagesOf((query) => this.send("GET", withQuery(listPath, query)), itemsKey);
+  private async active({
+    facts: { archivedField },
+    listPath,
+    itemsKey,
+  }: Kind): Promise<readonly JsonObject[]> {
+    const archived = archivedField === undefined ? [] : [withQuery(listPath, `${archivedField}=true`)];
+    const items: JsonObject[] = [];
+    for (const path of [listPath, ...archived])
+      items.push(...(await pagesOf((query) => this.send("GET", withQuery(path, query)), itemsKey)));
     return items.filter((item) => (item["revoked_at"] ?? null) === null);
   }
 

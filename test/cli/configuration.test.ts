@@ -213,6 +213,7 @@ test("config schema prints a JSON Schema with every section", async () => {
     "notary",
     "flags",
     "channels",
+    "event_types",
     "endpoints",
     "buckets",
     "monitors",

@@ -158,6 +158,69 @@ test("what exists is adopted: changed, and never pruned; what apply has created 
   expect(flags.sort()).toEqual(["by-hand", "unnamed-in-the-file"]);
 });
 
+describe("event types, which a PUT creates and replaces", () => {
+  const PATH = "/v1/relay/event-types";
+  const file = (fields: string) => `ninefold: 1\nevent_types:\n  invoice.paid: { ${fields} }\n`;
+  const shown = async () => (await account.get(`${PATH}/invoice.paid`)).body;
+
+  test("a change keeps what the file omits, and the mark", async () => {
+    await configured.apply(file("description: Paid, example: { amount: 1.5 }, enforce: true"));
+    expect(await shown()).toMatchObject({ description: "Paid", enforce: true, managed_by: "apply" });
+    const text = file("schema: { type: object, required: [amount] }");
+    expect(await configured.lines(text)).toEqual(["change event_types.invoice.paid schema"]);
+    await configured.apply(text);
+    expect(await shown()).toMatchObject({
+      description: "Paid",
+      example: { amount: 1.5 },
+      enforce: true,
+      schema: { required: ["amount"] },
+      managed_by: "apply",
+    });
+    await account.send("PUT", `${PATH}/invoice.paid`, { description: "By hand" });
+    expect(await shown()).toMatchObject({ description: "By hand", managed_by: "apply" });
+  });
+
+  test("archived in the file archives, and without it the type comes back", async () => {
+    const archived = file("description: Old, archived: true");
+    await configured.apply(archived);
+    expect(await shown()).toMatchObject({ description: "Old", archived: true });
+    expect(await configured.lines(archived)).toEqual([]);
+    const changed = file("description: Older, archived: true");
+    await configured.apply(changed);
+    expect(await shown()).toMatchObject({ description: "Older", archived: true });
+    const back = file("description: Older");
+    expect(await configured.lines(back)).toEqual(["change event_types.invoice.paid archived"]);
+    await configured.apply(back);
+    expect(await shown()).toMatchObject({ description: "Older", archived: false });
+    await configured.apply(changed);
+    expect(await shown()).toMatchObject({ archived: true });
+    expect(await configured.export()).toContain(
+      "event_types:\n  invoice.paid:\n    description: Older\n    archived: true\n",
+    );
+  });
+
+  test("prune archives once, and only what apply has created", async () => {
+    await account.send("PUT", `${PATH}/by.hand`, {});
+    await configured.apply(file("enforce: true"));
+    const empty = "ninefold: 1\n";
+    expect(await configured.lines(empty)).toEqual([]);
+    expect(await configured.lines(empty, true)).toEqual(["delete event_types.invoice.paid"]);
+    await configured.apply(empty, true);
+    expect(await shown()).toMatchObject({ archived: true });
+    expect(await configured.lines(empty, true)).toEqual([]);
+  });
+
+  test.each([
+    ["ninefold.x: {}", "name must not start with ninefold."],
+    ["'a b': {}", "name must be"],
+    ["a: { schema: { pattern: x } }", "schema"],
+    ["a: { archived: soon }", "archived must be"],
+    ["a: { renamed_from: b }", "the name of one of event_types cannot change"],
+  ])("%s is a mistake of the file", (line, message) => {
+    expect(() => configured.read(`ninefold: 1\nevent_types:\n  ${line}\n`)).toThrow(message);
+  });
+});
+
 test("deletions run in reverse order, so that nothing is in use", async () => {
   const text = fileWith(slug());
   await configured.apply(text);
@@ -641,6 +704,14 @@ describe("a number that a double does not hold", () => {
     for (const number of ["1234567890123456789", "0.12345678901234567891", "1e400"])
       expect(exported).toContain(` ${number}\n`);
     expect(await configured.lines(exported)).toEqual([]);
+  });
+
+  test("keeps its digits in the schema of an event type, which a file and an export have", async () => {
+    const text =
+      "ninefold: 1\nevent_types:\n  a.b:\n    schema:\n      maximum: 9007199254740993\n    example:\n      n: 9007199254740992.5\n";
+    await configured.apply(text);
+    expect(await configured.lines(text)).toEqual([]);
+    expect(await configured.export()).toContain(text.slice(text.indexOf("event_types")));
   });
 
   test("is one that a double holds, however it is written", async () => {

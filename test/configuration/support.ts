@@ -125,6 +125,8 @@ const SPECIAL: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   ),
   template: fc.constant("{timestamp}.{body}"),
+  schema: fc.constantFrom({ type: "object", properties: { amount: { multipleOf: 0.1 } } }, {}, null),
+  example: fc.constantFrom({ amount: 1.5, deep: [{ a: null }, "1.10"] }, {}, null),
   event_id: fc.constant("/id"),
   event_type: fc.constant("invoice.paid"),
   provider: fc.constantFrom("stripe", "github", "custom", "meta"),
@@ -225,20 +227,20 @@ function textOfSchema({ pattern, minLength = 0, maxLength = 20 }: TSchema): fc.A
 /** Creates a resource without the fields that the server rejects in combination. Returns its fields; null for none. */
 export async function createFitting(
   client: Client,
-  path: string,
+  { method, path }: { readonly method: string; readonly path: string },
   base: Readonly<Record<string, unknown>>,
   optional: Readonly<Record<string, unknown>>,
 ): Promise<{ readonly body: Record<string, unknown>; readonly sent: Record<string, unknown> }> {
   const more: Record<string, unknown> = { ...optional };
   for (;;) {
     const sent = { ...base, ...more };
-    const answer = await client.post(path, sent);
+    const answer = await client.send(method, path, sent);
     if (answer.status < 300) return { body: answer.body, sent };
     const named = Object.keys((answer.body["fields"] ?? {}) as object).map(
       (key) => key.split(/[.[]/)[0] ?? key,
     );
     const [first] = [...named.filter((one) => one in more), ...Object.keys(more)];
-    if (first === undefined) throw new Error(`POST ${path}: ${answer.text}`);
+    if (first === undefined) throw new Error(`${method} ${path}: ${answer.text}`);
     delete more[first];
   }
 }

@@ -13,6 +13,16 @@ export interface FileFacts {
   readonly listPath?: string;
   /** Whether the operation of the creation also changes it. */
   readonly isSave?: boolean;
+  /**
+   * Whether the operation of the creation is a `PUT` with the name at the end of its path, which also replaces the resource as a
+   * whole. The fields that a file omits keep their values.
+   */
+  readonly isPut?: boolean;
+  /**
+   * The field that says whether a resource is archived, where the `DELETE` of its path archives it and the `PUT` brings it back.
+   * The list shows the archived ones with this field as its query. A file that omits it means false.
+   */
+  readonly archivedField?: string;
   /** Whether it is created when it is missing, and not compared afterwards. */
   readonly createOnly?: boolean;
   /** Field of the response to a creation with a secret that is shown once: `apply` must know where to store it. */

@@ -72,6 +72,21 @@ interface PreparedImport {
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
 }
 
+/**
+ * Checks a type as far as its name and schema alone tell.
+ *
+ * @throws ApiError `validation_error` for a name of notices, and for a schema that cannot be used
+ */
+export function assertDescribable({ name, schema }: RelayEventTypeBody & { readonly name: string }): void {
+  assertNotReserved(name);
+  if (schema != null) compileSchema("schema", schema);
+}
+
+function assertNotReserved(name: string): void {
+  if (!name.startsWith(NOTICE_PREFIX)) return;
+  throw invalidField("name", `must not start with ${NOTICE_PREFIX}: these types are reserved for notices`);
+}
+
 const TYPE_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /** The types of messages that projects describe. */
@@ -84,11 +99,7 @@ export class EventTypes {
 
   /** Checks a save. @throws ApiError `validation_error` */
   async prepare(name: string, body: RelayEventTypeBody): Promise<Prepared> {
-    if (name.startsWith(NOTICE_PREFIX))
-      throw invalidField(
-        "name",
-        `must not start with ${NOTICE_PREFIX}: these types are reserved for notices`,
-      );
+    assertNotReserved(name);
     const { description = null, schema = null, example = null, enforce = false, managed_by = null } = body;
     const compiled = schema === null ? null : compileSchema("schema", schema);
     const exampleText = example === null ? null : JSON.stringify(example);
@@ -112,7 +123,7 @@ export class EventTypes {
     tx: Tx,
     { account, project }: Caller,
     name: string,
-    { enforce, ...prepared }: Prepared,
+    { enforce, managed_by, ...prepared }: Prepared,
   ): Reply<201, RelayEventType> | Reply<200, RelayEventType> {
     const { types, tiers } = this.deps;
     const before = types.find(project.ref, name);
@@ -129,6 +140,7 @@ export class EventTypes {
       name,
       enforce: enforce ? 1 : 0,
       archived: 0,
+      managed_by: before === null ? managed_by : before.managed_by,
       created_at: before?.created_at ?? tx.now,
       updated_at: tx.now,
       projectRef: project.ref,

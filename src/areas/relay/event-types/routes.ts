@@ -3,8 +3,9 @@ import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/operation.ts";
 import { exactMember } from "../../../kernel/http/requests/body.ts";
+import type { FileFacts } from "../../../kernel/http/resource-facts.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
-import type { EventTypes } from "./event-types.ts";
+import { assertDescribable, type EventTypes } from "./event-types.ts";
 import {
   RelayEventType,
   RelayEventTypeBody,
@@ -20,6 +21,16 @@ const EXAMPLE = {
   description: "An invoice was paid in full.",
   schema: { type: "object", required: ["amount"], properties: { amount: { type: "number" } } },
   example: { amount: 120 },
+};
+
+/** How event types stand in a configuration file. */
+const EVENT_TYPE_FILE: FileFacts = {
+  section: "event_types",
+  name: "name",
+  isPut: true,
+  archivedField: "archived",
+  defaults: { enforce: false, archived: false },
+  check: assertDescribable,
 };
 
 const OPENAPI = {
@@ -45,6 +56,7 @@ export function eventTypeRoutes(api: Api, types: EventTypes) {
           description:
             "Describes the messages with this `event_type`: for your customers in the portal, and with a `schema` that their payloads are checked by. Omitted fields get their defaults. An archived type comes back.",
           example: EXAMPLE,
+          file: EVENT_TYPE_FILE,
           errors: ["event_type_limit_exceeded"],
           bodyLimits: largeBody(1),
           params: RelayEventTypeParams,
