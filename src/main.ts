@@ -40,6 +40,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "bucket list": async () => (await import("./cli/lists.ts")).bucketList,
   "catch export": async () => (await import("./cli/catch.ts")).catchExport,
   "channel list": async () => (await import("./cli/lists.ts")).channelList,
+  "event-types import": async () => (await import("./cli/event-types.ts")).eventTypesImport,
   listen: async () => (await import("./cli/listen/listen.ts")).listen,
   "monitor list": async () => (await import("./cli/lists.ts")).monitorList,
   "monitor pings": async () => (await import("./cli/lists.ts")).monitorPings,

@@ -463,6 +463,17 @@ const DECLARED = [
     example: "ninefold channel list",
   },
   {
+    name: "event-types import",
+    summary: "Describe the types of messages by the webhooks of an OpenAPI document",
+    details:
+      "Creates or changes the event type of each webhook in the project of the key. The exit code is 1 if a webhook was\n" +
+      "skipped, with the reasons on standard error; the others are imported.",
+    arguments: [{ name: "FILE", help: "OpenAPI document (JSON or YAML); - for standard input" }],
+    ...API_CALL,
+    options: [{ flag: "--dry-run", help: "Print the result, and change nothing" }, ...API_OPTIONS],
+    example: "ninefold event-types import openapi.yaml --dry-run",
+  },
+  {
     name: "listen",
     summary: "Forward a bucket's events to a local server",
     details:
