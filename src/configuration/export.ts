@@ -113,7 +113,8 @@ interface Writing {
 }
 
 function resourceOf(kind: Kind, item: JsonObject, writing: Writing): JsonObject {
-  const { defaults = {}, computed } = kind.facts;
+  const { defaults = {}, computed, meaningfulNulls } = kind.facts;
+  const nulls = meaningfulNulls?.(item) ?? [];
   const absent = computed?.(item) ?? [];
   const digests = (item["secret_digest"] ?? {}) as JsonObject;
   const entries = [...kind.fields.values()].flatMap((field): [string, unknown][] => {
@@ -127,6 +128,7 @@ function resourceOf(kind: Kind, item: JsonObject, writing: Writing): JsonObject 
       names === undefined || names.length === 0
         ? shownValue(kind, field, item)
         : Object.fromEntries(names.map((header) => [header, SECRET]));
+    if (value === null && nulls.includes(apiName)) return [[name, null]];
     if ((value ?? null) === null || isDeepStrictEqual(value, defaults[apiName])) return [];
     const shown = replaced(schema, value, writing.nameOf);
     if (isHeaders(name, schema)) return [[name, headersOf(shown as JsonObject, writing)]];

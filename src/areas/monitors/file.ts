@@ -57,5 +57,7 @@ export const MONITOR_FILE: FileFacts = {
     { field: "ping_slug_url", isSecret: true },
     { field: "push_url", isSecret: true },
   ],
+  // Compared with null, unless the operator takes no value.
+  meaningfulNulls: ({ json_op: op }) => (op === "==" || op === "!=" ? ["json_value"] : []),
   computed: ({ type }) => fieldsOfOtherTypes(type as MonitorType),
 };

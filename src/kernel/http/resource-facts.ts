@@ -56,6 +56,8 @@ export interface FileFacts {
   readonly proposals?: string;
   /** Fields of a response that a file cannot have, given the others. */
   readonly computed?: (shown: Readonly<Record<string, unknown>>) => readonly string[];
+  /** Fields of a response whose null is a value of its own, given the others: an export has it. */
+  readonly meaningfulNulls?: (shown: Readonly<Record<string, unknown>>) => readonly string[];
   /** Checks a creation that its schema accepts, as far as no server is needed. @throws ApiError `validation_error` */
   readonly check?: (body: never) => void;
 }
