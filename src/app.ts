@@ -286,7 +286,7 @@ function createAreas(
     }),
   });
   const { charger } = accounts;
-  const keys = createKeys(kernel, { accounts, projects: directory, tiers });
+  const keys = createKeys(kernel, { accounts, projects: directory, tiers, charger });
   const authenticator = keys.authenticatorWith(accounts.authenticator);
   const flags = createFlags(kernel, {
     keys: {

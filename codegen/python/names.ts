@@ -11,9 +11,10 @@ export function isKeyword(name: string): boolean {
   return KEYWORDS.has(name);
 }
 
-/** `grace_hours` for `graceHours`. */
+/** `grace_hours` for `graceHours`, and `import_` for `import`, which is a keyword. */
 export function snake(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const words = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return isKeyword(words) ? `${words}_` : words;
 }
 
 /** `RelayEndpoints` for `relay.endpoints`. */

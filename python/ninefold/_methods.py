@@ -1426,7 +1426,7 @@ class RelayEventTypes(Methods):
         return cast("models.RelayEventType", response)
 
     @overload
-    def import(
+    def import_(
         self,
         body: models.RelayEventTypesImportBody,
         /,
@@ -1436,7 +1436,7 @@ class RelayEventTypes(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.RelayEventTypesImported: ...
     @overload
-    def import(
+    def import_(
         self,
         /,
         *,
@@ -1445,7 +1445,7 @@ class RelayEventTypes(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.RelayEventTypesImportBody]
     ) -> models.RelayEventTypesImported: ...
-    def import(
+    def import_(
         self,
         body: Any = None,
         /,
@@ -4140,6 +4140,51 @@ class KeysMethods(Methods):
             retries=retries,
         )
         return cast("models.Key", response)
+
+    @overload
+    def import_(
+        self,
+        body: models.KeysImportBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.KeysImported: ...
+    @overload
+    def import_(
+        self,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.KeysImportBody]
+    ) -> models.KeysImported: ...
+    def import_(
+        self,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Any
+    ) -> models.KeysImported:
+        """Import keys of another service by the hashes of their secrets.
+
+        Your customers keep their secrets: ``POST /v1/keys/verify`` accepts them from the next request. All keys are
+        imported, or none. A hash that the account already has returns its key unchanged, free of charge; each new key
+        costs 1 credit. Imported keys work with verify only. Hashes are never shown. Costs 1 credit.
+        """
+        response = self._api.call(
+            "POST /v1/keys/import",
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.KeysImported", response)
 
     def list(
         self,

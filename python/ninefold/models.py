@@ -1982,9 +1982,9 @@ class _KeyRequired(TypedDict):
     masked_secret: str
     """Prefix of the secret."""
     last4: str
-    """Last four characters of the secret."""
-    prefix: str
-    """Start of the secret."""
+    """Last four characters of the secret. Empty for an imported key."""
+    prefix: Optional[str]
+    """Start of the secret. Null if it is unknown, for an imported key."""
     name: str
     scopes: List[str]
     project_id: Optional[str]
@@ -2010,6 +2010,8 @@ class Key(_KeyRequired, total=False):
     metadata: Dict[str, str]
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+    imported: Literal[True]
+    """Whether the key was imported by the hash of its secret."""
     last_used_ip: str
     """Client address of the last valid verification, from its `meta.ip`."""
     last_used_ua: str
@@ -2124,9 +2126,9 @@ class _KeyItemRequired(TypedDict):
     masked_secret: str
     """Prefix of the secret."""
     last4: str
-    """Last four characters of the secret."""
-    prefix: str
-    """Start of the secret."""
+    """Last four characters of the secret. Empty for an imported key."""
+    prefix: Optional[str]
+    """Start of the secret. Null if it is unknown, for an imported key."""
     name: str
     scopes: List[str]
     project_id: Optional[str]
@@ -2152,6 +2154,8 @@ class KeyItem(_KeyItemRequired, total=False):
     metadata: Dict[str, str]
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+    imported: Literal[True]
+    """Whether the key was imported by the hash of its secret."""
 
 
 class KeyPage(TypedDict):
@@ -2271,6 +2275,82 @@ class KeyRotated(TypedDict):
     grace_hours: float
 
 
+class _KeyToImportRatelimitsItemRequired(TypedDict):
+    name: str
+    """Name of the limit, unique within the key."""
+    limit: int
+    """Number of tokens in a full bucket."""
+    duration_ms: Union[int, str]
+    """Time that an empty bucket takes to fill, in milliseconds. It fills continuously."""
+
+
+class KeyToImportRatelimitsItem(_KeyToImportRatelimitsItemRequired, total=False):
+    auto: bool
+    """Whether every verification takes a token. If false, only verifications that name the limit do."""
+    shared: Literal["key", "owner"]
+    """`owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own."""
+
+
+class _KeyToImportUsesRefillRequired(TypedDict):
+    every: Literal["day", "month"]
+    """Period of the refills, at 00:00 UTC. Several missed refills count once."""
+    amount: int
+    """Number of uses after a refill. A refill does not lower a higher number."""
+
+
+class KeyToImportUsesRefill(_KeyToImportUsesRefillRequired, total=False):
+    day: int
+    """Day of the month on which a monthly refill happens; the last day in shorter months. Default 1. Not allowed
+    with `every: day`.
+    """
+
+
+class _KeyToImportUsesRequired(TypedDict):
+    remaining: int
+    """Number of uses left."""
+
+
+class KeyToImportUses(_KeyToImportUsesRequired, total=False):
+    refill: Optional[KeyToImportUsesRefill]
+    """Recurring refill of the uses."""
+
+
+class _KeyToImportRequired(TypedDict):
+    hash: str
+    """SHA-256 hash of the whole secret: 64 hex digits, or 44 characters of base64."""
+    name: str
+    """Name of the key."""
+
+
+class KeyToImport(_KeyToImportRequired, total=False):
+    hash_algorithm: Optional[Literal["sha256-hex", "sha256-base64"]]
+    """How the hash is written. Default: as its length says."""
+    prefix: Optional[str]
+    """Start of the secret, for display and for rotations. Not `sm`. Null: unknown."""
+    scopes: Optional[List[str]]
+    """Scopes of the key: any texts, or none."""
+    environment: Optional[str]
+    """Tag by which keys can be listed."""
+    metadata: Optional[Dict[str, str]]
+    """Your own data: strings by name, at most 16384 characters as JSON."""
+    expires_at: Optional[str]
+    """Time at which the key expires. Null: never."""
+    owner_id: Optional[str]
+    """Id of your customer who owns the key."""
+    meter_id: Optional[str]
+    """Id of the meter that is charged for uses of the key."""
+    enabled: Optional[bool]
+    """Whether the key works. False pauses it. Default true."""
+    ratelimits: Optional[List[KeyToImportRatelimitsItem]]
+    """Rate limits of the key. The token buckets are in memory and full after a restart."""
+    uses: Optional[KeyToImportUses]
+    """Number of times the key can be used. Null: unlimited."""
+    allowed_ips: Optional[List[str]]
+    """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
 _KeyUsageDataItemNamed = TypedDict(
     "_KeyUsageDataItemNamed",
     {
@@ -2381,6 +2461,27 @@ class KeyVerifyBody(_KeyVerifyBodyRequired, total=False):
     """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
     ratelimits: Optional[List[KeyVerifyBodyRatelimitsItem]]
     """Extra limits of the key to apply, or a different cost for an automatic one."""
+
+
+class KeysImportBody(TypedDict):
+    keys: List[KeyToImport]
+    """Keys to import."""
+
+
+class _KeysImportedKeysItemRequired(TypedDict):
+    index: int
+    """Position of the key in the request, from 0."""
+    key_id: str
+
+
+class KeysImportedKeysItem(_KeysImportedKeysItemRequired, total=False):
+    existing: Literal[True]
+    """Whether the account already has a key with this hash, which stays unchanged."""
+
+
+class KeysImported(TypedDict):
+    keys: List[KeysImportedKeysItem]
+    """The keys, in the order of the request."""
 
 
 class KeysRevokeBody(TypedDict):

@@ -55,7 +55,7 @@ export class ProjectApi {
     return items.filter((item) => item["project_id"] === null).length;
   }
 
-  /** The resources in the list of a kind, without those that are revoked. */
+  /** The resources in the list of a kind, without those that are revoked, or imported: a file cannot create these. */
   private async active({
     facts: { archivedField },
     listPath,
@@ -65,7 +65,7 @@ export class ProjectApi {
     const items: JsonObject[] = [];
     for (const path of [listPath, ...archived])
       items.push(...(await pagesOf((query) => this.send("GET", withQuery(path, query)), itemsKey)));
-    return items.filter((item) => (item["revoked_at"] ?? null) === null);
+    return items.filter((item) => (item["revoked_at"] ?? null) === null && item["imported"] !== true);
   }
 
   /** The response to a resource of its own, for each of some. */

@@ -1,6 +1,6 @@
 import type { Caller } from "../../kernel/callers/caller.ts";
 import { LruMap } from "../../kernel/limits/lru-map.ts";
-import { hasValidChecksum, keyDigestHex } from "../../kernel/secrets/key-format.ts";
+import { hasValidChecksum, KEY_LENGTH_MAX, keyDigestHex } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, nextRefillAt, remainingAt } from "./allowance.ts";
@@ -11,6 +11,7 @@ import {
   type Outcome,
   USER_AGENT_LENGTH_MAX,
 } from "./domain.ts";
+import { importedDigestHex } from "./imported-digest.ts";
 import type { ClientMeta, KeyUses } from "./key-uses.ts";
 import type { KeyLimits, LimitsCheck, NamedLimit } from "./rate-limits.ts";
 import type { ActiveKey, KeyRegistry } from "./registry.ts";
@@ -110,7 +111,7 @@ interface AdmissionDeps {
 
 /** Decides whether a key admits a request. Tokens and uses are taken only if every check passes. */
 export class Admission {
-  /** SHA-256 of secrets, hex. It never changes; whether its key is valid is checked each time. */
+  /** Digests of secrets, hex. Whether the key of one is valid, and of the caller's account, is checked each time. */
   private readonly digests = new LruMap<string, string>(DIGESTS_REMEMBERED_MAX);
 
   constructor(private readonly deps: AdmissionDeps) {}
@@ -149,22 +150,34 @@ export class Admission {
   }
 
   private find(caller: Caller, { secret, inProject }: AdmissionRequest): ActiveKey | undefined {
-    const key = this.withSecret(secret);
-    if (key === undefined || key.accountRef !== caller.account.ref) return undefined;
+    const key = this.withSecret(secret, caller.account.ref);
+    if (key === undefined) return undefined;
     if (inProject && key.project !== null && key.project.ref !== caller.project.ref) return undefined;
     return caller.projectBound && key.project?.ref !== caller.project.ref ? undefined : key;
   }
 
-  private withSecret(secret: string): ActiveKey | undefined {
-    const { registry } = this.deps;
+  /** The account's key with this secret: one of ours, or an imported one, whose secret can be any text. */
+  private withSecret(secret: string, accountRef: number): ActiveKey | undefined {
     const known = this.digests.get(secret);
-    if (known !== undefined) return registry.find(known);
-    if (!hasValidChecksum(secret)) return undefined;
-    const digest = keyDigestHex(secret);
-    const key = registry.find(digest);
-    // Only secrets of existing keys are cached, so that other texts cannot fill the cache.
-    if (key !== undefined) this.digests.set(secret, digest);
+    const cached = known === undefined ? undefined : this.withDigest(known, accountRef);
+    if (cached !== undefined) return cached;
+    const hash = keyDigestHex(secret);
+    return (
+      (hasValidChecksum(secret) ? this.remembered(secret, hash, accountRef) : undefined) ??
+      this.remembered(secret, importedDigestHex(accountRef, hash), accountRef)
+    );
+  }
+
+  private remembered(secret: string, digest: string, accountRef: number): ActiveKey | undefined {
+    const key = this.withDigest(digest, accountRef);
+    // Only secrets of existing keys are cached, so that other texts cannot fill the cache, and no long ones.
+    if (key !== undefined && secret.length <= KEY_LENGTH_MAX) this.digests.set(secret, digest);
     return key;
+  }
+
+  private withDigest(digest: string, accountRef: number): ActiveKey | undefined {
+    const key = this.deps.registry.find(digest);
+    return key?.accountRef === accountRef ? key : undefined;
   }
 }
 

@@ -54,6 +54,13 @@ export const USAGE_RETENTION_MS = 90 * DAY_MS;
 /** Stored characters of a client's user agent. */
 export const USER_AGENT_LENGTH_MAX = 1_024;
 
+/** Keys that one request imports, at most: under 10 ms of the writer's time. */
+export const IMPORTED_PER_REQUEST_MAX = 100;
+/** Body of an import: {@link IMPORTED_PER_REQUEST_MAX} keys with the usual metadata. */
+export const IMPORT_BODY_BYTES_MAX = 256 * 1024;
+/** Prefix of the secret that replaces an imported one without prefix. */
+export const ROTATED_PREFIX = "key";
+
 /** The prefix of keys that work as Bearer credentials. */
 export const BEARER_PREFIX = "sm";
 

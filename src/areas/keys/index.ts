@@ -1,5 +1,5 @@
 import type { AuditedKey } from "../../kernel/audit/trail.ts";
-import type { Caller } from "../../kernel/callers/caller.ts";
+import type { Caller, Charger } from "../../kernel/callers/caller.ts";
 import { hourOf } from "../../kernel/data/usage.ts";
 import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import type { Authenticator } from "../../kernel/http/access/guard.ts";
@@ -29,16 +29,16 @@ const DESCRIPTION =
   "Managed keys with scopes, for this API or for your own: create, rotate, revoke and verify them. Rotation of the platform key.";
 
 /** Builds the area: keys that accounts create, for this API or for their own. */
-export function createKeys(kernel: Kernel, deps: Pick<KeyDeps, "accounts" | "projects"> & { tiers: Tiers }) {
+export function createKeys(
+  kernel: Kernel,
+  deps: Pick<KeyDeps, "accounts" | "projects"> & { tiers: Tiers; charger: Charger },
+) {
   const store = keyStore(kernel.db);
   const uses = new KeyUses(store, kernel);
   const shared = { ...kernel, ...deps, store, uses };
   const registry = new KeyRegistry(shared);
   const tierLimit = new TierLimit(kernel.db, deps.tiers, "keys", "key_limit_exceeded");
   const limits = new KeyLimits();
-  const service = new KeyService({ ...shared, registry, tierLimit, limits });
-  const admission = new Admission({ store, registry, uses, limits });
-
   /** Removes keys from memory, and from the database by `removeRow`. Returns their number. */
   const remove = (tx: Tx, keys: readonly RemovableKey[], removeRow: (ref: number) => void): number => {
     for (const { ref, digest, allowance_ref } of keys) {
@@ -50,6 +50,11 @@ export function createKeys(kernel: Kernel, deps: Pick<KeyDeps, "accounts" | "pro
     }
     return keys.length;
   };
+  const removeKey = (tx: Tx, key: RemovableKey) => {
+    remove(tx, [key], (ref) => store.remove(tx, ref));
+  };
+  const service = new KeyService({ ...shared, registry, tierLimit, limits, remove: removeKey });
+  const admission = new Admission({ store, registry, uses, limits });
   const purgeKeys = (tx: Tx, rowsMax: number) =>
     remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref));
   registerPurges(kernel, store, purgeKeys);

@@ -1,13 +1,14 @@
 import { Elysia } from "elysia";
 import { UsageQuery } from "../../kernel/data/usage.ts";
 import type { Api } from "../../kernel/http/api.ts";
+import { largeBody } from "../../kernel/http/operation.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import type { FileFacts } from "../../kernel/http/resource-facts.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { timestampOf } from "../../kernel/time/date-time.ts";
 import { type Admission, admissionRequestOf } from "./admission.ts";
-import { GRACE_HOURS_DEFAULT, REVOKED_PER_REQUEST_MAX } from "./domain.ts";
+import { GRACE_HOURS_DEFAULT, IMPORT_BODY_BYTES_MAX, REVOKED_PER_REQUEST_MAX } from "./domain.ts";
 import {
   KEYS_LIMIT,
   Key,
@@ -20,12 +21,14 @@ import {
   KeyRevoked,
   KeyRotateBody,
   KeyRotated,
+  KeysImportBody,
+  KeysImported,
   KeysQuery,
   KeysRevokeBody,
   KeysRevoked,
   KeyUsage,
 } from "./schema.ts";
-import type { KeyService } from "./service.ts";
+import { IMPORT, type KeyService } from "./service.ts";
 import { KeyVerdict, KeyVerifyBody } from "./verify-schema.ts";
 
 const READ = { access: "keys:read", cost: 1 } as const;
@@ -52,6 +55,7 @@ const CREATE_DESCRIPTION =
 export function keyRoutes(api: Api, keys: KeyService, admission: Admission) {
   return [
     createRoutes(api, keys),
+    importRoutes(api, keys),
     readRoutes(api, keys),
     updateRoutes(api, keys),
     revokeRoutes(api, keys),
@@ -102,6 +106,43 @@ function createRoutes(api: Api, keys: KeyService) {
         ({ call, params, body }) => create(call, body, params.id),
       ),
     );
+}
+
+function importRoutes(api: Api, keys: KeyService) {
+  return new Elysia({ tags: ["Keys"] }).post(
+    "/v1/keys/import",
+    api.endpoint(
+      {
+        ...CHANGE,
+        name: IMPORT,
+        stepUp: true,
+        audit: "yes",
+        summary: "Import keys of another service by the hashes of their secrets",
+        description:
+          "Your customers keep their secrets: `POST /v1/keys/verify` accepts them from the next request. All keys are imported, or none. A hash that the account already has returns its key unchanged, free of charge; each new key costs 1 credit. Imported keys work with verify only. Hashes are never shown.",
+        errors: ["key_limit_exceeded"],
+        example: {
+          keys: [
+            {
+              hash: "b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2",
+              hash_algorithm: "sha256-hex",
+              name: "Warehouse",
+              scopes: ["orders:read"],
+            },
+          ],
+        },
+        bodyLimits: { ...largeBody(), bytesMax: IMPORT_BODY_BYTES_MAX },
+        body: KeysImportBody,
+        response: { 201: KeysImported },
+      },
+      ({ call, body }) => {
+        const parsed = keys.parseImport(body.keys, call.receivedAt);
+        return call.perform((tx, waiveCharge) =>
+          reply(201, keys.importAll(tx, call.caller, parsed, waiveCharge)),
+        );
+      },
+    ),
+  );
 }
 
 function readRoutes(api: Api, keys: KeyService) {

@@ -29,6 +29,7 @@ import {
   GRACE_HOURS_DEFAULT,
   GRACE_HOURS_MAX,
   GRACE_HOURS_MIN,
+  IMPORTED_PER_REQUEST_MAX,
   NAME_LENGTH_MAX,
   PREFIX_LENGTH_MAX,
   RATELIMIT_MAX,
@@ -37,6 +38,7 @@ import {
   SCOPE_LENGTH_MAX,
   SCOPES_MAX,
 } from "./domain.ts";
+import { HASH_ALGORITHMS } from "./imported-digest.ts";
 
 /** Longest id in a path: a longer one is rejected before a lookup. */
 const ID_LENGTH_MAX = 64;
@@ -186,6 +188,11 @@ const CHANGEABLE = {
   ),
 };
 
+const PREFIX = {
+  pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
+  errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
+  examples: ["acme_live"],
+};
 const Name = text({ min: 1, max: NAME_LENGTH_MAX, description: "Name of the key.", examples: ["Warehouse"] });
 const Scopes = listOf(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
   min: 1,
@@ -197,10 +204,8 @@ const Scopes = listOf(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
 
 export const KeyCreateBody = named("KeyCreateBody", {
   prefix: Type.String({
-    pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
-    errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
+    ...PREFIX,
     description: "Start of the secret. A key with the prefix `sm` is a Bearer credential of this API.",
-    examples: ["acme_live"],
   }),
   name: Name,
   scopes: Scopes,
@@ -208,6 +213,54 @@ export const KeyCreateBody = named("KeyCreateBody", {
   ...MANAGED,
 });
 export type KeyCreateBody = Static<typeof KeyCreateBody>;
+
+/** Characters of a hash in hex; in base64 it has fewer. */
+const HASH_LENGTH_MAX = 64;
+
+/** A key of another service, by the hash of its secret. */
+const ImportedKey = named("KeyToImport", {
+  hash: text({
+    min: 1,
+    max: HASH_LENGTH_MAX,
+    description: "SHA-256 hash of the whole secret: 64 hex digits, or 44 characters of base64.",
+    examples: ["b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2"],
+  }),
+  hash_algorithm: optional(oneOf(HASH_ALGORITHMS, {}), {
+    description: "How the hash is written. Default: as its length says.",
+    examples: ["sha256-hex"],
+  }),
+  prefix: optional(Type.String(PREFIX), {
+    description: "Start of the secret, for display and for rotations. Not `sm`. Null: unknown.",
+  }),
+  name: Name,
+  scopes: optional(listOf(text({ min: 1, max: SCOPE_LENGTH_MAX }), { max: SCOPES_MAX, of: "texts" }), {
+    description: "Scopes of the key: any texts, or none.",
+    examples: [["orders:read"]],
+  }),
+  ...CHANGEABLE,
+  ...MANAGED,
+});
+export type ImportedKey = Static<typeof ImportedKey>;
+
+export const KeysImportBody = named("KeysImportBody", {
+  keys: listOf(ImportedKey, { min: 1, max: IMPORTED_PER_REQUEST_MAX, description: "Keys to import." }),
+});
+
+export const KeysImported = named("KeysImported", {
+  keys: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: "Position of the key in the request, from 0.", examples: [0] }),
+      key_id: uuid(),
+      existing: Type.Optional(
+        Type.Literal(true, {
+          description: "Whether the account already has a key with this hash, which stays unchanged.",
+        }),
+      ),
+    }),
+    { description: "The keys, in the order of the request." },
+  ),
+});
+export type KeysImported = Static<typeof KeysImported>;
 
 /** Body of an update: omitted fields keep their value. */
 export const KeyPatchBody = named("KeyPatchBody", {
@@ -241,7 +294,6 @@ export const KeyRotateBody = named("KeyRotateBody", {
 });
 
 const TERMS = {
-  prefix: Type.String({ description: "Start of the secret.", examples: ["sm"] }),
   name: Type.String({ examples: ["Checkout service"] }),
   scopes: Type.Array(Type.String({ examples: ["meter:write"] })),
   environment: Type.Optional(Type.String({ examples: ["production"] })),
@@ -272,6 +324,7 @@ export const KeyCreated = named("KeyCreated", {
     description: "Secret of the key. Only this response contains it.",
     examples: ["sm_4fJ9…_1c2d3e4f"],
   }),
+  prefix: Type.String({ description: "Start of the secret.", examples: ["sm"] }),
   ...TERMS,
 });
 export type KeyCreated = Static<typeof KeyCreated>;
@@ -279,10 +332,19 @@ export type KeyCreated = Static<typeof KeyCreated>;
 const ITEM = {
   id: uuid(),
   masked_secret: Type.String({ description: "Prefix of the secret.", examples: ["sm_..."] }),
-  last4: Type.String({ description: "Last four characters of the secret.", examples: ["3e4f"] }),
+  last4: Type.String({
+    description: "Last four characters of the secret. Empty for an imported key.",
+    examples: ["3e4f"],
+  }),
+  prefix: orNull(Type.String({ examples: ["sm"] }), {
+    description: "Start of the secret. Null if it is unknown, for an imported key.",
+  }),
   ...TERMS,
   revoked_at: orNull(dateTime(), { examples: [null] }),
   last_used_at: orNull(dateTime()),
+  imported: Type.Optional(
+    Type.Literal(true, { description: "Whether the key was imported by the hash of its secret." }),
+  ),
 };
 
 export const KeyItem = named("KeyItem", ITEM);

@@ -1,9 +1,15 @@
 import { changed } from "../../kernel/audit/change.ts";
-import { type Caller, type CallerAccount, type CallerPerson, hasScope } from "../../kernel/callers/caller.ts";
+import {
+  type Caller,
+  type CallerAccount,
+  type CallerPerson,
+  type Charger,
+  hasScope,
+} from "../../kernel/callers/caller.ts";
 import { AddressRanges } from "../../kernel/data/address-ranges.ts";
 import type { UsageQuery } from "../../kernel/data/usage.ts";
 import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, withFieldPrefix } from "../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../kernel/http/operations/perform.ts";
 import type { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import { keyDigest, mintKey } from "../../kernel/secrets/key-format.ts";
@@ -22,11 +28,14 @@ import {
   hasPassed,
   RETENTION_MS,
   REVOKED_PER_REQUEST_MAX,
+  ROTATED_PREFIX,
   ROTATION_LIMIT_FACTOR,
 } from "./domain.ts";
+import { importedDigestHex, isImported } from "./imported-digest.ts";
 import { type KeyLimits, limitedOf } from "./rate-limits.ts";
 import type { KeyDeps, KeyRegistry } from "./registry.ts";
 import type {
+  ImportedKey,
   Key,
   KeyCreateBody,
   KeyCreated,
@@ -35,13 +44,16 @@ import type {
   KeyPatchBody,
   KeyRevoked,
   KeyRotated,
+  KeysImported,
   KeysRevoked,
   KeyUsage,
 } from "./schema.ts";
-import type { KeyRow, KeyWalk, NewKeyRow, RevocableKey } from "./store.ts";
+import type { KeyRow, KeyWalk, NewKeyRow, RemovableKey, RevocableKey } from "./store.ts";
 import {
   assertConsistent,
   createdTerms,
+  type ImportedTerms,
+  importedTerms,
   type KeyTerms,
   type ParsedTerms,
   termsView,
@@ -50,6 +62,8 @@ import {
 import { keyUsageOf } from "./usage.ts";
 
 const LAST_CHARACTERS = 4;
+/** The operation that imported keys are charged for. */
+export const IMPORT = "keys.import";
 /** Keys that one page of a list scans, at most: it may have to skip a million, and other requests wait meanwhile. */
 export const KEYS_SCANNED_MAX = 1_000;
 /** Characters of JSON after which a page of a list ends: one key can have 16 KiB of metadata and 25 KiB of scopes. */
@@ -85,6 +99,9 @@ export class KeyService {
       readonly tierLimit: TierLimit;
       readonly limits: KeyLimits;
       readonly writer: Writer;
+      readonly charger: Charger;
+      /** Removes a key with what belongs to it. */
+      readonly remove: (tx: Tx, key: RemovableKey) => void;
     },
   ) {
     this.nextRef = deps.store.highestRef() + 1;
@@ -123,6 +140,66 @@ export class KeyService {
     const { key_id: id, secret: _, created_at: __, ...after } = created;
     tx.audit({ ...aboutKey(id, key, "created"), before: null, after });
     return created;
+  }
+
+  /** Checks the keys of an import beyond their schema. @throws ApiError `validation_error` */
+  parseImport(keys: readonly ImportedKey[], now: number): ImportedTerms[] {
+    return keys.map((key, index) =>
+      withFieldPrefix(`keys.${index}.`, () => importedTerms(key, now, this.knownScopes)),
+    );
+  }
+
+  /**
+   * Imports keys by the hashes of their secrets, all or none. One whose hash the account knows stays unchanged. Charges each
+   * new key but the first; `waiveCharge` refunds that one if there is none.
+   * @throws ApiError `forbidden`, `key_limit_exceeded`, `insufficient_balance`
+   */
+  importAll(tx: Tx, caller: Caller, keys: readonly ImportedTerms[], waiveCharge: () => void): KeysImported {
+    const imported = keys.map((key, index) => {
+      const existing = this.withHash(tx, caller.account.ref, key.hash);
+      return existing === null
+        ? { index, key_id: this.importOne(tx, caller, key) }
+        : { index, key_id: existing, existing: true as const };
+    });
+    const added = imported.filter(({ existing }) => existing === undefined).length;
+    if (added === 0) waiveCharge();
+    if (added > 1) this.deps.charger.charge(tx, caller.account, IMPORT, added - 1);
+    const summary = `${added} ${added === 1 ? "key" : "keys"} imported`;
+    const target = { type: "project", id: caller.project.id };
+    tx.audit(added === 0 ? null : { summary, target, before: null, after: { imported: added } });
+    return { keys: imported };
+  }
+
+  private importOne(tx: Tx, caller: Caller, { columns, uses, hash }: ImportedTerms): string {
+    const { account, project, projectBound, person } = caller;
+    const key = {
+      ...columns,
+      project_ref: projectBound ? project.ref : null,
+      project_id: projectBound ? project.id : null,
+      account_ref: account.ref,
+      allowance_ref: null,
+      created_by: person?.id ?? null,
+    };
+    assertMayGrant(key, granterOf(caller));
+    this.assertCapacity(tx, account);
+    const digest = Buffer.from(importedDigestHex(account.ref, hash), "hex");
+    return bytesToUuid(this.add(tx, caller, { ...key, digest, last4: "" }, uses ?? null).id);
+  }
+
+  /** Id of the account's key whose secret has a hash; null when there is none. Removes one that only waits for its purge. */
+  private withHash(tx: Tx, accountRef: number, hash: string): string | null {
+    const { store, projects } = this.deps;
+    for (const digest of [hash, importedDigestHex(accountRef, hash)]) {
+      const row = store.storedWithDigest(Buffer.from(digest, "hex"));
+      if (row === null || row.account_ref !== accountRef) continue;
+      const isGone =
+        row.deleted !== 0 ||
+        hasPassed(row.purge_at, tx.now) ||
+        (row.project_ref !== null && projects.isDeleted(row.project_ref));
+      if (!isGone) return bytesToUuid(row.id);
+      this.deps.remove(tx, row);
+    }
+    return null;
   }
 
   /**
@@ -201,7 +278,11 @@ export class KeyService {
     this.deps.store.setRotated(tx, tx.now, expires_at, row.ref);
     this.deps.registry.change(tx, row.digest, { expires_at });
     // Both keys share one allowance, even if it is set only later.
-    const created = this.insert(tx, caller, { ...row, allowance_ref: row.allowance_ref ?? row.ref });
+    const created = this.insert(tx, caller, {
+      ...row,
+      prefix: row.prefix === "" ? ROTATED_PREFIX : row.prefix,
+      allowance_ref: row.allowance_ref ?? row.ref,
+    });
     const after = { new_key_id: created.key_id, expires_at: isoTime(expires_at) };
     tx.audit({ ...aboutKey(bytesToUuid(row.id), row, "rotated"), before: expiryOf(row), after });
     return {
@@ -318,21 +399,37 @@ export class KeyService {
   }
 
   private insert(tx: Tx, caller: Caller, key: NewKey, uses: UsesTerms | null = null): KeyCreated {
+    const secret = mintKey(key.prefix, this.deps.ids);
+    const ofSecret = { digest: keyDigest(secret), last4: secret.slice(-LAST_CHARACTERS) };
+    const row = this.add(tx, caller, { ...key, ...ofSecret }, uses);
+    const { prefix } = row;
+    return {
+      key_id: bytesToUuid(row.id),
+      secret,
+      prefix,
+      ...termsView(row, this.allowanceOf(row), tx.now),
+    };
+  }
+
+  /** Stores a new key. */
+  private add(
+    tx: Tx,
+    caller: Caller,
+    key: NewKey & Pick<NewKeyRow, "digest" | "last4">,
+    uses: UsesTerms | null,
+  ): NewKeyRow {
     const { store, ids } = this.deps;
-    const secret = mintKey(key.prefix, ids);
     const row: NewKeyRow = {
       ...key,
       ref: this.nextRef++,
       id: uuidToBytes(ids.uuidV7()),
-      digest: keyDigest(secret),
-      last4: secret.slice(-LAST_CHARACTERS),
       // Later than the account's newest key, so that it can serve as a cursor.
       created_at: Math.max(tx.now, store.newestOf(key.account_ref) + 1),
     };
     store.insert(tx, row);
     if (uses !== null) this.setUses(tx, row.ref, uses);
     this.recordActivity(tx, caller, row.project_ref);
-    return { key_id: bytesToUuid(row.id), secret, ...termsView(row, this.allowanceOf(row), tx.now) };
+    return row;
   }
 
   private allowanceOf({ ref, allowance_ref }: NewKeyRow): AllowanceRow | null {
@@ -342,11 +439,13 @@ export class KeyService {
   private itemView(row: KeyRow, now: number): KeyItem {
     return {
       id: bytesToUuid(row.id),
-      masked_secret: `${row.prefix}_...`,
+      masked_secret: row.prefix === "" ? "..." : `${row.prefix}_...`,
       last4: row.last4,
+      prefix: row.prefix === "" ? null : row.prefix,
       ...termsView(row, this.allowanceOf(row), now),
       revoked_at: isoTimeOrNull(row.revoked_at),
       last_used_at: isoTimeOrNull(this.deps.uses.lastUseOf(row.ref)?.at ?? null),
+      ...(isImported(row.digest) ? { imported: true } : {}),
     };
   }
 

@@ -9,8 +9,11 @@ export type NewKeyRow = {
   readonly account_ref: number;
   readonly project_ref: number | null;
   readonly project_id: string | null;
+  /** SHA-256 of the secret; of an imported key, after the reference of its account. */
   readonly digest: Uint8Array;
+  /** Empty for an imported key without one. */
   readonly prefix: string;
+  /** Empty for an imported key. */
   readonly last4: string;
   readonly name: string;
   readonly scopes: string;
@@ -125,6 +128,13 @@ export function keyStore(db: Database) {
     /** Includes keys of deleted projects. */
     withDigest: db.lookUp<VerifiedKeyRow, [digest: Uint8Array]>(
       "SELECT ref, id, account_ref, project_ref, project_id, prefix, name, scopes, environment, metadata, expires_at, revoked_at, deleted, purge_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref FROM keys WHERE digest = ?",
+    ),
+    /** Includes keys of deleted projects, and keys that are about to be purged. */
+    storedWithDigest: db.lookUp<
+      RemovableKey & Pick<KeyRow, "id" | "account_ref" | "project_ref" | "deleted" | "purge_at">,
+      [digest: Uint8Array]
+    >(
+      "SELECT ref, id, account_ref, project_ref, digest, allowance_ref, deleted, purge_at FROM keys WHERE digest = ?",
     ),
     withId: db.one<KeyRow, [id: Uint8Array]>(`${SELECT} WHERE id = ? AND deleted = 0`),
     withRef: db.one<Pick<KeyRow, "id" | "name">, [ref: number]>("SELECT id, name FROM keys WHERE ref = ?"),

@@ -5,7 +5,8 @@ import { managedView } from "../../kernel/resources/managed.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, type UsesTerms, usesView } from "./allowance.ts";
 import { assertScopesKnown, BEARER_PREFIX, hasPassed } from "./domain.ts";
-import type { KeyCreateBody, KeyPatchBody, Ratelimit } from "./schema.ts";
+import { parseHash } from "./imported-digest.ts";
+import type { ImportedKey, KeyCreateBody, KeyPatchBody, Ratelimit } from "./schema.ts";
 import type { NewKeyRow } from "./store.ts";
 
 /** The columns of a key that a creation sets. */
@@ -64,6 +65,27 @@ export function createdTerms(
   };
   assertConsistent(columns, body.uses, known);
   return { columns, uses: body.uses };
+}
+
+/** A key to import. */
+export interface ImportedTerms extends ParsedTerms<KeyTerms> {
+  /** SHA-256 of its secret, hex. */
+  readonly hash: string;
+}
+
+/** Checks a key of an import beyond its schema. @throws ApiError `validation_error` */
+export function importedTerms(
+  { hash, hash_algorithm, prefix, scopes, ...terms }: ImportedKey,
+  now: number,
+  known: ReadonlySet<string>,
+): ImportedTerms {
+  if (prefix === BEARER_PREFIX)
+    throw invalidField(
+      "prefix",
+      `must not be ${BEARER_PREFIX}: an imported key is no credential of this API`,
+    );
+  const created = createdTerms({ ...terms, prefix: prefix ?? "", scopes: scopes ?? [] }, now, known);
+  return { ...created, hash: parseHash(hash, hash_algorithm ?? null) };
 }
 
 /** Checks an update's body beyond its schema, apart from the key that it changes. @throws ApiError `validation_error` */
@@ -159,9 +181,8 @@ export function termsView(
   allowance: AllowanceRow | null,
   now: number,
 ) {
-  const { prefix, name, environment, metadata, owner_id, meter_id, allowed_ips } = row;
+  const { name, environment, metadata, owner_id, meter_id, allowed_ips } = row;
   return {
-    prefix,
     name,
     scopes: JSON.parse(row.scopes) as string[],
     ...(environment === null ? {} : { environment }),

@@ -32,6 +32,7 @@ import type {
   KeyCreateBody,
   KeyPatchBody,
   KeyRotateBody,
+  KeysImportBody,
   KeysRevokeBody,
   LockExtendBody,
   LogBody,
@@ -482,6 +483,16 @@ export class KeysMethods extends Methods {
    */
   get(id: string, options?: RequestOptions): Answers<"keys.get"> {
     return this.api.call("keys.get", { params: { id } }, options);
+  }
+
+  /**
+   * Import keys of another service by the hashes of their secrets. Your customers keep their secrets: `POST
+   * /v1/keys/verify` accepts them from the next request. All keys are imported, or none. A hash that the
+   * account already has returns its key unchanged, free of charge; each new key costs 1 credit. Imported
+   * keys work with verify only. Hashes are never shown. Costs 1 credit.
+   */
+  import(body: KeysImportBody, options?: ChangeOptions): Answers<"keys.import"> {
+    return this.api.call("keys.import", { body }, options);
   }
 
   /**

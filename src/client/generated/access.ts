@@ -69,6 +69,7 @@ export const ACCESS: Readonly<Record<string, readonly (keyof Operations)[]>> = {
   "keys:read admin": ["keys.get", "keys.list", "keys.usage", "keys.verify"],
   "keys:write admin": [
     "keys.create",
+    "keys.import",
     "keys.patch",
     "keys.revoke",
     "keys.revoke_owned",

@@ -1595,6 +1595,90 @@ export interface Key extends KeyItem {
   last_used_ua?: string;
 }
 
+/** The body of `POST /v1/keys/import`. */
+export interface KeysImportBody {
+  /** Keys to import. */
+  keys: readonly KeyToImport[];
+}
+
+/** The body of `POST /v1/keys/import`, `keys`, `[]`. */
+export interface KeyToImport {
+  /** SHA-256 hash of the whole secret: 64 hex digits, or 44 characters of base64. */
+  hash: string;
+  /** How the hash is written. Default: as its length says. */
+  hash_algorithm?: "sha256-hex" | "sha256-base64" | null | undefined;
+  /** Start of the secret, for display and for rotations. Not `sm`. Null: unknown. */
+  prefix?: string | null | undefined;
+  /** Name of the key. */
+  name: string;
+  /** Scopes of the key: any texts, or none. */
+  scopes?: readonly string[] | null | undefined;
+  /** Tag by which keys can be listed. */
+  environment?: string | null | undefined;
+  /** Your own data: strings by name, at most 16384 characters as JSON. */
+  metadata?: Record<string, string> | null | undefined;
+  /** Time at which the key expires. Null: never. */
+  expires_at?: string | null | undefined;
+  /** Id of your customer who owns the key. */
+  owner_id?: string | null | undefined;
+  /** Id of the meter that is charged for uses of the key. */
+  meter_id?: string | null | undefined;
+  /** Whether the key works. False pauses it. Default true. */
+  enabled?: boolean | null | undefined;
+  /** Rate limits of the key. The token buckets are in memory and full after a restart. */
+  ratelimits?:
+    | readonly {
+        /** Name of the limit, unique within the key. */
+        name: string;
+        /** Number of tokens in a full bucket. */
+        limit: number;
+        /** Time that an empty bucket takes to fill, in milliseconds. It fills continuously. */
+        duration_ms: number | string;
+        /** Whether every verification takes a token. If false, only verifications that name the limit do. */
+        auto?: boolean | undefined;
+        /** `owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own. */
+        shared?: "key" | "owner" | undefined;
+      }[]
+    | null
+    | undefined;
+  /** Number of times the key can be used. Null: unlimited. */
+  uses?:
+    | {
+        /** Number of uses left. */
+        remaining: number;
+        /** Recurring refill of the uses. */
+        refill?:
+          | {
+              /** Period of the refills, at 00:00 UTC. Several missed refills count once. */
+              every: "day" | "month";
+              /** Number of uses after a refill. A refill does not lower a higher number. */
+              amount: number;
+              /** Day of the month on which a monthly refill happens; the last day in shorter months. Default 1. Not allowed with `every: day`. */
+              day?: number | undefined;
+            }
+          | null
+          | undefined;
+      }
+    | null
+    | undefined;
+  /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
+  allowed_ips?: readonly string[] | null | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
+}
+
+/** The response of `POST /v1/keys/import`. */
+export interface KeysImported {
+  /** The keys, in the order of the request. */
+  keys: {
+    /** Position of the key in the request, from 0. */
+    index: number;
+    key_id: string;
+    /** Whether the account already has a key with this hash, which stays unchanged. */
+    existing?: true;
+  }[];
+}
+
 /** The response of `GET /v1/keys`. */
 export interface KeyPage {
   keys: KeyItem[];
@@ -1608,10 +1692,10 @@ export interface KeyItem {
   id: string;
   /** Prefix of the secret. */
   masked_secret: string;
-  /** Last four characters of the secret. */
+  /** Last four characters of the secret. Empty for an imported key. */
   last4: string;
-  /** Start of the secret. */
-  prefix: string;
+  /** Start of the secret. Null if it is unknown, for an imported key. */
+  prefix: string | null;
   name: string;
   scopes: string[];
   environment?: string;
@@ -1634,6 +1718,8 @@ export interface KeyItem {
   managed_by?: "apply";
   revoked_at: string | null;
   last_used_at: string | null;
+  /** Whether the key was imported by the hash of its secret. */
+  imported?: true;
 }
 
 /** The body of `PATCH /v1/keys/{id}`. */
@@ -5831,6 +5917,7 @@ export const OPERATIONS = {
   "gate.scheduled.cancel": "DELETE /v1/gate/{flagKey}/scheduled/{id}" as Route<FlagSaved, "flagKey" | "id">,
   "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,
   "keys.get": "GET /v1/keys/{id}" as Route<Key, "id">,
+  "keys.import": "POST /v1/keys/import" as Route<KeysImported, never, KeysImportBody>,
   "keys.list": "GET /v1/keys" as List<
     KeyPage,
     never,

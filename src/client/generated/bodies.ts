@@ -1378,6 +1378,7 @@ export const BODIES = {
         "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
     },
   },
+  "keys.import": { keys: { type: "array", required: true, description: "Keys to import." } },
   "keys.patch": {
     name: {
       type: "string",

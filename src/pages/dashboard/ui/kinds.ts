@@ -59,7 +59,7 @@ export const TEXT_LINES: Kind = {
 export const SECRET: Kind = { ...TEXT, show: () => "", input: { type: "password" }, mono: true };
 
 /** @throws Error for a text that is not JSON */
-const JSON_VALUE: Kind = {
+export const JSON_VALUE: Kind = {
   show: (value) => (value === null || value === undefined ? "" : JSON.stringify(value, null, 2)),
   read: (text) => {
     const value: unknown = JSON.parse(text);

@@ -15,9 +15,9 @@ export function stateOf({ revoked_at, expires_at, enabled }: KeyDates): string {
   return enabled ? "active" : "paused";
 }
 
-/** `shop_live_…0a9f`: what a secret is recognized by. */
+/** `shop_live_…0a9f`: what a secret is recognized by. Of an imported key, the prefix is all that is known. */
 export function maskedSecret({ prefix, last4 }: Pick<KeyItem, "prefix" | "last4">): string {
-  return `${prefix}_…${last4}`;
+  return prefix === null ? "…" : `${prefix}_…${last4}`;
 }
 
 /** The state of a key, and when it expires. */

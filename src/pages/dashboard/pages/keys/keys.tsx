@@ -3,7 +3,7 @@ import { requestOf } from "../../core/api.ts";
 import { DAY_MS, formatNumber } from "../../core/format.ts";
 import { useList } from "../../core/lists.ts";
 import { serverNow } from "../../core/now.ts";
-import { href, place } from "../../core/route.ts";
+import { href, place, setQuery } from "../../core/route.ts";
 import { projectName, projects } from "../../core/session.ts";
 import { useSettled } from "../../core/settled.ts";
 import { Button } from "../../ui/button.tsx";
@@ -13,6 +13,7 @@ import { Ago } from "../../ui/time.tsx";
 import { KeyPage, revokeKey } from "./key.tsx";
 import { KeyForm } from "./key-form.tsx";
 import { KeyState, maskedSecret, stateOf } from "./key-state.tsx";
+import { KeysImportForm } from "./keys-import-form.tsx";
 import { openSecret } from "./secret.tsx";
 
 /** The list of keys, or one key. */
@@ -36,6 +37,11 @@ function KeyList() {
       title="Keys"
       label="Keys"
       request={requestOf("keys.list", {})}
+      actions={
+        <Button operation="keys.import" onClick={() => setQuery({ import: "1" })}>
+          Import keys…
+        </Button>
+      }
       create={["New key", "keys.create"]}
       filters={filters}
       list={list}
@@ -57,7 +63,11 @@ function KeyList() {
           }}
         />
       )}
-    />
+    >
+      {place.value.query.has("import") ? (
+        <KeysImportForm onDone={list.reload} onClose={() => setQuery({ import: undefined })} />
+      ) : null}
+    </ListPage>
   );
 }
 
