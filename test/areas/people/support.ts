@@ -50,7 +50,11 @@ export async function invite(inviter: Client, terms: object): Promise<Record<str
 }
 
 /** Invites a person, who accepts in a browser of their own. */
-export async function join(server: TestServer, inviter: Client, terms: object): Promise<PersonBrowser> {
+export async function join(
+  server: Pick<TestServer, "url">,
+  inviter: Client,
+  terms: object,
+): Promise<PersonBrowser> {
   const person = await invite(inviter, terms);
   const browser = await new PersonBrowser(server).accept(String(person["invitation_url"]));
   browser.personId = String(person["person_id"]);

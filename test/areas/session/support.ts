@@ -14,7 +14,7 @@ export class Browser extends Client {
   cookie = "";
   readonly headers: Record<string, string> = { ...OWN_PAGE };
 
-  constructor(server: TestServer) {
+  constructor(server: Pick<TestServer, "url">) {
     super(server.url, null);
     browsers += 1;
     this.headers["x-forwarded-for"] = `10.1.${browsers >> 8}.${browsers & 255}`;
