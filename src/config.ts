@@ -526,7 +526,7 @@ function settingOfFile({ variable, ...setting }: OidcSetting, path: string): Set
 function settingsOfPeople(people: readonly FilePerson[], path: string): Setting[] {
   return people.map(({ email, role, projects, account }) => ({
     name: account === null ? `people.${email}` : `people.${account}.${email}`,
-    value: role ?? projects.map((one) => `${one.projectId}=${one.role}`),
+    value: role ?? projects.map((grant) => `${grant.projectId}=${grant.role}`),
     source: "file",
     origin: path,
     secret: false,

@@ -62,8 +62,8 @@ function headerOf(values: Values): HeaderSettings | null {
     header_issuer: issuer,
     header_audience: audience,
   } = values;
-  const given = [email, jwt, name, groups, account, issuer, audience].some((one) => one !== null);
-  if (!given && values.header_roles.length === 0) return null;
+  const isSet = [email, jwt, name, groups, account, issuer, audience].some((setting) => setting !== null);
+  if (!isSet && values.header_roles.length === 0) return null;
   if ((email === null) === (jwt === null))
     throw new StartupError("login.header needs either email or jwt: the header with the address.");
   if (jwt !== null && (issuer === null || audience === null))
@@ -86,14 +86,14 @@ function headerOf(values: Values): HeaderSettings | null {
 /** Roles by group, of a list such as `ops=admin`. @throws StartupError */
 function rolesOf(list: readonly string[]): Map<string, Role> {
   return new Map(
-    list.map((one) => {
+    list.map((pair) => {
       // A group can have an equals sign in its name, a role has none.
-      const at = one.lastIndexOf("=");
-      const group = one.slice(0, at).trim();
-      const role = one.slice(at + 1).trim();
+      const at = pair.lastIndexOf("=");
+      const group = pair.slice(0, at).trim();
+      const role = pair.slice(at + 1).trim();
       if (!isRole(role) || group === "" || group.length > NAME_LENGTH_MAX)
         throw new StartupError(
-          `login.header.roles: "${one}" is not a group with a role: viewer, responder, editor, admin, owner.`,
+          `login.header.roles: "${pair}" is not a group with a role: viewer, responder, editor, admin, owner.`,
         );
       return [group, role];
     }),
@@ -123,7 +123,7 @@ function assertNarrow(trusted: readonly string[]): void {
     const all = ranges.filter(([base]) => base.kind() === kind);
     // Two ranges are apart, or one is within the other.
     const outer = all.filter(
-      (one, at) => !all.some((other, of) => of !== at && contains(other, one, of < at)),
+      (range, at) => !all.some((other, of) => of !== at && contains(other, range, of < at)),
     );
     const part = outer.reduce((sum, [, prefix]) => sum + 2 ** -Math.min(prefix, bits), 0);
     if (part <= 2 ** -widest) continue;
@@ -144,7 +144,7 @@ export function readPeople(list: unknown, path: string): FilePerson[] {
   if (list === undefined) return [];
   if (!Array.isArray(list) || list.length > PEOPLE_MAX)
     throw new StartupError(`${path}: people must be tables such as [[people]], at most ${PEOPLE_MAX}.`);
-  const people = list.map((one: unknown, at) => readPerson(one, `${path}: [[people]] ${at + 1}`));
+  const people = list.map((person: unknown, at) => readPerson(person, `${path}: [[people]] ${at + 1}`));
   const seen = new Set<string>();
   for (const { email, account } of people) {
     const name = `${email} ${account ?? ""}`.toLowerCase();
@@ -156,8 +156,8 @@ export function readPeople(list: unknown, path: string): FilePerson[] {
 
 const PERSON_FIELDS = ["email", "name", "role", "projects", "account"];
 
-function readPerson(given: unknown, where: string): FilePerson {
-  const table = tableOf(given, where, PERSON_FIELDS);
+function readPerson(value: unknown, where: string): FilePerson {
+  const table = tableOf(value, where, PERSON_FIELDS);
   const { email, name = null, role = null, projects = "all", account = null } = table;
   if (typeof email !== "string" || !isEmail(email))
     throw new StartupError(`${where}: email must be an e-mail address.`);
@@ -178,13 +178,13 @@ function readPerson(given: unknown, where: string): FilePerson {
   };
 }
 
-function readProjects(given: unknown, where: string): FilePerson["projects"] {
-  if (!Array.isArray(given) || given.length === 0 || given.length > PROJECTS_MAX)
+function readProjects(value: unknown, where: string): FilePerson["projects"] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > PROJECTS_MAX)
     throw new StartupError(
       `${where}: projects must be a list of 1 to ${PROJECTS_MAX} projects such as { project_id = "proj_…", role = "editor" }.`,
     );
-  const projects = given.map((one: unknown) => {
-    const { project_id, role } = tableOf(one, `${where}: projects`, ["project_id", "role"]);
+  const projects = value.map((item: unknown) => {
+    const { project_id, role } = tableOf(item, `${where}: projects`, ["project_id", "role"]);
     if (typeof project_id !== "string" || !isRole(role) || role === "owner")
       throw new StartupError(
         `${where}: each of projects needs project_id, and role: viewer, responder, editor or admin.`,
@@ -192,17 +192,17 @@ function readProjects(given: unknown, where: string): FilePerson["projects"] {
     return { projectId: project_id, role };
   });
   const twice = projects.find(
-    ({ projectId }, at) => projects.findIndex((one) => one.projectId === projectId) < at,
+    ({ projectId }, at) => projects.findIndex((earlier) => earlier.projectId === projectId) < at,
   );
   if (twice !== undefined) throw new StartupError(`${where}: projects has ${twice.projectId} twice.`);
   return projects;
 }
 
-function tableOf(given: unknown, where: string, fields: readonly string[]): Record<string, unknown> {
-  if (typeof given !== "object" || given === null || Array.isArray(given))
+function tableOf(value: unknown, where: string, fields: readonly string[]): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new StartupError(`${where}: must be a table.`);
-  const unknown = Object.keys(given).find((name) => !fields.includes(name));
+  const unknown = Object.keys(value).find((name) => !fields.includes(name));
   if (unknown !== undefined)
     throw new StartupError(`${where}: there is no field "${unknown}": ${fields.join(", ")}.`);
-  return given as Record<string, unknown>;
+  return value as Record<string, unknown>;
 }

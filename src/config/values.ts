@@ -73,8 +73,8 @@ function readTable(value: unknown): string[] | undefined {
     return readList(value)?.every((item) => item.includes("=")) ? readList(value) : undefined;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const entries = Object.entries(value);
-  return entries.every(([, one]) => typeof one === "string")
-    ? entries.map(([name, one]) => `${name}=${one}`)
+  return entries.every(([, member]) => typeof member === "string")
+    ? entries.map(([name, member]) => `${name}=${member}`)
     : undefined;
 }
 

@@ -58,6 +58,22 @@ test("two booleans in a row are members of an object", () => {
   ).toEqual(["flags-in-a-row test/a.ts:2"]);
 });
 
+test.each(["one", "own", "given", "made", "none"])(
+  "%s is the name of no variable and no parameter",
+  (name) => {
+    const inFile = (code: string): string[] => violationsIn({ "src/main.ts": code });
+    expect(inFile(`run({ ${name}: 1 }.${name});\n`)).toEqual([]);
+    for (const code of [
+      `const ${name} = 1;`,
+      `(${name}) => 1;`,
+      `const [${name}] = [1];`,
+      `(...${name}) => 1;`,
+    ])
+      expect(inFile(`\n${code}\n`), code).toEqual(["vague-name src/main.ts:2"]);
+    expect(violationsIn({ "test/a.ts": `const ${name} = 1;\n` })).toEqual([]);
+  },
+);
+
 describe("exports", () => {
   test("an export that nothing imports", () => {
     const main = { "src/main.ts": 'import { used } from "./a.ts";\nused();\n' };

@@ -94,7 +94,7 @@ function describeChange(before: FlagSettings | null, after: FlagSettings): strin
 }
 
 function describeScheduled({ scheduled: before }: FlagSettings, { scheduled: after }: FlagSettings): string {
-  const added = after.filter((one) => !before.includes(one)).length;
+  const added = after.filter((change) => !before.includes(change)).length;
   const [count, verb] = added > 0 ? [added, "scheduled"] : [before.length - after.length, "cancelled"];
   return `${count} ${count === 1 ? "change" : "changes"} ${verb}`;
 }

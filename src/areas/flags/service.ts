@@ -182,7 +182,7 @@ export class FlagService {
     const row = this.store.find(projectRef, flag_key);
     if (row === null) throw flagNotFoundError("flag_not_found", flag_key);
     const before = this.settingsOf(row);
-    const scheduled = before.scheduled.filter((one) => one.id !== id);
+    const scheduled = before.scheduled.filter((change) => change.id !== id);
     if (scheduled.length === before.scheduled.length)
       throw new ApiError(
         "not_found",

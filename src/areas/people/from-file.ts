@@ -81,7 +81,7 @@ export class FilePeople {
     if (row === null) {
       service.assertCapacity(accountRef);
       const { email, name } = person;
-      const made = service.insert(tx, accountRef, {
+      const invited = service.insert(tx, accountRef, {
         ...grant,
         email,
         name,
@@ -89,8 +89,8 @@ export class FilePeople {
         acceptedAt: null,
         isFromFile: true,
       });
-      this.record(tx, made, "people.create", "added by the configuration file", null);
-      return made;
+      this.record(tx, invited, "people.create", "added by the configuration file", null);
+      return invited;
     }
     return this.change(tx, row, grant, person.name ?? row.name);
   }
@@ -126,7 +126,7 @@ export class FilePeople {
 
   private grantOf(row: PersonRow): Grant {
     const roles = row.role === null ? this.deps.directory.store.projectRoles(row.ref) : [];
-    return { role: row.role, projects: new Map(roles.map((one) => [one.project_ref, one.role])) };
+    return { role: row.role, projects: new Map(roles.map((held) => [held.project_ref, held.role])) };
   }
 
   private projectRoles(accountRef: number, { projects }: FilePerson): Map<number, Role> {

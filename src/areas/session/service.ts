@@ -115,7 +115,7 @@ export class SessionService {
    */
   async open(body: SessionBody, login: LoginRequest): Promise<OpenedSession> {
     const { key, link, email_link: emailLink, proxy } = body;
-    if ([key, link, emailLink, proxy].filter((given) => given !== undefined).length !== 1) {
+    if ([key, link, emailLink, proxy].filter((proof) => proof !== undefined).length !== 1) {
       throw new ApiError("validation_error", "Send one of key, link, email_link and proxy.", {
         fields: { key: ["or link, email_link or proxy is required, and only one of them"] },
       });

@@ -130,12 +130,12 @@ class SchemaReader {
     } else if (isOneOf(LIST_KEYWORDS, name)) {
       if (!Array.isArray(value) || value.length === 0)
         throw invalidField(field, "must be a list of schemas that is not empty");
-      node[name] = value.map((one, at) => this.read(one, `${field}.${at}`, level + 1));
+      node[name] = value.map((schema, at) => this.read(schema, `${field}.${at}`, level + 1));
     } else if (isOneOf(MAP_KEYWORDS, name)) {
       if (!isObject(value)) throw invalidField(field, "must be an object of schemas");
       const members = Object.entries(value);
       node[name] = new Map(
-        members.map(([member, one]) => [member, this.read(one, `${field}.${member}`, level + 1)]),
+        members.map(([member, schema]) => [member, this.read(schema, `${field}.${member}`, level + 1)]),
       );
     } else if (isOneOf(COUNT_KEYWORDS, name)) {
       if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
@@ -217,8 +217,11 @@ function namesIn(value: unknown, field: string): string[] {
   throw invalidField(field, "must be a list of names");
 }
 
-function intersection(one: ReadonlySet<string> | undefined, other: readonly string[]): ReadonlySet<string> {
-  return new Set(one === undefined ? other : other.filter((text) => one.has(text)));
+function intersection(
+  texts: ReadonlySet<string> | undefined,
+  others: readonly string[],
+): ReadonlySet<string> {
+  return new Set(texts === undefined ? others : others.filter((text) => texts.has(text)));
 }
 
 /** A fragment without percent encoding; null where that is wrong. */

@@ -115,7 +115,7 @@ class Validation {
   /** The keywords without schemas. */
   private assert(node: SchemaNode, value: unknown, path: Path, reports: boolean): boolean {
     const { type, enum: values } = node;
-    if (type !== undefined && !type.some((one) => isOfType(one, value)))
+    if (type !== undefined && !type.some((name) => isOfType(name, value)))
       return this.fail(reports, path, `must be ${type.map(typeName).join(" or ")}`);
     if (values !== undefined && !this.isAmong(values, value))
       return this.fail(reports, path, `must be ${listOf(values)}`);

@@ -13,9 +13,9 @@ function textOf(number: JsonNumber): string {
 }
 
 /** Order of two numbers: negative, 0 or positive. */
-export function compared(one: JsonNumber, other: JsonNumber): number {
-  if (typeof one === "number" && typeof other === "number") return one - other;
-  return compareNumbers(textOf(one), textOf(other));
+export function compared(left: JsonNumber, right: JsonNumber): number {
+  if (typeof left === "number" && typeof right === "number") return left - right;
+  return compareNumbers(textOf(left), textOf(right));
 }
 
 /** Whether a number has no fraction. */
@@ -26,10 +26,10 @@ export function isWhole(number: JsonNumber): boolean {
 /** Whether a number is a multiple of another one above 0, by their decimal digits: 19.99 is one of 0.01. */
 export function isMultiple(number: JsonNumber, of: JsonNumber): boolean {
   if (Number.isSafeInteger(number) && Number.isSafeInteger(of)) return Number(number) % Number(of) === 0;
-  const [one, other] = [decimalOf(number), decimalOf(of)];
-  if (one.digits === 0n) return true;
-  const power = one.exponent - other.exponent;
-  if (power >= 0) return (one.digits * powerModulo(power, other.digits)) % other.digits === 0n;
+  const [dividend, divisor] = [decimalOf(number), decimalOf(of)];
+  if (dividend.digits === 0n) return true;
+  const power = dividend.exponent - divisor.exponent;
+  if (power >= 0) return (dividend.digits * powerModulo(power, divisor.digits)) % divisor.digits === 0n;
   // Without zeros at its end, it is no multiple of a power of ten.
   return false;
 }
@@ -67,7 +67,9 @@ export function canonicalText(value: unknown): string {
   if (typeof value === "number") return String(value + 0);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
-  const members = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}:${canonicalText(one)}`);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}:${canonicalText(member)}`,
+  );
   return `{${members.sort().join(",")}}`;
 }
 
@@ -76,8 +78,8 @@ export function sizeOf(value: unknown, limit: number): number {
   if (typeof value === "string") return 1 + Math.floor(value.length / 1_024);
   if (typeof value !== "object" || value === null || isExactNumber(value)) return 1;
   let size = 1;
-  for (const one of Array.isArray(value) ? value : Object.values(value)) {
-    size += sizeOf(one, limit - size);
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+    size += sizeOf(member, limit - size);
     if (size > limit) break;
   }
   return size;

@@ -127,7 +127,7 @@ export const SCHEME_RULES: Readonly<Record<SignatureScheme, SchemeRules>> = {
       const seconds = secondsOf(nowMs);
       const content = Buffer.concat([Buffer.from(`${id}.${seconds}.`), Buffer.from(body)]);
       const signatures = keys
-        .flatMap((one) => one.private ?? [])
+        .flatMap((pair) => pair.private ?? [])
         .map(({ key }) => `v1a,${sign(null, content, key).toString("base64")}`);
       return { ...idHeaders(id, seconds), "webhook-signature": signatures.join(" ") };
     },

@@ -5,7 +5,7 @@ import { checkUnusedExports, type Linked } from "./graph.ts";
 import { importsOf } from "./imports.ts";
 import { checkLayers } from "./layers.ts";
 import { type Module, parseModule, type SourceText, type Violation, violationAt } from "./model.ts";
-import { checkDocComments, checkFlags, checkLiterals, checkShape } from "./shape.ts";
+import { checkDocComments, checkFlags, checkLiterals, checkNames, checkShape } from "./shape.ts";
 import { checkSqlText } from "./sql.ts";
 import { checkCitations, checkWords } from "./words.ts";
 
@@ -44,6 +44,7 @@ function checkModule({ module, imports }: Linked): Violation[] {
     ...checkLiterals(module),
     ...checkDocComments(module),
     ...checkFlags(module),
+    ...checkNames(module),
     ...checkExpressions(module),
   ];
 }

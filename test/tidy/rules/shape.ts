@@ -58,6 +58,27 @@ function isFlag(param: Node): boolean {
   return param.type === "Identifier" && param.typeAnnotation?.typeAnnotation.type === "TSBooleanKeyword";
 }
 
+/** Names that say nothing of what they hold. */
+const VAGUE: ReadonlySet<string> = new Set(["one", "own", "given", "made", "none"]);
+
+/** Variables and parameters of the source are named after what they hold. */
+export function checkNames(module: Module): Violation[] {
+  if (!module.path.startsWith("src/")) return [];
+  const found: Violation[] = [];
+  walk(module.root, (node, { parent, key }) => {
+    if (node.type !== "Identifier" || !VAGUE.has(node.name) || parent === undefined) return;
+    const isVariable = parent.type === "VariableDeclarator" && key === "id";
+    const isParameter = FUNCTIONS.has(parent.type) && key === "params";
+    if (isVariable || isParameter || DESTRUCTURING.has(parent.type))
+      found.push(
+        violationAt(module, node.start, "vague-name", `"${node.name}"; name it after what it holds`),
+      );
+  });
+  return found;
+}
+
+const DESTRUCTURING: ReadonlySet<string> = new Set(["ArrayPattern", "RestElement", "TSParameterProperty"]);
+
 /** Tests and their fixtures; the harnesses and the rules are programs. */
 const TESTS = /^test\/(?!harness\/|tidy\/rules\/)/;
 

@@ -78,7 +78,7 @@ export class Proposals {
     const json = change && JSON.stringify(change);
     const known = this.store
       .openOfFlag(projectRef, flagKey)
-      .find((one) => one.proposer === identity && one.change === json && one.base_version === version);
+      .find((open) => open.proposer === identity && open.change === json && open.base_version === version);
     if (known !== undefined) {
       tx.audit(null);
       return proposalView(known);

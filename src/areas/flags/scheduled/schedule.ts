@@ -30,8 +30,9 @@ export class FlagSchedule {
     before: readonly ScheduledChange[],
     after: readonly ScheduledChange[],
   ): void {
-    for (const { id } of before.filter((one) => !after.includes(one))) this.store.remove(tx, flagRef, id);
-    for (const { id, at, set, error, by, accountRef } of after.filter((one) => !before.includes(one)))
+    for (const { id } of before.filter((change) => !after.includes(change)))
+      this.store.remove(tx, flagRef, id);
+    for (const { id, at, set, error, by, accountRef } of after.filter((change) => !before.includes(change)))
       this.store.insert(tx, {
         flag_ref: flagRef,
         id,

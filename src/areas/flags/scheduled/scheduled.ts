@@ -37,21 +37,21 @@ export interface Scheduling extends Pick<ScheduledChange, "by" | "accountRef"> {
  */
 export function scheduledAfter(
   before: readonly ScheduledChange[],
-  given: unknown,
+  requested: unknown,
   settings: Settings,
   scheduling: Scheduling | null,
 ): readonly ScheduledChange[] {
-  if (given === undefined) return settings.archived && before.length > 0 ? [] : before;
+  if (requested === undefined) return settings.archived && before.length > 0 ? [] : before;
   const unused = new Set(before);
-  const all = itemsIn(given).map(({ at, set, place }) => {
-    const known = unused.values().find((one) => one.at === at && Bun.deepEquals(one.set, set));
+  const all = itemsIn(requested).map(({ at, set, place }) => {
+    const known = unused.values().find((stored) => stored.at === at && Bun.deepEquals(stored.set, set));
     if (known === undefined)
       return { place, isNew: true, change: newChange({ at, set, place }, settings, scheduling) };
     unused.delete(known);
     return { place, isNew: false, change: known };
   });
   if (settings.archived) return [];
-  const sorted = all.toSorted((one, other) => one.change.at - other.change.at);
+  const sorted = all.toSorted((earlier, later) => earlier.change.at - later.change.at);
   let then = settings;
   for (const { place, isNew, change } of sorted) {
     if (change.error !== null) continue;
@@ -67,10 +67,10 @@ export function scheduledAfter(
 }
 
 /** Checks the scheduled changes of a file, whose times may have passed. @throws ApiError `gate.rule_invalid` */
-export function assertSchedulable(given: unknown, settings: Settings): void {
-  if (given === undefined) return;
+export function assertSchedulable(requested: unknown, settings: Settings): void {
+  if (requested === undefined) return;
   let then = settings;
-  for (const { set, place } of itemsIn(given))
+  for (const { set, place } of itemsIn(requested))
     withFieldPrefix(`${place}.set.`, () => {
       then = changedSettings(then, set);
     });
@@ -81,8 +81,8 @@ interface Item extends Pick<ScheduledChange, "at" | "set"> {
   readonly place: string;
 }
 
-function itemsIn(given: unknown): readonly Item[] {
-  const list = given ?? [];
+function itemsIn(requested: unknown): readonly Item[] {
+  const list = requested ?? [];
   if (!compiledCheck(ScheduledList).Check(list))
     throw invalidRuleError(
       Object.fromEntries(
@@ -114,8 +114,8 @@ function newChange(
   return { id: newId(), at, set, error: null, by, accountRef };
 }
 
-function isSameList(one: readonly ScheduledChange[], other: readonly ScheduledChange[]): boolean {
-  return one.length === other.length && one.every((change, index) => change === other[index]);
+function isSameList(left: readonly ScheduledChange[], right: readonly ScheduledChange[]): boolean {
+  return left.length === right.length && left.every((change, index) => change === right[index]);
 }
 
 /** Bytes that scheduled changes add to the definitions of a project. */
@@ -134,7 +134,7 @@ export function pendingAt(value: unknown, now: number): unknown {
   const timed = value.map((change: unknown) => ({ change, at: timeOf(change) }));
   return timed
     .filter(({ at }) => at > now)
-    .toSorted((one, other) => one.at - other.at)
+    .toSorted((earlier, later) => earlier.at - later.at)
     .map(({ change }) => change);
 }
 

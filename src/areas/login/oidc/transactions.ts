@@ -79,7 +79,7 @@ export class Transactions {
     cookie: string | null,
   ): { readonly transaction: Transaction; readonly checks: Checks; readonly cookie: string } | null {
     const entries = entriesOf(cookie);
-    const entry = entries.find((one) => equalInConstantTime(this.checksOf(provider, one).state, state));
+    const entry = entries.find((text) => equalInConstantTime(this.checksOf(provider, text).state, state));
     if (entry === undefined || !this.isValid(entry)) return null;
     this.used.set(entry, true);
     const bytes = Buffer.from(entry, "base64url");

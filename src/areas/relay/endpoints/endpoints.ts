@@ -172,11 +172,11 @@ export class Endpoints {
     });
     registry.changed(tx, project.ref, ref);
     const { scheme } = signatureOf(terms.signature ?? null);
-    const made =
+    const newSecret =
       secret === undefined ? secrets.current(tx, ref, scheme) : secrets.rotate(tx, ref, 0, secret, scheme);
     const created = this.itemView(this.find(caller, endpoint_id));
     tx.audit({ ...about(created, "created"), before: null, after: created });
-    return { ...this.shownTo(caller, this.find(caller, endpoint_id)), ...shownSecret(made) };
+    return { ...this.shownTo(caller, this.find(caller, endpoint_id)), ...shownSecret(newSecret) };
   }
 
   /** A page of a project's endpoints, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -312,7 +312,7 @@ export class Endpoints {
     const endpoint = this.find(caller, endpointId);
     const graceMs = (body.grace_hours ?? GRACE_HOURS) * HOUR_MS;
     const { scheme } = signatureOf(endpoint.terms.signature);
-    const made = this.deps.secrets.rotate(tx, endpoint.row.ref, graceMs, body.secret, scheme);
+    const newSecret = this.deps.secrets.rotate(tx, endpoint.row.ref, graceMs, body.secret, scheme);
     const previous_expires_at = tx.now + graceMs;
     const after = { previous_expires_at };
     tx.audit({
@@ -320,7 +320,11 @@ export class Endpoints {
       before: null,
       after,
     });
-    return { ...shownSecret(made), public_key: made[0].private?.publicText ?? null, previous_expires_at };
+    return {
+      ...shownSecret(newSecret),
+      public_key: newSecret[0].private?.publicText ?? null,
+      previous_expires_at,
+    };
   }
 
   /** Returns the secret of an endpoint, or its public key. @throws ApiError `not_found` */
@@ -451,13 +455,13 @@ export class Endpoints {
     tx: Tx,
     { row: { ref } }: Endpoint,
     { signature }: Pick<EndpointTerms, "signature">,
-    given: string | undefined,
+    secret: string | undefined,
   ): boolean {
     const { secrets } = this.deps;
     const { scheme } = signatureOf(signature);
-    if (given === undefined && secrets.fits(ref, scheme)) return false;
-    if (given === undefined && scheme !== "ed25519") throw invalidField("secret", missingSecret(scheme));
-    secrets.rotate(tx, ref, GRACE_HOURS * HOUR_MS, given, scheme);
+    if (secret === undefined && secrets.fits(ref, scheme)) return false;
+    if (secret === undefined && scheme !== "ed25519") throw invalidField("secret", missingSecret(scheme));
+    secrets.rotate(tx, ref, GRACE_HOURS * HOUR_MS, secret, scheme);
     return true;
   }
 

@@ -171,12 +171,12 @@ export class EventTypes {
       else
         try {
           const { description, schema, example } = webhook;
-          const given = {
+          const imported = {
             description: description?.slice(0, TYPE_DESCRIPTION_LENGTH_MAX) ?? null,
             schema,
             example,
           };
-          ready.push({ name, prepared: await this.prepare(name, given) });
+          ready.push({ name, prepared: await this.prepare(name, imported) });
         } catch (error) {
           if (!(error instanceof ApiError)) throw error;
           skipped.push({ name, reason: error.message });

@@ -213,7 +213,7 @@ function targetOf(monitor: SourceObject, type: string): Readonly<Record<string, 
 
 /** Kuma accepts several name servers; the first one is used first. */
 function resolverText(servers: string, port: number | null): string | null {
-  const [server = ""] = servers.split(",").map((one) => one.trim());
+  const [server = ""] = servers.split(",").map((server) => server.trim());
   if (port === null || port === DNS_PORT || server === "") return server === "" ? null : server;
   return server.includes(":") ? `[${server}]:${port}` : `${server}:${port}`;
 }

@@ -136,7 +136,9 @@ function contextsIn(text: string): Context[] | null {
   try {
     const value: unknown = text.trim() === "" ? {} : JSON.parse(text);
     const list = Array.isArray(value) ? value : [value];
-    const isContexts = list.every((one) => typeof one === "object" && one !== null && !Array.isArray(one));
+    const isContexts = list.every(
+      (item) => typeof item === "object" && item !== null && !Array.isArray(item),
+    );
     return isContexts ? list : null;
   } catch {
     return null;
