@@ -205,6 +205,7 @@ export const WITHOUT_METHOD: readonly string[] = [
   "probe.results.create",
   "probe.work.read",
   "session.create",
+  "session.email.create",
   "session.end",
   "session.invitation.accept",
   "session.invitation.read",

@@ -3037,7 +3037,11 @@ class FlagsProposals(Methods):
         timeout: Optional[float] = None,
         retries: Optional[int] = None,
     ) -> models.FlagProposal:
-        """Get a proposal."""
+        """Get a proposal.
+
+        Shows the fields that change, who proposed and who decided. A proposal becomes ``outdated`` as soon as its
+        flag changes.
+        """
         response = self._api.call(
             "GET /v1/gate/{flagKey}/proposals/{proposal_id}",
             {"flagKey": flag_key, "proposal_id": proposal_id},
@@ -3055,7 +3059,11 @@ class FlagsProposals(Methods):
         retries: Optional[int] = None,
         **fields: Unpack[models.GateProposalsListQuery]
     ) -> Pages[models.FlagProposal, models.FlagProposalPage]:
-        """List proposals of all flags, newest first."""
+        """List proposals of all flags, newest first.
+
+        Those that wait for a decision have the status ``open``; the decided ones stay for a year. ``before`` and
+        ``after`` have the fields that change.
+        """
         response = self._api.pages(
             "GET /v1/gate/config/proposals",
             "proposals",
@@ -3098,7 +3106,7 @@ class FlagsProposals(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.FlagProposalRejectBody]
     ) -> models.FlagProposal:
-        """Reject a proposal."""
+        """Reject a proposal. The flag does not change. Anyone who may write flags can reject, the proposer included."""
         response = self._api.call(
             "POST /v1/gate/{flagKey}/proposals/{proposal_id}/reject",
             {"flagKey": flag_key, "proposal_id": proposal_id},
@@ -3118,7 +3126,7 @@ class FlagsProposals(Methods):
         retries: Optional[int] = None,
         idempotency_key: Union[str, None, Default] = DEFAULT,
     ) -> models.FlagProposal:
-        """Withdraw a proposal."""
+        """Withdraw a proposal. Closes it without a decision; the flag does not change."""
         response = self._api.call(
             "DELETE /v1/gate/{flagKey}/proposals/{proposal_id}",
             {"flagKey": flag_key, "proposal_id": proposal_id},
@@ -3191,51 +3199,6 @@ class NotaryIndex(Methods):
             idempotency_key=idempotency_key,
         )
         return cast("models.ReceiptIndex", response)
-
-
-class SessionEmail(Methods):
-    """Methods of ``nf.session.email``."""
-
-    @overload
-    def create(
-        self,
-        body: models.EmailLinkBody,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-    ) -> models.EmailLinkRequested: ...
-    @overload
-    def create(
-        self,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        **fields: Unpack[models.EmailLinkBody]
-    ) -> models.EmailLinkRequested: ...
-    def create(
-        self,
-        body: Any = None,
-        /,
-        *,
-        timeout: Optional[float] = None,
-        retries: Optional[int] = None,
-        **fields: Any
-    ) -> models.EmailLinkRequested:
-        """Send a login link by e-mail.
-
-        The response is the same whether or not anyone has the address. The link is valid for 15 minutes, once, and
-        only in the browser that has requested it, which gets a cookie for that. At most 5 an hour for a network (429)
-        and for an address (no mail is sent). Only if ``login.email_links`` is on.
-        """
-        response = self._api.call(
-            "POST /v1/session/email",
-            body=fields_of(body, fields),
-            timeout=timeout,
-            retries=retries,
-        )
-        return cast("models.EmailLinkRequested", response)
 
 
 class AccountMethods(Methods):
@@ -5760,15 +5723,6 @@ class Admin(Methods):
         return cast("models.ServerStatus", response)
 
 
-class Session(Methods):
-    """Methods of ``nf.session``."""
-
-    def __init__(self, api: Api) -> None:
-        super().__init__(api)
-        #: Methods of `nf.session.email`.
-        self.email = SessionEmail(api)
-
-
 class NinefoldMethods(Methods):
     """A client."""
 
@@ -5786,8 +5740,6 @@ class NinefoldMethods(Methods):
         self.audit = Audit(api)
         #: The operator's API and the test clock.
         self.admin = Admin(api)
-        #: Methods of `nf.session`.
-        self.session = Session(api)
 
     def check(
         self,

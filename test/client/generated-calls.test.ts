@@ -27,7 +27,7 @@ const GENERATED = objectsOf(document)
 
 /** Whether the server has accepted the form of a request, which then did not fit the state of a new account. */
 function isUnderstood({ status, code }: NinefoldError): boolean {
-  return status === 404 || status === 409 || code === "catch.replay_failed";
+  return status === 404 || status === 409 || code === "catch.replay_failed" || code === "own_proposal";
 }
 
 function routeOf(name: string): DeclaredRoute {

@@ -15,7 +15,6 @@ import type {
   ChannelPatch,
   CheckBody,
   ClockBody,
-  EmailLinkBody,
   EvaluationBody,
   EventAckBody,
   ExtendBody,
@@ -106,9 +105,6 @@ export class NinefoldMethods extends Methods {
 
   /** The operator's API and the test clock. */
   readonly admin = new Admin(this.api);
-
-  /** Methods of `nf.session`. */
-  readonly session = new Session(this.api);
 
   /**
    * Authorize a customer's request. Checks key, scopes, addresses, rate limits, uses, credits and flags in
@@ -2392,12 +2388,18 @@ export class FlagsProposals extends Methods {
     return this.api.call("gate.proposals.create", { params: { flagKey }, body }, options);
   }
 
-  /** Get a proposal. */
+  /**
+   * Get a proposal. Shows the fields that change, who proposed and who decided. A proposal becomes
+   * `outdated` as soon as its flag changes.
+   */
   get(flagKey: string, proposalId: string, options?: RequestOptions): Answers<"gate.proposals.read"> {
     return this.api.call("gate.proposals.read", { params: { flagKey, proposal_id: proposalId } }, options);
   }
 
-  /** List proposals of all flags, newest first. */
+  /**
+   * List proposals of all flags, newest first. Those that wait for a decision have the status `open`; the
+   * decided ones stay for a year. `before` and `after` have the fields that change.
+   */
   list(
     query: QueryOf<"gate.proposals.list"> = {},
     options: RequestOptions = {},
@@ -2414,7 +2416,10 @@ export class FlagsProposals extends Methods {
     return this.api.list("gate.proposals.list_of_flag", "proposals", { params: { flagKey }, query }, options);
   }
 
-  /** Reject a proposal. */
+  /**
+   * Reject a proposal. The flag does not change. Anyone who may write flags can reject, the proposer
+   * included.
+   */
   reject(
     flagKey: string,
     proposalId: string,
@@ -2428,7 +2433,7 @@ export class FlagsProposals extends Methods {
     );
   }
 
-  /** Withdraw a proposal. */
+  /** Withdraw a proposal. Closes it without a decision; the flag does not change. */
   withdraw(flagKey: string, proposalId: string, options?: ChangeOptions): Answers<"gate.proposals.withdraw"> {
     return this.api.call(
       "gate.proposals.withdraw",
@@ -2464,24 +2469,5 @@ export class NotaryIndex extends Methods {
    */
   set(body: ReceiptIndexBody, options?: ChangeOptions): Answers<"witness.index.set"> {
     return this.api.call("witness.index.set", { body }, options);
-  }
-}
-
-/** Methods of `nf.session`. */
-export class Session extends Methods {
-  /** Methods of `nf.session.email`. */
-  readonly email = new SessionEmail(this.api);
-}
-
-/** Methods of `nf.session.email`. */
-export class SessionEmail extends Methods {
-  /**
-   * Send a login link by e-mail. The response is the same whether or not anyone has the address. The link is
-   * valid for 15 minutes, once, and only in the browser that has requested it, which gets a cookie for that.
-   * At most 5 an hour for a network (429) and for an address (no mail is sent). Only if `login.email_links`
-   * is on.
-   */
-  create(body: EmailLinkBody, options?: RequestOptions): Answers<"session.email.create"> {
-    return this.api.call("session.email.create", { body }, options);
   }
 }

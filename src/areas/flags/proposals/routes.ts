@@ -73,6 +73,8 @@ function readRoutes(api: Api, { proposals, flagKey }: ProposalRouteDeps) {
           name: "gate.proposals.list",
           access: "gate:read",
           summary: "List proposals of all flags, newest first",
+          description:
+            "Those that wait for a decision have the status `open`; the decided ones stay for a year. `before` and `after` have the fields that change.",
           query: FlagProposalQuery,
           response: FlagProposalPage,
         },
@@ -101,6 +103,8 @@ function readRoutes(api: Api, { proposals, flagKey }: ProposalRouteDeps) {
           name: "gate.proposals.read",
           access: "gate:read",
           summary: "Get a proposal",
+          description:
+            "Shows the fields that change, who proposed and who decided. A proposal becomes `outdated` as soon as its flag changes.",
           errors: ["not_found"],
           params: Type.Object({ flagKey, proposal_id: ProposalId }),
           response: FlagProposal,
@@ -136,6 +140,7 @@ function decisionRoutes(api: Api, { proposals, participantOf, flagKey }: Proposa
           ...terms,
           name: "gate.proposals.reject",
           summary: "Reject a proposal",
+          description: "The flag does not change. Anyone who may write flags can reject, the proposer included.",
           errors: ["not_found", "conflict"],
           example: { comment: "Not before the audit" },
           body: FlagProposalRejectBody,
@@ -153,6 +158,7 @@ function decisionRoutes(api: Api, { proposals, participantOf, flagKey }: Proposa
           ...terms,
           name: "gate.proposals.withdraw",
           summary: "Withdraw a proposal",
+          description: "Closes it without a decision; the flag does not change.",
           errors: ["not_found", "conflict"],
         },
         ({ call, params: { flagKey, proposal_id } }) =>
