@@ -318,10 +318,15 @@ describe("config init", () => {
 
   test("the options that have a default are at it", () => {
     const path = join(folder, "all.toml");
+    // The tables of a list, such as `[[people]]`, have no defaults: they are examples up to the next empty line.
+    const isExample = (before: readonly string[]): boolean =>
+      before.findLast((line) => line === "" || line.startsWith("# [["))?.startsWith("# [[") ?? false;
     const set = initialConfig()
       .split("\n")
       .map((line, at, lines) =>
-        /^# (?!backup)\w+ = /.test(line) && !/Not set by default\.$/.test(lines[at - 1] ?? "")
+        /^# (?!backup)\w+ = /.test(line) &&
+        !isExample(lines.slice(0, at)) &&
+        !/Not set by default\.$/.test(lines[at - 1] ?? "")
           ? line.slice(2)
           : line,
       );

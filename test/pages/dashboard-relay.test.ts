@@ -374,7 +374,8 @@ test(
       Body: "raw",
       "Initial state": "paused",
     };
-    for (const [label, value] of Object.entries(chosen)) await form.getByLabel(label).selectOption(value);
+    for (const [label, value] of Object.entries(chosen))
+      await form.getByLabel(label, { exact: true }).selectOption(value);
     for (const label of ["Send e-mail when", "Store responses"]) await form.getByLabel(label).uncheck();
     await eventually(async () => expect(await visit.violations()).toEqual([]));
     await page.getByRole("button", { name: "Create endpoint" }).click();

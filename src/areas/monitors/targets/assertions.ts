@@ -34,9 +34,9 @@ function bodyFailure(assertions: Assertions, { headers, body, truncated }: Check
   if (encoding !== "identity") return `body: the Content-Encoding ${cut(encoding)} cannot be decoded`;
   const text = textOf(body, headers["content-type"]);
   if (keyword !== null && !text.includes(keyword)) return `keyword: not found in ${WHERE}`;
-  const missing = all?.findIndex((one) => !text.includes(one)) ?? -1;
+  const missing = all?.findIndex((word) => !text.includes(word)) ?? -1;
   if (missing >= 0) return `keywords_all: ${shown(all?.[missing])} was not found in ${WHERE}`;
-  if (any !== null && !any.some((one) => text.includes(one)))
+  if (any !== null && !any.some((word) => text.includes(word)))
     return `keywords_any: none of ${any.length} was found in ${WHERE}`;
   if (absent !== null && text.includes(absent)) return `keyword_absent: found in ${WHERE}`;
   return assertions.json_path === null ? null : jsonFailure(assertions, text, truncated);

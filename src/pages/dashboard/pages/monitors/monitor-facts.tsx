@@ -133,7 +133,7 @@ export function workOf({ method, url, interval, schedule, tz, period_ms }: Monit
 export function assertionFacts(monitor: MonitorStatus): Fact[] {
   const { accept_status, keyword, keyword_absent, json_path, json_op, json_value, degraded_ms } = monitor;
   const code = (text: string) => <code key={text}>{text}</code>;
-  const list = (texts: readonly string[]) => code(texts.map((one) => JSON.stringify(one)).join(", "));
+  const list = (texts: readonly string[]) => code(texts.map((text) => JSON.stringify(text)).join(", "));
   const { record_value, record_values, match, resolver } = monitor;
   const { keywords_all, keywords_any, tls, tls_verify, tls_client_certificate } = monitor;
   const expected = match === "contains" ? "A record contains" : "Expected value";
