@@ -75,9 +75,7 @@ test(
       );
     });
     expect(first).toMatch(/^Ninefold \d+\.\d+\.\d+ is ready\.\n/);
-    expect(first).toMatch(
-      /\n {2}Open {3}http:\/\/127\.0\.0\.1:\d+\/dashboard\/#\/setup\/[A-Za-z0-9_-]{43}\n/,
-    );
+    expect(first).toMatch(/\n {2}Open {3}http:\/\/localhost:\d+\/dashboard\/#\/setup\/[A-Za-z0-9_-]{43}\n/);
     expect(first).toMatch(/URL {4}http:\/\/127\.0\.0\.1:\d+\n/);
     expect(first).toContain(data);
     expect(first).toMatch(/sm_[A-Za-z0-9]{43}_[0-9a-f]{8}/);

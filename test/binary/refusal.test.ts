@@ -147,7 +147,7 @@ describe("refused, with nothing touched", () => {
       try {
         const before = fingerprint(data);
         const ended = await runToEnd(["serve", "--port", "0", "--data", data]);
-        expectRefusal(ended, /master key .*master\.key is missing\. Restore the file/);
+        expectRefusal(ended, /master key .*master\.key is missing\. Put a copy of the file there/);
         expect(fingerprint(data)).toEqual(before);
       } finally {
         writeFileSync(path, bytes, { mode: 0o600 });

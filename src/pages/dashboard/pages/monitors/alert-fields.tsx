@@ -1,6 +1,9 @@
 import type { Entered, RowOf } from "../../ui/data-form.tsx";
 import { SECONDS } from "../../ui/kinds.ts";
 
+/** The values of {@link alertFields} in the form of a new monitor. */
+export const ALERT_DEFAULTS = { notify_after_ms: 0 };
+
 /** Alerts of a monitor besides its channels: its own webhook and e-mail, and what concerns these alone. */
 export function alertFields(get: Entered): readonly (RowOf<"monitors.create"> & RowOf<"monitors.update">)[] {
   const hasOwn = (get("webhook_url") ?? "") !== "" || get("email_alert") === true;

@@ -3,7 +3,7 @@ import { HOUR_MS } from "../../core/format.ts";
 import { go } from "../../core/route.ts";
 import { DataForm } from "../../ui/form.tsx";
 import { MINUTES } from "../../ui/kinds.ts";
-import { alertFields } from "./alert-fields.tsx";
+import { ALERT_DEFAULTS, alertFields } from "./alert-fields.tsx";
 import { ChannelChoice } from "./channel-choice.tsx";
 
 const WAYS = [
@@ -35,6 +35,7 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
         grace_ms: HOUR_MS,
         schedule: "30 2 * * *",
         tz: Intl.DateTimeFormat().resolvedOptions().timeZone,
+        ...ALERT_DEFAULTS,
       }}
       fields={(get) => [
         { name: "name", placeholder: "Nightly backup", hint: "" },

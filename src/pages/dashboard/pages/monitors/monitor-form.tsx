@@ -6,6 +6,7 @@ import { toast } from "../../core/toasts.ts";
 import type { Entered, RowOf } from "../../ui/data-form.tsx";
 import { DataForm } from "../../ui/form.tsx";
 import { SECONDS, TEXT_LINES } from "../../ui/kinds.ts";
+import { ALERT_DEFAULTS } from "./alert-fields.tsx";
 import { ChannelChoice } from "./channel-choice.tsx";
 import { moreFields } from "./monitor-more.tsx";
 
@@ -41,6 +42,7 @@ const DEFAULTS = {
   consecutive_threshold: 1,
   recovery_threshold: 1,
   tls_expiry_days: 14,
+  ...ALERT_DEFAULTS,
 };
 
 interface MonitorFormProps {
