@@ -140,7 +140,8 @@ function decisionRoutes(api: Api, { proposals, participantOf, flagKey }: Proposa
           ...terms,
           name: "gate.proposals.reject",
           summary: "Reject a proposal",
-          description: "The flag does not change. Anyone who may write flags can reject, the proposer included.",
+          description:
+            "The flag does not change. Anyone who may write flags can reject, the proposer included.",
           errors: ["not_found", "conflict"],
           example: { comment: "Not before the audit" },
           body: FlagProposalRejectBody,
