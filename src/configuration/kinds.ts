@@ -102,11 +102,14 @@ function kindOf(declared: DeclaredRoute, facts: FileFacts, routes: readonly Decl
 function bodyInFile({ body, params }: DeclaredRoute, facts: FileFacts, item: TObject): TObject {
   const { properties, required: _, ...options } = body ?? Type.Object({});
   const { name, archivedField } = facts;
-  const own: Record<string, TSchema | undefined> = {
+  const added: Record<string, TSchema | undefined> = {
     [name]: params?.properties[name],
     ...(archivedField === undefined ? {} : { [archivedField]: item.properties[archivedField] }),
   };
-  const more = Object.entries(own).map(([field, schema]) => [field, Type.Optional(schema ?? Type.Unknown())]);
+  const more = Object.entries(added).map(([field, schema]) => [
+    field,
+    Type.Optional(schema ?? Type.Unknown()),
+  ]);
   return Type.Object({ ...properties, ...Object.fromEntries(more) }, options);
 }
 
