@@ -35,9 +35,7 @@ function checkNew(body: GivenMonitor): void {
   const { headers, tls_client_key, depends_on, channels, ...options } = common;
   // The tier decides about intervals that are omitted, or raised.
   const settings = { ...MONITOR_DEFAULTS, interval: INTERVAL_MS_MAX, ...options };
-  // Files omit defaults: a comparison with null has no `json_value`.
-  const { json_path, json_value = null } = common;
-  resolveOptions(json_path == null ? common : { ...common, json_value }, null, settings, 0);
+  resolveOptions(common, null, settings, 0);
 }
 
 /** How monitors stand in a configuration file. */
