@@ -283,7 +283,7 @@ const WRONG = [
   'new Ninefold({ url: "https://a.example" });',
   'await nf.meter("m").deduct("3");',
   'await nf.keys.create({ prefix: "a", name: "b" });',
-  'await nf.monitors.create({ url: "https://a.example", interval: 60_000, method: "PUT" });',
+  'await nf.monitors.create({ url: "https://a.example", interval: 60_000, method: 2 });',
   'console.log((await nf.meter("m").balance()).user_id);',
   'await nf.relay.list({ status: "sent" }).page();',
   'await nf.flags.isEnabled("beta", { fallback: "no" });',

@@ -132,7 +132,7 @@ describe("monitors", () => {
       await page.getByRole("button", { name: "Create monitor" }).click();
       await page.getByRole("heading", { name: "Till", level: 1 }).waitFor();
       await page.getByRole("button", { name: "Edit…" }).click();
-      await page.getByLabel("Method").selectOption("POST");
+      await page.getByLabel("Method").fill("POST");
       await page.getByLabel("Body").fill('{"a":1}');
       await page.getByLabel("Failures until down").fill("3");
       await page.getByText("More", { exact: true }).click();
@@ -290,7 +290,7 @@ describe("assertions on the response", () => {
       await page.getByText("More", { exact: true }).click();
       await page.getByLabel("Group").fill("shop");
       await page.getByLabel("Accepted statuses").fill("200, 300-399");
-      await page.getByLabel("Response contains").fill("ok");
+      await page.getByLabel("Response contains", { exact: true }).fill("ok");
       await page.getByLabel("JSON path").fill("$.status");
       await page.getByLabel("Expected value").fill("5");
       await page.getByLabel("Interval after a failed check (seconds)").fill("7.5");
@@ -324,12 +324,12 @@ describe("assertions on the response", () => {
       await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByText("More", { exact: true }).click();
       await page.getByLabel("Expected value").fill('"5"');
-      await page.getByLabel("Response contains").fill("");
+      await page.getByLabel("Response contains", { exact: true }).fill("");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText('$.status == "5"').waitFor();
       expect(await found()).toMatchObject([{ json_value: "5", keyword: null }]);
       await page.getByRole("button", { name: "Edit…" }).click();
-      await page.getByLabel("Method").selectOption("HEAD");
+      await page.getByLabel("Method").fill("HEAD");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("$.status").waitFor({ state: "detached" });
       expect(await found()).toMatchObject([{ method: "HEAD", json_path: null, group: "shop" }]);

@@ -83,8 +83,8 @@ describe("docs/monitoring.md", () => {
 describe("GET /metrics", () => {
   test("has every metric with a value, with the declared labels and help", async () => {
     const shown = (await scrape(server.client(null))).families;
-    // Neither a backup nor a monitor exists.
-    const valueless = /^ninefold_last_backup_|^ninefold_monitor_(?!checks_total$)/;
+    // Neither a backup nor a monitor nor a probe exists.
+    const valueless = /^ninefold_last_backup_|^ninefold_monitor_(?!checks_total$)|^ninefold_probe_online$/;
     const expected = families.filter(({ name }) => !valueless.test(name));
     expect(shown.map(({ name }) => name)).toEqual(expected.map(({ name }) => name));
     for (const [index, { name, type, help, labels }] of expected.entries()) {

@@ -4,10 +4,15 @@ import { PIECE_BYTES } from "../../../kernel/http/requests/large-body.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { PieceBody } from "../../../kernel/outbound/piece-body.ts";
 import { NOBODY } from "../../../kernel/storage/tx.ts";
+import type { Cancel } from "../../../kernel/time/clock.ts";
+import { MINUTE_MS } from "../../../kernel/time/units.ts";
 import { PIECES_PER_UNIT, type PieceStore } from "./store.ts";
 
-/** When pieces without an event are looked for; they are also removed as soon as their event is. */
-const SCHEDULE = "*/10 * * * *";
+/**
+ * Time from a body to the search for pieces without an event, which are also removed as soon as their event is. A timer and not a
+ * recurring job: a server that receives no large bodies has nothing to search, and writes nothing.
+ */
+const SEARCH_AFTER_MS = 10 * MINUTE_MS;
 
 interface WaitingPiece {
   readonly upload: number;
@@ -35,19 +40,18 @@ export class Pieces {
   private waiting: WaitingPiece[] = [];
   private isWriting = false;
   private stopping = false;
+  private cancelSearch: Cancel | null = null;
   private removing: Promise<void> = Promise.resolve();
 
-  constructor(
-    private readonly deps: Pick<Kernel, "writer" | "scheduler" | "clock"> & { readonly pieces: PieceStore },
-  ) {
+  constructor(private readonly deps: Pick<Kernel, "writer" | "clock"> & { readonly pieces: PieceStore }) {
     this.nextRef = deps.pieces.highestUpload() + 1;
-    deps.scheduler.recurring("catch.pieces", SCHEDULE, () => this.removeOrphans());
   }
 
   /** Begins a body. */
   begin(): Upload {
     const ref = this.nextRef++;
     this.receiving.add(ref);
+    this.searchLater();
     let number = 0;
     return {
       ref,
@@ -92,6 +96,16 @@ export class Pieces {
     this.deps.clock.track(this.removing);
   }
 
+  private searchLater(): void {
+    this.cancelSearch ??= this.deps.clock.after(SEARCH_AFTER_MS, () => {
+      this.cancelSearch = null;
+      // What fails is left to the next search.
+      this.deps.clock.track(this.removeOrphans().catch(() => undefined));
+      // A body that is still being received may leave pieces behind.
+      if (this.receiving.size > 0) this.searchLater();
+    });
+  }
+
   /** Removes all pieces without an event: those of uploads that a crash has ended. */
   async removeOrphans(): Promise<void> {
     const { pieces } = this.deps;
@@ -107,6 +121,7 @@ export class Pieces {
   /** Stops after the current slice; the next start continues. */
   stop(): void {
     this.stopping = true;
+    this.cancelSearch?.();
   }
 
   private async remove(upload: number): Promise<void> {

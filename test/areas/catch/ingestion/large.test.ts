@@ -392,6 +392,7 @@ describe("the pieces of a body", () => {
   });
 
   test("without an event are removed at the start, and later", async () => {
+    const { id } = await newBucket(account);
     await server.server.stop();
     const db = new Database(join(server.folder, "ninefold.db"));
     db.run("DELETE FROM catch_pieces WHERE upload > 100000");
@@ -401,6 +402,18 @@ describe("the pieces of a body", () => {
     db.close();
     await server.start();
     await eventually(() => expect(pieces()).toBe(before - 9));
+    // What is left behind later is found some minutes after a body.
+    expect(
+      (await fetch(`${server.url}/v1/in/${id}`, { method: "POST", body: bytesOf(2 * MIB) })).status,
+    ).toBe(200);
+    const { kernel } = server.server;
+    const left = kernel.db.change<[Uint8Array]>(
+      "INSERT INTO catch_pieces (upload, number, bytes) VALUES (200000, 0, ?)",
+    );
+    await kernel.writer.submit((tx) => left(tx, new Uint8Array(PIECE)));
+    const later = pieces();
+    await server.clock.advance(10 * 60_000);
+    await eventually(() => expect(pieces()).toBe(later - 1));
   });
 
   test("make room for newer events, once the account stores too many bytes", async () => {
