@@ -18,6 +18,8 @@ const TRUSTED_PART = 0.8;
 const RENEWALS_PER_LEASE = 4;
 /** An entry that is not confirmed for so long suspends the server: the engine has lost its majority, or the network. */
 const APPEND_MS_MAX = 2_000;
+/** A call of an engine that has failed after longer was interrupted by a pause of this process: statements end after 2 s. */
+const CALL_AT_MOST_MS = 2_000;
 /** Pause before work that must not begin now tries again. */
 const OPEN_RETRY_MS = 200;
 /** Pause before an append is repeated. */
@@ -232,6 +234,7 @@ export class Leadership {
     try {
       for (;;) {
         if (this.isOver) throw outcomeUnknown();
+        const begun = this.time.monotonic();
         try {
           await this.deps.log.append(entry);
           break;
@@ -245,7 +248,7 @@ export class Leadership {
               error: errorText(error),
             });
           failure = error;
-          this.appendFailsSince ??= this.time.monotonic();
+          this.appendFailsSince ??= this.triedSince(begun);
           if (!isFull && error instanceof EngineUnavailable && error.kind === "no_space") {
             isFull = true;
             this.noteFullEngine();
@@ -299,7 +302,7 @@ export class Leadership {
       } catch (error) {
         if (!isFailing) logger.warn("the lease could not be renewed", { error: errorText(error) });
         isFailing = true;
-        this.renewalsFailSince ??= this.time.monotonic();
+        this.renewalsFailSince ??= this.triedSince(before);
       }
     }
   }
@@ -324,6 +327,11 @@ export class Leadership {
     if (forMs <= this.deps.leaseMs) return;
     const what = renewals <= append ? "the lease" : "a change";
     await this.giveUp(`the commit log has not confirmed ${what} for ${Math.round(forMs / 1_000)} s`);
+  }
+
+  /** Since when a call that has failed now has been tried: from its begin, but not while this process was paused. */
+  private triedSince(begun: number): number {
+    return Math.max(begun, this.time.monotonic() - CALL_AT_MOST_MS);
   }
 
   /** The lease goes on while this machine sleeps. */

@@ -34,6 +34,8 @@ export interface MembershipDeps {
 /** This process as one of the nodes of its cell. */
 export class Membership {
   private process: NodeProcess;
+  /** Whether the reports of the others were read before. */
+  private hasLooked = false;
   /** What each of the other nodes said of its time, and when that was new (monotonic); null: it was known at first sight. */
   private readonly seen = new Map<string, { readonly at: number; readonly since: number | null }>();
   private readonly wrongClocks = new Set<string>();
@@ -83,7 +85,9 @@ export class Membership {
     for (const { id, advertise, at } of others) {
       const before = this.seen.get(id);
       if (before?.at === at) continue;
-      this.seen.set(id, { at, since: before === undefined ? null : time.monotonic() });
+      // A report that was there at the first look may be old; a node that appears later has made it just now.
+      const isNew = before !== undefined || this.hasLooked;
+      this.seen.set(id, { at, since: isNew ? time.monotonic() : null });
       // Only a report that was made just now says what its clock shows.
       if (before === undefined) continue;
       const problem = clocksDiffer(at - now());
@@ -93,6 +97,7 @@ export class Membership {
         logger.warn("the clocks of two nodes differ", { node: advertise ?? id, error: problem });
       }
     }
+    this.hasLooked = true;
     return others;
   }
 

@@ -20,8 +20,11 @@ import type { NodeTime } from "./node-time.ts";
 const ENTRIES_KEPT_MIN = 1_000;
 /** Bytes of entries that are kept for nodes that do not have them: what an outage of an hour leaves at 70 KB/s. */
 const BYTES_KEPT_MAX = 256 * 1024 * 1024;
-/** Looks at the reports of the others after which it is known whether one of them runs. */
-const LOOKS_MIN = 2;
+/**
+ * Looks at the reports of the others after which it is known whether one of them runs: its second report may come just after the
+ * second look.
+ */
+const LOOKS_MIN = 3;
 /** Part of an engine's quota that entries may take: etcd needs as much again until it has compacted them. */
 const QUOTA_PART_MAX = 0.25;
 

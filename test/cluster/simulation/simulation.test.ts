@@ -61,6 +61,12 @@ const FOUND: readonly (readonly [ScenarioName, EngineKind, number, what: string]
     1_795_907_005,
     "a follower crashed after it had applied what the engine then lost, and led with it",
   ],
+  [
+    "grayFailure",
+    "postgres",
+    1_795_921_584,
+    "a leader whose responses were lost did not know a node that had just come, and led on without confirming anything",
+  ],
 ];
 
 test.each(FOUND)("%s %s %i: %s", (scenario, engine, seed) => {
