@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { instant, span } from "../core/format.ts";
 import { indented } from "../core/indent.ts";
 import { go, place, setQuery } from "../core/route.ts";
@@ -22,7 +22,8 @@ export function Inspector({ title, status, actions, list, children }: InspectorP
   const close = (): void => go(list, Object.fromEntries(place.value.query));
   const latest = useRef(close);
   latest.current = close;
-  useEffect(() => {
+  // With the details themselves: whoever sees them can close them.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const isElsewhere = event.target instanceof Element && event.target.closest("dialog, input, select");
       if (event.key === "Escape" && !isElsewhere && document.querySelector("dialog") === null)
