@@ -59,7 +59,12 @@ export function aliasReader(schema: TSchema): Reader | null {
 function itemsReader({ items, maxItems = Number.POSITIVE_INFINITY }: TSchema): Reader | null {
   const reader = aliasReader(items);
   if (reader === null) return null;
-  return (value) => (Array.isArray(value) && value.length <= maxItems ? value.map(reader) : value);
+  return (value) => {
+    if (!Array.isArray(value) || value.length > maxItems) return value;
+    const read = value.map(reader);
+    // The same list without a change: the object around it is copied for a new one, with all of its members.
+    return read.every((item, at) => item === value[at]) ? value : read;
+  };
 }
 
 function objectReader({ properties }: TObject): Reader | null {
