@@ -42,22 +42,12 @@ export class LaterAlerts {
   private sendHeld(tx: Tx, monitorRef: number, { detail = null, facts = {} }: HeldAlert): void {
     const outage = this.deps.ongoingOutage(monitorRef, tx.now);
     if (outage === null) return;
-    const { silentUntil, monitor, incidentId, text } = outage;
+    const { silentUntil, monitor } = outage;
     if (silentUntil !== null) {
       this.deps.scheduler.enqueue(tx, HELD_ALERT, String(monitorRef), silentUntil, { detail, facts });
       return;
     }
-    this.notifications.notifyChannels(tx, {
-      projectRef: monitor.projectRef,
-      monitor,
-      event: "monitor.down",
-      incidentId,
-      text,
-      detail,
-      facts,
-      toAccount: monitor.emailAlert,
-      toWebhook: true,
-    });
+    this.notify(tx, outage, { detail, facts, toAccount: monitor.emailAlert, toWebhook: true });
   }
 
   /** Notifies the channels of a step, and schedules the next one. Nothing follows for an outage that is over or acknowledged. */
@@ -84,21 +74,24 @@ export class LaterAlerts {
       });
   }
 
-  private notifyStep(
+  private notifyStep(tx: Tx, outage: OngoingOutage, refs: readonly number[], number: number): void {
+    for (const ref of refs) this.deps.channels.addEscalated(tx, outage.monitor.ref, ref);
+    this.notify(tx, outage, { facts: { ...outage.facts, escalation_step: number }, onlyTo: refs });
+  }
+
+  private notify(
     tx: Tx,
-    { monitor, incidentId, text, facts }: OngoingOutage,
-    refs: readonly number[],
-    number: number,
+    { monitor, incidentId, text }: OngoingOutage,
+    more: Pick<ChannelNotification, "detail" | "facts" | "onlyTo" | "toAccount" | "toWebhook">,
   ): void {
-    for (const ref of refs) this.deps.channels.addEscalated(tx, monitor.ref, ref);
+    const { projectRef } = monitor;
     this.notifications.notifyChannels(tx, {
-      projectRef: monitor.projectRef,
+      projectRef,
       monitor,
       event: "monitor.down",
       incidentId,
       text,
-      facts: { ...facts, escalation_step: number },
-      onlyTo: refs,
+      ...more,
     });
   }
 }
