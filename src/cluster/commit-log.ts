@@ -105,6 +105,11 @@ export interface EngineSpace {
 
 /** Longest wait for a call to one address of the engine: then the next address is tried. */
 export const CALL_MS_MAX = 500;
+/**
+ * Longest wait for a call that changes the log: PostgreSQL confirms it when its standbys have it. Repeating it earlier would only wait
+ * for the first attempt.
+ */
+export const CHANGE_MS_MAX = 2_000;
 
 /**
  * A durable, replicated log in an existing engine, and a lease. Every result is linearizable: nothing is read from a

@@ -4,6 +4,7 @@ import { Histogram } from "../kernel/metrics/instruments.ts";
 import type { Cancel } from "../kernel/time/clock.ts";
 import {
   CALL_MS_MAX,
+  CHANGE_MS_MAX,
   type ClusterNode,
   type CommitLog,
   EngineUnavailable,
@@ -18,8 +19,6 @@ const TRUSTED_PART = 0.8;
 const RENEWALS_PER_LEASE = 4;
 /** An entry that is not confirmed for so long suspends the server: the engine has lost its majority, or the network. */
 const APPEND_MS_MAX = 2_000;
-/** A call of an engine that has failed after longer was interrupted by a pause of this process: statements end after 2 s. */
-const CALL_AT_MOST_MS = 2_000;
 /** Pause before work that must not begin now tries again. */
 const OPEN_RETRY_MS = 200;
 /** Pause before an append is repeated. */
@@ -329,9 +328,9 @@ export class Leadership {
     await this.giveUp(`the commit log has not confirmed ${what} for ${Math.round(forMs / 1_000)} s`);
   }
 
-  /** Since when a call that has failed now has been tried: from its begin, but not while this process was paused. */
+  /** Since when a call that has failed now has been tried: from its begin. One that took longer than any may was paused with this process. */
   private triedSince(begun: number): number {
-    return Math.max(begun, this.time.monotonic() - CALL_AT_MOST_MS);
+    return Math.max(begun, this.time.monotonic() - CHANGE_MS_MAX);
   }
 
   /** The lease goes on while this machine sleeps. */

@@ -3,6 +3,7 @@ import { errorText, StartupError } from "../../kernel/errors.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../../kernel/time/clock.ts";
 import {
   CALL_MS_MAX,
+  CHANGE_MS_MAX,
   type ClusterNode,
   type CommitLog,
   type EngineErrorKind,
@@ -22,11 +23,6 @@ import { commitOnStandbys } from "./synchronous-commit.ts";
 
 /** How often a follower looks for new entries. */
 const WATCH_MS = 50;
-/**
- * Longest wait for an append: PostgreSQL confirms it when its standbys have it. Repeating it earlier would only wait for
- * the first attempt.
- */
-const APPEND_MS_MAX = 2_000;
 /** One for entries, one for the lease, which must not wait behind them. */
 const CONNECTIONS = 2;
 /** `server_version_num` of PostgreSQL 13. */
@@ -96,7 +92,7 @@ export class PostgresLog implements CommitLog {
             `${NOT_DURABLE} For a service that replicates by other means: --commit-log-trusted.`,
           );
         await sql.unsafe(TABLES);
-      }, APPEND_MS_MAX);
+      }, CHANGE_MS_MAX);
     } catch (error) {
       if (error instanceof StartupError) throw error;
       throw unreachable(error);
@@ -118,7 +114,7 @@ export class PostgresLog implements CommitLog {
         RETURNING epoch`) as { epoch: string }[];
       const [row] = rows;
       return row === undefined ? null : Number(row.epoch);
-    }, APPEND_MS_MAX);
+    }, CHANGE_MS_MAX);
   }
 
   renew(node: ClusterNode, epoch: number, ttlMs: number): Promise<boolean> {
@@ -135,13 +131,13 @@ export class PostgresLog implements CommitLog {
       if (settings !== undefined && !this.keepsCommits(settings))
         throw this.errors.count(new EngineUnavailable(NOT_DURABLE, "not_durable"));
       return settings !== undefined;
-    }, APPEND_MS_MAX);
+    }, CHANGE_MS_MAX);
   }
 
   async release(_node: ClusterNode, epoch: number): Promise<void> {
     await this.run(
       (sql) => sql`UPDATE nf_lease SET expires = '-infinity' WHERE cell = ${this.cell} AND epoch = ${epoch}`,
-      APPEND_MS_MAX,
+      CHANGE_MS_MAX,
     );
   }
 
@@ -170,7 +166,7 @@ export class PostgresLog implements CommitLog {
           INSERT INTO nf_log AS there (cell, seq, epoch, data) VALUES (${this.cell}, ${seq}, ${epoch}, ${data})
           ON CONFLICT (cell, seq) DO UPDATE SET epoch = there.epoch WHERE there.epoch = excluded.epoch RETURNING 1`) as unknown[];
         if (written.length === 0) throw new PlaceTaken(`another leader has written entry ${seq}`);
-      }, APPEND_MS_MAX);
+      }, CHANGE_MS_MAX);
     await commitOnStandbys(write, monotonicMs);
   }
 
@@ -179,7 +175,7 @@ export class PostgresLog implements CommitLog {
       async (sql) =>
         (await sql`
           SELECT seq, epoch, data FROM nf_log WHERE cell = ${this.cell} AND seq >= ${from} ORDER BY seq LIMIT ${max}`) as EntryRow[],
-      APPEND_MS_MAX,
+      CHANGE_MS_MAX,
     );
     return rows.map(({ seq, epoch, data }, index) => {
       if (Number(seq) !== from + index) throw new LogTrimmed(`the log begins at entry ${seq}`);
@@ -220,7 +216,7 @@ export class PostgresLog implements CommitLog {
         INSERT INTO nf_identity AS there (cell, log) VALUES (${this.cell}, ${id})
         ON CONFLICT (cell) DO UPDATE SET log = there.log RETURNING log`) as { log: string }[];
       return rows[0]?.log ?? id;
-    }, APPEND_MS_MAX);
+    }, CHANGE_MS_MAX);
   }
 
   watch(_from: number, wake: () => void): Cancel {
@@ -234,7 +230,7 @@ export class PostgresLog implements CommitLog {
   async trim(through: number): Promise<void> {
     await this.run(
       (sql) => sql`DELETE FROM nf_log WHERE cell = ${this.cell} AND seq <= ${through}`,
-      APPEND_MS_MAX,
+      CHANGE_MS_MAX,
     );
   }
 
@@ -247,7 +243,7 @@ export class PostgresLog implements CommitLog {
         RETURNING (SELECT report FROM before) AS before`) as { before: string | null }[];
       const before = rows[0]?.before ?? null;
       return before === null ? null : (JSON.parse(before) as NodeReport);
-    }, APPEND_MS_MAX);
+    }, CHANGE_MS_MAX);
   }
 
   nodes(): Promise<NodeReport[]> {
@@ -260,14 +256,14 @@ export class PostgresLog implements CommitLog {
   async forget(id: string): Promise<void> {
     await this.run(
       (sql) => sql`DELETE FROM nf_node WHERE cell = ${this.cell} AND node = ${id}`,
-      APPEND_MS_MAX,
+      CHANGE_MS_MAX,
     );
   }
 
   async askToHandOver(epoch: number): Promise<void> {
     await this.run(
       (sql) => sql`UPDATE nf_lease SET asked = ${epoch} WHERE cell = ${this.cell} AND epoch = ${epoch}`,
-      APPEND_MS_MAX,
+      CHANGE_MS_MAX,
     );
   }
 
@@ -288,7 +284,7 @@ export class PostgresLog implements CommitLog {
           await tx`DELETE FROM nf_identity WHERE cell = ${this.cell}`;
           await tx`UPDATE nf_lease SET expires = '-infinity' WHERE cell = ${this.cell}`;
         }),
-      APPEND_MS_MAX,
+      CHANGE_MS_MAX,
     );
   }
 
@@ -331,7 +327,7 @@ export class PostgresLog implements CommitLog {
         max: CONNECTIONS,
         connectionTimeout: CALL_MS_MAX / 1000,
         // A statement that waits for the same entry of a lost connection ends, and frees its own.
-        connection: { application_name: "ninefold", statement_timeout: APPEND_MS_MAX },
+        connection: { application_name: "ninefold", statement_timeout: CHANGE_MS_MAX },
       });
       try {
         const [row] = (await sql`SELECT pg_is_in_recovery() AS standby`) as { standby: boolean }[];

@@ -1,5 +1,6 @@
 import {
   CALL_MS_MAX,
+  CHANGE_MS_MAX,
   type ClusterNode,
   type CommitLog,
   EngineErrors,
@@ -17,8 +18,6 @@ import { commitOnStandbys } from "../../../src/cluster/engines/synchronous-commi
 import type { Cancel } from "../../../src/kernel/time/clock.ts";
 import type { World } from "./world.ts";
 
-/** Longest wait for a commit in PostgreSQL, after which the server cancels the wait, too. */
-const COMMIT_MS_MAX = 2_000;
 /** Waits that somebody cancels are longer. */
 const CANCELLED_MS_MIN = 510;
 /** An etcd notices the end of a lease so much later, at most. */
@@ -149,7 +148,7 @@ export class SimulatedEngine {
     };
     this.unreplicated.push(waiting);
     this.world.after(1, () => this.replicate());
-    this.world.after(COMMIT_MS_MAX, () => {
+    this.world.after(CHANGE_MS_MAX, () => {
       if (this.unreplicated.includes(waiting)) this.show(waiting);
     });
   }
@@ -488,7 +487,7 @@ export class EngineConnection implements CommitLog {
   /** `needsSpace`: whether an engine without space rejects it. */
   private change<T>(needsSpace: boolean, change: Change<T>): Promise<T> {
     const { engine } = this;
-    return this.send(engine.kind === "etcd" ? CALL_MS_MAX : COMMIT_MS_MAX, (respond) => {
+    return this.send(engine.kind === "etcd" ? CALL_MS_MAX : CHANGE_MS_MAX, (respond) => {
       if (needsSpace && engine.hasAlarm)
         respond(() => {
           throw this.errors.count(new EngineUnavailable("database space exceeded", "no_space"));
