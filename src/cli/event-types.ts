@@ -16,7 +16,7 @@ export async function eventTypesImport(args: Arguments): Promise<number> {
   const body = { openapi, ...(isDryRun ? { dry_run: true } : {}) };
   const imported = (await withApi(args, (api) =>
     api.send("POST", "/v1/relay/event-types/import", body),
-  )) as unknown as RelayEventTypesImported;
+  )) as RelayEventTypesImported;
   if (args.has("--json")) printJson(imported);
   else show(imported, isDryRun);
   return imported.skipped.length === 0 ? 0 : SKIPPED;

@@ -117,11 +117,7 @@ async function perform(run: Run, step: Step): Promise<readonly MadeUrl[]> {
   const { file } = run.plan;
   if (step.resource === null) {
     if (step.action === "create") {
-      const created = (await run.api.send(
-        "POST",
-        "/v1/projects",
-        newProject(file),
-      )) as unknown as ServerProject;
+      const created = (await run.api.send("POST", "/v1/projects", newProject(file))) as ServerProject;
       if (created.slug !== file.slug)
         throw new StartupError(`The project got the slug ${created.slug}: another one has ${file.slug}.`);
       run.project = new ProjectApi(run.api, created);

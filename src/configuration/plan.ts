@@ -150,8 +150,7 @@ function reviewSteps({ slug, review }: FileProject, project: ServerProject | nul
 }
 
 function projectStep(name: string, fields: readonly FieldChange[], project: ServerProject | null): Step {
-  const item = project as unknown as JsonObject | null;
-  return { action: "change", kind: "project", name, fields, resource: null, wanted: null, item };
+  return { action: "change", kind: "project", name, fields, resource: null, wanted: null, item: project };
 }
 
 /** The sections of a file, those that they refer to, and all of them to find what is to be deleted. */

@@ -8,14 +8,14 @@ const PAGE_LIMIT = 100;
 const CONCURRENCY = 8;
 
 /** A project of a server. */
-export interface ServerProject {
+export type ServerProject = {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
   readonly description: string | null;
   /** Whether changes of flags need the approval of somebody else; undefined on earlier servers. */
   readonly review?: boolean;
-}
+};
 
 /** Calls a server in one project. */
 export class ProjectApi {
@@ -95,7 +95,7 @@ export class ProjectApi {
 /** The projects that the key sees. */
 export async function projectsOf(api: Api): Promise<readonly ServerProject[]> {
   const found = await pagesOf((query) => api.send("GET", withQuery("/v1/projects", query)), "projects");
-  return found as unknown as readonly ServerProject[];
+  return found as readonly ServerProject[];
 }
 
 async function pagesOf(
