@@ -3016,8 +3016,8 @@ class FlagsProposals(Methods):
 
         Fields of a save, or ``delete``. The flag need not exist. The change is checked now, and applied when somebody
         else approves it. A change in another way makes the proposal ``outdated``. An equal open proposal of the same
-        proposer is returned instead of a second one. A project can have 100 open proposals, which are stored for a
-        year. Costs credits as a save does; the approval is free of charge.
+        proposer is returned instead of a second one. A project can have 100 open proposals; the newest 1,000 are
+        stored for a year. Costs credits as a save does; the approval is free of charge.
         """
         response = self._api.call(
             "POST /v1/gate/{flagKey}/proposals",
@@ -3061,8 +3061,8 @@ class FlagsProposals(Methods):
     ) -> Pages[models.FlagProposal, models.FlagProposalPage]:
         """List proposals of all flags, newest first.
 
-        Those that wait for a decision have the status ``open``; the decided ones stay for a year. ``before`` and
-        ``after`` have the fields that change.
+        Those that wait for a decision have the status ``open``; the decided ones stay for a year, up to 1,000 in all.
+        ``before`` and ``after`` have the fields that change. A page also ends when its changes exceed 256 KiB.
         """
         response = self._api.pages(
             "GET /v1/gate/config/proposals",

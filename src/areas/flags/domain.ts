@@ -20,6 +20,8 @@ export const FLAGS_PER_PROJECT_MAX = 20_000;
 export const DEFINITIONS_BYTES_MAX = 8 * 1024 * 1024;
 /** Open proposals per project. */
 export const OPEN_PROPOSALS_MAX = 100;
+/** Proposals stored per project, open ones included: after that each new one replaces the oldest decided one. */
+export const PROPOSALS_PER_PROJECT_MAX = 1_000;
 /** How long proposals are stored, open ones included. */
 export const PROPOSALS_RETENTION_MS = 365 * DAY_MS;
 /** Maximum characters of a comment on a proposal. */

@@ -2381,8 +2381,8 @@ export class FlagsProposals extends Methods {
    * Propose a change of a flag. Fields of a save, or `delete`. The flag need not exist. The change is
    * checked now, and applied when somebody else approves it. A change in another way makes the proposal
    * `outdated`. An equal open proposal of the same proposer is returned instead of a second one. A project
-   * can have 100 open proposals, which are stored for a year. Costs credits as a save does; the approval is
-   * free of charge.
+   * can have 100 open proposals; the newest 1,000 are stored for a year. Costs credits as a save does; the
+   * approval is free of charge.
    */
   create(flagKey: string, body: FlagProposalBody, options?: ChangeOptions): Answers<"gate.proposals.create"> {
     return this.api.call("gate.proposals.create", { params: { flagKey }, body }, options);
@@ -2398,7 +2398,8 @@ export class FlagsProposals extends Methods {
 
   /**
    * List proposals of all flags, newest first. Those that wait for a decision have the status `open`; the
-   * decided ones stay for a year. `before` and `after` have the fields that change.
+   * decided ones stay for a year, up to 1,000 in all. `before` and `after` have the fields that change. A
+   * page also ends when its changes exceed 256 KiB.
    */
   list(
     query: QueryOf<"gate.proposals.list"> = {},

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { OPEN_PROPOSALS_MAX, PROPOSALS_RETENTION_MS } from "../../../src/areas/flags/domain.ts";
+import {
+  OPEN_PROPOSALS_MAX,
+  PROPOSALS_PER_PROJECT_MAX,
+  PROPOSALS_RETENTION_MS,
+} from "../../../src/areas/flags/domain.ts";
 import { HOUR_MS } from "../../../src/kernel/time/units.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
@@ -216,6 +220,47 @@ describe("POST /v1/gate/{flagKey}/proposals", () => {
     expectError(await account.post(PATH, { enabled: true }), "proposal_limit_exceeded");
     await account.delete(`/v1/gate/f${OPEN_PROPOSALS_MAX - 1}/proposals/${last}`);
     await propose(account, { enabled: true });
+  });
+});
+
+describe("many proposals", () => {
+  test(`a new one replaces the oldest decided one after ${PROPOSALS_PER_PROJECT_MAX}, and never an open one`, async () => {
+    const account = await server.account({ tier: "unlimited" });
+    const oldest = await propose(account, { enabled: true }, "open");
+    const first = await propose(account, { enabled: true });
+    await account.delete(`${PATH}/${first}`);
+    const withdrawn = async (): Promise<void> => {
+      const id = await propose(account, { enabled: true });
+      expect((await account.delete(`${PATH}/${id}`)).status).toBe(200);
+    };
+    for (let count = 2; count < PROPOSALS_PER_PROJECT_MAX; count += 1) await withdrawn();
+    expect((await account.get(`${PATH}/${first}`)).status).toBe(200);
+    await withdrawn();
+    expectError(await account.get(`${PATH}/${first}`), "not_found");
+    expect((await account.get(`/v1/gate/open/proposals/${oldest}`)).body["status"]).toBe("open");
+  }, 60_000);
+
+  test("a page of large ones is short, and all pages together have each once", async () => {
+    const account = await server.account({ tier: "unlimited" });
+    const values = Array.from({ length: 100 }, (_, at) => `value-${at}`);
+    const rules = Array.from({ length: 40 }, (_, at) => ({
+      name: `rule ${at}`,
+      when: [{ attribute: "plan", op: "in", values }],
+      serve: { variant: "on" },
+    }));
+    const proposed = new Set<string>();
+    for (let at = 0; at < 20; at += 1)
+      proposed.add(await propose(account, { enabled: true, rules }, `f${at}`));
+    const listed: string[] = [];
+    let cursor = "";
+    do {
+      const page = await account.get(`/v1/gate/config/proposals?limit=100${cursor}`);
+      expect(page.text.length).toBeLessThan(400_000);
+      listed.push(...(page.body["proposals"] as { proposal_id: string }[]).map((item) => item.proposal_id));
+      cursor = page.body["cursor"] === undefined ? "" : `&cursor=${page.body["cursor"]}`;
+    } while (cursor !== "");
+    expect(listed.toSorted()).toEqual([...proposed].toSorted());
+    expect(listed).toHaveLength(proposed.size);
   });
 });
 

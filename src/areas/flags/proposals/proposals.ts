@@ -2,12 +2,12 @@ import type { Actor } from "../../../kernel/audit/actor.ts";
 import { difference } from "../../../kernel/audit/change.ts";
 import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { pageStart, pageWithin } from "../../../kernel/http/requests/pagination.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { FlagChange } from "../definitions/change.ts";
-import { assertKeyAllowed, OPEN_PROPOSALS_MAX } from "../domain.ts";
+import { assertKeyAllowed, OPEN_PROPOSALS_MAX, PROPOSALS_PER_PROJECT_MAX } from "../domain.ts";
 import {
   type FlagProposal,
   type FlagProposalBody,
@@ -49,6 +49,9 @@ export interface ProposedFlags {
   ): void;
 }
 
+/** Characters of changes after which a page of proposals ends: writing it takes a few milliseconds. */
+const PAGE_LENGTH_MAX = 256 * 1024;
+
 const NAMES = [...Object.keys(FlagChange.properties), "scheduled", "managed_by"];
 
 /** Changes of flags that somebody else has to approve. */
@@ -89,6 +92,8 @@ export class Proposals {
         `The project has ${OPEN_PROPOSALS_MAX} open proposals, the maximum. Decide some of them first.`,
       );
     if (credits > 0) charge(credits);
+    if (this.store.count(projectRef) >= PROPOSALS_PER_PROJECT_MAX)
+      this.store.removeOldestDecided(tx, projectRef);
     const { before = null, after = null } = entry ?? {};
     const [was, became] =
       before !== null && after !== null
@@ -124,7 +129,12 @@ export class Proposals {
   ): FlagProposalPage {
     const page = { projectRef, before: pageStart(cursor), status: status ?? null, rowsMax: limit + 1 };
     const rows = flagKey === null ? this.store.ofProject(page) : this.store.ofFlag({ ...page, flagKey });
-    const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
+    const { items, ...next } = pageWithin(
+      rows,
+      { limit, lengthMax: PAGE_LENGTH_MAX },
+      ({ was, became }) => (was?.length ?? 0) + (became?.length ?? 0),
+      ({ ref }) => [ref],
+    );
     return { proposals: items.map(proposalView), ...next };
   }
 

@@ -45,7 +45,7 @@ function createRoutes(api: Api, { proposals, charger, participantOf, flagKey }: 
         access: "gate:write",
         summary: "Propose a change of a flag",
         description:
-          "Fields of a save, or `delete`. The flag need not exist. The change is checked now, and applied when somebody else approves it. A change in another way makes the proposal `outdated`. An equal open proposal of the same proposer is returned instead of a second one. A project can have 100 open proposals, which are stored for a year. Costs credits as a save does; the approval is free of charge.",
+          "Fields of a save, or `delete`. The flag need not exist. The change is checked now, and applied when somebody else approves it. A change in another way makes the proposal `outdated`. An equal open proposal of the same proposer is returned instead of a second one. A project can have 100 open proposals; the newest 1,000 are stored for a year. Costs credits as a save does; the approval is free of charge.",
         errors: ["gate.rule_invalid", "flag_not_found", "proposal_limit_exceeded", "insufficient_balance"],
         example: { enabled: true, comment: "After the campaign" },
         bodyLimits: largeBody(),
@@ -74,7 +74,7 @@ function readRoutes(api: Api, { proposals, flagKey }: ProposalRouteDeps) {
           access: "gate:read",
           summary: "List proposals of all flags, newest first",
           description:
-            "Those that wait for a decision have the status `open`; the decided ones stay for a year. `before` and `after` have the fields that change.",
+            "Those that wait for a decision have the status `open`; the decided ones stay for a year, up to 1,000 in all. `before` and `after` have the fields that change. A page also ends when its changes exceed 256 KiB.",
           query: FlagProposalQuery,
           response: FlagProposalPage,
         },

@@ -56,6 +56,11 @@ export function proposalStore(db: Database) {
     openCount: db.number<[projectRef: number]>(
       "SELECT count(*) AS n FROM flag_proposals WHERE project_ref = ? AND status = 'open'",
     ),
+    /** All proposals of a project, decided ones included. */
+    count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM flag_proposals WHERE project_ref = ?"),
+    removeOldestDecided: db.change<[projectRef: number]>(
+      "DELETE FROM flag_proposals WHERE ref = (SELECT ref FROM flag_proposals WHERE project_ref = ? AND status <> 'open' ORDER BY ref LIMIT 1)",
+    ),
     decide: db.change<[decision: Decision]>(
       "UPDATE flag_proposals SET status = $status, decided_by = $decided_by, decision_comment = $decision_comment, decided_at = $decided_at WHERE ref = $ref",
     ),

@@ -3,7 +3,7 @@ import { changed } from "../../../kernel/audit/change.ts";
 import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Caller } from "../../../kernel/callers/caller.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { encodeCursor, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { pageStart, pageWithin } from "../../../kernel/http/requests/pagination.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import { type CompiledSchema, compileSchema } from "../../../kernel/json-schema/compile.ts";
 import { type SchemaError, validate } from "../../../kernel/json-schema/validate.ts";
@@ -330,19 +330,13 @@ export class EventTypes {
     isShown: (name: string) => boolean,
   ): { readonly rows: readonly EventTypeRow[]; readonly cursor?: string } {
     const found = this.deps.types.page(projectRef, archived ? 1 : 0, pageStart(cursor), limit + 1);
-    let length = 0;
-    let taken = 0;
-    for (const { schema, example } of found.slice(0, limit)) {
-      length += (schema?.length ?? 0) + (example?.length ?? 0);
-      if (length > PAGE_LENGTH_MAX && taken > 0) break;
-      taken += 1;
-    }
-    const rows = found.slice(0, taken);
-    const last = taken < found.length ? rows.at(-1) : undefined;
-    return {
-      rows: rows.filter(({ name }) => isShown(name)),
-      ...(last === undefined ? {} : { cursor: encodeCursor([last.ref]) }),
-    };
+    const { items, ...next } = pageWithin(
+      found,
+      { limit, lengthMax: PAGE_LENGTH_MAX },
+      ({ schema, example }) => (schema?.length ?? 0) + (example?.length ?? 0),
+      ({ ref }) => [ref],
+    );
+    return { rows: items.filter(({ name }) => isShown(name)), ...next };
   }
 
   private find(projectRef: number, name: string): EventTypeRow {

@@ -115,6 +115,24 @@ export function pageOf<Row>(
   return { items: rows.slice(0, limit), cursor: encodeCursor(position(last)) };
 }
 
+/**
+ * The same for rows with large texts: a page has at least one item, and ends before its texts together are longer than
+ * `lengthMax` characters.
+ */
+export function pageWithin<Row>(
+  rows: readonly Row[],
+  { limit, lengthMax }: { readonly limit: number; readonly lengthMax: number },
+  lengthOf: (row: Row) => number,
+  position: (row: Row) => Position,
+): { items: readonly Row[]; cursor?: string } {
+  let length = 0;
+  const end = rows.findIndex((row, index) => {
+    length += lengthOf(row);
+    return index > 0 && length > lengthMax;
+  });
+  return pageOf(rows, end === -1 ? limit : Math.min(end, limit), position);
+}
+
 function badCursor() {
   return invalidField("cursor", "is not a cursor of this list: use the one that the page before gave");
 }
