@@ -323,6 +323,7 @@ function createAreas(
     settings: config.relay,
     portal,
   });
+  const peopleDirectory = openPeople(kernel);
   const watched = createWatch(kernel, config, {
     isTestClock: testClock !== null,
     outbound,
@@ -330,6 +331,7 @@ function createAreas(
     publicUrl,
     brand: live.brand,
     owners: accounts,
+    people: peopleDirectory,
     notifier: relay,
     projectIdOf: directory.idOf,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
@@ -373,7 +375,6 @@ function createAreas(
     checkpointDelayMs: config.checkpointDelayMs,
     peer: config.peerWitness,
   });
-  const peopleDirectory = openPeople(kernel);
   const sessions = createSessions(kernel, {
     keys: authenticator,
     keyLogins: config.login.keys,
@@ -567,7 +568,7 @@ type WatchDeps = Pick<
   Parameters<typeof createAlerts>[1] &
     Parameters<typeof createIncidents>[2] &
     Parameters<typeof createMonitors>[2],
-  | ("owners" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf")
+  | ("owners" | "people" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf")
   | ("keyName" | "isTestClock" | "trail")
 > &
   Pick<LiveConfig, "brand">;
@@ -581,6 +582,7 @@ function createWatch(
     outbound,
     outbox,
     owners,
+    people,
     notifier,
     publicUrl,
     brand,
@@ -607,6 +609,7 @@ function createWatch(
   const alerts = createAlerts(kernel, {
     incidents: incidentLog,
     owners,
+    people,
     notifier,
     outbox,
     outbound,

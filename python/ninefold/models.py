@@ -738,7 +738,9 @@ class ChannelConfig(TypedDict, total=False):
     chat_id: str
     """Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`."""
     to: List[str]
-    """Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses."""
+    """Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the
+    operator can use any addresses.
+    """
 
 
 class ChannelEscalateItem(TypedDict):
@@ -788,7 +790,9 @@ class ChannelCreateBodyConfig(TypedDict, total=False):
     chat_id: str
     """Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`."""
     to: List[str]
-    """Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses."""
+    """Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the
+    operator can use any addresses.
+    """
 
 
 class ChannelCreateBodyEscalateItem(TypedDict):
@@ -844,7 +848,9 @@ class ChannelPatchConfig(TypedDict, total=False):
     chat_id: str
     """Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`."""
     to: List[str]
-    """Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses."""
+    """Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the
+    operator can use any addresses.
+    """
 
 
 class ChannelPatchEscalateItem(TypedDict):

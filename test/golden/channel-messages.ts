@@ -68,6 +68,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
     projectIdOf: () => "proj_1",
     notifier,
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
+    people: { mayRead: () => null },
     outbox: { available: true,
       settingsChanged: () => undefined, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
   });

@@ -1,15 +1,15 @@
 import { SECRET } from "../../kernel/audit/redaction.ts";
-import type { CallerAccount } from "../../kernel/callers/caller.ts";
+import type { Caller } from "../../kernel/callers/caller.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { assertFeature, type Feature } from "../../kernel/limits/feature.ts";
-import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import { isEmail } from "../../kernel/mail/address.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { CHANNEL_KINDS, isToken } from "./channel-kinds.ts";
+import { allowedRecipients } from "./mail-recipients.ts";
 import type { AlertDeps } from "./ports.ts";
 import type { ChannelConfig, ChannelKind } from "./schema.ts";
 
-type Deps = Pick<AlertDeps, "outbound" | "outbox" | "owners">;
+type Deps = Pick<AlertDeps, "outbound" | "outbox" | "owners" | "people">;
 type Field = keyof ChannelConfig;
 
 const FEATURES = {
@@ -21,15 +21,10 @@ const FEATURES = {
 const CHAT = /^(-?[0-9]{1,20}|@[A-Za-z0-9_]{1,63})$/;
 
 /** @throws ApiError `validation_error`, `forbidden` naming the tier that the kind needs */
-export function assertConfig(
-  deps: Deps,
-  account: CallerAccount,
-  kind: ChannelKind,
-  config: ChannelConfig,
-): void {
-  assertFeature(FEATURES[CHANNEL_KINDS[kind].feature], account.tier);
+export function assertConfig(deps: Deps, caller: Caller, kind: ChannelKind, config: ChannelConfig): void {
+  assertFeature(FEATURES[CHANNEL_KINDS[kind].feature], caller.account.tier);
   assertFields(deps.outbound.policy, kind, config);
-  if (config.to !== undefined) assertRecipients(deps, account, config.to);
+  if (config.to !== undefined) assertRecipients(deps, caller, config.to);
 }
 
 /** The same as far as account and server do not matter. @throws ApiError `validation_error` */
@@ -57,16 +52,17 @@ export function assertFields(
     throw invalidField("config.chat_id", "must be the number of a chat, or @ and the name of a channel");
 }
 
-/** The server sends e-mails to the address of the account only; the operator's channels can use any address. */
-function assertRecipients(
-  { outbox, owners }: Deps,
-  { ref, tier }: CallerAccount,
-  to: readonly string[],
-): void {
-  if (!outbox.available)
+/** The server sends e-mails to the account and its people only; the operator's channels can use any address. */
+function assertRecipients(deps: Deps, { account, project }: Caller, to: readonly string[]): void {
+  if (!deps.outbox.available)
     throw invalidField("kind", "must be another kind: this server has no mail server configured");
-  const accountEmail = owners.account(ref).email.toLowerCase();
-  const isAllowed = (address: string) => isUnlimited(tier) || address.toLowerCase() === accountEmail;
-  if (!to.every((address) => isEmail(address) && isAllowed(address)))
-    throw invalidField("config.to", "must be the e-mail address of the account");
+  const owner = { accountRef: account.ref, projectRef: project.ref };
+  const areAllowed = to.every(
+    (address) => isEmail(address) && allowedRecipients(deps, owner, [address]).length === 1,
+  );
+  if (!areAllowed)
+    throw invalidField(
+      "config.to",
+      "must be the e-mail address of the account, or those of its people: of people who have logged in, are not disabled, and have a role in this project",
+    );
 }

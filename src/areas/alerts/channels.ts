@@ -23,7 +23,7 @@ import {
 import type { ChannelRow, ChannelStore } from "./store.ts";
 
 type Deps = Pick<Kernel, "ids" | "digests"> &
-  Pick<AlertDeps, "outbound" | "outbox" | "owners"> & { readonly channels: ChannelStore };
+  Pick<AlertDeps, "outbound" | "outbox" | "owners" | "people"> & { readonly channels: ChannelStore };
 
 /** Declares notification channels. */
 function channelResource(deps: Deps, notifications: Notifications) {
@@ -99,8 +99,8 @@ function channelResource(deps: Deps, notifications: Notifications) {
       description: "Tier starter and higher; the kind `email` requires the tier pro.",
       example: { name: "Team chat", kind: "slack", config: { url: "https://example.com/hooks/T0/B0/x" } },
       body: ChannelCreateBody,
-      row({ caller: { account } }, body, identity) {
-        assertConfig(deps, account, body.kind, body.config);
+      row({ caller }, body, identity) {
+        assertConfig(deps, caller, body.kind, body.config);
         return {
           ...identity,
           name: body.name,
@@ -122,9 +122,9 @@ function channelResource(deps: Deps, notifications: Notifications) {
       description: "Omitted fields stay unchanged. `config` is replaced as a whole, including its secrets.",
       example: { default: false },
       body: ChannelPatch,
-      row({ tx, caller: { account } }, before, body) {
+      row({ tx, caller }, before, body) {
         const { config } = body;
-        if (config !== undefined) assertConfig(deps, account, before.kind, config);
+        if (config !== undefined) assertConfig(deps, caller, before.kind, config);
         return {
           ...before,
           name: body.name ?? before.name,

@@ -1,7 +1,6 @@
 import type { AlertEvent } from "../../kernel/data/incident-words.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { LruMap } from "../../kernel/limits/lru-map.ts";
-import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import type { MailTrial } from "../../kernel/mail/outbox.ts";
 import type { Notification } from "../../kernel/outbound/notification.ts";
 import { sealedJson } from "../../kernel/secrets/sealed-column.ts";
@@ -20,6 +19,7 @@ import {
   type Transport,
 } from "./channel-kinds.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
+import { mailRecipients } from "./mail-recipients.ts";
 import type { AlertDeps, AlertedMonitor } from "./ports.ts";
 import { CHANNELS_MAX, type ChannelConfig } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
@@ -55,7 +55,7 @@ export interface ChannelNotification {
 }
 
 type NoticeDeps = Pick<Kernel, "vault" | "clock" | "scheduler"> &
-  Pick<AlertDeps, "notifier" | "outbox" | "owners" | "publicUrl" | "projectIdOf" | "incidents"> & {
+  Pick<AlertDeps, "notifier" | "outbox" | "owners" | "people" | "publicUrl" | "projectIdOf" | "incidents"> & {
     readonly channels: ChannelStore;
   };
 
@@ -460,16 +460,15 @@ export class Notifications {
     return (later) => ids.map((id) => outbox.withdraw(later, id)).includes(true);
   }
 
-  /** A channel of a project. Its e-mail addresses if they are still allowed, else the account's: that can have changed since. */
+  /** A channel of a project, with those of its e-mail addresses that are allowed now. */
   private recipientOf(channel: ChannelRow): Recipient {
     const { ref, name, kind, accountRef, projectRef } = channel;
     const stored = this.configOf(channel);
-    const { to = [] } = stored;
-    const { email, tier } = this.deps.owners.account(accountRef);
-    const isAccountEmail = (address: string) => address.toLowerCase() === email.toLowerCase();
-    const isAllowed = isUnlimited(tier) || (to.length === 1 && to.every(isAccountEmail));
     const transport = CHANNEL_KINDS[kind];
-    const config = transport.transport === "mail" && !isAllowed ? { ...stored, to: [email] } : stored;
+    const config =
+      transport.transport === "mail"
+        ? { ...stored, to: mailRecipients(this.deps, channel, stored.to ?? []) }
+        : stored;
     return { key: String(ref), accountRef, projectRef, transport, config, channel, name };
   }
 }

@@ -29,6 +29,12 @@ interface ChannelOwners {
   account(accountRef: number): { readonly email: string; readonly tier: TierName };
 }
 
+/** People of accounts, whom e-mails of channels can reach. */
+interface ChannelPeople {
+  /** Whether a person of an account can log in and has a role in a project; null if nobody of it has the address. */
+  mayRead(accountRef: number, projectRef: number, email: string): boolean | null;
+}
+
 /** The incidents whose timelines show who was notified of them. */
 interface AlertLog {
   find(incidentId: string): { readonly ref: number } | null;
@@ -44,6 +50,7 @@ interface AlertLog {
 /** What alerts need of other areas and the kernel's optional parts. */
 export interface AlertDeps {
   readonly owners: ChannelOwners;
+  readonly people: ChannelPeople;
   /** Sends requests, signed and retried: all alerts of the server go through it. */
   readonly notifier: Notifier;
   readonly outbox: Outbox;

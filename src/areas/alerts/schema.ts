@@ -68,7 +68,7 @@ const CONFIG = {
       uniqueItems: true,
       errorMessage: `must be an array of 1 to ${RECIPIENTS_MAX} e-mail addresses`,
       description:
-        "Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses.",
+        "Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the operator can use any addresses.",
       examples: [],
     }),
   ),

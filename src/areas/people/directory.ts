@@ -65,6 +65,13 @@ export class PeopleDirectory {
     return row && this.person(row.ref);
   }
 
+  /** Whether a person of an account can log in and has a role in a project; null if nobody of it has the address. */
+  mayRead(accountRef: number, projectRef: number, email: string): boolean | null {
+    const person = this.withEmail(accountRef, email);
+    if (person === null) return null;
+    return person.isActive && (person.role !== null || person.projects.has(projectRef));
+  }
+
   /** People of all accounts with an address. */
   withAddress(email: string): Person[] {
     return this.peopleOf(this.store.withAddress(foldEmail(email)).map(({ ref }) => ref));

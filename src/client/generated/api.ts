@@ -2241,7 +2241,7 @@ export interface ChannelPatch {
         token?: string | undefined;
         /** Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`. */
         chat_id?: string | undefined;
-        /** Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses. */
+        /** Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the operator can use any addresses. */
         to?: readonly string[] | undefined;
       }
     | undefined;
@@ -2293,7 +2293,7 @@ export interface Channel {
     token?: string;
     /** Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`. */
     chat_id?: string;
-    /** Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses. */
+    /** Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the operator can use any addresses. */
     to?: string[];
   };
   /** Whether monitors without `channels` use the channel. */
@@ -2349,7 +2349,7 @@ export interface ChannelCreateBody {
     token?: string | undefined;
     /** Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`. */
     chat_id?: string | undefined;
-    /** Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses. */
+    /** Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the operator can use any addresses. */
     to?: readonly string[] | undefined;
   };
   /** Whether monitors without `channels` use the channel. */

@@ -1754,7 +1754,7 @@ export const BODIES = {
     "config.to": {
       type: "array",
       description:
-        "Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses.",
+        "Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the operator can use any addresses.",
     },
     default: { type: "boolean", description: "Whether monitors without `channels` use the channel." },
     events: {
@@ -1841,7 +1841,7 @@ export const BODIES = {
     "config.to": {
       type: "array",
       description:
-        "Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses.",
+        "Recipients, for `email`: the e-mail address of the account, or addresses of its people. Channels of the operator can use any addresses.",
     },
     default: { type: "boolean", description: "Whether monitors without `channels` use the channel." },
     events: {

@@ -105,7 +105,7 @@ function settingFields(
       label: "Addresses",
       kind: LINES,
       required: isNew,
-      hint: hint || "One per line.",
+      hint: hint || "Your account's address, or those of its people. One per line.",
     },
   } as const;
   return settings.map((setting) => fields[setting]);

@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { Client } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
+import { MailServer } from "../../support/mail-server.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+import { ARGS, PersonBrowser } from "../people/support.ts";
+
+const CHANNELS = "/v1/pulse/channels";
+const MINUTE = 60_000;
+
+let server: TestServer;
+let site: WebhookSink;
+let mail: MailServer;
+let owner: Client;
+beforeEach(async () => {
+  site = new WebhookSink();
+  mail = await new MailServer().start();
+  server = await startTestServer({
+    manualClock: true,
+    args: [...ARGS, "--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
+    environment: { NINEFOLD_SMTP_URL: mail.url },
+  });
+  owner = await server.account({ tier: "pro", email: "owner@example.com" });
+});
+afterEach(async () => {
+  await server.stop();
+  await mail.stop();
+  site.stop();
+});
+
+/** Invites a person; returns their id. */
+async function invited(email: string, terms: object = { role: "responder" }): Promise<string> {
+  const answer = await owner.post("/v1/people", { email, ...terms });
+  expect(answer.status, answer.text).toBe(201);
+  await server.clock.advance(1_000);
+  return String(answer.body["person_id"]);
+}
+
+/** Accepts the invitation that a person was mailed last. */
+async function accept(email: string): Promise<void> {
+  const letter = mail.received.findLast(({ to }) => to.includes(email))?.raw ?? "";
+  const [url = ""] = /https:\S+#\/invitation\/[\w-]+/.exec(letter) ?? [];
+  await new PersonBrowser(server).accept(url);
+}
+
+async function joined(email: string, terms?: object): Promise<string> {
+  const id = await invited(email, terms);
+  await accept(email);
+  return id;
+}
+
+const create = (to: readonly string[], client = owner) =>
+  client.post(CHANNELS, { name: "Team", kind: "email", config: { to } });
+
+/** The recipients of an outage and its recovery, each with their number of messages. */
+async function notified(): Promise<Record<string, number>> {
+  mail.received.length = 0;
+  site.answers(503);
+  await server.clock.advance(MINUTE);
+  site.answers(200);
+  await server.clock.advance(MINUTE);
+  const counts: Record<string, number> = {};
+  for (const { to } of mail.received) for (const address of to) counts[address] = (counts[address] ?? 0) + 1;
+  return counts;
+}
+
+test("a channel notifies people of its account, each once, until they are disabled or deleted", async () => {
+  const ann = await joined("Ann@example.com");
+  const bob = await joined("bob@example.com");
+  const created = await create([
+    "ann@example.com",
+    "Ann@example.com",
+    "bob@example.com",
+    "owner@example.com",
+  ]);
+  expect(created.status, created.text).toBe(201);
+  await owner.post("/v1/pulse", { url: site.url("/health"), interval: MINUTE, name: "Shop" });
+  await server.clock.advance(5_000);
+  expect(await notified()).toEqual({ "ann@example.com": 2, "bob@example.com": 2, "owner@example.com": 2 });
+  await owner.patch(`/v1/people/${ann}`, { disabled: true });
+  expect(await notified()).toEqual({ "bob@example.com": 2, "owner@example.com": 2 });
+  await owner.patch(`/v1/people/${ann}`, { disabled: false });
+  await owner.delete(`/v1/people/${bob}`);
+  // More changes within half an hour would be flapping.
+  await server.clock.advance(30 * MINUTE);
+  expect(await notified()).toEqual({ "ann@example.com": 2, "owner@example.com": 2 });
+});
+
+test("the account is notified if nobody is left, and a test goes to those who are", async () => {
+  const ann = await joined("ann@example.com");
+  const { body } = await create(["ann@example.com"]);
+  await owner.post("/v1/pulse", { url: site.url("/health"), interval: MINUTE, name: "Shop" });
+  await server.clock.advance(5_000);
+  expect(await notified()).toEqual({ "ann@example.com": 2 });
+  mail.received.length = 0;
+  expect((await owner.post(`${CHANNELS}/${body["id"]}/test`)).body).toMatchObject({ status: "sent" });
+  expect(mail.received.map(({ to }) => to)).toEqual([["ann@example.com"]]);
+  await owner.delete(`/v1/people/${ann}`);
+  expect(await notified()).toEqual({ "owner@example.com": 2 });
+});
+
+test("only people who have logged in, are not disabled and have a role in the project can be named", async () => {
+  await invited("new@example.com");
+  const off = await joined("off@example.com");
+  await owner.patch(`/v1/people/${off}`, { disabled: true });
+  const { body: project } = await owner.post("/v1/projects", { name: "Other", slug: "other" });
+  const projects = [{ project_id: project["id"], role: "viewer" }];
+  await joined("other@example.com", { role: null, projects });
+  const stranger = await server.account({ tier: "pro", email: "stranger@example.com" });
+  for (const email of ["new", "off", "other", "stranger", "nobody"].map((name) => `${name}@example.com`)) {
+    const { error } = expectError(await create(["owner@example.com", email]), "validation_error");
+    expect(error.message).toContain("config.to");
+  }
+  expect((await create(["stranger@example.com"], stranger)).status).toBe(201);
+  await accept("new@example.com");
+  expect((await create(["new@example.com"])).status).toBe(201);
+  const inProject = { headers: { "X-Ninefold-Project": String(project["id"]) } };
+  const channel = { name: "Other", kind: "email", config: { to: ["other@example.com"] } };
+  expect((await owner.post(CHANNELS, channel, inProject)).status).toBe(201);
+});
+
+test("a channel of the operator uses any address, but not of a person who is disabled", async () => {
+  const { operator } = server;
+  const answer = await operator.post("/v1/people", { email: "ann@example.com", role: "responder" });
+  expect(answer.status, answer.text).toBe(201);
+  await server.clock.advance(1_000);
+  await accept("ann@example.com");
+  expect((await create(["ann@example.com", "anyone@example.com"], operator)).status).toBe(201);
+  await operator.post("/v1/pulse", { url: site.url("/health"), interval: MINUTE, name: "Shop" });
+  await server.clock.advance(5_000);
+  expect(await notified()).toEqual({ "ann@example.com": 2, "anyone@example.com": 2 });
+  await operator.patch(`/v1/people/${answer.body["person_id"]}`, { disabled: true });
+  expect(await notified()).toEqual({ "anyone@example.com": 2 });
+});
