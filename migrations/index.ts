@@ -79,6 +79,7 @@ import flagProposals from "./0078_flag_proposals.sql" with { type: "text" };
 import channelEscalation from "./0079_channel_escalation.sql" with { type: "text" };
 import monitorClientKeys from "./0080_monitor_client_keys.sql" with { type: "text" };
 import alertLinks from "./0081_alert_links.sql" with { type: "text" };
+import keyLimitLevels from "./0082_key_limit_levels.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -162,4 +163,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0079_channel_escalation", sql: channelEscalation },
   { name: "0080_monitor_client_keys", sql: monitorClientKeys },
   { name: "0081_alert_links", sql: alertLinks },
+  { name: "0082_key_limit_levels", sql: keyLimitLevels },
 ];

@@ -2087,7 +2087,7 @@ class KeyCreateBody(_KeyCreateBodyRequired, total=False):
     enabled: Optional[bool]
     """Whether the key works. False pauses it. Default true."""
     ratelimits: Optional[List[KeyCreateBodyRatelimitsItem]]
-    """Rate limits of the key. The token buckets are in memory and full after a restart."""
+    """Rate limits of the key. Those of more than an hour survive a restart; the others are full after it."""
     uses: Optional[KeyCreateBodyUses]
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: Optional[List[str]]
@@ -2229,7 +2229,7 @@ class KeyPatchBody(TypedDict, total=False):
     enabled: Optional[bool]
     """Whether the key works. False pauses it. Default true."""
     ratelimits: Optional[List[KeyPatchBodyRatelimitsItem]]
-    """Rate limits of the key. The token buckets are in memory and full after a restart."""
+    """Rate limits of the key. Those of more than an hour survive a restart; the others are full after it."""
     uses: Optional[KeyPatchBodyUses]
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: Optional[List[str]]
@@ -2348,7 +2348,7 @@ class KeyToImport(_KeyToImportRequired, total=False):
     enabled: Optional[bool]
     """Whether the key works. False pauses it. Default true."""
     ratelimits: Optional[List[KeyToImportRatelimitsItem]]
-    """Rate limits of the key. The token buckets are in memory and full after a restart."""
+    """Rate limits of the key. Those of more than an hour survive a restart; the others are full after it."""
     uses: Optional[KeyToImportUses]
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: Optional[List[str]]

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LimitLevelWorkload } from "../harness/crash/limit-levels.ts";
 import { ReadWorkload } from "../harness/crash/reads.ts";
 import { describeRound, type RoundResult, runCrashRounds } from "../harness/crash/rounds.ts";
 import { allWorkloads } from "../harness/crash/workloads.ts";
@@ -12,6 +13,8 @@ import { repeated } from "../support/long-form.ts";
 const ROUNDS = repeated(4, 20);
 /** BatchedWrites of reads alone: each takes two seconds. */
 const READ_ROUNDS = repeated(2, 4);
+/** Each takes twelve seconds. */
+const LIMIT_ROUNDS = repeated(1, 4);
 /** Groups of changes that the comparison has to notice: each takes a run of all workloads. */
 const TAMPERED_RUNS = repeated(1, 4);
 /** Between two moments at which a first start is killed. */
@@ -92,6 +95,31 @@ test(
     // Otherwise reads have waited for commits, or the kills have shown nothing.
     expect(reads.forgiven).toBeGreaterThan(0);
     expect(reads.forgiven).toBeLessThan(answered);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "rate limits of 30 days: a kill gives back tokens of the last ten seconds and none before",
+  async () => {
+    const limits = new LimitLevelWorkload();
+    const results = await runCrashRounds({
+      command: NINEFOLD_COMMAND,
+      folder: subfolder(),
+      rounds: LIMIT_ROUNDS,
+      // Each kill comes later than the first levels may wait.
+      secondsMin: 11.5,
+      secondsMax: 12.5,
+      connections: 1,
+      seed: 20_261_129,
+      workloads: [limits],
+    });
+    expect(results.flatMap(({ problems }) => problems)).toEqual([]);
+    expect(results.length).toBe(LIMIT_ROUNDS);
+    const acknowledged = results.reduce((sum, round) => sum + round.acknowledged, 0);
+    // Otherwise uses have waited for commits, or nothing was written.
+    expect(limits.forgiven).toBeGreaterThan(0);
+    expect(limits.forgiven).toBeLessThan(acknowledged);
   },
   TIMEOUT_MS,
 );

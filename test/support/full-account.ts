@@ -153,7 +153,8 @@ async function fillKeysAndProjects(server: TestServer, account: AccountClient): 
   const key = await done(account.post(`/v1/projects/${project["id"]}/keys`, terms));
   const second = server.client(String(key["secret"]));
   const limited = { prefix: "acme", name: "limited", scopes: ["x"], uses: { remaining: 100 } };
-  const { secret } = await done(account.post("/v1/keys", limited));
+  const ratelimits = [{ name: "month", limit: 100, duration_ms: "30d" }];
+  const { secret } = await done(account.post("/v1/keys", { ...limited, ratelimits }));
   await done(account.post("/v1/keys/verify", { secret }));
   for (const segment of ["meter", "gate", "latch", "relay", "catch"]) await makeResource(segment, second);
   const gone = await done(account.post("/v1/projects", { name: "Gone" }));

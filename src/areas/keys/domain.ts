@@ -33,12 +33,14 @@ export const CLIENT_IP_LENGTH_MAX = 64;
 export const RATELIMITS_MAX = 10;
 /** Longest name of a rate limit, in characters. */
 export const RATELIMIT_NAME_LENGTH_MAX = 64;
-/** Largest number of tokens of a rate limit. With the longest duration, levels stay far below 2^53. */
+/** Largest number of tokens of a rate limit. With the longest duration, levels are below 2^53. */
 export const RATELIMIT_MAX = 1_000_000;
 /** Shortest duration of a rate limit, in milliseconds: below it, network delays would decide the result. */
 export const DURATION_MS_MIN = 1_000;
-/** Longest duration: buckets are in memory, so a restart grants at most one hour's tokens. Longer quotas are `uses`. */
-export const DURATION_MS_MAX = HOUR_MS;
+/** Longest duration of a rate limit: 30 days. */
+export const DURATION_MS_MAX = 30 * DAY_MS;
+/** Longest duration of a rate limit that is in memory only: a restart grants at most one hour's tokens. */
+export const MEMORY_DURATION_MS_MAX = HOUR_MS;
 /** Rate-limit buckets in memory. Beyond it, full buckets are dropped first: dropping a full bucket changes nothing. */
 export const LIMIT_BUCKETS_MAX = 200_000;
 /** Addresses and ranges on one key: enough for an office or a cluster. */

@@ -43,5 +43,13 @@ export const keyExport: AreaExport = {
         },
       ],
     },
+    {
+      type: "key_limit_level",
+      table: "key_limit_levels",
+      of: { account_ref: "ref" },
+      key: ["ref"],
+      show: { level: null },
+      more: ({ level, duration_ms }) => ({ remaining: Math.floor(Number(level) / Number(duration_ms)) }),
+    },
   ],
 };

@@ -14,6 +14,7 @@ import { Admission, admissionRequestOf } from "./admission.ts";
 import { grantableScopes, RETENTION_MS, USAGE_RETENTION_MS } from "./domain.ts";
 import { keyExport } from "./export.ts";
 import { KeyUses } from "./key-uses.ts";
+import { LimitLevels } from "./limit-levels.ts";
 import { KEYS_SCANNED_MAX, keyCard } from "./overview-card.ts";
 import { KeyLimits } from "./rate-limits.ts";
 import { type KeyDeps, KeyRegistry, managedRef } from "./registry.ts";
@@ -24,6 +25,8 @@ import { KeyVerdict, VERIFY_FIELDS } from "./verify-schema.ts";
 
 /** Rows of usage removed in one unit of work: under a millisecond. */
 const USAGE_ROWS_PURGED = 500;
+/** Levels of rate limits that are full again, removed in one unit of work: a millisecond. */
+const LEVELS_PURGED = 500;
 
 const DESCRIPTION =
   "Managed keys with scopes, for this API or for your own: create, rotate, revoke and verify them. Rotation of the platform key.";
@@ -38,13 +41,15 @@ export function createKeys(
   const shared = { ...kernel, ...deps, store, uses };
   const registry = new KeyRegistry(shared);
   const tierLimit = new TierLimit(kernel.db, deps.tiers, "keys", "key_limit_exceeded");
-  const limits = new KeyLimits();
+  const levels = new LimitLevels(store, kernel);
+  const limits = new KeyLimits(levels);
   /** Removes keys from memory, and from the database by `removeRow`. Returns their number. */
   const remove = (tx: Tx, keys: readonly RemovableKey[], removeRow: (ref: number) => void): number => {
     for (const { ref, digest, allowance_ref } of keys) {
       removeRow(ref);
       store.removeUse(tx, ref);
       store.removeUnusedAllowance(tx, allowance_ref ?? ref);
+      store.removeUnusedLimitLevels(tx, allowance_ref ?? ref);
       registry.drop(tx, digest);
       uses.forget(ref);
     }
@@ -65,10 +70,12 @@ export function createKeys(
       store.countOfProject(project, KEYS_SCANNED_MAX, COUNTED_MAX) +
       (defaultOf === null ? 0 : store.countOfAccount(defaultOf, KEYS_SCANNED_MAX, COUNTED_MAX)),
     // Cleared rather than removed: for 30 days verify reports `deleted`, and a request with the key gets 403.
-    removeRows: (tx, projectRef, rowsMax) =>
-      remove(tx, store.batchOfProject(projectRef, rowsMax), (ref) =>
+    removeRows: (tx, projectRef, rowsMax) => {
+      const removed = remove(tx, store.batchOfProject(projectRef, rowsMax), (ref) =>
         store.empty(tx, tx.now + RETENTION_MS, ref),
-      ),
+      );
+      return removed + store.removeLimitLevelsOfProject(tx, projectRef, rowsMax - removed);
+    },
   };
   /** Removes the keys of a deleted account with their usage. */
   const removeRows: RemoveAccountRows = (tx, accountRef, rowsMax) => {
@@ -81,6 +88,8 @@ export function createKeys(
         if (left === 0) break;
       }
     }
+    // Last: as long as there are keys, levels may still be written.
+    left -= store.removeLimitLevelsOfAccount(tx, accountRef, left);
     return rowsMax - left;
   };
   return {
@@ -125,7 +134,10 @@ export function createKeys(
     alsoCalled: { keys: ["api-keys", "apikeys"], verify: ["validate"] },
     routes: (api: Api) => keyRoutes(api, service, admission),
     /** Writes what is only in memory. Call before the process exits. */
-    finish: () => uses.finish(),
+    finish: async () => {
+      await uses.finish();
+      await levels.finish();
+    },
   };
 }
 
@@ -166,6 +178,11 @@ function registerPurges(
     name: "keys.usage.purge",
     rowsMax: USAGE_ROWS_PURGED,
     remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_RETENTION_MS), rowsMax),
+  });
+  kernel.housekeeping.addPurge({
+    name: "keys.limits.purge",
+    rowsMax: LEVELS_PURGED,
+    remove: (tx, rowsMax) => store.removeFullLimitLevels(tx, tx.now, rowsMax),
   });
 }
 

@@ -166,7 +166,10 @@ const CHANGEABLE = {
       }),
       { max: RATELIMITS_MAX },
     ),
-    { description: "Rate limits of the key. The token buckets are in memory and full after a restart." },
+    {
+      description:
+        "Rate limits of the key. Those of more than an hour survive a restart; the others are full after it.",
+    },
   ),
   uses: optional(
     Type.Object({

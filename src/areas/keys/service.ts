@@ -254,7 +254,7 @@ export class KeyService {
     assertMayChange(row, granter);
     assertMayGrant(updatedRow, granter);
     const before = this.view(row, tx.now);
-    if (updatedRow.ratelimits !== row.ratelimits) limits.settle(limitedOf(row), tx.now);
+    if (updatedRow.ratelimits !== row.ratelimits) limits.change(tx, limitedOf(row), limitedOf(updatedRow));
     store.update(tx, updatedRow);
     registry.update(tx, updatedRow);
     if (uses !== undefined) this.setUses(tx, row.allowance_ref ?? row.ref, uses);

@@ -76,6 +76,29 @@ export interface KeyWalk<Scope> {
   ) => ListedKey[];
 }
 
+/** What identifies the bucket of a rate limit. */
+export type LimitPlace = {
+  readonly account_ref: number;
+  /** Null: an owner's keys share it. */
+  readonly key_ref: number | null;
+  /** Of a shared one; null: of keys of the account. */
+  readonly project_ref: number | null;
+  /** Of a shared one. */
+  readonly owner_id: string | null;
+  readonly name: string;
+};
+
+/** The bucket of a rate limit, as a row of `key_limit_levels`. */
+export type LimitLevelRow = {
+  readonly ref: number;
+  /** In parts of a token, of which `duration_ms` make one. */
+  readonly level: number;
+  readonly tokens: number;
+  readonly duration_ms: number;
+  readonly filled_at: number;
+  readonly full_at: number;
+};
+
 type Named = Record<string, string | number | null>;
 
 /** `index` is named, since SQLite would choose the account's index for a range of times, and read all of its keys. */
@@ -202,6 +225,7 @@ export function keyStore(db: Database) {
     ...lifecycleStatements(db),
     ...useStatements(db),
     ...allowanceStatements(db),
+    ...limitStatements(db),
   };
 }
 
@@ -284,6 +308,33 @@ function allowanceStatements(db: Database) {
     /** Removes an allowance that no key uses any more. */
     removeUnusedAllowance: db.change<[ref: number]>(
       "DELETE FROM key_allowances WHERE ref = ?1 AND NOT EXISTS (SELECT 1 FROM keys WHERE ref = ?1 AND deleted = 0) AND NOT EXISTS (SELECT 1 FROM keys WHERE allowance_ref = ?1 AND deleted = 0)",
+    ),
+  };
+}
+
+function limitStatements(db: Database) {
+  return {
+    highestLimitLevel: db.number("SELECT max(ref) AS n FROM key_limit_levels"),
+    limitLevel: db.one<LimitLevelRow, [place: LimitPlace]>(
+      "SELECT ref, level, tokens, duration_ms, filled_at, full_at FROM key_limit_levels WHERE key_ref IS $key_ref AND project_ref IS $project_ref AND account_ref = $account_ref AND owner_id IS $owner_id AND name = $name",
+    ),
+    /** Writes the level of a bucket, unless the key that has used it is removed. */
+    saveLimitLevel: db.change<[row: LimitLevelRow & LimitPlace & { readonly used_by: number }]>(
+      "INSERT INTO key_limit_levels (ref, account_ref, key_ref, project_ref, owner_id, name, level, tokens, duration_ms, filled_at, full_at) SELECT $ref, $account_ref, $key_ref, $project_ref, $owner_id, $name, $level, $tokens, $duration_ms, $filled_at, $full_at WHERE EXISTS (SELECT 1 FROM keys WHERE ref = $used_by AND deleted = 0) ON CONFLICT (ref) DO UPDATE SET level = excluded.level, tokens = excluded.tokens, duration_ms = excluded.duration_ms, filled_at = excluded.filled_at, full_at = excluded.full_at",
+    ),
+    removeLimitLevel: db.change<[ref: number]>("DELETE FROM key_limit_levels WHERE ref = ?"),
+    /** Removes the levels of a key, unless keys that rotations have made still use them. */
+    removeUnusedLimitLevels: db.change<[ref: number]>(
+      "DELETE FROM key_limit_levels WHERE key_ref = ?1 AND NOT EXISTS (SELECT 1 FROM keys WHERE ref = ?1 AND deleted = 0) AND NOT EXISTS (SELECT 1 FROM keys WHERE allowance_ref = ?1 AND deleted = 0)",
+    ),
+    removeLimitLevelsOfProject: db.change<[projectRef: number, limit: number]>(
+      "DELETE FROM key_limit_levels WHERE ref IN (SELECT ref FROM key_limit_levels WHERE key_ref IS NULL AND project_ref = ? LIMIT ?)",
+    ),
+    removeLimitLevelsOfAccount: db.change<[accountRef: number, limit: number]>(
+      "DELETE FROM key_limit_levels WHERE ref IN (SELECT ref FROM key_limit_levels WHERE account_ref = ? LIMIT ?)",
+    ),
+    removeFullLimitLevels: db.change<[now: number, limit: number]>(
+      "DELETE FROM key_limit_levels WHERE ref IN (SELECT ref FROM key_limit_levels WHERE full_at <= ? LIMIT ?)",
     ),
   };
 }

@@ -1487,7 +1487,7 @@ export interface KeyCreateBody {
   meter_id?: string | null | undefined;
   /** Whether the key works. False pauses it. Default true. */
   enabled?: boolean | null | undefined;
-  /** Rate limits of the key. The token buckets are in memory and full after a restart. */
+  /** Rate limits of the key. Those of more than an hour survive a restart; the others are full after it. */
   ratelimits?:
     | readonly {
         /** Name of the limit, unique within the key. */
@@ -1625,7 +1625,7 @@ export interface KeyToImport {
   meter_id?: string | null | undefined;
   /** Whether the key works. False pauses it. Default true. */
   enabled?: boolean | null | undefined;
-  /** Rate limits of the key. The token buckets are in memory and full after a restart. */
+  /** Rate limits of the key. Those of more than an hour survive a restart; the others are full after it. */
   ratelimits?:
     | readonly {
         /** Name of the limit, unique within the key. */
@@ -1740,7 +1740,7 @@ export interface KeyPatchBody {
   meter_id?: string | null | undefined;
   /** Whether the key works. False pauses it. Default true. */
   enabled?: boolean | null | undefined;
-  /** Rate limits of the key. The token buckets are in memory and full after a restart. */
+  /** Rate limits of the key. Those of more than an hour survive a restart; the others are full after it. */
   ratelimits?:
     | readonly {
         /** Name of the limit, unique within the key. */

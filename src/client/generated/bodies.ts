@@ -1331,7 +1331,8 @@ export const BODIES = {
     ratelimits: {
       type: "array",
       nullable: true,
-      description: "Rate limits of the key. The token buckets are in memory and full after a restart.",
+      description:
+        "Rate limits of the key. Those of more than an hour survive a restart; the others are full after it.",
     },
     uses: {
       type: "object",
@@ -1433,7 +1434,8 @@ export const BODIES = {
     ratelimits: {
       type: "array",
       nullable: true,
-      description: "Rate limits of the key. The token buckets are in memory and full after a restart.",
+      description:
+        "Rate limits of the key. Those of more than an hour survive a restart; the others are full after it.",
     },
     uses: {
       type: "object",
@@ -3079,7 +3081,8 @@ export const BODIES = {
     ratelimits: {
       type: "array",
       nullable: true,
-      description: "Rate limits of the key. The token buckets are in memory and full after a restart.",
+      description:
+        "Rate limits of the key. Those of more than an hour survive a restart; the others are full after it.",
     },
     uses: {
       type: "object",

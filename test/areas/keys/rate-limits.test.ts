@@ -1,9 +1,13 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { LIMIT_BUCKETS_MAX } from "../../../src/areas/keys/domain.ts";
-import { KeyLimits, keyLimits, type LimitedKey } from "../../../src/areas/keys/rate-limits.ts";
+import { DURATION_MS_MAX, LIMIT_BUCKETS_MAX } from "../../../src/areas/keys/domain.ts";
+import { LimitLevels } from "../../../src/areas/keys/limit-levels.ts";
+import { type KeyLimit, KeyLimits, keyLimits, type LimitedKey } from "../../../src/areas/keys/rate-limits.ts";
+import { type KeyStore, keyStore } from "../../../src/areas/keys/store.ts";
 import { UnitTx } from "../../../src/kernel/storage/tx.ts";
-import { type AccountClient, useTestServer } from "../../support/server.ts";
+import { KeptLog, storageFailure } from "../../kernel/support.ts";
+import { AccountClient, useTestServer } from "../../support/server.ts";
+import { KernelBench } from "../projects/kernel-bench.ts";
 import { makeProject } from "../projects/support.ts";
 import { makeKey } from "./support.ts";
 
@@ -21,6 +25,20 @@ async function ask(secret: string, asked: object = {}): Promise<Record<string, u
   expect(status, text).toBe(200);
   return body;
 }
+
+const bench = new KernelBench();
+afterAll(() => bench.close());
+const levels = new LimitLevels(keyStore(bench.kernel.db), {
+  writer: bench.kernel.writer,
+  log: new KeptLog(),
+});
+
+function limitedKey(ref: number, limits: readonly KeyLimit[]): LimitedKey {
+  const buckets = limits.map(({ name }) => ({ name: `${ref}/${name}`, last: null }));
+  return { ref, accountRef: 1, allowanceRef: ref, project: null, owner_id: null, limits, buckets };
+}
+
+const keyOf = (stored: readonly object[]) => limitedKey(1, keyLimits(JSON.stringify(stored)));
 
 const PASSED = { valid: true, error: null, retry_after_seconds: null };
 const limited = (retry_after_seconds: number) => ({
@@ -121,6 +139,152 @@ describe("a rate limit", () => {
     const again = await server.client(account.key).post("/v1/keys/verify", { secret });
     expect(again.body).toMatchObject(PASSED);
   });
+});
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const MONTH = { name: "exports", limit: 30, duration_ms: DURATION_MS_MAX };
+const exporting = (cost: number) => ({ ratelimits: [{ name: "exports", cost }] });
+const rowsOf = (where = "1") =>
+  server.server.kernel.db.number(`SELECT count(*) AS n FROM key_limit_levels WHERE ${where}`)();
+/** Stores what is only in memory, and forgets it. */
+async function restart(): Promise<void> {
+  await server.restart();
+  account = new AccountClient(server.url, account.key, account.userId, account.email);
+}
+
+describe("a limit of more than an hour", () => {
+  test("is exact after a stop, to the millisecond, and full only after its duration", async () => {
+    const { secret } = await makeKey(account, { ratelimits: [MONTH] });
+    const named = makeKey(account, { ratelimits: [{ ...MONTH, limit: 1, duration_ms: HOUR_MS + 1 }] });
+    const hourly = (await named).secret;
+    expect(await ask(secret, exporting(30))).toMatchObject(PASSED);
+    expect(await ask(hourly)).toMatchObject(PASSED);
+    await server.clock.advance(DAY_MS / 2);
+    await restart();
+    expect(await ask(secret)).toMatchObject(limited(12 * 3_600));
+    expect(await ask(hourly)).toMatchObject(PASSED);
+    await server.clock.advance(DAY_MS / 2 - 1);
+    expect(await ask(secret)).toMatchObject(limited(1));
+    await server.clock.advance(1);
+    await restart();
+    expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 0 }] });
+    await restart();
+    expect(await ask(secret)).toMatchObject(limited(24 * 3_600));
+    await server.clock.advance(DURATION_MS_MAX);
+    await restart();
+    expect(await ask(secret, exporting(30))).toMatchObject(PASSED);
+  });
+
+  test("has no row once it is full again", async () => {
+    const before = rowsOf();
+    const { secret } = await makeKey(account, { ratelimits: [MONTH] });
+    await ask(secret, exporting(0));
+    await restart();
+    expect(rowsOf()).toBe(before);
+    await ask(secret, exporting(2));
+    await restart();
+    expect(rowsOf()).toBe(before + 1);
+    await server.clock.advance(2 * DAY_MS + HOUR_MS);
+    expect(rowsOf(`full_at <= ${server.clock.now()}`)).toBe(0);
+    expect(await ask(secret, exporting(0))).toMatchObject({ ratelimits: [{ remaining: 30 }] });
+  });
+
+  test("is the same in check, and is not taken by a check that another reason rejects", async () => {
+    const { secret } = await makeKey(account, { ratelimits: [MONTH] });
+    const check = async (more: object) => (await account.post("/v1/check", { secret, ...more })).body;
+    await check(exporting(20));
+    await check({ ...exporting(5), require: ["orders:delete"] });
+    await restart();
+    expect(await check(exporting(11))).toMatchObject({ allowed: false });
+    expect(await ask(secret, exporting(0))).toMatchObject({ ratelimits: [{ remaining: 10 }] });
+  });
+
+  test("continues from its level when it is changed, also if it is only on the disk", async () => {
+    const { id, secret } = await makeKey(account, { ratelimits: [MONTH] });
+    await ask(secret, exporting(30));
+    await restart();
+    await server.clock.advance(10 * DAY_MS);
+    const change = (ratelimits: object[]) => account.patch(`/v1/keys/${id}`, { ratelimits });
+    // Until now it refilled at the old rate: ten tokens. From now on, one a day of two.
+    await change([{ ...MONTH, limit: 60 }]);
+    await restart();
+    expect(await ask(secret, exporting(0))).toMatchObject({ ratelimits: [{ limit: 60, remaining: 10 }] });
+    await server.clock.advance(DAY_MS);
+    expect(await ask(secret, exporting(0))).toMatchObject({ ratelimits: [{ remaining: 12 }] });
+    // Removed: no row. One that is shorter is in memory only.
+    const before = rowsOf();
+    await change([]);
+    expect(rowsOf()).toBe(before - 1);
+    await restart();
+    await change([MONTH]);
+    expect(await ask(secret, exporting(30))).toMatchObject(PASSED);
+    await change([{ ...MONTH, duration_ms: HOUR_MS }]);
+    expect(await ask(secret)).toMatchObject(limited(120));
+    await restart();
+    expect(rowsOf()).toBe(before - 1);
+    expect(await ask(secret, exporting(30))).toMatchObject(PASSED);
+  });
+
+  test("is one bucket of an owner's keys, and of the keys that a rotation joins", async () => {
+    const shared = { ...MONTH, shared: "owner" };
+    const [first, second] = [
+      await makeKey(account, { owner_id: "acme", ratelimits: [shared] }),
+      await makeKey(account, { owner_id: "acme", ratelimits: [{ ...shared, duration_ms: HOUR_MS }] }),
+    ];
+    await ask(first.secret, exporting(10));
+    // A use of it by a key whose limit is short counts as well.
+    await ask(second.secret, exporting(5));
+    await restart();
+    expect(await ask(first.secret, exporting(0))).toMatchObject({ ratelimits: [{ remaining: 15 }] });
+    const old = await makeKey(account, { ratelimits: [MONTH] });
+    await ask(old.secret, exporting(10));
+    const { body } = await account.post(`/v1/keys/${old.id}/rotate`, {});
+    await restart();
+    const renewed = String(body.new_secret);
+    expect(await ask(renewed, exporting(5))).toMatchObject({ ratelimits: [{ remaining: 15 }] });
+    expect(await ask(old.secret, exporting(0))).toMatchObject({ ratelimits: [{ remaining: 15 }] });
+  });
+
+  test("leaves no row when its project is deleted, also if it was used just before", async () => {
+    const project = await makeProject(account);
+    const before = rowsOf();
+    const shared = { ...MONTH, name: "all", shared: "owner" };
+    const { secret } = await makeKey(account, { owner_id: "acme", ratelimits: [MONTH, shared] }, project);
+    await ask(secret, exporting(1));
+    await restart();
+    expect(rowsOf()).toBe(before + 2);
+    await ask(secret, exporting(1));
+    await account.delete(`/v1/projects/${project}`);
+    await server.clock.advance(60_000);
+    await restart();
+    expect(rowsOf()).toBe(before);
+  });
+});
+
+test("tokens that could not be written are written with the next ones, also of a bucket that memory has dropped", async () => {
+  const log = new KeptLog();
+  const store = keyStore(bench.kernel.db);
+  let full = true;
+  const saveLimitLevel: KeyStore["saveLimitLevel"] = (...level) => {
+    if (full) throw storageFailure();
+    return store.saveLimitLevel(...level);
+  };
+  const levels = new LimitLevels({ ...store, saveLimitLevel }, { writer: bench.kernel.writer, log });
+  const stored = [{ ...MONTH, auto: true, shared: "key" }];
+  const remaining = (in_: KeyLimits) => in_.states(keyOf(stored), bench.clock.now())[0]?.remaining;
+  const limits = new KeyLimits(levels);
+  limits.check(keyOf(stored), [], bench.clock.now()).take(new UnitTx(bench.clock.now(), null));
+  await levels.finish();
+  expect(log.messages("warn")).toEqual(["levels of rate limits could not be written yet"]);
+  // Other buckets have taken its place in memory.
+  expect(remaining(new KeyLimits(levels))).toBe(29);
+  full = false;
+  bench.kernel.db.execute(
+    "INSERT INTO keys (ref, id, account_ref, digest, prefix, last4, name, scopes, created_at, deleted) VALUES (1, x'01', 1, x'01', 'a', '', 'k', '[]', 0, 0)",
+  );
+  await levels.finish();
+  expect(remaining(new KeyLimits(new LimitLevels(store, { writer: bench.kernel.writer, log })))).toBe(29);
 });
 
 describe("a limit that an owner's keys share", () => {
@@ -264,9 +428,8 @@ test("property: a bucket never grants more than its capacity and its refill, and
       fc.integer({ min: 1_000, max: 9_999 }),
       (all, limit, ms) => {
         const stored = [{ name: "a", limit, duration_ms: ms, auto: true, shared: "key" }];
-        const buckets = [{ name: "1/a", last: null }];
-        const bound = { accountRef: 1, limits: keyLimits(JSON.stringify(stored)), buckets };
-        const limits = new KeyLimits();
+        const bound = keyOf(stored);
+        const limits = new KeyLimits(levels);
         // The level in parts of a token, as a plain sum.
         let level = limit * ms;
         let now = 1_800_000_000_000;
@@ -288,17 +451,13 @@ test("property: a bucket never grants more than its capacity and its refill, and
 });
 
 describe("buckets in memory", () => {
-  const limits = new KeyLimits();
-  const stored = [{ name: "a", limit: 1, duration_ms: 3_600_000, auto: true, shared: "key" }];
-  const parsed = keyLimits(JSON.stringify(stored));
+  const limits = new KeyLimits(levels);
+  const parsed = keyLimits(
+    JSON.stringify([{ name: "a", limit: 1, duration_ms: 3_600_000, auto: true, shared: "key" }]),
+  );
   const START = 1_800_000_000_000;
-  const keyOf = (ref: number): LimitedKey => ({
-    accountRef: 1,
-    limits: parsed,
-    buckets: [{ name: `${ref}/a`, last: null }],
-  });
   /** Takes the only token of a key. Returns whether there was one. */
-  const take = (ref: number, now: number, key = keyOf(ref)): boolean => {
+  const take = (ref: number, now: number, key = limitedKey(ref, parsed)): boolean => {
     const check = limits.check(key, [], now);
     if (check.waitMs > 0) return false;
     check.take(new UnitTx(now, null));
@@ -319,7 +478,7 @@ describe("buckets in memory", () => {
   });
 
   test("are the same for a key in memory and for one that is read again, also after they were dropped", () => {
-    const key = keyOf(0);
+    const key = limitedKey(0, parsed);
     const at = START + 2 * 3_600_000;
     expect([take(0, at, key), take(0, at, key), take(0, at)]).toEqual([true, false, false]);
     // Enough new ones that none of them is full and the oldest are dropped.

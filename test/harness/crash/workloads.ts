@@ -10,6 +10,7 @@ import { HoldWorkload } from "./holds.ts";
 import { IncidentWorkload } from "./incidents.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
 import { LargeEventWorkload } from "./large-events.ts";
+import { LimitLevelWorkload } from "./limit-levels.ts";
 import { MaintenanceWorkload } from "./maintenance.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
@@ -57,6 +58,7 @@ export function allWorkloads(): Workload[] {
     new FlagWorkload(),
     new ScheduledFlagWorkload(),
     new KeyUsesWorkload(),
+    new LimitLevelWorkload(),
     new MaintenanceWorkload(),
     new ChannelWorkload(),
   ];

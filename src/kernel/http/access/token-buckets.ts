@@ -142,6 +142,16 @@ export function takeTokens(bucket: TokenBucket, tokens: number): void {
   bucket.fullAt = filledAt + (rate.capacity * rate.parts - bucket.level) / rate.gainPerMs;
 }
 
+/** Lowers a bucket that is filled until now to the level that a stored one has by then, if that is lower. */
+export function lowerTo(bucket: TokenBucket, stored: TokenBucket): void {
+  const { rate, filledAt } = bucket;
+  fill(stored, filledAt);
+  const tokens =
+    stored.rate.parts === rate.parts ? stored.level : (stored.level / stored.rate.parts) * rate.parts;
+  bucket.level = Math.min(bucket.level, Math.floor(tokens));
+  takeTokens(bucket, 0);
+}
+
 /** Milliseconds until so many tokens are there; 0 when they are. */
 export function waitForTokens({ level, rate }: TokenBucket, tokens: number): number {
   return Math.max(0, tokens * rate.parts - level) / rate.gainPerMs;

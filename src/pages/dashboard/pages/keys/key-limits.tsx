@@ -45,7 +45,7 @@ export function limitFields(isBearer: boolean): readonly (RowOf<"keys.create"> &
       label: "Rate limits",
       kind: RATE_LIMITS,
       placeholder: "requests 100 60",
-      hint: "One per line: name, number of requests, seconds. Add “named” for a limit that counts only where a request names it, “owner” for one that all keys of the owner share.",
+      hint: "One per line: name, number of requests, duration in seconds or with a unit, such as 30d. Add “named” for a limit that counts only where a request names it, “owner” for one that all keys of the owner share.",
     },
     [
       { name: "uses.remaining", label: "Uses left", placeholder: "unlimited", required: false, hint: "" },
@@ -70,13 +70,17 @@ export function withUses(body: Record<string, unknown>): object {
   return { ...body, uses: remaining === undefined ? null : uses };
 }
 
+/** A rate limit as the server reads it: a duration is a number, or a text with a unit. */
+type WrittenLimit = Omit<RateLimit, "duration_ms"> & { readonly duration_ms: number | string };
+
 /** A rate limit from its line; the server validates it. */
-function limitIn(line: string): RateLimit {
-  const [name = "", limit, seconds, ...marks] = wordsOf(line);
+function limitIn(line: string): WrittenLimit {
+  const [name = "", limit, duration = "", ...marks] = wordsOf(line);
+  const seconds = Number(duration);
   return {
     name,
     limit: Number(limit),
-    duration_ms: Number(seconds) * SECOND_MS,
+    duration_ms: Number.isNaN(seconds) ? duration : seconds * SECOND_MS,
     auto: !marks.includes("named"),
     shared: marks.includes("owner") ? "owner" : "key",
   };
