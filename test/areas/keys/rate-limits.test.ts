@@ -150,7 +150,7 @@ const rowsOf = (where = "1") =>
 /** Stores what is only in memory, and forgets it. */
 async function restart(): Promise<void> {
   await server.restart();
-  account = new AccountClient(server.url, account.key, account.userId, account.email);
+  account = new AccountClient(server.url, String(account.key), account.userId, account.email);
 }
 
 describe("a limit of more than an hour", () => {
