@@ -25,6 +25,24 @@ const FIND_VIOLATIONS = `async (options, isNavigationOnce) => {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 160)));
 }`;
 
+/** Letters of words that no column has to break. */
+const SHORT_WORD = 10;
+
+/** Short words of cells that have more than one line. */
+const BROKEN_WORDS = `[...document.querySelectorAll("td, th")].flatMap((cell) => {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  const broken = [];
+  const range = document.createRange();
+  for (let text = texts.nextNode(); text !== null; text = texts.nextNode())
+    for (const { 0: word, index } of text.data.matchAll(/(?<!\\S)[\\p{L}\\p{N}]{2,${SHORT_WORD}}(?=$|[\\s,.:;])/gu)) {
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (tops.size > 1) broken.push(word);
+    }
+  return broken;
+})`;
+
 /** Longer than a change takes to be read again. */
 const REQUEST_PAUSE_MS = 300;
 
@@ -259,6 +277,11 @@ export class Console {
   /** How much wider the page is than the window. */
   async overflow(): Promise<number> {
     return this.page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  }
+
+  /** Words in tables that are broken over lines, although they are short: their column is too narrow. */
+  async brokenWords(): Promise<string[]> {
+    return this.page.evaluate<string[]>(BROKEN_WORDS);
   }
 
   /** What must hold however the console was used. */

@@ -76,6 +76,42 @@ describe("a key that may only read", () => {
   );
 });
 
+/** Pages of something with an id that nothing has. */
+const MISSING = [
+  "keys/nothing",
+  "flags/nothing",
+  "monitors/nothing",
+  "monitors/incidents/nothing",
+  "monitors/pages/nothing",
+  "relay/nothing",
+  "relay/endpoints/nothing",
+  "relay/event-types/nothing",
+  "relay/schedules/nothing",
+  "catch/nothing",
+  "people/psn_nothing",
+  "audit/9999999",
+];
+
+test(
+  "a page of something that does not exist says so once, under its heading, and shows nothing else of it",
+  async () => {
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    for (const place of MISSING) {
+      await visit.go(place);
+      expect(await page.locator("main h1").count(), place).toBe(1);
+      const said = page.locator("main").getByText(/There is no .* with this|not found/);
+      await said.first().waitFor();
+      expect(await said.count(), place).toBe(1);
+      expect(await page.locator("main").innerText(), place).not.toMatch(/No outages|Check now/);
+    }
+    // The browser reports each 404.
+    visit.faults.length = 0;
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
 describe("flags", () => {
   test(
     "are switched immediately, and switched back from the message",

@@ -61,6 +61,8 @@ async function troubles({ visit, scope }: Walk, view: string): Promise<string[]>
   const others = scope === "both themes" ? await visit.violationsInOtherColours() : [];
   const own = scope === "size" ? await visit.smallTargets() : await visit.violations();
   const found = [...own, ...others].map((violation) => `${view}: ${violation}`);
+  const broken = await visit.brokenWords();
+  if (broken.length > 0) found.push(`${view}: broken words: ${broken.slice(0, 10).join(", ")}`);
   const overflow = await visit.overflow();
   return overflow > 0 ? [...found, `${view}: ${overflow} px too wide`] : found;
 }

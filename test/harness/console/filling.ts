@@ -94,8 +94,21 @@ const FLAGS = [
       },
     ],
     default: { variant: "off" },
+    scheduled: [
+      { at: new Date(Date.now() + 86_400_000).toISOString(), set: { enabled: false } },
+      { at: new Date(Date.now() + 2 * 86_400_000).toISOString(), set: { tags: ["team:search"] } },
+    ],
   },
 ];
+const PROPOSALS = [
+  { enabled: false, tags: ["team:search"], comment: "Too many complaints since Tuesday" },
+  { delete: true },
+];
+const EVENT_TYPE = {
+  description: "An invoice was paid",
+  schema: { type: "object", properties: { amount: { type: "integer" } }, required: ["amount"] },
+  example: { amount: 4_200 },
+};
 
 async function fillAccount(call: Call): Promise<void> {
   await call("POST", "/v1/projects", { name: "Shop", description: "What customers see" });
@@ -121,6 +134,8 @@ async function fillAccount(call: Call): Promise<void> {
   for (let at = 0; at < 8; at += 1)
     await call("POST", "/v1/keys/verify", { secret, require: ["orders:read"], cost: 5 });
   for (const flag of FLAGS) await call("POST", "/v1/gate", flag);
+  for (const change of PROPOSALS) await call("POST", "/v1/gate/new-checkout/proposals", change);
+  await call("PUT", "/v1/relay/event-types/invoice.paid", EVENT_TYPE);
   await call("POST", "/v1/admin/accounts", { email: "shop@example.com", tier: "pro", balance: 50_000 });
   await call("POST", "/v1/latch/invoice:42/acquire", { ttl: 300_000, timeout: 1_000 });
   await call("POST", "/v1/latch/nightly-report/acquire", { ttl: 60_000, timeout: 1_000 });

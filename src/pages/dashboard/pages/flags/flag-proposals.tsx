@@ -50,15 +50,30 @@ export function Proposals({ flagKey, onChanged }: Props) {
         rows={proposals}
         keyOf={({ proposal_id }) => proposal_id}
         columns={[
-          { head: "Change", cell: (proposal) => <Difference of={proposal} />, sub: ({ comment }) => comment },
+          {
+            head: "Change",
+            cell: (proposal) => <Difference of={proposal} />,
+            sub: ({ comment, proposed_by, created_at, status }) => (
+              <>
+                {comment}
+                <span class="narrow">
+                  {comment === null ? null : <br />}
+                  {nameOf(proposed_by)}, <Ago at={created_at} />
+                  <br />
+                  <Status state={status} />
+                </span>
+              </>
+            ),
+          },
           {
             head: "By",
+            layout: "wide",
             cell: ({ proposed_by }) => nameOf(proposed_by),
             sub: ({ created_at }) => <Ago at={created_at} />,
           },
           {
             head: "Status",
-            layout: "fit",
+            layout: "fit wide",
             cell: ({ status }) => <Status state={status} />,
             sub: ({ decided_by }) => (decided_by === null ? null : nameOf(decided_by)),
           },

@@ -56,9 +56,20 @@ export function SchedulePanel({ flag, changes, onChanged }: Props) {
           keyOf={({ id }) => id}
           columns={[
             { head: "Time", cell: ({ at }) => <DateTime at={at} /> },
-            { head: "Change", cell: ({ set }) => changeText(set), sub: ({ error }) => error },
+            {
+              head: "Change",
+              cell: ({ set }) => changeText(set),
+              sub: ({ status, error }) => (
+                <>
+                  {error}
+                  <span class="narrow">
+                    <Status state={status} />
+                  </span>
+                </>
+              ),
+            },
             { head: "By", layout: "wide", cell: ({ by }) => nameOf(by) },
-            { head: "Status", layout: "fit", cell: ({ status }) => <Status state={status} /> },
+            { head: "Status", layout: "fit wide", cell: ({ status }) => <Status state={status} /> },
             {
               head: "Actions",
               layout: "fit",

@@ -34,11 +34,18 @@ export const AFFECTED = { name: "monitor_ids", control: monitorBoxes("Affected m
 /** An incident: the update to post, its timeline, the affected monitors, and what visitors of status pages see. */
 export function IncidentPage({ id }: { id: string }) {
   const incident = useCall("monitors.incidents.read", { params: { incident_id: id } }, ["pulse"]);
+  const { data, reload } = incident;
+  if (data !== null) return <Opened key={data.updates.length} of={data} onChanged={reload} />;
   return (
-    <Loaded of={incident}>
-      {(loaded) => <Opened key={loaded.updates.length} of={loaded} onChanged={incident.reload} />}
-    </Loaded>
+    <Page title="Incident" up={parent()}>
+      <Loaded of={incident}>{() => null}</Loaded>
+    </Page>
   );
+}
+
+/** The list that incidents are part of. */
+function parent() {
+  return [href(["monitors", "incidents"]), "Incidents"] as const;
 }
 
 interface IncidentProps {
@@ -51,7 +58,7 @@ function Opened({ of: one, onChanged }: IncidentProps) {
   return (
     <Page
       title={one.title}
-      up={[href(["monitors", "incidents"]), "Incidents"]}
+      up={parent()}
       status={<IncidentState of={one} />}
       lead={<Lead of={one} />}
       request={requestOf("monitors.incidents.read", { params: { incident_id: one.id } })}

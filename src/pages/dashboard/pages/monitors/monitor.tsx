@@ -48,10 +48,18 @@ export function MonitorPage({ id }: { id: string }) {
   const status = monitor.data;
   const beat = status?.type === "heartbeat" ? <PingUrl of={status} onChanged={monitor.reload} /> : null;
   const since = status === null ? null : statusSince(status, outages.data ?? []);
+  const up = [href(["monitors"]), status?.group ? `Monitors / ${status.group}` : "Monitors"] as const;
+  // Nothing else is known of a monitor that does not exist.
+  if (status === null && monitor.failure !== null)
+    return (
+      <Page title="Monitor" up={up}>
+        <Loaded of={monitor}>{() => null}</Loaded>
+      </Page>
+    );
   return (
     <Page
       title={status?.name ?? "Monitor"}
-      up={[href(["monitors"]), status?.group ? `Monitors / ${status.group}` : "Monitors"]}
+      up={up}
       status={
         status === null ? null : (
           <>
