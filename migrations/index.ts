@@ -80,6 +80,7 @@ import channelEscalation from "./0079_channel_escalation.sql" with { type: "text
 import monitorClientKeys from "./0080_monitor_client_keys.sql" with { type: "text" };
 import alertLinks from "./0081_alert_links.sql" with { type: "text" };
 import keyLimitLevels from "./0082_key_limit_levels.sql" with { type: "text" };
+import heartbeatRuns from "./0083_heartbeat_runs.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -164,4 +165,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0080_monitor_client_keys", sql: monitorClientKeys },
   { name: "0081_alert_links", sql: alertLinks },
   { name: "0082_key_limit_levels", sql: keyLimitLevels },
+  { name: "0083_heartbeat_runs", sql: heartbeatRuns },
 ];

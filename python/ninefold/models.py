@@ -758,7 +758,7 @@ class _ChannelRequired(TypedDict):
     """Configuration that the kind requires. Responses show secrets as `[secret]`."""
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
     escalate: List[ChannelEscalateItem]
@@ -813,7 +813,7 @@ class _ChannelCreateBodyRequired(TypedDict):
 class ChannelCreateBody(_ChannelCreateBodyRequired, total=False):
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
@@ -867,7 +867,7 @@ class ChannelPatch(TypedDict, total=False):
     """Configuration that the kind requires. Responses show secrets as `[secret]`."""
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
@@ -1746,7 +1746,7 @@ class IncidentUpdatesItem(TypedDict):
 class IncidentAlertsItem(TypedDict):
     at: str
     """Time at which the alert was queued."""
-    event: Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]
+    event: Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]
     """Event of the alert."""
     monitor_id: Optional[str]
     """Id of the monitor; null for an alert about a manual incident."""
@@ -2978,7 +2978,13 @@ class Monitor(_MonitorRequired, total=False):
     tz: Optional[str]
     """Heartbeats only. Time zone of `schedule`, as an IANA name."""
     grace_ms: int
-    """Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds."""
+    """Heartbeats only. Maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in
+    milliseconds.
+    """
+    start_grace_ms: Optional[int]
+    """Heartbeats only. Maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."""
+    max_runs_per_period: Optional[int]
+    """Heartbeats only. Runs that may begin in a period. Null: any number."""
     ping_url: Optional[str]
     """Heartbeats only. Ping URL. It is a secret; only keys with `pulse:write` receive it."""
     ping_slug_url: Optional[str]
@@ -3041,7 +3047,15 @@ class MonitorCreateBody(TypedDict, total=False):
     tz: str
     """Time zone of `schedule`, as an IANA name. Default `UTC`."""
     grace_ms: Union[int, str]
-    """Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000."""
+    """Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in
+    milliseconds. Default 3600000.
+    """
+    start_grace_ms: Optional[Union[int, str]]
+    """Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."""
+    max_runs_per_period: Optional[int]
+    """Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an
+    alert, once per period. Null: any number.
+    """
     ping_id: str
     """Heartbeats only: UUID of `ping_url`, such as that of a check of Healthchecks. It must not be in use on the
     server. Default: a new one.
@@ -3413,7 +3427,13 @@ class MonitorStatus(_MonitorStatusRequired, total=False):
     tz: Optional[str]
     """Heartbeats only. Time zone of `schedule`, as an IANA name."""
     grace_ms: int
-    """Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds."""
+    """Heartbeats only. Maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in
+    milliseconds.
+    """
+    start_grace_ms: Optional[int]
+    """Heartbeats only. Maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."""
+    max_runs_per_period: Optional[int]
+    """Heartbeats only. Runs that may begin in a period. Null: any number."""
     ping_url: Optional[str]
     """Heartbeats only. Ping URL. It is a secret; only keys with `pulse:write` receive it."""
     ping_slug_url: Optional[str]
@@ -3462,7 +3482,15 @@ class MonitorUpdateBody(TypedDict, total=False):
     tz: str
     """Time zone of `schedule`, as an IANA name. Default `UTC`."""
     grace_ms: Union[int, str]
-    """Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000."""
+    """Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in
+    milliseconds. Default 3600000.
+    """
+    start_grace_ms: Optional[Union[int, str]]
+    """Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."""
+    max_runs_per_period: Optional[int]
+    """Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an
+    alert, once per period. Null: any number.
+    """
     method: str
     """HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`."""
     timeout: Union[int, str]

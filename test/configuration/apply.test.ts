@@ -575,7 +575,7 @@ test("durations have both forms, and zones all names; a later run changes nothin
 schedules:
   nightly: { cron: "0 3 * * *", target_url: https://example.com/, timezone: Europe/Berlin, retry_schedule: [5000, 5m] }
 monitors:
-  backup: { type: heartbeat, schedule: "0 3 * * *", time_zone: Europe/Berlin, grace: 10m }
+  backup: { type: heartbeat, schedule: "0 3 * * *", time_zone: Europe/Berlin, grace: 10m, start_grace_ms: 2h, max_runs_per_period: 1 }
   shop: { url: https://example.com/, interval: 60s, retry_interval: 15s }
 buckets:
   in: { target_url: https://example.com/in, state: live, deduplicate_hours: 2d }
@@ -587,7 +587,7 @@ buckets:
   const { body: monitors } = await account.get("/v1/pulse");
   expect(monitors["monitors"]).toMatchObject([
     { interval: 60_000, retry_interval: 15_000 },
-    { tz: "Europe/Berlin", grace_ms: 600_000 },
+    { tz: "Europe/Berlin", grace_ms: 600_000, start_grace_ms: 7_200_000, max_runs_per_period: 1 },
   ]);
 });
 

@@ -47,6 +47,8 @@ test(
       .waitFor();
     await page.getByRole("button", { name: "Edit…" }).click();
     await page.getByText("More", { exact: true }).click();
+    await page.getByLabel("Longest run (minutes)").fill("20");
+    await page.getByLabel("Runs per period").fill("2");
     await page.getByLabel("Group").fill("Mail");
     await page.getByLabel("Pings are expected").selectOption("schedule");
     await page.getByLabel("Schedule").fill("0 6 * * MON");
@@ -58,7 +60,17 @@ test(
       tz: "Europe/Berlin",
       period_ms: null,
       group: "Mail",
+      start_grace_ms: 1_200_000,
+      max_runs_per_period: 2,
     });
+    await page.getByText("grace period 5 min, longest run 20 min, at most 2 runs per period.").waitFor();
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByText("More", { exact: true }).click();
+    await page.getByLabel("Longest run (minutes)").fill("");
+    await page.getByLabel("Runs per period").fill("");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("grace period 5 min. Notifies").waitFor();
+    expect(await found()).toMatchObject({ start_grace_ms: null, max_runs_per_period: null });
     await page.getByRole("link", { name: "Monitors / Mail" }).waitFor();
     await visit.expectClean();
   },

@@ -183,6 +183,7 @@ const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string
   "monitor.flapping": ["FLAPPING", "warning"],
   "monitor.acknowledged": ["ACKNOWLEDGED", "info"],
   "monitor.overdue": ["OVERDUE", "warning"],
+  "monitor.runs_exceeded": ["TOO MANY RUNS", "warning"],
   "monitor.unknown": ["UNKNOWN", "warning"],
   "probe.offline": ["PROBE OFFLINE", "warning"],
   "probe.online": ["PROBE ONLINE", "success"],

@@ -32,6 +32,7 @@ export const DEFAULT_EVENTS: readonly AlertEvent[] = [
   "monitor.certificate",
   "observer.offline",
   "monitor.overdue",
+  "monitor.runs_exceeded",
   "probe.offline",
   "probe.online",
   "monitor.unknown",

@@ -20,7 +20,7 @@ export interface CheckOutcome {
 export interface HealthNotification {
   readonly event:
     | ("monitor.degraded" | "monitor.recovered" | "monitor.certificate" | "monitor.overdue")
-    | "monitor.unknown";
+    | ("monitor.runs_exceeded" | "monitor.unknown");
   readonly text: string;
   /** Whether the webhook and the e-mail alert of the monitor itself are notified, too. */
   readonly isAlert?: boolean;

@@ -46,6 +46,8 @@ export const MONITOR_FILE: FileFacts = {
     ...MONITOR_DEFAULTS,
     period_ms: PERIOD_MS,
     grace_ms: GRACE_MS,
+    start_grace_ms: null,
+    max_runs_per_period: null,
     tz: "UTC",
   },
   check: checkNew,

@@ -11,6 +11,8 @@ export const WAIT_MS_MAX = 365 * 24 * 60 * MINUTE_MS;
 export const PERIOD_MS = 24 * 60 * MINUTE_MS;
 /** Default grace. */
 export const GRACE_MS = 60 * MINUTE_MS;
+/** Maximum of `max_runs_per_period`: beyond it, a limit of runs watches nothing that a person would look at. */
+export const RUNS_MAX = 10_000;
 
 const wait = (description: string) =>
   duration({ unit: "ms", min: WAIT_MS_MIN, max: WAIT_MS_MAX, description });
@@ -44,8 +46,21 @@ const TIMING = {
   ),
   grace_ms: Type.Optional(
     wait(
-      `Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default ${GRACE_MS}.`,
+      `Heartbeats only: maximum delay of a ping, and maximum duration of a run without \`start_grace_ms\`, in milliseconds. Default ${GRACE_MS}.`,
     ),
+  ),
+  start_grace_ms: clearable(
+    wait("Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."),
+  ),
+  max_runs_per_period: clearable(
+    Type.Integer({
+      minimum: 1,
+      maximum: RUNS_MAX,
+      errorMessage: `must be an integer from 1 to ${RUNS_MAX}`,
+      description:
+        "Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an alert, once per period. Null: any number.",
+      examples: [1],
+    }),
   ),
 };
 
@@ -113,9 +128,18 @@ export const HEARTBEAT_VIEW = {
   tz: shown(Type.String({ examples: ["UTC"] }), "Time zone of `schedule`, as an IANA name."),
   grace_ms: Type.Optional(
     Type.Integer({
-      description: "Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds.",
+      description:
+        "Heartbeats only. Maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds.",
       examples: [GRACE_MS],
     }),
+  ),
+  start_grace_ms: shown(
+    Type.Integer({ examples: [GRACE_MS] }),
+    "Maximum duration of a run from its start, in milliseconds. Null: `grace_ms`.",
+  ),
+  max_runs_per_period: shown(
+    Type.Integer({ examples: [1] }),
+    "Runs that may begin in a period. Null: any number.",
   ),
   ping_url: address(
     "ping/0c5cd6f4-6e0c-4a4f-8f0c-6f2f6b1a2d3e",

@@ -19,9 +19,16 @@ export type GivenAddresses = Pick<Static<typeof MonitorCreateBody>, "ping_id" | 
 
 /** Separates the settings of heartbeats from those of every monitor. */
 export function splitGiven(body: GivenMonitor) {
-  const { type, slug, period_ms, schedule, tz, grace_ms, ping_id, push_token, ...common } = body;
+  const { type, slug, period_ms, schedule, tz, grace_ms, start_grace_ms, max_runs_per_period, ...others } =
+    body;
+  const { ping_id, push_token, ...common } = others;
   const addresses: GivenAddresses = { ...(ping_id && { ping_id }), ...(push_token && { push_token }) };
-  return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, addresses, common };
+  return {
+    type,
+    timing: { slug, period_ms, schedule, tz, grace_ms, start_grace_ms, max_runs_per_period },
+    addresses,
+    common,
+  };
 }
 
 /** Settings of a heartbeat in a request. */

@@ -65,7 +65,17 @@ const TYPES = {
   heartbeat: {
     does: "waits for pings",
     checksTarget: false,
-    fields: ["slug", "period_ms", "schedule", "tz", "grace_ms", "ping_id", "push_token"],
+    fields: [
+      "slug",
+      "period_ms",
+      "schedule",
+      "tz",
+      "grace_ms",
+      "start_grace_ms",
+      "max_runs_per_period",
+      "ping_id",
+      "push_token",
+    ],
     required: [],
     noun: "a heartbeat",
   },

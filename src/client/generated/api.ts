@@ -2258,6 +2258,7 @@ export interface ChannelPatch {
         | "monitor.flapping"
         | "monitor.acknowledged"
         | "monitor.overdue"
+        | "monitor.runs_exceeded"
         | "monitor.unknown"
         | "probe.offline"
         | "probe.online"
@@ -2307,6 +2308,7 @@ export interface Channel {
     | "monitor.flapping"
     | "monitor.acknowledged"
     | "monitor.overdue"
+    | "monitor.runs_exceeded"
     | "monitor.unknown"
     | "probe.offline"
     | "probe.online"
@@ -2365,6 +2367,7 @@ export interface ChannelCreateBody {
         | "monitor.flapping"
         | "monitor.acknowledged"
         | "monitor.overdue"
+        | "monitor.runs_exceeded"
         | "monitor.unknown"
         | "probe.offline"
         | "probe.online"
@@ -2481,8 +2484,12 @@ export interface MonitorStatus {
   schedule?: string | null;
   /** Heartbeats only. Time zone of `schedule`, as an IANA name. */
   tz?: string | null;
-  /** Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds. */
+  /** Heartbeats only. Maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. */
   grace_ms?: number;
+  /** Heartbeats only. Maximum duration of a run from its start, in milliseconds. Null: `grace_ms`. */
+  start_grace_ms?: number | null;
+  /** Heartbeats only. Runs that may begin in a period. Null: any number. */
+  max_runs_per_period?: number | null;
   /** Heartbeats only. Ping URL. It is a secret; only keys with `pulse:write` receive it. */
   ping_url?: string | null;
   /** Heartbeats only. Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it. */
@@ -2570,8 +2577,12 @@ export interface MonitorCreateBody {
   schedule?: string | undefined;
   /** Time zone of `schedule`, as an IANA name. Default `UTC`. */
   tz?: string | undefined;
-  /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
+  /** Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. Default 3600000. */
   grace_ms?: number | string | undefined;
+  /** Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`. */
+  start_grace_ms?: number | string | null | undefined;
+  /** Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an alert, once per period. Null: any number. */
+  max_runs_per_period?: number | null | undefined;
   /** Heartbeats only: UUID of `ping_url`, such as that of a check of Healthchecks. It must not be in use on the server. Default: a new one. */
   ping_id?: string | undefined;
   /** Heartbeats only: token of a push monitor of Uptime Kuma, whose URL `/api/push/{token}` then pings the heartbeat. It must not be in use on the server. */
@@ -2726,8 +2737,12 @@ export interface Monitor {
   schedule?: string | null;
   /** Heartbeats only. Time zone of `schedule`, as an IANA name. */
   tz?: string | null;
-  /** Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds. */
+  /** Heartbeats only. Maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. */
   grace_ms?: number;
+  /** Heartbeats only. Maximum duration of a run from its start, in milliseconds. Null: `grace_ms`. */
+  start_grace_ms?: number | null;
+  /** Heartbeats only. Runs that may begin in a period. Null: any number. */
+  max_runs_per_period?: number | null;
   /** Heartbeats only. Ping URL. It is a secret; only keys with `pulse:write` receive it. */
   ping_url?: string | null;
   /** Heartbeats only. Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it. */
@@ -2938,6 +2953,7 @@ export interface Incident {
       | "monitor.flapping"
       | "monitor.acknowledged"
       | "monitor.overdue"
+      | "monitor.runs_exceeded"
       | "monitor.unknown"
       | "probe.offline"
       | "probe.online"
@@ -3372,8 +3388,12 @@ export interface MonitorUpdateBody {
   schedule?: string | undefined;
   /** Time zone of `schedule`, as an IANA name. Default `UTC`. */
   tz?: string | undefined;
-  /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
+  /** Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. Default 3600000. */
   grace_ms?: number | string | undefined;
+  /** Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`. */
+  start_grace_ms?: number | string | null | undefined;
+  /** Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an alert, once per period. Null: any number. */
+  max_runs_per_period?: number | null | undefined;
   /** HTTP method of checks, in capital letters; `GET` by default. Not `CONNECT` or `TRACE`. */
   method?: string | undefined;
   /** Timeout of a check, in milliseconds; 10000 by default. */

@@ -1768,6 +1768,7 @@ export const BODIES = {
         "monitor.certificate",
         "observer.offline",
         "monitor.overdue",
+        "monitor.runs_exceeded",
         "probe.offline",
         "probe.online",
         "monitor.unknown",
@@ -1781,6 +1782,7 @@ export const BODIES = {
         "monitor.flapping",
         "monitor.acknowledged",
         "monitor.overdue",
+        "monitor.runs_exceeded",
         "monitor.unknown",
         "probe.offline",
         "probe.online",
@@ -1855,6 +1857,7 @@ export const BODIES = {
         "monitor.certificate",
         "observer.offline",
         "monitor.overdue",
+        "monitor.runs_exceeded",
         "probe.offline",
         "probe.online",
         "monitor.unknown",
@@ -1868,6 +1871,7 @@ export const BODIES = {
         "monitor.flapping",
         "monitor.acknowledged",
         "monitor.overdue",
+        "monitor.runs_exceeded",
         "monitor.unknown",
         "probe.offline",
         "probe.online",
@@ -1944,9 +1948,25 @@ export const BODIES = {
     grace_ms: {
       type: "integer",
       description:
-        "Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000.",
+        "Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. Default 3600000.",
       minimum: 60000,
       maximum: 31536000000,
+    },
+    start_grace_ms: {
+      type: "integer",
+      nullable: true,
+      description:
+        "Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`.",
+      minimum: 60000,
+      maximum: 31536000000,
+    },
+    max_runs_per_period: {
+      type: "integer",
+      nullable: true,
+      description:
+        "Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an alert, once per period. Null: any number.",
+      minimum: 1,
+      maximum: 10000,
     },
     ping_id: {
       type: "string",
@@ -2618,9 +2638,25 @@ export const BODIES = {
     grace_ms: {
       type: "integer",
       description:
-        "Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000.",
+        "Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. Default 3600000.",
       minimum: 60000,
       maximum: 31536000000,
+    },
+    start_grace_ms: {
+      type: "integer",
+      nullable: true,
+      description:
+        "Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`.",
+      minimum: 60000,
+      maximum: 31536000000,
+    },
+    max_runs_per_period: {
+      type: "integer",
+      nullable: true,
+      description:
+        "Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an alert, once per period. Null: any number.",
+      minimum: 1,
+      maximum: 10000,
     },
     method: {
       type: "string",

@@ -10,6 +10,7 @@ export const ALERT_EVENTS = [
   "monitor.flapping",
   "monitor.acknowledged",
   "monitor.overdue",
+  "monitor.runs_exceeded",
   "monitor.unknown",
   "probe.offline",
   "probe.online",

@@ -11,11 +11,16 @@ import {
   afterOverrun,
   afterPing,
   afterStart,
+  beginsRun,
   deadlineOf,
+  type HeartbeatState,
   movedBack,
+  NO_RUNS,
   openRuns,
   type PingRequest,
   ranMs,
+  runMsMax,
+  withRun,
 } from "./state.ts";
 import type { SteadyHeartbeats } from "./steady.ts";
 import type { HeartbeatRow, HeartbeatStore, StoredPing } from "./store.ts";
@@ -43,6 +48,7 @@ const NEW_STATE = {
   missedAt: null,
   overranAt: null,
   repeatAt: null,
+  ...NO_RUNS,
 } as const;
 
 interface Restart {
@@ -124,7 +130,7 @@ export class HeartbeatChecks {
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
     const otherMs = startedAt === null ? ping.durationMs : ranMs(startedAt, tx.now);
     const open = () => openRuns(heartbeats.runPings(ref));
-    const is = afterPing(was, ping, was, tx.now, open, otherMs);
+    const is = this.withRunOf(ping, was, afterPing(was, ping, was, tx.now, open, otherMs), tx.now);
     const durationMs = isEnd ? is.lastDurationMs : null;
     heartbeats.insertPing(tx, ref, is.pings, { at: tx.now, kind, exit, durationMs, rid, ip, body });
     if (!monitor.settings.active) {
@@ -133,13 +139,44 @@ export class HeartbeatChecks {
       const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
       const check = { ...checkOf(tx, error, durationMs), pingBody: error === null ? null : body };
       const checked = this.checks.recordNow(tx, monitor, [check]);
+      this.reportIfTooMany(tx, checked, was, is);
       const saved = this.heartbeats.save(tx, ref, checked.status === "down" ? { ...is, missedAt: null } : is);
       if (isPlain(ping) && !this.suppression.hasMaintenance(ref))
         steady.add(tx, checked, { ...was, ...saved }, ip);
       return true;
-    } else this.heartbeats.save(tx, ref, is);
+    } else {
+      this.heartbeats.save(tx, ref, is);
+      this.reportIfTooMany(tx, monitor, was, is);
+    }
     changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     return true;
+  }
+
+  /** The state after a ping, with the run that it begins, where their number is limited. */
+  private withRunOf(ping: PingMade, was: HeartbeatRow, is: HeartbeatState, now: number): HeartbeatState {
+    if (was.max_runs_per_period === null) return is;
+    const isRun = beginsRun(was, ping, () => this.deps.heartbeats.runPings(was.ref));
+    return isRun ? withRun(is, was, now) : is;
+  }
+
+  /** Reports the first run beyond those that may begin in a period. */
+  private reportIfTooMany(tx: Tx, monitor: MonitorRow, was: HeartbeatRow, { runs }: HeartbeatState): void {
+    const max = was.max_runs_per_period;
+    if (max === null || runs !== max + 1 || runs === was.runs) return;
+    if (this.suppression.suppressedUntil(monitor.ref, tx.now) !== null) return;
+    this.checks.notify(tx, monitor, [
+      {
+        event: "monitor.runs_exceeded",
+        text: `More runs than may begin in a period: ${runs}, at most ${max}.`,
+        isAlert: true,
+        facts: {
+          status: monitor.status,
+          previous_status: monitor.status,
+          runs,
+          max_runs_per_period: max,
+        },
+      },
+    ]);
   }
 
   /** Does something with the heartbeats of an account, or of all accounts, in slices. */
@@ -324,6 +361,6 @@ function missedText({ waitsSince, expectedAt, grace_ms }: HeartbeatRow, now: num
   return `No ping for ${silentFor}. Expected ${clockText(expected, now)}, grace ${durationText(grace_ms)}.`;
 }
 
-function overranText({ startedAt, grace_ms }: HeartbeatRow, now: number): string {
-  return `The run that started at ${clockText(startedAt ?? now, now)} has not ended within ${durationText(grace_ms)}.`;
+function overranText(row: HeartbeatRow, now: number): string {
+  return `The run that started at ${clockText(row.startedAt ?? now, now)} has not ended within ${durationText(runMsMax(row))}.`;
 }

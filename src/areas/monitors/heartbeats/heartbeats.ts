@@ -11,7 +11,7 @@ import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { GivenAddresses } from "../type-fields.ts";
 import { PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
-import { deadlineOf, type HeartbeatState, withNextExpected } from "./state.ts";
+import { deadlineOf, type HeartbeatState, NO_RUNS, runMsMax, withNextExpected } from "./state.ts";
 import { PLAIN_SUCCESS, type SteadyHeartbeats } from "./steady.ts";
 import type { HeartbeatRow, HeartbeatSettings, HeartbeatStore, NumberedPing } from "./store.ts";
 
@@ -22,6 +22,9 @@ export const PING_KEY = sealedText("ping-key");
 export const DEADLINE_JOB = "monitors.heartbeats";
 /** Characters of a project's ping key, as in Healthchecks. */
 const PING_KEY_LENGTH = 22;
+
+/** Settings whose change begins a new period for the number of runs. */
+const PERIOD = ["period_ms", "schedule", "tz", "max_runs_per_period"] as const;
 
 /** The caller that views a heartbeat, and the base URL of its links. */
 export type Viewer = Pick<Call, "caller" | "baseUrl">;
@@ -62,7 +65,8 @@ export class Heartbeats {
   /** Waits for the first success of a heartbeat from now on, if it waits for none yet. */
   begin(tx: Tx, ref: number): void {
     const row = this.deps.heartbeats.find(ref);
-    if (row !== null && row.waitsSince === null) this.save(tx, ref, withNextExpected(row, row, tx.now));
+    if (row !== null && row.waitsSince === null)
+      this.save(tx, ref, withNextExpected(row, row, tx.now, false));
   }
 
   /** Schedules the job of a heartbeat's deadline again, also if maintenance has postponed it: immediately if it has passed. */
@@ -89,7 +93,8 @@ export class Heartbeats {
     const isResumed = isActive && !before.settings.active;
     const since = isResumed ? tx.now : was.waitsSince;
     const fresh: HeartbeatState = { ...was, expectedAt: null };
-    const next = since === null ? fresh : withNextExpected(fresh, settings, since);
+    const next =
+      since === null ? fresh : withNextExpected(fresh, settings, since, !isResumed && status !== "unknown");
     // It was reported, and is not reported again unless a longer time passes in which no ping comes.
     const isOverdue =
       before.overdue && isActive && !isResumed && next.missedAt !== null && next.missedAt <= tx.now;
@@ -97,8 +102,9 @@ export class Heartbeats {
     this.save(tx, ref, {
       ...next,
       missedAt: isActive && status !== "down" && !isOverdue ? next.missedAt : null,
-      overranAt: isActive && was.overranAt !== null ? (was.startedAt ?? 0) + settings.grace_ms : null,
+      overranAt: isActive && was.overranAt !== null ? (was.startedAt ?? 0) + runMsMax(settings) : null,
       repeatAt: isActive ? was.repeatAt : null,
+      ...(PERIOD.every((name) => settings[name] === was[name]) ? {} : NO_RUNS),
     });
   }
 
@@ -144,22 +150,17 @@ export class Heartbeats {
 
   /** The settings of a heartbeat. */
   settingsOf(monitor: MonitorRow): HeartbeatSettings {
-    const { slug, period_ms, schedule, tz, grace_ms } = this.of(monitor);
-    return { slug, period_ms, schedule, tz, grace_ms };
+    return settingsOf(this.of(monitor));
   }
 
   /** A heartbeat as its viewer may see it. Anyone who knows a ping URL can ping, so read-only keys do not get it. */
   view(monitor: MonitorRow, { caller, baseUrl }: Viewer): HeartbeatView {
     const row = this.of(monitor);
-    const { slug, period_ms, schedule, tz, grace_ms, lastDurationMs } = row;
+    const { slug, lastDurationMs } = row;
     const mayPing = hasScope(caller, "pulse:write");
     const key = mayPing && slug !== null ? this.keyOf(monitor.projectRef) : null;
     return {
-      slug,
-      period_ms,
-      schedule,
-      tz,
-      grace_ms,
+      ...settingsOf(row),
       last_duration_ms: lastDurationMs,
       ping_url: mayPing ? `${baseUrl}/ping/${bytesToUuid(row.pingId)}` : null,
       ping_slug_url: key === null ? null : `${baseUrl}/ping/${key}/${slug}`,
@@ -201,6 +202,11 @@ export class Heartbeats {
     const message = `The monitor ${monitor_id} of this project has this slug. Choose another slug, or change that monitor.`;
     throw new ApiError("monitor_slug_taken", message, { extras: { monitor_id } });
   }
+}
+
+function settingsOf(row: HeartbeatSettings): HeartbeatSettings {
+  const { slug, period_ms, schedule, tz, grace_ms, start_grace_ms, max_runs_per_period } = row;
+  return { slug, period_ms, schedule, tz, grace_ms, start_grace_ms, max_runs_per_period };
 }
 
 /** Without the holder: it may belong to another account. */

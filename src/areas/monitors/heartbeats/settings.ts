@@ -6,6 +6,16 @@ import { nextExpected } from "./state.ts";
 import type { HeartbeatSettings } from "./store.ts";
 
 const TIME_ZONE = "UTC";
+/** The settings of a heartbeat without any. */
+const NEW: HeartbeatSettings = {
+  slug: null,
+  period_ms: null,
+  schedule: null,
+  tz: null,
+  grace_ms: GRACE_MS,
+  start_grace_ms: null,
+  max_runs_per_period: null,
+};
 
 /**
  * The settings of a heartbeat after an update. A period replaces a schedule, and a schedule a period.
@@ -13,14 +23,27 @@ const TIME_ZONE = "UTC";
  * @throws ApiError `validation_error` naming the field.
  */
 export function mergedTiming(
-  { slug, period_ms, schedule, tz, grace_ms }: GivenTiming,
+  {
+    slug,
+    period_ms,
+    schedule,
+    tz,
+    grace_ms,
+    start_grace_ms: startGrace,
+    max_runs_per_period: runsMax,
+  }: GivenTiming,
   before: HeartbeatSettings | null,
   now: number,
 ): HeartbeatSettings {
   if (period_ms !== undefined && schedule !== undefined)
     throw invalidField("schedule", "cannot be combined with period_ms: omit one of them");
-  const old = before ?? { slug: null, period_ms: null, schedule: null, tz: null, grace_ms: GRACE_MS };
-  const kept = { slug: slug === undefined ? old.slug : slug, grace_ms: grace_ms ?? old.grace_ms };
+  const old = before ?? NEW;
+  const kept = {
+    slug: slug === undefined ? old.slug : slug,
+    grace_ms: grace_ms ?? old.grace_ms,
+    start_grace_ms: startGrace === undefined ? old.start_grace_ms : startGrace,
+    max_runs_per_period: runsMax === undefined ? old.max_runs_per_period : runsMax,
+  };
   const cron = schedule ?? (period_ms === undefined ? old.schedule : null);
   if (cron === null) {
     if (tz !== undefined) throw invalidField("tz", "applies only to a schedule: omit it");

@@ -1,4 +1,5 @@
 import { isUuid } from "../../../kernel/data/uuid.ts";
+import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import { CronTimes } from "../../../kernel/scheduler/calendar.ts";
 import { WAIT_MS_MAX } from "../heartbeat-fields.ts";
 import type { PingKind } from "./schema.ts";
@@ -9,6 +10,10 @@ export interface Timing {
   readonly schedule: string | null;
   readonly tz: string | null;
   readonly grace_ms: number;
+  /** Longest duration of a run; null: the grace. */
+  readonly start_grace_ms: number | null;
+  /** Runs that may begin in a period; null: any number. */
+  readonly max_runs_per_period: number | null;
 }
 
 /** The state after the pings so far. Times are epoch milliseconds. */
@@ -27,9 +32,16 @@ export interface HeartbeatState {
   readonly missedAt: number | null;
   readonly overranAt: number | null;
   readonly repeatAt: number | null;
+  /** Runs that began in the current period, where their number is limited. */
+  readonly runs: number;
+  /** When that period ends for runs; null before the first one. */
+  readonly runsUntil: number | null;
   /** Due time of the job that checks the deadlines: the earliest of them, or sooner; null without a job. */
   readonly jobAt: number | null;
 }
+
+/** Before the first run of a period. */
+export const NO_RUNS = { runs: 0, runsUntil: null } as const;
 
 /** A parsed ping target. */
 export interface PingRequest {
@@ -127,7 +139,10 @@ function readSignal(signal: string | null): Pick<PingRequest, "kind" | "exit"> |
 }
 
 /** Time at which the next success is expected after one at `after`; null if the schedule has no further times. */
-export function nextExpected({ period_ms, schedule, tz }: Timing, after: number): number | null {
+export function nextExpected(
+  { period_ms, schedule, tz }: Pick<Timing, "period_ms" | "schedule" | "tz">,
+  after: number,
+): number | null {
   if (schedule === null) return after + (period_ms ?? 0);
   return new CronTimes(schedule, tz ?? "UTC").after(after);
 }
@@ -161,10 +176,15 @@ function endsRun({ kind, rid }: Pick<PingRequest, "kind" | "rid">, run: Pick<Run
   return rid === run.rid || (rid === null && kind !== "start");
 }
 
+/** Longest duration of a run, milliseconds. */
+export function runMsMax({ start_grace_ms, grace_ms }: Pick<Timing, "start_grace_ms" | "grace_ms">): number {
+  return start_grace_ms ?? grace_ms;
+}
+
 /** The state that watches the end of a run; null: there is none. */
-function watching(state: HeartbeatState, run: Run | null, { grace_ms }: Timing): HeartbeatState {
+function watching(state: HeartbeatState, run: Run | null, timing: Timing): HeartbeatState {
   if (run === null) return { ...state, startedAt: null, startedRid: null, overranAt: null };
-  return { ...state, startedAt: run.at, startedRid: run.rid, overranAt: run.at + grace_ms };
+  return { ...state, startedAt: run.at, startedRid: run.rid, overranAt: run.at + runMsMax(timing) };
 }
 
 /** The state after a ping. `open`: the runs that had not ended before it, oldest first. `otherMs`: duration of a run other than the current one. */
@@ -190,7 +210,7 @@ export function afterPing(
   const next = ends && rid !== null ? runAfter(open(), current) : null;
   const left = ends ? watching(seen, next, timing) : seen;
   const ended = { ...left, lastDurationMs: isItsEnd ? ranMs(current.at, now) : otherMs, repeatAt: null };
-  return kind === "fail" ? ended : withNextExpected(ended, timing, now);
+  return kind === "fail" ? ended : withNextExpected(ended, timing, now, true);
 }
 
 /** The state after the end of its current run was overdue: the next one is watched. */
@@ -210,9 +230,18 @@ function runAfter(open: readonly Run[], { rid }: Run): Run | null {
   return open[open.findIndex((run) => run.rid === rid) + 1] ?? null;
 }
 
-/** The state after a success at `since`, with the time of the next one. */
-export function withNextExpected(state: HeartbeatState, timing: Timing, since: number): HeartbeatState {
-  const expectedAt = expectedAfter(state, timing, since);
+/**
+ * The state that waits since a time, with the time of the next success. `isSuccess`: a success was then, which may have been early
+ * for the coming time of a schedule.
+ */
+export function withNextExpected(
+  state: HeartbeatState,
+  timing: Timing,
+  since: number,
+  isSuccess: boolean,
+): HeartbeatState {
+  const next = expectedAfter(state, timing, since);
+  const expectedAt = isSuccess ? withoutEarly(next, timing, since) : next;
   const missedAt = expectedAt === null ? null : expectedAt + timing.grace_ms;
   return { ...state, waitsSince: since, expectedAt, missedAt };
 }
@@ -226,6 +255,57 @@ export function expectedAfter(
   // The next time of a schedule takes long to calculate, and pings can be far more frequent.
   const isSame = timing.schedule !== null && before !== null && waitsSince !== null;
   return isSame && waitsSince <= since && since < before ? before : nextExpected(timing, since);
+}
+
+/** Part of the gap between two times of a schedule by which a success may be early. */
+const EARLY_PART = 1 / 20;
+/** Times of schedules whose next one is remembered: pings can be far more frequent than they are. */
+const GAPS_REMEMBERED_MAX = 4_096;
+const gaps = new LruMap<string, number>(GAPS_REMEMBERED_MAX);
+
+/**
+ * The time at which the next success is expected after one at `since`: not the coming time of a schedule if that is so near that
+ * the success is the one of that time.
+ */
+export function withoutEarly(expectedAt: number | null, timing: Timing, since: number): number | null {
+  if (timing.schedule === null || expectedAt === null) return expectedAt;
+  const gap = gapAfter(timing, expectedAt);
+  return expectedAt - since <= gap * EARLY_PART ? expectedAt + gap : expectedAt;
+}
+
+/** Milliseconds from a time of a schedule to the one after it; 0 if there is none. */
+function gapAfter(timing: Timing, at: number): number {
+  const key = `${at} ${timing.tz} ${timing.schedule}`;
+  return gaps.getOrAdd(key, () => (nextExpected(timing, at) ?? at) - at);
+}
+
+/**
+ * Whether a ping begins a run. `known`: the stored pings, which are read only for one with a `rid`. Without a `rid` each start
+ * begins one, and each end whose start was not reported.
+ */
+export function beginsRun(
+  state: HeartbeatState,
+  { kind, rid }: Pick<PingRequest, "kind" | "rid">,
+  known: () => readonly RunPing[],
+): boolean {
+  if (kind === "log") return false;
+  if (rid !== null) return !known().some((ping) => ping.kind !== "log" && ping.rid === rid);
+  return kind === "start" || currentRun(state) === null;
+}
+
+/** The state after a run has begun: it counts in the period that it belongs to. */
+export function withRun(state: HeartbeatState, timing: Timing, now: number): HeartbeatState {
+  const { runs, runsUntil } = state;
+  if (runsUntil !== null && now < runsUntil) return { ...state, runs: runs + 1 };
+  return { ...state, runs: 1, runsUntil: periodEnd(timing, now) };
+}
+
+/** When the period of a run ends for others. One that is early, by the part of a period that jobs vary by, is in the next. */
+function periodEnd(timing: Timing, now: number): number {
+  const { period_ms, schedule } = timing;
+  if (schedule === null) return now + Math.ceil((period_ms ?? 0) * (1 - EARLY_PART));
+  const end = withoutEarly(nextExpected(timing, now), timing, now);
+  return end === null ? now + WAIT_MS_MAX : end - Math.floor(gapAfter(timing, end) * EARLY_PART);
 }
 
 /** The earliest deadline; null without one. */
@@ -247,6 +327,7 @@ export function movedBack(state: HeartbeatState, byMs: number): HeartbeatState {
     missedAt: moved(state.missedAt),
     overranAt: moved(state.overranAt),
     repeatAt: moved(state.repeatAt),
+    runsUntil: moved(state.runsUntil),
     jobAt: moved(state.jobAt),
   };
 }

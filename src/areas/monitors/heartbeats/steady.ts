@@ -6,7 +6,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { hourOf } from "../domain.ts";
 import type { CheckStore, MonitorRow, MonitorRows, UnsavedMonitors } from "../store.ts";
 import { PINGS_STORED } from "./schema.ts";
-import { expectedAfter } from "./state.ts";
+import { expectedAfter, withoutEarly } from "./state.ts";
 import type { HeartbeatRow, HeartbeatRows, PingStore, UnsavedHeartbeats } from "./store.ts";
 
 /** Heartbeats in memory when idle, about 2 KB each. Beyond it, a ping of one that was not used lately costs four reads and two writes. */
@@ -164,7 +164,11 @@ class SteadyHeartbeat implements Actor, PendingWrite {
 
   private expectedAfter(since: number): number | null {
     const { lastPingAt: waitsSince, expectedAt } = this;
-    return expectedAfter({ waitsSince, expectedAt }, this.heartbeatRow, since);
+    return withoutEarly(
+      expectedAfter({ waitsSince, expectedAt }, this.heartbeatRow, since),
+      this.heartbeatRow,
+      since,
+    );
   }
 }
 
@@ -335,6 +339,8 @@ function isSteady(monitor: MonitorRow, heartbeat: HeartbeatRow): boolean {
   const { standsSince, standsUp } = monitor;
   const { startedAt, startedRid, lastDurationMs, overranAt, repeatAt, waitsSince } = heartbeat;
   return (
+    // Each of its pings counts as a run.
+    heartbeat.max_runs_per_period === null &&
     settings.active &&
     status === "up" &&
     latencyMs === 0 &&

@@ -43,7 +43,8 @@ type PingRow = Omit<StoredPing, "rid"> & { readonly rid: Uint8Array | null };
 
 const STATE = `pings, last_ping_at AS lastPingAt, started_at AS startedAt, started_rid AS startedRid,
   last_duration_ms AS lastDurationMs, waits_since AS waitsSince, expected_at AS expectedAt, missed_at AS missedAt,
-  overran_at AS overranAt, repeat_at AS repeatAt, looked_at AS jobAt`;
+  overran_at AS overranAt, repeat_at AS repeatAt, runs, runs_until AS runsUntil,
+  looked_at AS jobAt`;
 
 export type HeartbeatRows = ReturnType<typeof heartbeatRows>;
 
@@ -51,18 +52,18 @@ export type HeartbeatRows = ReturnType<typeof heartbeatRows>;
 export function heartbeatRows(db: Database) {
   // Two statements: a join takes the driver ten times as long.
   const settingsOf = db.one<StoredSettings, [ref: number]>(
-    "SELECT monitor_ref AS ref, project_ref AS projectRef, ping_id AS pingId, push_token AS pushToken, slug, period_ms, schedule, tz, grace_ms FROM heartbeats WHERE monitor_ref = ?",
+    "SELECT monitor_ref AS ref, project_ref AS projectRef, ping_id AS pingId, push_token AS pushToken, slug, period_ms, schedule, tz, grace_ms, start_grace_ms, max_runs_per_period FROM heartbeats WHERE monitor_ref = ?",
   );
   const stateOf = db.one<StoredState, [ref: number]>(
     `SELECT ${STATE} FROM heartbeat_states WHERE monitor_ref = ?`,
   );
   const saved = db.change<[Readonly<StoredState & { ref: number }>]>(
-    "UPDATE heartbeat_states SET pings = $pings, last_ping_at = $lastPingAt, started_at = $startedAt, started_rid = $startedRid, last_duration_ms = $lastDurationMs, waits_since = $waitsSince, expected_at = $expectedAt, missed_at = $missedAt, overran_at = $overranAt, repeat_at = $repeatAt, looked_at = $jobAt WHERE monitor_ref = $ref",
+    "UPDATE heartbeat_states SET pings = $pings, last_ping_at = $lastPingAt, started_at = $startedAt, started_rid = $startedRid, last_duration_ms = $lastDurationMs, waits_since = $waitsSince, expected_at = $expectedAt, missed_at = $missedAt, overran_at = $overranAt, repeat_at = $repeatAt, runs = $runs, runs_until = $runsUntil, looked_at = $jobAt WHERE monitor_ref = $ref",
   );
   return {
     writeState(tx: Tx, ref: number, state: HeartbeatState): void {
       const { pings, lastPingAt, startedAt, startedRid, lastDurationMs } = state;
-      const { waitsSince, expectedAt, missedAt, overranAt, repeatAt, jobAt } = state;
+      const { waitsSince, expectedAt, missedAt, overranAt, repeatAt, runs, runsUntil, jobAt } = state;
       saved(tx, {
         ref,
         pings,
@@ -75,6 +76,8 @@ export function heartbeatRows(db: Database) {
         missedAt,
         overranAt,
         repeatAt,
+        runs,
+        runsUntil,
         jobAt,
       });
     },
@@ -111,7 +114,7 @@ export function heartbeatStore(
     "SELECT monitor_ref AS ref FROM heartbeats WHERE push_token = ?",
   );
   const update = db.change<[Readonly<HeartbeatSettings & { ref: number }>]>(
-    "UPDATE heartbeats SET slug = $slug, period_ms = $period_ms, schedule = $schedule, tz = $tz, grace_ms = $grace_ms WHERE monitor_ref = $ref",
+    "UPDATE heartbeats SET slug = $slug, period_ms = $period_ms, schedule = $schedule, tz = $tz, grace_ms = $grace_ms, start_grace_ms = $start_grace_ms, max_runs_per_period = $max_runs_per_period WHERE monitor_ref = $ref",
   );
   const remove = db.change<[ref: number]>("DELETE FROM heartbeats WHERE monitor_ref = ?");
   const removeState = db.change<[ref: number]>("DELETE FROM heartbeat_states WHERE monitor_ref = ?");
@@ -121,7 +124,7 @@ export function heartbeatStore(
     insert: db.change<
       [Readonly<HeartbeatSettings & Pick<HeartbeatRow, "ref" | "projectRef" | "pingId" | "pushToken">>]
     >(
-      "INSERT INTO heartbeats (monitor_ref, project_ref, ping_id, push_token, slug, period_ms, schedule, tz, grace_ms) VALUES ($ref, $projectRef, $pingId, $pushToken, $slug, $period_ms, $schedule, $tz, $grace_ms)",
+      "INSERT INTO heartbeats (monitor_ref, project_ref, ping_id, push_token, slug, period_ms, schedule, tz, grace_ms, start_grace_ms, max_runs_per_period) VALUES ($ref, $projectRef, $pingId, $pushToken, $slug, $period_ms, $schedule, $tz, $grace_ms, $start_grace_ms, $max_runs_per_period)",
     ),
     insertState: db.change<[ref: number]>("INSERT INTO heartbeat_states (monitor_ref, pings) VALUES (?, 0)"),
     update(tx: Tx, settings: Readonly<HeartbeatSettings & { ref: number }>): void {

@@ -27,6 +27,7 @@ const EVENTS = [
   ["monitor.flapping", "is flapping"],
   ["monitor.acknowledged", "is acknowledged"],
   ["monitor.overdue", "was never pinged"],
+  ["monitor.runs_exceeded", "runs more often than allowed"],
   ["monitor.unknown", "is checked by no probe any more"],
   ["probe.offline", "has a probe that is offline"],
   ["probe.online", "has its probe back"],

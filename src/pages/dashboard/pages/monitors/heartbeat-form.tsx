@@ -65,7 +65,23 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
           { name: "grace_ms", label: "Grace period", kind: MINUTES, required: true, hint: "" },
         ],
         { name: "channels", control: ChannelChoice },
-        { more: [{ name: "group", placeholder: "", hint: "" }, ...alertFields(get)] },
+        {
+          more: [
+            {
+              name: "start_grace_ms",
+              label: "Longest run",
+              kind: MINUTES,
+              hint: "Leave empty for the grace period.",
+            },
+            {
+              name: "max_runs_per_period",
+              label: "Runs per period",
+              hint: "More are an alert. Leave empty for any number.",
+            },
+            { name: "group", placeholder: "", hint: "" },
+            ...alertFields(get),
+          ],
+        },
       ]}
       adapt={(body) => (isNew ? { ...body, type: "heartbeat" } : body)}
       done={isNew ? undefined : "Heartbeat updated"}

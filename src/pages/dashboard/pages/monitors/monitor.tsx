@@ -130,14 +130,26 @@ export function MonitorPage({ id }: { id: string }) {
   );
 }
 
+/** How late a heartbeat's pings may be, and how long and how often its job may run. */
+function limitsOf({
+  grace_ms = 0,
+  start_grace_ms: longest,
+  max_runs_per_period: runs,
+}: MonitorStatus): string {
+  return [
+    `grace period ${duration(grace_ms)}`,
+    longest ? `longest run ${duration(longest)}` : "",
+    runs ? `at most ${count(runs, "run")} per period` : "",
+  ]
+    .filter((limit) => limit !== "")
+    .join(", ");
+}
+
 /** What is checked, who is notified, and why alerts are suppressed. */
 function Lead({ of: monitor }: { of: MonitorStatus }) {
   const channels = useCall("monitors.channels.list", { query: { limit: CHANNELS_MAX } }, ["pulse"]);
-  const { interval, consecutive_threshold: failures, grace_ms = 0, flapping, maintenance } = monitor;
-  const limit =
-    interval === null
-      ? `grace period ${duration(grace_ms)}`
-      : `down after ${count(failures, "failed check")}`;
+  const { interval, consecutive_threshold: failures, flapping, maintenance } = monitor;
+  const limit = interval === null ? limitsOf(monitor) : `down after ${count(failures, "failed check")}`;
   return (
     <>
       {workOf(monitor)}, {limit}.{" "}
