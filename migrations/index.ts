@@ -81,6 +81,7 @@ import monitorClientKeys from "./0080_monitor_client_keys.sql" with { type: "tex
 import alertLinks from "./0081_alert_links.sql" with { type: "text" };
 import keyLimitLevels from "./0082_key_limit_levels.sql" with { type: "text" };
 import heartbeatRuns from "./0083_heartbeat_runs.sql" with { type: "text" };
+import heldAlerts from "./0084_held_alerts.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -166,4 +167,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0081_alert_links", sql: alertLinks },
   { name: "0082_key_limit_levels", sql: keyLimitLevels },
   { name: "0083_heartbeat_runs", sql: heartbeatRuns },
+  { name: "0084_held_alerts", sql: heldAlerts },
 ];

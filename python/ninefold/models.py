@@ -750,6 +750,25 @@ class ChannelEscalateItem(TypedDict):
     """Ids of the channels that are notified in this step, whatever their `events` and `default`."""
 
 
+_ChannelQuietHoursNamed = TypedDict(
+    "_ChannelQuietHoursNamed",
+    {
+        "from": "str",
+    },
+)
+
+
+class ChannelQuietHours(_ChannelQuietHoursNamed, TypedDict):
+    """Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one
+    message at their end. Null: none.
+    """
+
+    to: str
+    """End of the quiet hours, as `HH:MM`; before `from` if they span midnight."""
+    time_zone: str
+    """Time zone of both, as an IANA name. Changes between summer and winter time are followed."""
+
+
 class _ChannelRequired(TypedDict):
     id: str
     name: str
@@ -764,6 +783,14 @@ class _ChannelRequired(TypedDict):
     escalate: List[ChannelEscalateItem]
     """Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get
     the recovery.
+    """
+    quiet_hours: Optional[ChannelQuietHours]
+    """Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one
+    message at their end. Null: none.
+    """
+    group_ms: int
+    """Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first
+    one on. 0: each is sent immediately.
     """
     last_sent_at: Optional[str]
     """Time at which the last message was delivered. Null before the first."""
@@ -802,6 +829,25 @@ class ChannelCreateBodyEscalateItem(TypedDict):
     """Ids of the channels that are notified in this step, whatever their `events` and `default`."""
 
 
+_ChannelCreateBodyQuietHoursNamed = TypedDict(
+    "_ChannelCreateBodyQuietHoursNamed",
+    {
+        "from": "str",
+    },
+)
+
+
+class ChannelCreateBodyQuietHours(_ChannelCreateBodyQuietHoursNamed, TypedDict):
+    """Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one
+    message at their end. Null: none.
+    """
+
+    to: str
+    """End of the quiet hours, as `HH:MM`; before `from` if they span midnight."""
+    time_zone: str
+    """Time zone of both, as an IANA name. Changes between summer and winter time are followed."""
+
+
 class _ChannelCreateBodyRequired(TypedDict):
     name: str
     """Name of the channel."""
@@ -820,6 +866,11 @@ class ChannelCreateBody(_ChannelCreateBodyRequired, total=False):
     escalate: List[ChannelCreateBodyEscalateItem]
     """Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get
     the recovery.
+    """
+    quiet_hours: Optional[ChannelCreateBodyQuietHours]
+    group_ms: Union[int, str]
+    """Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first
+    one on. 0: each is sent immediately.
     """
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
@@ -860,6 +911,25 @@ class ChannelPatchEscalateItem(TypedDict):
     """Ids of the channels that are notified in this step, whatever their `events` and `default`."""
 
 
+_ChannelPatchQuietHoursNamed = TypedDict(
+    "_ChannelPatchQuietHoursNamed",
+    {
+        "from": "str",
+    },
+)
+
+
+class ChannelPatchQuietHours(_ChannelPatchQuietHoursNamed, TypedDict):
+    """Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one
+    message at their end. Null: none.
+    """
+
+    to: str
+    """End of the quiet hours, as `HH:MM`; before `from` if they span midnight."""
+    time_zone: str
+    """Time zone of both, as an IANA name. Changes between summer and winter time are followed."""
+
+
 class ChannelPatch(TypedDict, total=False):
     name: str
     """Name of the channel."""
@@ -874,6 +944,11 @@ class ChannelPatch(TypedDict, total=False):
     escalate: List[ChannelPatchEscalateItem]
     """Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get
     the recovery.
+    """
+    quiet_hours: Optional[ChannelPatchQuietHours]
+    group_ms: Union[int, str]
+    """Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first
+    one on. 0: each is sent immediately.
     """
 
 

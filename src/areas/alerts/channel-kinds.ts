@@ -11,12 +11,14 @@ export const TEXT_MAX = 1_000;
 /** The API of Telegram, unless a channel has its own server. */
 const TELEGRAM = "https://api.telegram.org";
 
-/** An event, a test of a channel, or the alert of a meter, which goes to its own webhook only. */
-export type ChannelMessageEvent = AlertEvent | "channel.test" | "meter.low";
+/** An event, several in one message, a test of a channel, or the alert of a meter, which goes to its own webhook only. */
+export type ChannelMessageEvent = AlertEvent | "monitor.group" | "channel.test" | "meter.low";
 
 /** A message to a channel. */
 export interface ChannelMessage {
   readonly event: ChannelMessageEvent;
+  /** That of the event by default. */
+  readonly severity?: Severity;
   /** Such as `[DOWN] Shop`. */
   readonly heading: string;
   readonly text: string;
@@ -172,7 +174,10 @@ export const INNER_CHANNELS = {
   },
 } as const satisfies Readonly<Record<string, Transport>>;
 
-type Severity = "failure" | "success" | "warning" | "info";
+/** Severities of messages, the worst first. */
+export const SEVERITIES = ["failure", "warning", "success", "info"] as const;
+/** One of {@link SEVERITIES}. */
+export type Severity = (typeof SEVERITIES)[number];
 
 const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string, severity: Severity]>> = {
   "monitor.down": ["DOWN", "failure"],
@@ -191,6 +196,7 @@ const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string
   "maintenance.started": ["MAINTENANCE", "info"],
   "maintenance.ended": ["MAINTENANCE OVER", "info"],
   "catch.failed": ["WEBHOOK FAILED", "failure"],
+  "monitor.group": ["GROUP", "info"],
   "channel.test": ["TEST", "info"],
   "meter.low": ["LOW", "warning"],
 };
@@ -202,9 +208,14 @@ const NTFY_TAGS: Readonly<Record<Severity, string>> = {
   info: "information_source",
 };
 
+/** The name of an event in headings. */
+export function labelOf(event: ChannelMessageEvent): string {
+  return EVENT_LABELS[event][0];
+}
+
 /** The heading of a message. */
 export function headingOf(event: ChannelMessageEvent, title: string): string {
-  return `[${EVENT_LABELS[event][0]}] ${title}`;
+  return `[${labelOf(event)}] ${title}`;
 }
 
 /** A text, cut to a length. */
@@ -272,8 +283,9 @@ export function redactedConfig(kind: ChannelKind, config: ChannelConfig): Channe
   };
 }
 
-function severityOf({ event }: ChannelMessage): Severity {
-  return EVENT_LABELS[event][1];
+/** The severity of a message. */
+export function severityOf({ event, severity }: ChannelMessage): Severity {
+  return severity ?? EVENT_LABELS[event][1];
 }
 
 function linesOf(message: ChannelMessage): string {

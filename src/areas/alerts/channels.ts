@@ -9,6 +9,7 @@ import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { assertConfig, assertFields } from "./channel-config.ts";
 import { redactedConfig, secretsIn } from "./channel-kinds.ts";
 import { assertAscending, escalationOf, stepsOf } from "./escalation-steps.ts";
+import { assertHours } from "./held-alerts.ts";
 import type { Notifications } from "./notifications.ts";
 import type { AlertDeps } from "./ports.ts";
 import {
@@ -39,6 +40,8 @@ function channelResource(deps: Deps, notifications: Notifications) {
       events: [...row.events],
       remind: row.remind,
       escalate: escalationOf(channels, row),
+      quiet_hours: row.quietHours,
+      group_ms: row.groupMs,
       last_sent_at: isoTimeOrNull(row.lastSentAt),
       last_error: row.lastError,
       created_at: isoTime(row.createdAt),
@@ -56,11 +59,19 @@ function channelResource(deps: Deps, notifications: Notifications) {
     access: { area: "pulse", cost: 1, limit: "monitor" },
     file: {
       flattened: "config",
-      check({ kind, config, escalate = [] }: Static<typeof ChannelCreateBody>) {
+      check({ kind, config, escalate = [], quiet_hours = null }: Static<typeof ChannelCreateBody>) {
         assertFields(ANY_TARGET, kind, config);
         assertAscending(escalate);
+        assertHours(quiet_hours);
       },
-      defaults: { default: true, events: DEFAULT_EVENTS, remind: "never", escalate: [] },
+      defaults: {
+        default: true,
+        events: DEFAULT_EVENTS,
+        remind: "never",
+        escalate: [],
+        quiet_hours: null,
+        group_ms: 0,
+      },
     },
     name: { field: "name", taken: null },
     limit: limitPerProject(
@@ -100,7 +111,9 @@ function channelResource(deps: Deps, notifications: Notifications) {
       example: { name: "Team chat", kind: "slack", config: { url: "https://example.com/hooks/T0/B0/x" } },
       body: ChannelCreateBody,
       row({ caller }, body, identity) {
+        const { quiet_hours: quietHours = null, group_ms: groupMs = 0 } = body;
         assertConfig(deps, caller, body.kind, body.config);
+        assertHours(quietHours);
         return {
           ...identity,
           name: body.name,
@@ -110,6 +123,8 @@ function channelResource(deps: Deps, notifications: Notifications) {
           events: body.events ?? DEFAULT_EVENTS,
           remind: body.remind ?? "never",
           escalate: stepsOf(channels, identity, body.escalate ?? []),
+          quietHours,
+          groupMs,
           lastSentAt: null,
           lastError: null,
         };
@@ -123,8 +138,9 @@ function channelResource(deps: Deps, notifications: Notifications) {
       example: { default: false },
       body: ChannelPatch,
       row({ tx, caller }, before, body) {
-        const { config } = body;
+        const { config, quiet_hours: quietHours = before.quietHours } = body;
         if (config !== undefined) assertConfig(deps, caller, before.kind, config);
+        assertHours(quietHours);
         return {
           ...before,
           name: body.name ?? before.name,
@@ -133,8 +149,13 @@ function channelResource(deps: Deps, notifications: Notifications) {
           events: body.events ?? before.events,
           remind: body.remind ?? before.remind,
           escalate: body.escalate === undefined ? before.escalate : stepsOf(channels, before, body.escalate),
+          quietHours,
+          groupMs: body.group_ms ?? before.groupMs,
           updatedAt: tx.now,
         };
+      },
+      changed({ tx }, row, { quiet_hours, group_ms }) {
+        if (quiet_hours !== undefined || group_ms !== undefined) notifications.held.settingsChanged(tx, row);
       },
       isHidden: ({ config }) => config !== undefined,
     },

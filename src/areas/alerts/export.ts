@@ -30,6 +30,8 @@ export function channelExport(vault: Vault, db: Database): AreaExport {
             ),
           is_default: asFlag,
           events: asJson,
+          quiet_hours: asJson,
+          held_dropped: null,
           escalate: (value) =>
             (JSON.parse(String(value)) as EscalationStep[]).map(({ afterMs, channelRefs }) => ({
               after_ms: afterMs,

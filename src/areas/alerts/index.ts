@@ -4,6 +4,7 @@ import type { AreaExport, ExportedTable } from "../../kernel/projects/account-ex
 import type { ProjectContents } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Channels } from "./channels.ts";
+import { Digests } from "./digests.ts";
 import { channelExport, exportOfMonitor } from "./export.ts";
 import { LaterAlerts } from "./later-alerts.ts";
 import { type ChannelNotification, Notifications, type WebhookAlert } from "./notifications.ts";
@@ -39,18 +40,18 @@ export interface AlertsArea extends ApiArea {
     projectRef: number,
     channelsMax: number,
   ): readonly { readonly id: string; readonly name: string; readonly error: string }[];
-  /** Holds the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
-  hold(tx: Tx, alert: ChannelNotification & { readonly monitor: AlertedMonitor }, until: number): void;
+  /** Delays the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
+  delay(tx: Tx, alert: ChannelNotification & { readonly monitor: AlertedMonitor }, until: number): void;
   /** Notifies the channels of a monitor again at a time, epoch milliseconds, if its outage continues until then. */
   notifyAgainAt(tx: Tx, monitor: AlertedMonitor, at: number): void;
   /** The name of a channel; null for one that is gone. */
   channelName(channelRef: number): string | null;
-  /** Whether the alert of a monitor's outage is held. */
-  isHeld(monitorRef: number): boolean;
-  /** Drops the alert that is held. Returns whether there was one. */
-  dropHeld(tx: Tx, monitorRef: number): boolean;
+  /** Whether the alert of a monitor's outage is delayed. */
+  isDelayed(monitorRef: number): boolean;
+  /** Drops the alert that is delayed. Returns whether there was one. */
+  dropDelayed(tx: Tx, monitorRef: number): boolean;
   /**
-   * Notifies channels of outages that continue: held alerts, steps of escalations, reminders. Called once, before the
+   * Notifies channels of outages that continue: delayed alerts, steps of escalations, reminders. Called once, before the
    * scheduler starts.
    */
   followUp(ongoingOutage: OngoingOutages): void;
@@ -62,6 +63,7 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
   const all = { ...kernel, ...deps, channels };
   const notifications = new Notifications(all);
   const managed = new Channels(all, notifications);
+  new Digests(all, notifications);
   return {
     parts: [],
     routes: (api) => channelRoutes(api, managed),
@@ -92,11 +94,11 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
         name,
         error: lastError ?? "",
       })),
-    hold: (tx, alert, until) => notifications.hold(tx, alert, until),
+    delay: (tx, alert, until) => notifications.delay(tx, alert, until),
     notifyAgainAt: (tx, monitor, at) => notifications.notifyAgainAt(tx, monitor, at),
     channelName: (channelRef) => notifications.channelName(channelRef),
-    isHeld: (monitorRef) => notifications.isHeld(monitorRef),
-    dropHeld: (tx, monitorRef) => notifications.dropHeld(tx, monitorRef),
+    isDelayed: (monitorRef) => notifications.isDelayed(monitorRef),
+    dropDelayed: (tx, monitorRef) => notifications.dropDelayed(tx, monitorRef),
     followUp(ongoingOutage) {
       new Reminders({ ...all, ongoingOutage }, notifications);
       new LaterAlerts({ ...all, ongoingOutage }, notifications);

@@ -1,21 +1,19 @@
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
+import { type JobOutcome, SUSPENDED_MS } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { MINUTE_MS } from "../../kernel/time/units.ts";
+import { quietUntil } from "./held-alerts.ts";
 import type { ChannelNotification, Notifications } from "./notifications.ts";
-import { ESCALATION, type EscalationState, HELD_ALERT } from "./notifications.ts";
+import { DELAYED_ALERT, ESCALATION, type EscalationState } from "./notifications.ts";
 import type { OngoingOutage, OngoingOutages } from "./ports.ts";
 import type { ChannelStore } from "./store.ts";
 
 /** Alerts in one commit. */
 const CONCURRENCY = 64;
-/** Wait before a step of a suspended account is looked at again. */
-const SUSPENDED_MS = MINUTE_MS;
 
 /** What the first alert of an outage says beside what is known later. */
-export type HeldAlert = Pick<ChannelNotification, "detail" | "facts">;
+export type DelayedAlert = Pick<ChannelNotification, "detail" | "facts">;
 
-/** Sends alerts of outages that are still going on after some time: those that were held, and the steps of escalations. */
+/** Sends alerts of outages that are still going on after some time: those that were delayed, and the steps of escalations. */
 export class LaterAlerts {
   constructor(
     private readonly deps: Pick<Kernel, "scheduler"> & {
@@ -25,10 +23,10 @@ export class LaterAlerts {
     private readonly notifications: Notifications,
   ) {
     const { scheduler } = deps;
-    scheduler.register(HELD_ALERT, {
+    scheduler.register(DELAYED_ALERT, {
       concurrency: CONCURRENCY,
       run: async ({ key, payload }): Promise<JobOutcome> => ({
-        record: (tx) => this.sendHeld(tx, Number(key), payload as HeldAlert),
+        record: (tx) => this.sendDelayed(tx, Number(key), payload as DelayedAlert),
       }),
     });
     scheduler.register(ESCALATION, {
@@ -39,12 +37,12 @@ export class LaterAlerts {
     });
   }
 
-  private sendHeld(tx: Tx, monitorRef: number, { detail = null, facts = {} }: HeldAlert): void {
+  private sendDelayed(tx: Tx, monitorRef: number, { detail = null, facts = {} }: DelayedAlert): void {
     const outage = this.deps.ongoingOutage(monitorRef, tx.now);
     if (outage === null) return;
     const { silentUntil, monitor } = outage;
     if (silentUntil !== null) {
-      this.deps.scheduler.enqueue(tx, HELD_ALERT, String(monitorRef), silentUntil, { detail, facts });
+      this.deps.scheduler.enqueue(tx, DELAYED_ALERT, String(monitorRef), silentUntil, { detail, facts });
       return;
     }
     this.notify(tx, outage, { detail, facts, toAccount: monitor.emailAlert, toWebhook: true });
@@ -59,12 +57,14 @@ export class LaterAlerts {
     if (channel === null || outage === null || outage.incidentId !== state.incidentId) return;
     const postponedTo = scheduler.suspended.has(channel.accountRef)
       ? tx.now + SUSPENDED_MS
-      : outage.silentUntil;
+      : (outage.silentUntil ?? quietUntil(channel.quietHours, tx.now));
+    const { step, since } = state;
     if (postponedTo !== null) {
-      scheduler.enqueue(tx, ESCALATION, key, postponedTo, state);
+      // Later steps keep their distances.
+      const shifted = { ...state, since: postponedTo - (channel.escalate[step]?.afterMs ?? 0) };
+      scheduler.enqueue(tx, ESCALATION, key, postponedTo, shifted);
       return;
     }
-    const { step, since } = state;
     this.notifyStep(tx, outage, channel.escalate[step]?.channelRefs ?? [], step + 1);
     const next = channel.escalate[step + 1];
     if (next !== undefined)

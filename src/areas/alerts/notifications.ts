@@ -18,7 +18,9 @@ import {
   TEXT_MAX,
   type Transport,
 } from "./channel-kinds.ts";
+import { type Digest, type DigestAlert, digestMessage, isOngoing } from "./digest-message.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
+import { type HeldAlert, HeldAlerts } from "./held-alerts.ts";
 import { mailRecipients } from "./mail-recipients.ts";
 import type { AlertDeps, AlertedMonitor } from "./ports.ts";
 import { CHANNELS_MAX, type ChannelConfig } from "./schema.ts";
@@ -101,8 +103,8 @@ interface PendingAlert {
 
 /** The job of a channel's next reminder of an outage. */
 export const REMINDER = "monitors.reminder";
-/** The job of an alert that is held until an outage has lasted for some time; its key is the monitor's reference. */
-export const HELD_ALERT = "monitors.held-alert";
+/** The job of an alert that is delayed until an outage has lasted for some time; its key is the monitor's reference. */
+export const DELAYED_ALERT = "monitors.held-alert";
 /** The job of the next step of a channel's escalation of an outage. */
 export const ESCALATION = "monitors.escalation";
 
@@ -117,14 +119,23 @@ export interface EscalationState {
 
 const TEST_TEXT = "Test message: alerts of this channel arrive here";
 
+/** What a channel has missed, as it is stored. */
+export interface MissedAlerts extends Pick<Digest, "counts" | "dropped" | "quietHours" | "groupMs"> {
+  /** Those that are shown before others come first. */
+  readonly alerts: readonly Omit<DigestAlert, "actionLink">[];
+}
+
 /** Notifies channels in the unit of work of the event: either both are stored, or neither. */
 export class Notifications {
   /** Projects with channels, so that other projects cost no time. */
   private readonly projects: Set<number>;
   /** By channel and monitor. */
   private readonly pending = new LruMap<string, PendingAlert>(PENDING_MAX);
+  /** Alerts that channels get later. */
+  readonly held: HeldAlerts;
 
   constructor(private readonly deps: NoticeDeps) {
+    this.held = new HeldAlerts(deps);
     this.projects = new Set(deps.channels.projects().map(({ projectRef }) => projectRef));
     const recordAttempt = (tx: Tx, id: string, error: string | null): void => {
       deps.channels.recordAttempt(tx, error === null ? tx.now : null, error, id);
@@ -151,45 +162,84 @@ export class Notifications {
    * notification says so, the address of the account, unless a channel has notified it, and the monitor's own webhook.
    */
   notifyChannels(tx: Tx, notification: ChannelNotification): void {
-    const { monitor } = notification;
+    const { monitor, event } = notification;
     const messageOf = this.messages(notification, tx.now);
     const names: string[] = [];
     const isFirst = isFirstAlert(notification);
     // An outage that ended without a notification may have left some.
     if (isFirst && monitor !== null) this.deps.channels.removeEscalated(tx, monitor.ref);
     for (const recipient of this.recipientsOf(notification)) {
-      const { key, channel, name, transport } = recipient;
-      const actionLink = this.actionLinkFor(notification, recipient);
-      this.deliver(tx, key, notification, (downSince) =>
-        this.send(tx, recipient, monitor?.monitorId ?? null, { ...messageOf(downSince), actionLink }),
-      );
+      const { key, channel, name } = recipient;
+      const heldUntil = channel && this.held.until(channel, tx.now);
+      if (channel !== null && heldUntil !== null) {
+        const monitorRef = monitor?.ref ?? null;
+        this.held.hold(tx, channel, heldUntil, { monitorRef, event, message: messageOf(null) });
+      } else {
+        const actionLink = this.actionLinkFor(notification, recipient);
+        this.deliver(tx, { key, monitorRef: monitor?.ref ?? null, event }, (downSince) =>
+          this.send(tx, recipient, monitor?.monitorId ?? null, { ...messageOf(downSince), actionLink }),
+        );
+        if (name !== null && this.isSent(recipient)) names.push(name);
+      }
       if (channel !== null) this.scheduleReminder(tx, channel, notification);
-      if (channel !== null && isFirst) this.scheduleEscalation(tx, channel, notification);
-      const isSent = transport.transport === "http" || this.deps.outbox.available;
-      if (name !== null && isSent) names.push(name);
+      if (channel !== null && isFirst)
+        this.scheduleEscalation(tx, channel, notification, heldUntil ?? tx.now);
     }
     this.recordAlert(tx, notification, names);
-    if (monitor !== null && notification.event === "monitor.up")
-      this.deps.channels.removeEscalated(tx, monitor.ref);
+    if (monitor !== null && event === "monitor.up") this.deps.channels.removeEscalated(tx, monitor.ref);
   }
 
-  /** Holds the alert of an outage until a time, epoch milliseconds. */
-  hold(
+  /** Delays the alert of an outage until a time, epoch milliseconds. */
+  delay(
     tx: Tx,
     { monitor, detail, facts }: ChannelNotification & { readonly monitor: AlertedMonitor },
     until: number,
   ): void {
-    this.deps.scheduler.enqueue(tx, HELD_ALERT, String(monitor.ref), until, { detail, facts });
+    this.deps.scheduler.enqueue(tx, DELAYED_ALERT, String(monitor.ref), until, { detail, facts });
   }
 
-  /** Whether the alert of a monitor's outage is held. */
-  isHeld(monitorRef: number): boolean {
-    return this.deps.scheduler.has(HELD_ALERT, String(monitorRef));
+  /** Whether the alert of a monitor's outage is delayed. */
+  isDelayed(monitorRef: number): boolean {
+    return this.deps.scheduler.has(DELAYED_ALERT, String(monitorRef));
   }
 
-  /** Drops the alert that is held. Returns whether there was one. */
-  dropHeld(tx: Tx, monitorRef: number): boolean {
-    return this.deps.scheduler.cancel(tx, HELD_ALERT, String(monitorRef));
+  /** Drops the alert that is delayed. Returns whether there was one. */
+  dropDelayed(tx: Tx, monitorRef: number): boolean {
+    return this.deps.scheduler.cancel(tx, DELAYED_ALERT, String(monitorRef));
+  }
+
+  /** Sends a channel what was held: a single alert as it is, unless it is of quiet hours, and others in one message. */
+  sendHeld(tx: Tx, channel: ChannelRow, { alerts, ...missed }: MissedAlerts): void {
+    const recipient = this.recipientOf(channel);
+    const { key, name, transport } = recipient;
+    const linked = alerts.map((alert) => {
+      const notification = { event: alert.event, incidentId: incidentIn(alert) };
+      const actionLink = isOngoing(alerts, alert) ? this.actionLinkFor(notification, recipient) : null;
+      return { ...alert, actionLink };
+    });
+    const [single, ...others] = linked;
+    if (single !== undefined && others.length === 0 && missed.dropped === 0 && missed.quietHours === null) {
+      const { message, actionLink, monitorRef, event } = single;
+      const { monitor_id: monitorId } = message.facts;
+      this.deliver(tx, { key, monitorRef, event }, (downSince) =>
+        this.send(tx, recipient, typeof monitorId === "string" ? monitorId : null, {
+          ...(downSince === null ? message : withText(message, `was down ${periodText(downSince, tx.now)}`)),
+          actionLink,
+        }),
+      );
+    } else {
+      for (const { monitorRef } of linked) this.forgetPending(tx, `${key}/${monitorRef}`);
+      const link = this.linkTo(channel.projectRef, "/monitors/incidents");
+      const digest = { ...missed, alerts: linked, link, now: tx.now };
+      this.send(tx, recipient, null, digestMessage(digest, transport.transport === "mail"));
+    }
+    if (name === null || !this.isSent(recipient)) return;
+    for (const alert of linked)
+      this.recordAlert(tx, { event: alert.event, incidentId: incidentIn(alert) }, [name]);
+  }
+
+  private isSent({ transport }: Recipient): boolean {
+    return transport.transport === "http" || this.deps.outbox.available;
   }
 
   /** Alerts a single webhook. */
@@ -233,7 +283,11 @@ export class Notifications {
   }
 
   /** Stores which channels were notified of an incident, for its timeline. */
-  private recordAlert(tx: Tx, { incidentId = null, event }: ChannelNotification, channels: string[]): void {
+  private recordAlert(
+    tx: Tx,
+    { incidentId = null, event }: Pick<ChannelNotification, "incidentId" | "event">,
+    channels: string[],
+  ): void {
     const incident =
       incidentId === null || channels.length === 0 ? null : this.deps.incidents.find(incidentId);
     if (incident !== null) this.deps.incidents.addAlert(tx, incident.ref, { at: tx.now, event, channels });
@@ -272,31 +326,36 @@ export class Notifications {
     this.deps.scheduler.enqueue(tx, REMINDER, reminderKey(monitor.ref, ref), tx.now + intervalMs, null);
   }
 
-  /** Schedules the first step of the escalation of an outage, in place of the one of an earlier outage. */
+  /**
+   * Schedules the first step of the escalation of an outage, in place of the one of an earlier outage. `since`: when the
+   * channel gets the alert, epoch milliseconds.
+   */
   private scheduleEscalation(
     tx: Tx,
     { ref, escalate: [first] }: ChannelRow,
     { monitor, incidentId = null }: ChannelNotification,
+    since: number,
   ): void {
     if (monitor === null) return;
     const key = reminderKey(monitor.ref, ref);
     if (first === undefined) return;
-    const state: EscalationState = { incidentId, since: tx.now, step: 0 };
-    this.deps.scheduler.enqueue(tx, ESCALATION, key, tx.now + first.afterMs, state);
+    const state: EscalationState = { incidentId, since, step: 0 };
+    this.deps.scheduler.enqueue(tx, ESCALATION, key, since + first.afterMs, state);
   }
 
   /** A monitor is removed: nobody is notified of its outage any more. */
   cancelFollowUps(tx: Tx, { ref, projectRef }: Pick<AlertedMonitor, "ref" | "projectRef">): void {
     const { channels, scheduler } = this.deps;
-    this.dropHeld(tx, ref);
+    this.dropDelayed(tx, ref);
     channels.removeEscalated(tx, ref);
+    channels.removeHeldOf(tx, ref);
     for (const channel of channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX))
       for (const kind of [REMINDER, ESCALATION]) scheduler.cancel(tx, kind, reminderKey(ref, channel.ref));
   }
 
   /** The URL with which a recipient acknowledges or snoozes an outage; null where there is none. */
   private actionLinkFor(
-    { event, incidentId = null }: ChannelNotification,
+    { event, incidentId = null }: Pick<ChannelNotification, "event" | "incidentId">,
     { transport, channel }: Recipient,
   ): string | null {
     const publicUrl = this.deps.publicUrl();
@@ -343,15 +402,14 @@ export class Notifications {
    */
   private deliver(
     tx: Tx,
-    recipient: string | null,
-    { monitor, event }: ChannelNotification,
+    { key: recipient, monitorRef, event }: Omit<HeldAlert, "message"> & Pick<Recipient, "key">,
     send: (downSince: number | null) => Withdraw,
   ): void {
-    if (recipient === null || monitor === null || (event !== "monitor.down" && event !== "monitor.up")) {
+    if (recipient === null || monitorRef === null || (event !== "monitor.down" && event !== "monitor.up")) {
       send(null);
       return;
     }
-    const key = `${recipient}/${monitor.ref}`;
+    const key = `${recipient}/${monitorRef}`;
     const before = this.pending.get(key);
     const since = before?.withdraw(tx) === true ? before.at : null;
     const withdraw = send(event === "monitor.up" ? since : null);
@@ -361,6 +419,14 @@ export class Notifications {
       if (before === undefined) this.pending.delete(key);
       else this.pending.set(key, before);
     });
+  }
+
+  /** An undelivered alert stays, and no newer one replaces it. */
+  private forgetPending(tx: Tx, key: string): void {
+    const before = this.pending.get(key);
+    if (before === undefined) return;
+    this.pending.delete(key);
+    tx.onRollback(() => this.pending.set(key, before));
   }
 
   /** Sends a test message immediately, without retries, and stores nothing. */
@@ -412,18 +478,13 @@ export class Notifications {
     }: ChannelNotification,
     now: number,
   ): ChannelMessage {
-    const { projectIdOf } = this.deps;
-    const publicUrl = this.deps.publicUrl();
     const text = shortened(fullText);
     const name = title ?? monitor?.name ?? "";
     const about =
       monitor === null
         ? { name }
         : { monitor_id: monitor.monitorId, name, url: monitor.url, status: monitor.status };
-    const projectId = publicUrl === null ? null : projectIdOf(projectRef);
-    const project = projectId === null ? "" : `/${projectId}`;
-    const linkTo = (path: string) =>
-      publicUrl === null ? null : `${publicUrl}/dashboard/#${project}${path}`;
+    const linkTo = (path: string) => this.linkTo(projectRef, path);
     const incidentLink = incidentId === null ? null : linkTo(`/monitors/incidents/${incidentId}`);
     return {
       event,
@@ -438,6 +499,14 @@ export class Notifications {
       actionLink: null,
       facts: { event, ...about, ...facts, incident_id: incidentId, text, timestamp: secondsOf(now) },
     };
+  }
+
+  /** URL of a page of a project in the console; null if the public URL is not configured. */
+  private linkTo(projectRef: number, path: string): string | null {
+    const publicUrl = this.deps.publicUrl();
+    if (publicUrl === null) return null;
+    const projectId = this.deps.projectIdOf(projectRef);
+    return `${publicUrl}/dashboard/#${projectId === null ? "" : `/${projectId}`}${path}`;
   }
 
   /** Queues a message to a recipient. `monitorId`: the monitor that it is about; null for none. */
@@ -476,6 +545,17 @@ export class Notifications {
 /** Whether channels are notified of an outage for the first time. */
 function isFirstAlert({ event, onlyTo, toChannels = true }: ChannelNotification): boolean {
   return event === "monitor.down" && onlyTo === undefined && toChannels;
+}
+
+/** The incident of a held alert; null for none. */
+function incidentIn({ message: { facts } }: HeldAlert): string | null {
+  const { incident_id: id } = facts;
+  return typeof id === "string" ? id : null;
+}
+
+/** A message with another text. */
+function withText(message: ChannelMessage, text: string): ChannelMessage {
+  return { ...message, text, facts: { ...message.facts, text } };
 }
 
 /** A message of which links and a target say nothing. */

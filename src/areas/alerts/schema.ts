@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ALERT_EVENTS, type AlertEvent } from "../../kernel/data/incident-words.ts";
 import {
+  clearable,
   dateTime,
   duration,
   flag,
@@ -12,6 +13,7 @@ import {
   refersTo,
   secretOf,
   text,
+  timeZone,
 } from "../../kernel/data/schema.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time/units.ts";
 
@@ -148,6 +150,47 @@ const Escalate = Type.Array(
   },
 );
 
+/** A time of day on a clock of 24 hours. */
+const TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$";
+
+const timeOfDay = (description: string, example: string) =>
+  Type.String({
+    pattern: TIME_OF_DAY,
+    errorMessage: "must be a time of day such as 22:00",
+    description,
+    examples: [example],
+  });
+
+const QuietHours = Type.Object(
+  {
+    from: timeOfDay("Start of the quiet hours, as `HH:MM`.", "22:00"),
+    to: timeOfDay("End of the quiet hours, as `HH:MM`; before `from` if they span midnight.", "07:00"),
+    time_zone: timeZone({
+      description: "Time zone of both, as an IANA name. Changes between summer and winter time are followed.",
+      examples: ["Europe/Berlin"],
+    }),
+  },
+  {
+    errorMessage: "must be an object with from, to and time_zone",
+    description:
+      "Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one message at their end. Null: none.",
+    examples: [null],
+  },
+);
+/** Hours of every day in which a channel gets nothing. */
+export type QuietHours = Static<typeof QuietHours>;
+
+/** Longest time for which alerts are collected. */
+const GROUP_MS_MAX = 5 * MINUTE_MS;
+const GroupMs = duration({
+  unit: "ms",
+  min: 0,
+  max: GROUP_MS_MAX,
+  description:
+    "Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first one on. 0: each is sent immediately.",
+  examples: [30_000],
+});
+
 const Kind = oneOf(KINDS);
 const Name = name({ description: "Name of the channel." });
 
@@ -160,6 +203,8 @@ export const ChannelCreateBody = named("ChannelCreateBody", {
   events: Type.Optional(Events),
   remind: Type.Optional({ ...Reminders, default: "never" }),
   escalate: Type.Optional(Escalate),
+  quiet_hours: clearable(QuietHours),
+  group_ms: Type.Optional({ ...GroupMs, default: 0 }),
 });
 
 /** Body of a channel's update. */
@@ -176,6 +221,8 @@ export const Channel = named("Channel", {
   events: Type.Array(oneOf(ALERT_EVENTS)),
   remind: Reminders,
   escalate: Escalate,
+  quiet_hours: orNull(QuietHours, { description: QuietHours.description ?? "", examples: [null] }),
+  group_ms: GroupMs,
   last_sent_at: orNull(dateTime(), {
     description: "Time at which the last message was delivered. Null before the first.",
   }),

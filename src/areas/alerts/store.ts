@@ -10,7 +10,7 @@ import {
 } from "../../kernel/resources/table.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { ChannelKind, Remind } from "./schema.ts";
+import type { ChannelKind, QuietHours, Remind } from "./schema.ts";
 
 /** A step of an escalation, as it is stored. Channels that were deleted may be in it. */
 export interface EscalationStep {
@@ -32,6 +32,9 @@ const CHANNELS = {
     events: json<readonly AlertEvent[]>(),
     remind: column<Remind>(),
     escalate: json<readonly EscalationStep[]>(),
+    quietHours: json<QuietHours | null>(),
+    /** Milliseconds. */
+    groupMs: column<number>(),
     /** When the last message was delivered, epoch milliseconds; null before the first. */
     lastSentAt: elsewhere(column<number | null>()),
     /** Error of the last attempt to deliver a message; null if it succeeded. */
@@ -44,7 +47,61 @@ const CHANNELS = {
 export type ChannelRow = RowOf<typeof CHANNELS>;
 export type ChannelStore = ReturnType<typeof channelStore>;
 
-/** All SQL of channels and of the channels of monitors. */
+/** An alert that a channel gets later. */
+export type HeldAlertRow = {
+  /** Ascending. */
+  readonly ref: number;
+  readonly channelRef: number;
+  /** Null: it is about the project. */
+  readonly monitorRef: number | null;
+  readonly event: AlertEvent;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** JSON. */
+  readonly message: string;
+};
+
+/** Whether an alert, `held`, was followed by another one about its monitor. */
+const IS_FOLLOWED = `EXISTS (SELECT 1 FROM held_alerts AS later WHERE later.channel_ref = held.channel_ref
+  AND later.monitor_ref = held.monitor_ref AND later.ref > held.ref)`;
+
+/** All SQL of the alerts that channels get later. */
+function heldStatements(db: Database) {
+  return {
+    hold: db.change<[row: Omit<HeldAlertRow, "ref">]>(
+      "INSERT INTO held_alerts (channel_ref, monitor_ref, event, at, message) VALUES ($channelRef, $monitorRef, $event, $at, $message)",
+    ),
+    /** Held alerts of a channel, those that no other about the same monitor followed first, then the newest. */
+    held: db.all<HeldAlertRow, [channelRef: number, rowsMax: number]>(
+      `SELECT ref, channel_ref AS channelRef, monitor_ref AS monitorRef, event, at, message FROM (
+         SELECT *, ${IS_FOLLOWED} AS is_followed FROM held_alerts AS held WHERE channel_ref = ?
+         ORDER BY is_followed, ref DESC LIMIT ?) ORDER BY is_followed, ref DESC`,
+    ),
+    /** The numbers of held alerts of a channel by their events. */
+    heldCounts: db.all<{ event: AlertEvent; n: number }, [channelRef: number]>(
+      "SELECT event, count(*) AS n FROM held_alerts WHERE channel_ref = ? GROUP BY event",
+    ),
+    heldCount: db.number<[channelRef: number]>("SELECT count(*) AS n FROM held_alerts WHERE channel_ref = ?"),
+    /** The last held alert of a channel about a monitor. */
+    lastHeld: db.one<{ event: AlertEvent }, [channelRef: number, monitorRef: number]>(
+      "SELECT event FROM held_alerts WHERE channel_ref = ? AND monitor_ref = ? ORDER BY ref DESC LIMIT 1",
+    ),
+    /** Drops the oldest held alert of a channel that another about the same monitor followed, else the oldest. */
+    dropHeld: db.change<[channelRef: number]>(
+      `DELETE FROM held_alerts WHERE ref = (
+         SELECT ref FROM held_alerts AS held WHERE channel_ref = ? ORDER BY NOT ${IS_FOLLOWED}, ref LIMIT 1)`,
+    ),
+    releaseHeld: db.change<[channelRef: number]>("DELETE FROM held_alerts WHERE channel_ref = ?"),
+    removeHeldOf: db.change<[monitorRef: number]>("DELETE FROM held_alerts WHERE monitor_ref = ?"),
+    /** Held alerts of a channel that were dropped since its last message. */
+    heldDropped: db.number<[channelRef: number]>("SELECT held_dropped AS n FROM channels WHERE ref = ?"),
+    setHeldDropped: db.change<[dropped: number, channelRef: number]>(
+      "UPDATE channels SET held_dropped = ? WHERE ref = ?",
+    ),
+  };
+}
+
+/** All SQL of channels, of the channels of monitors, and of alerts that channels get later. */
 export function channelStore(db: Database) {
   const chosen = db.one<{ refs: string }, [monitorRef: number]>(
     "SELECT channel_refs AS refs FROM monitor_channels WHERE monitor_ref = ?",
@@ -60,6 +117,7 @@ export function channelStore(db: Database) {
   );
   return {
     ...rows,
+    ...heldStatements(db),
     /** Channels of a project whose last message could not be delivered. */
     failing: rows.all<[projectRef: number, rowsMax: number]>(
       "WHERE project_ref = ? AND last_error IS NOT NULL ORDER BY ref LIMIT ?",

@@ -117,16 +117,16 @@ export class Outages {
     };
     if (event === "monitor.up") {
       // Nobody was notified of the outage.
-      if (this.alerts.dropHeld(tx, before.ref)) return;
+      if (this.alerts.dropDelayed(tx, before.ref)) return;
     } else if (!isFirst) {
-      if (this.alerts.isHeld(before.ref)) return;
+      if (this.alerts.isDelayed(before.ref)) return;
     } else {
       const until = (incident?.startedAt ?? tx.now) + before.notifyAfterMs;
       if (until > tx.now) {
-        this.alerts.hold(tx, notification, until);
+        this.alerts.delay(tx, notification, until);
         return;
       }
-      this.alerts.dropHeld(tx, before.ref);
+      this.alerts.dropDelayed(tx, before.ref);
     }
     this.alerts.notifyChannels(tx, notification);
   }

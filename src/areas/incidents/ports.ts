@@ -90,16 +90,16 @@ export interface IncidentNotification {
 export interface IncidentAlerts {
   notifyChannels(tx: Tx, notification: IncidentNotification): void;
   hasChannels(projectRef: number): boolean;
-  /** Holds the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
-  hold(tx: Tx, alert: IncidentNotification & { readonly monitor: IncidentMonitor }, until: number): void;
+  /** Delays the alert of an outage until a time, epoch milliseconds; nobody is notified if the outage ends before. */
+  delay(tx: Tx, alert: IncidentNotification & { readonly monitor: IncidentMonitor }, until: number): void;
   /** Notifies the channels of a monitor again at a time, epoch milliseconds, if its outage continues until then. */
   notifyAgainAt(tx: Tx, monitor: IncidentMonitor, at: number): void;
   /** The name of a channel; null for one that is gone. */
   channelName(channelRef: number): string | null;
-  /** Whether the alert of a monitor's outage is held. */
-  isHeld(monitorRef: number): boolean;
-  /** Drops the alert that is held. Returns whether there was one. */
-  dropHeld(tx: Tx, monitorRef: number): boolean;
+  /** Whether the alert of a monitor's outage is delayed. */
+  isDelayed(monitorRef: number): boolean;
+  /** Drops the alert that is delayed. Returns whether there was one. */
+  dropDelayed(tx: Tx, monitorRef: number): boolean;
 }
 
 /** Status pages, as far as incidents concern them. */

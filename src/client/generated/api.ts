@@ -2279,6 +2279,19 @@ export interface ChannelPatch {
         channel_ids: readonly string[];
       }[]
     | undefined;
+  quiet_hours?:
+    | {
+        /** Start of the quiet hours, as `HH:MM`. */
+        from: string;
+        /** End of the quiet hours, as `HH:MM`; before `from` if they span midnight. */
+        to: string;
+        /** Time zone of both, as an IANA name. Changes between summer and winter time are followed. */
+        time_zone: string;
+      }
+    | null
+    | undefined;
+  /** Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first one on. 0: each is sent immediately. */
+  group_ms?: number | string | undefined;
 }
 
 /** The response of `PATCH /v1/pulse/channels/{channel_id}`. */
@@ -2326,6 +2339,17 @@ export interface Channel {
     /** Ids of the channels that are notified in this step, whatever their `events` and `default`. */
     channel_ids: string[];
   }[];
+  /** Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one message at their end. Null: none. */
+  quiet_hours: {
+    /** Start of the quiet hours, as `HH:MM`. */
+    from: string;
+    /** End of the quiet hours, as `HH:MM`; before `from` if they span midnight. */
+    to: string;
+    /** Time zone of both, as an IANA name. Changes between summer and winter time are followed. */
+    time_zone: string;
+  } | null;
+  /** Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first one on. 0: each is sent immediately. */
+  group_ms: number;
   /** Time at which the last message was delivered. Null before the first. */
   last_sent_at: string | null;
   /** Error of the last attempt to deliver a message. Null if it succeeded. */
@@ -2388,6 +2412,19 @@ export interface ChannelCreateBody {
         channel_ids: readonly string[];
       }[]
     | undefined;
+  quiet_hours?:
+    | {
+        /** Start of the quiet hours, as `HH:MM`. */
+        from: string;
+        /** End of the quiet hours, as `HH:MM`; before `from` if they span midnight. */
+        to: string;
+        /** Time zone of both, as an IANA name. Changes between summer and winter time are followed. */
+        time_zone: string;
+      }
+    | null
+    | undefined;
+  /** Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first one on. 0: each is sent immediately. */
+  group_ms?: number | string | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }

@@ -1803,6 +1803,41 @@ export const BODIES = {
       description:
         "Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery.",
     },
+    quiet_hours: {
+      type: "object",
+      nullable: true,
+      description:
+        "Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one message at their end. Null: none.",
+    },
+    "quiet_hours.from": {
+      type: "string",
+      required: true,
+      description: "Start of the quiet hours, as `HH:MM`.",
+      example: "22:00",
+      pattern: /^([01][0-9]|2[0-3]):[0-5][0-9]$/,
+    },
+    "quiet_hours.to": {
+      type: "string",
+      required: true,
+      description: "End of the quiet hours, as `HH:MM`; before `from` if they span midnight.",
+      example: "07:00",
+      pattern: /^([01][0-9]|2[0-3]):[0-5][0-9]$/,
+    },
+    "quiet_hours.time_zone": {
+      type: "string",
+      required: true,
+      description: "Time zone of both, as an IANA name. Changes between summer and winter time are followed.",
+      example: "Europe/Berlin",
+      minLength: 1,
+      maxLength: 64,
+    },
+    group_ms: {
+      type: "integer",
+      description:
+        "Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first one on. 0: each is sent immediately.",
+      minimum: 0,
+      maximum: 300000,
+    },
   },
   "monitors.channels.create": {
     name: {
@@ -1891,6 +1926,41 @@ export const BODIES = {
       type: "array",
       description:
         "Who else is notified while an outage is neither acknowledged nor over. Channels that were notified also get the recovery.",
+    },
+    quiet_hours: {
+      type: "object",
+      nullable: true,
+      description:
+        "Hours of every day in which the channel gets nothing, and its escalation waits. What it missed follows in one message at their end. Null: none.",
+    },
+    "quiet_hours.from": {
+      type: "string",
+      required: true,
+      description: "Start of the quiet hours, as `HH:MM`.",
+      example: "22:00",
+      pattern: /^([01][0-9]|2[0-3]):[0-5][0-9]$/,
+    },
+    "quiet_hours.to": {
+      type: "string",
+      required: true,
+      description: "End of the quiet hours, as `HH:MM`; before `from` if they span midnight.",
+      example: "07:00",
+      pattern: /^([01][0-9]|2[0-3]):[0-5][0-9]$/,
+    },
+    "quiet_hours.time_zone": {
+      type: "string",
+      required: true,
+      description: "Time zone of both, as an IANA name. Changes between summer and winter time are followed.",
+      example: "Europe/Berlin",
+      minLength: 1,
+      maxLength: 64,
+    },
+    group_ms: {
+      type: "integer",
+      description:
+        "Time for which the alerts of several monitors are collected into one message, in milliseconds, from the first one on. 0: each is sent immediately.",
+      minimum: 0,
+      maximum: 300000,
     },
     managed_by: {
       type: "string",

@@ -59,6 +59,7 @@ const BARE_STEP = /(?:^|[\s,])\//;
 /** A step from a weekday on includes the Sunday that is written as 7; the library ends a week at 6. */
 const STEP_FROM_WEEKDAY = /(^|,)([0-7]|[A-Za-z]{3})\//g;
 const NS_PER_MS = 1_000_000;
+const MINUTES_PER_HOUR = 60;
 
 /** Years that are searched. The rarest day, a leap day on a given weekday, comes every 40 years at the latest. */
 const YEARS_SEARCHED = 40;
@@ -183,6 +184,35 @@ function firstTimeOf(shown: number, timeZone: string): number {
   const first = local.toZonedDateTime(timeZone, { disambiguation: "earlier" });
   if (first.toPlainDateTime().equals(local)) return first.epochMilliseconds;
   return first.getTimeZoneTransition("next")?.epochMilliseconds ?? first.epochMilliseconds;
+}
+
+/** A period of every day on the clocks of a time zone, from a minute of the day to another one; it may span midnight. */
+export interface DailyPeriod {
+  /** Minutes since midnight. */
+  readonly from: number;
+  /** Minutes since midnight; not in the period. */
+  readonly to: number;
+  readonly timeZone: string;
+}
+
+/**
+ * When the daily period ends that a time (epoch milliseconds) is in; null outside of it. The clocks of the zone decide: of an
+ * hour that they repeat, each pass counts, and a period whose end they skip ends with the change.
+ */
+export function endOfDailyPeriod({ from, to, timeZone }: DailyPeriod, moment: number): number | null {
+  const clocks = clocksAt(moment, timeZone);
+  const minute = clocks.hour * MINUTES_PER_HOUR + clocks.minute;
+  const isInside = from < to ? from <= minute && minute < to : from <= minute || minute < to;
+  if (!isInside) return null;
+  const time = { hour: Math.floor(to / MINUTES_PER_HOUR), minute: to % MINUTES_PER_HOUR };
+  const end = clocks
+    .toPlainDate()
+    .add({ days: minute < to ? 0 : 1 })
+    .toPlainDateTime(time);
+  const first = firstTimeOf(end.toZonedDateTime("UTC").epochMilliseconds, timeZone);
+  return first > moment
+    ? first
+    : end.toZonedDateTime(timeZone, { disambiguation: "later" }).epochMilliseconds;
 }
 
 /** Whether a text is a cron expression that {@link CronTimes} reads, in a time zone that this machine knows. */

@@ -72,6 +72,7 @@ const OF_THE_SERVER: Readonly<Record<string, string>> = {
 /** Tables in which the account of the test has no rows. */
 const NOT_FILLED: Readonly<Record<string, string>> = {
   escalated_channels: "only during an outage that escalates",
+  held_alerts: "only in quiet hours, or for minutes",
   incident_link_uses: "only of outages with a link that was used",
   login_links: "the operator's, for half an hour",
   meter_stopped_projects: "only while a project is being removed",

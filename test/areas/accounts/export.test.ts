@@ -51,6 +51,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   catch_targets: "an index of the targets in the settings of buckets",
   escalated_channels: "who gets the recovery of an outage that is open",
   free_answers: "a counter of the server",
+  held_alerts: "alerts that are sent later; the incidents are exported",
   idempotency: "responses that are stored for a day; what they describe is exported",
   incident_link_uses: "digests of links",
   incident_monitors: "an index of the incidents' monitor_ids",

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { CronTimes, isTimeZone, nextOccurrence } from "../../../src/kernel/scheduler/calendar.ts";
+import {
+  CronTimes,
+  endOfDailyPeriod,
+  isTimeZone,
+  nextOccurrence,
+} from "../../../src/kernel/scheduler/calendar.ts";
 import { processorMs } from "../../support/processor-time.ts";
 
 describe("calendar, in UTC regardless of the machine's time zone", () => {
@@ -154,6 +159,48 @@ describe("times in a time zone", () => {
     ["E".repeat(65), false],
   ])("%p is a zone: %p", (name, expected) => {
     expect(isTimeZone(name)).toBe(expected);
+  });
+});
+
+describe("a daily period", () => {
+  const at = (text: string) => Date.parse(text);
+  const end = (from: number, to: number, timeZone: string, text: string) => {
+    const found = endOfDailyPeriod({ from, to, timeZone }, at(text));
+    return found && new Date(found).toISOString().replace(":00.000Z", "Z");
+  };
+
+  test.each([
+    // 13:00 to 15:00.
+    [780, 900, "UTC", "2026-03-10T12:59:59.999Z", null],
+    [780, 900, "UTC", "2026-03-10T13:00:00Z", "2026-03-10T15:00Z"],
+    [780, 900, "UTC", "2026-03-10T14:59:59.999Z", "2026-03-10T15:00Z"],
+    [780, 900, "UTC", "2026-03-10T15:00:00Z", null],
+    // 22:00 to 07:00 spans midnight.
+    [1_320, 420, "UTC", "2026-12-31T21:59:59Z", null],
+    [1_320, 420, "UTC", "2026-12-31T22:00:00Z", "2027-01-01T07:00Z"],
+    [1_320, 420, "UTC", "2027-01-01T06:59:59Z", "2027-01-01T07:00Z"],
+    [1_320, 420, "UTC", "2027-01-01T07:00:00Z", null],
+    // In winter, over the change to summer time, in summer, and over the change back.
+    [1_320, 420, "Europe/Berlin", "2026-03-10T21:00:00Z", "2026-03-11T06:00Z"],
+    [1_320, 420, "Europe/Berlin", "2026-03-28T21:00:00Z", "2026-03-29T05:00Z"],
+    [1_320, 420, "Europe/Berlin", "2026-07-10T20:00:00Z", "2026-07-11T05:00Z"],
+    [1_320, 420, "Europe/Berlin", "2026-10-24T20:00:00Z", "2026-10-25T06:00Z"],
+    // 00:00 to 02:30, which the clocks skip: it ends when they are set forward.
+    [0, 150, "Europe/Berlin", "2026-03-29T00:59:59Z", "2026-03-29T01:00Z"],
+    [0, 150, "Europe/Berlin", "2026-03-29T01:00:00Z", null],
+    // They show 02:00 to 02:30 twice.
+    [0, 150, "Europe/Berlin", "2026-10-24T23:00:00Z", "2026-10-25T00:30Z"],
+    [0, 150, "Europe/Berlin", "2026-10-25T00:45:00Z", null],
+    [0, 150, "Europe/Berlin", "2026-10-25T01:15:00Z", "2026-10-25T01:30Z"],
+    // 02:10 to 02:40, which is skipped altogether.
+    [130, 160, "Europe/Berlin", "2026-03-29T00:59:00Z", null],
+    [130, 160, "Europe/Berlin", "2026-03-29T01:20:00Z", null],
+    // Days begin elsewhere, and half an hour apart.
+    [1_320, 420, "Pacific/Auckland", "2026-03-10T10:00:00Z", "2026-03-10T18:00Z"],
+    [1_320, 420, "Asia/Kolkata", "2026-03-10T16:30:00Z", "2026-03-11T01:30Z"],
+    [1_439, 0, "UTC", "2026-03-10T23:59:30Z", "2026-03-11T00:00Z"],
+  ])("%i to %i in %s, at %s, ends at %p", (from, to, zone, text, expected) => {
+    expect(end(from, to, zone, text)).toBe(expected);
   });
 });
 

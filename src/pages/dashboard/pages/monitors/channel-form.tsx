@@ -2,8 +2,9 @@ import type { Channel } from "../../../../client/generated/api.ts";
 import { toast } from "../../core/toasts.ts";
 import type { RowOf } from "../../ui/data-form.tsx";
 import { DataForm } from "../../ui/form.tsx";
-import { LINES, SECRET } from "../../ui/kinds.ts";
+import { LINES, SECONDS, SECRET } from "../../ui/kinds.ts";
 import { Escalation } from "./escalation.tsx";
+import { QuietHours } from "./quiet-hours.tsx";
 
 type Setting = "url" | "token" | "chat_id" | "to";
 
@@ -61,7 +62,7 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
       params={{ channel_id: channel?.id ?? "" }}
       of={channel && { ...channel, config: {} }}
       start={({ events }) =>
-        isNew ? { kind: "slack", events: events?.choice, remind: "never", default: true } : {}
+        isNew ? { kind: "slack", events: events?.choice, remind: "never", default: true, group_ms: 0 } : {}
       }
       fields={(get) => [
         [
@@ -72,7 +73,18 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
         { name: "events", label: "Notify when a target…", options: EVENTS },
         { name: "remind", label: "Remind while a target is down", options: REMIND, hint: "" },
         { name: "default", label: "Default for monitors without channels" },
-        { more: [{ name: "escalate", control: Escalation }] },
+        {
+          more: [
+            { name: "escalate", control: Escalation },
+            { name: "quiet_hours", control: QuietHours },
+            {
+              name: "group_ms",
+              label: "Collect alerts for",
+              kind: SECONDS,
+              hint: "One message for several monitors. 0: each is sent immediately.",
+            },
+          ],
+        },
       ]}
       onDone={() => {
         toast(isNew ? "Channel created. Send a test." : "Channel updated");

@@ -9,6 +9,7 @@ import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { ChannelForm } from "./channel-form.tsx";
+import { hoursText } from "./quiet-hours.tsx";
 
 const EXAMPLE = {
   name: "Team chat",
@@ -65,6 +66,7 @@ const COLUMNS: readonly Column<Channel>[] = [
     cell: ({ events }) => events.map((event) => event.replace("monitor.", "")).join(", "),
     layout: "wide",
   },
+  { head: "Quiet hours", cell: ({ quiet_hours: hours }) => hours && hoursText(hours), layout: "fit wide" },
   { head: "Reminders", cell: ({ remind }) => remind, layout: "fit wide" },
   { head: "Last message", cell: (channel) => <LastMessage of={channel} />, layout: "wide" },
   { head: "Default", cell: ({ default: is }) => (is ? "yes" : "no"), layout: "fit wide" },

@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { type ChannelMessage, TEXT_MAX } from "../../../src/areas/alerts/channel-kinds.ts";
+import { DIGEST_ALERTS_MAX } from "../../../src/areas/alerts/digest-message.ts";
+import { HELD_ALERTS_MAX, HeldAlerts } from "../../../src/areas/alerts/held-alerts.ts";
+import { channelStore } from "../../../src/areas/alerts/store.ts";
+import type { AlertEvent } from "../../../src/kernel/data/incident-words.ts";
+import type { Client } from "../../support/client.ts";
+import { MailServer } from "../../support/mail-server.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+const HOUR = 3_600_000;
+/** The tests begin at 12:00 UTC. */
+const QUIET = { from: "11:00", to: "13:00", time_zone: "UTC" };
+
+let server: TestServer;
+let sink: WebhookSink;
+let mail: MailServer;
+let owner: Client;
+beforeEach(async () => {
+  sink = new WebhookSink();
+  mail = await new MailServer().start();
+  server = await startTestServer({
+    manualClock: true,
+    args: ["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
+    environment: { NINEFOLD_SMTP_URL: mail.url },
+  });
+  owner = await server.account({ tier: "pro", email: "owner@example.com" });
+});
+afterEach(async () => {
+  await server.stop();
+  await mail.stop();
+  sink.stop();
+});
+
+interface Alert {
+  readonly monitor: number | null;
+  readonly event?: AlertEvent;
+  readonly facts?: object;
+}
+
+/** Creates a channel in its quiet hours that holds some alerts. */
+async function holding(alerts: readonly Alert[], more: object = {}): Promise<void> {
+  const config = { url: sink.url("/hook") };
+  const created = await owner.post("/v1/pulse/channels", {
+    name: "Hook",
+    kind: "webhook",
+    config,
+    quiet_hours: QUIET,
+    ...more,
+  });
+  expect(created.status, created.text).toBe(201);
+  const { db, scheduler, writer, clock } = server.server.kernel;
+  const channels = channelStore(db);
+  const row = channels.find(String(created.body["id"]));
+  if (row === null) throw new Error("no channel");
+  const held = new HeldAlerts({ scheduler, channels });
+  const until = held.until(row, clock.now()) ?? 0;
+  await writer.submit((tx) => {
+    for (const { monitor, event = "monitor.down", facts } of alerts)
+      held.hold(tx, row, until, { monitorRef: monitor, event, message: messageOf(monitor, event, facts) });
+  });
+}
+
+function messageOf(monitor: number | null, event: AlertEvent, facts: object = {}): ChannelMessage {
+  const links = { url: null, link: null, incidentLink: null, actionLink: null };
+  const text = "the target responded with 503";
+  const heading = `[${event}] m-${monitor}`;
+  return { event, heading, text, detail: null, ...links, facts: { event, name: `m-${monitor}`, ...facts } };
+}
+
+interface Group {
+  readonly text: string;
+  readonly omitted: number;
+  readonly alerts: readonly { readonly event: string; readonly name: string }[];
+}
+
+async function group(): Promise<Group & { readonly bytes: number }> {
+  await server.clock.advance(HOUR);
+  const [{ body = "" } = {}] = sink.take();
+  return { ...(JSON.parse(body) as Group), bytes: body.length };
+}
+
+const numbered = (count: number, from = 0): Alert[] =>
+  Array.from({ length: count }, (_, index) => ({ monitor: from + index }));
+const namesOf = ({ alerts }: Group) => alerts.map(({ name }) => name);
+
+test("a digest shows 100 alerts, and counts the others", async () => {
+  await holding(numbered(DIGEST_ALERTS_MAX));
+  expect(await group()).toMatchObject({ omitted: 0, text: "100 alerts in quiet hours, 11:00–13:00 UTC" });
+  await server.clock.advance(23 * HOUR);
+  // What is most recent of a monitor is shown before what it followed, however late that was.
+  await holding([...numbered(DIGEST_ALERTS_MAX, 1_000), ...numbered(1, 1_050)]);
+  const shown = await group();
+  expect(shown).toMatchObject({ omitted: 1, text: "101 alerts in quiet hours, 11:00–13:00 UTC" });
+  const expected = numbered(DIGEST_ALERTS_MAX, 1_000).map(({ monitor }) => `m-${monitor}`);
+  expect(namesOf(shown).toSorted()).toEqual(expected.toSorted());
+  expect(namesOf(shown).at(-1)).toBe("m-1050");
+});
+
+test("a channel holds 1,000 alerts; of more it drops those that others followed first, and says how many", async () => {
+  const followed = { monitor: 7, event: "monitor.up" as const };
+  await holding([...numbered(HELD_ALERTS_MAX - 1), followed, ...numbered(1, 5_000), ...numbered(1, 5_001)]);
+  const { db } = server.server.kernel;
+  const rows = db.all<{ monitor: number; event: string }>(
+    "SELECT monitor_ref AS monitor, event FROM held_alerts ORDER BY ref",
+  )();
+  expect(rows.length).toBe(HELD_ALERTS_MAX);
+  // First the outage of the monitor that is up again, then the oldest one.
+  expect(rows.find(({ monitor }) => monitor === 0)).toBeUndefined();
+  expect(rows.filter(({ monitor }) => monitor === 7)).toEqual([followed]);
+  expect(await group()).toMatchObject({
+    omitted: HELD_ALERTS_MAX + 2 - DIGEST_ALERTS_MAX,
+    text: `${HELD_ALERTS_MAX + 2} alerts in quiet hours, 11:00–13:00 UTC`,
+  });
+  expect(db.number("SELECT count(*) AS n FROM held_alerts")()).toBe(0);
+  expect(db.number("SELECT sum(held_dropped) AS n FROM channels")()).toBe(0);
+});
+
+test("the body of a webhook has at most 256 KiB of alerts, each with the beginning of a ping", async () => {
+  const last_ping_body = "x".repeat(10_000);
+  await holding(
+    numbered(DIGEST_ALERTS_MAX).map((each) => ({
+      ...each,
+      facts: { last_ping_body, more: "y".repeat(5_000) },
+    })),
+  );
+  const { bytes, alerts, omitted } = await group();
+  expect(bytes).toBeLessThan(260 * 1_024);
+  expect(bytes).toBeGreaterThan(240 * 1_024);
+  expect(alerts.length + omitted).toBe(DIGEST_ALERTS_MAX);
+  expect((alerts[0] as { last_ping_body?: string }).last_ping_body?.length).toBe(TEXT_MAX);
+});
+
+test("a chat gets what fits into a message, and a mail a line for each alert", async () => {
+  const up = { monitor: 1, event: "monitor.up" as const };
+  await holding([...numbered(50), up, { monitor: null, event: "observer.offline" }], { kind: "slack" });
+  const mailed = { kind: "email", config: { to: ["owner@example.com"] } };
+  await holding([...numbered(50), up, { monitor: null, event: "observer.offline" }], mailed);
+  await server.clock.advance(HOUR);
+  const { text = "" } = JSON.parse(sink.take()[0]?.body ?? "") as { text?: string };
+  const [heading, reason, ...lines] = text.split("\n");
+  expect(heading).toBe("[GROUP] 50 down, 1 up, 1 was offline");
+  expect(reason).toBe("52 alerts in quiet hours, 11:00–13:00 UTC");
+  expect(lines.join("\n").length).toBeLessThanOrEqual(TEXT_MAX);
+  expect(lines.at(-1)).toBe(`and ${52 - lines.length + 1} more`);
+  expect(lines.at(-2)).toBe("12:00 UTC [observer.offline] m-null: the target responded with 503");
+  expect(mail.received[0]?.raw.match(/12:00 UTC \[/g)?.length).toBe(52);
+});
+
+test("what is over by the time of the message is no failure", async () => {
+  const ntfy = { kind: "ntfy" };
+  await holding([{ monitor: 1 }, { monitor: 1, event: "monitor.up" }], ntfy);
+  await holding([{ monitor: 1 }, { monitor: 1, event: "monitor.up" }, { monitor: 1 }], ntfy);
+  await server.clock.advance(HOUR);
+  const priorities = sink.take().map(({ headers }) => headers.get("priority"));
+  expect(priorities.toSorted()).toEqual(["3", "5"]);
+});
