@@ -82,6 +82,7 @@ import alertLinks from "./0081_alert_links.sql" with { type: "text" };
 import keyLimitLevels from "./0082_key_limit_levels.sql" with { type: "text" };
 import heartbeatRuns from "./0083_heartbeat_runs.sql" with { type: "text" };
 import heldAlerts from "./0084_held_alerts.sql" with { type: "text" };
+import manualMonitors from "./0085_manual_monitors.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -168,4 +169,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0082_key_limit_levels", sql: keyLimitLevels },
   { name: "0083_heartbeat_runs", sql: heartbeatRuns },
   { name: "0084_held_alerts", sql: heldAlerts },
+  { name: "0085_manual_monitors", sql: manualMonitors },
 ];

@@ -619,6 +619,7 @@ function createWatch(
   const incidents = createIncidents(kernel, incidentLog, {
     monitors: monitorLog,
     pages: statusPages.ofIncidents,
+    followIncidents: (tx, monitorIds) => monitors.followIncidents(tx, monitorIds),
     checkChanges,
     alerts,
     keyName,
@@ -632,6 +633,7 @@ function createWatch(
       ...alerts,
       carryOut: incidents.carryOut,
       openIncidentOf: incidentLog.openOf,
+      impactsIn: incidentLog.impactsIn,
       resolveIncident: incidents.resolve,
       outagesOf: incidentLog.outagesOf,
       monitorRemoved(tx, monitor) {

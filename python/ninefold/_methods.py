@@ -369,6 +369,59 @@ class PortalDeliveries(Methods):
         return cast("models.RelayResent", response)
 
 
+class MonitorsPagesSubscribers(Methods):
+    """Methods of ``nf.monitors.pages.subscribers``."""
+
+    @overload
+    def import_(
+        self,
+        page_id: str,
+        body: models.StatusPageSubscribersImportBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.StatusPageSubscribersImported: ...
+    @overload
+    def import_(
+        self,
+        page_id: str,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.StatusPageSubscribersImportBody]
+    ) -> models.StatusPageSubscribersImported: ...
+    def import_(
+        self,
+        page_id: str,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Any
+    ) -> models.StatusPageSubscribersImported:
+        """Import confirmed subscribers of another status page.
+
+        Only for addresses whose owners have confirmed elsewhere that they want e-mails about incidents: they are not
+        asked again, get no e-mail now, and can unsubscribe by the link in each. At most 200 in a request. Costs 1
+        credit.
+        """
+        response = self._api.call(
+            "POST /v1/pulse/pages/{page_id}/subscribers/import",
+            {"page_id": page_id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.StatusPageSubscribersImported", response)
+
+
 class MonitorIncidents(Methods):
     """Incidents, opened by monitors or manually."""
 
@@ -426,7 +479,9 @@ class MonitorIncidents(Methods):
     ) -> models.Incident:
         """Create an incident.
 
-        Monitors open and resolve their incidents automatically; this creates a manual one. Costs 1 credit.
+        Monitors open and resolve their incidents automatically; this creates a manual one. The states of manual
+        monitors follow from it. With ``started_at``, ``resolved_at`` or ``updates`` it is one of the past, of which
+        nobody is notified. Costs 1 credit.
         """
         response = self._api.call(
             "POST /v1/pulse/incidents",
@@ -982,6 +1037,11 @@ class MonitorProbes(Methods):
 
 class StatusPages(Methods):
     """Status pages, visible to anyone at the ``url`` of the page."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api)
+        #: Methods of `nf.monitors.pages.subscribers`.
+        self.subscribers = MonitorsPagesSubscribers(api)
 
     @overload
     def create(

@@ -1903,6 +1903,8 @@ class _IncidentRequired(TypedDict):
 
 
 class Incident(_IncidentRequired, total=False):
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
     alerts: List[IncidentAlertsItem]
     """Alerts about the incident, and about outages of its monitors at that time; oldest first, at most 100. Only in
     the response to `GET`.
@@ -1919,6 +1921,18 @@ class Incident(_IncidentRequired, total=False):
     """
 
 
+class _IncidentCreateBodyUpdatesItemRequired(TypedDict):
+    at: str
+    """Time of the update."""
+    status: Literal["investigating", "identified", "monitoring", "resolved"]
+    """Progress of work on the incident."""
+
+
+class IncidentCreateBodyUpdatesItem(_IncidentCreateBodyUpdatesItemRequired, total=False):
+    message: str
+    """Text of the update, shown on status pages as plain text with links."""
+
+
 class _IncidentCreateBodyRequired(TypedDict):
     title: str
     """Title of the incident."""
@@ -1933,6 +1947,16 @@ class IncidentCreateBody(_IncidentCreateBodyRequired, total=False):
     """Ids of the affected monitors. An automatic incident has the monitor that opened it."""
     public: bool
     """Whether status pages show the incident."""
+    started_at: str
+    """Time at which an incident of the past began, now by default. With it, nobody is notified of the creation."""
+    resolved_at: str
+    """Time at which an incident of the past was resolved. It is open by default."""
+    updates: List[IncidentCreateBodyUpdatesItem]
+    """Updates of an incident of the past, oldest first, in place of `message`. The first one with the status
+    `resolved` resolves it.
+    """
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
 
 
 class _IncidentPageRequired(TypedDict):
@@ -1955,7 +1979,7 @@ class IncidentPatch(TypedDict, total=False):
     """Whether status pages show the incident."""
 
 
-class IncidentSummary(TypedDict):
+class _IncidentSummaryRequired(TypedDict):
     id: str
     """Id of the incident."""
     kind: Literal["auto", "manual"]
@@ -1987,6 +2011,11 @@ class IncidentSummary(TypedDict):
     """
     updates_count: int
     """Number of posted updates."""
+
+
+class IncidentSummary(_IncidentSummaryRequired, total=False):
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
 
 
 class _IncidentUpdateBodyRequired(TypedDict):
@@ -2944,9 +2973,9 @@ class MonitorCertificate(_MonitorCertificateRequired, total=False):
 
 class _MonitorRequired(TypedDict):
     id: str
-    type: Literal["http", "tcp", "dns", "heartbeat"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default
-    `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
+    has the state of the incidents that name it. Default `http`; fixed after creation.
     """
     url: str
     """URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats
@@ -3022,8 +3051,10 @@ class _MonitorRequired(TypedDict):
     """Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some
     probes: see `degraded_reason`.
     """
-    degraded_reason: Optional[Literal["probes", "slow"]]
-    """Why it is degraded: `probes` if some probes see it down; null if it is not degraded."""
+    degraded_reason: Optional[Literal["probes", "slow", "incident"]]
+    """Why it is degraded: `probes` if some probes see it down, `incident` if an open incident says so of a manual
+    monitor; null if it is not degraded.
+    """
     probe_states: List[MonitorProbeStatesItem]
     """What each probe sees; empty for monitors that only the server checks."""
     overdue: bool
@@ -3109,9 +3140,9 @@ class MonitorCreateBody(TypedDict, total=False):
     """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
     for heartbeats.
     """
-    type: Literal["http", "tcp", "dns", "heartbeat"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default
-    `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
+    has the state of the incidents that name it. Default `http`; fixed after creation.
     """
     slug: str
     """Heartbeats only: name in `ping_slug_url`, unique within the project."""
@@ -3391,9 +3422,9 @@ class MonitorStatusCertificate(_MonitorStatusCertificateRequired, total=False):
 
 class _MonitorStatusRequired(TypedDict):
     monitor_id: str
-    type: Literal["http", "tcp", "dns", "heartbeat"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default
-    `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
+    has the state of the incidents that name it. Default `http`; fixed after creation.
     """
     url: str
     """URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats
@@ -3470,8 +3501,10 @@ class _MonitorStatusRequired(TypedDict):
     """Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some
     probes: see `degraded_reason`.
     """
-    degraded_reason: Optional[Literal["probes", "slow"]]
-    """Why it is degraded: `probes` if some probes see it down; null if it is not degraded."""
+    degraded_reason: Optional[Literal["probes", "slow", "incident"]]
+    """Why it is degraded: `probes` if some probes see it down, `incident` if an open incident says so of a manual
+    monitor; null if it is not degraded.
+    """
     probe_states: List[MonitorStatusProbeStatesItem]
     """What each probe sees; empty for monitors that only the server checks."""
     overdue: bool
@@ -3544,9 +3577,9 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
     for heartbeats.
     """
-    type: Literal["http", "tcp", "dns", "heartbeat"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default
-    `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
+    has the state of the incidents that name it. Default `http`; fixed after creation.
     """
     slug: Optional[str]
     """Heartbeats only: name in `ping_slug_url`, unique within the project."""
@@ -3690,7 +3723,7 @@ class OverviewLatch(TypedDict):
 class OverviewPulseIncidentsItem(TypedDict):
     id: str
     title: str
-    monitor_type: Optional[Literal["http", "tcp", "dns", "heartbeat"]]
+    monitor_type: Optional[Literal["http", "tcp", "dns", "heartbeat", "manual"]]
     """Type of the monitor that opened the incident; null for a manual incident."""
     cause: Optional[str]
     """Error of the check that opened the incident."""
@@ -4518,9 +4551,9 @@ class ProbeResultsBody(TypedDict):
 
 class ProbeWorkMonitorsItem(TypedDict):
     monitor_id: str
-    type: Literal["http", "tcp", "dns", "heartbeat"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default
-    `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
+    has the state of the incidents that name it. Default `http`; fixed after creation.
     """
     url: str
     method: str
@@ -6808,6 +6841,37 @@ class StatusPageList(_StatusPageListRequired, total=False):
     """Pass it as `cursor` to get the next page. Absent on the last one."""
 
 
+class _StatusPageSubscribersImportBodySubscribersItemRequired(TypedDict):
+    email: str
+    """E-mail address, whose owner has confirmed it elsewhere."""
+
+
+class StatusPageSubscribersImportBodySubscribersItem(_StatusPageSubscribersImportBodySubscribersItemRequired, total=False):
+    confirmed_at: str
+    """Time of that confirmation, now by default."""
+
+
+class StatusPageSubscribersImportBody(TypedDict):
+    subscribers: List[StatusPageSubscribersImportBodySubscribersItem]
+    """Subscribers of another status page."""
+
+
+class StatusPageSubscribersImportedRejectedItem(TypedDict):
+    index: int
+    """Position in `subscribers`, from 0."""
+    reason: Literal["invalid_address", "page_full"]
+    """`page_full`: the page has the maximum number of subscribers."""
+
+
+class StatusPageSubscribersImported(TypedDict):
+    imported: int
+    """Number of new subscribers."""
+    known: int
+    """Number of addresses that had subscribed already."""
+    rejected: List[StatusPageSubscribersImportedRejectedItem]
+    """Addresses that were not imported."""
+
+
 class _StatusPageSummaryRequired(TypedDict):
     id: str
     """Id of the page."""
@@ -7291,6 +7355,8 @@ class MonitorsIncidentsListQuery(TypedDict, total=False):
     """Returns only incidents with this status."""
     monitor_id: str
     """Returns only incidents of the monitor with this id."""
+    kind: Literal["manual"]
+    """`manual`: returns only manual incidents. Not together with `monitor_id`."""
     limit: int
     """How many items to return at most."""
     cursor: str

@@ -6,11 +6,14 @@ import { importHealthchecks } from "../configuration/import/healthchecks.ts";
 import { readKumaDatabase } from "../configuration/import/kuma/database.ts";
 import { importKuma } from "../configuration/import/kuma/kuma.ts";
 import { type ImportOptions, INPUT_BYTES_MAX, parseJson } from "../configuration/import/source.ts";
+import { readStatuspage } from "../configuration/import/statuspage/read.ts";
+import { importStatuspage } from "../configuration/import/statuspage/statuspage.ts";
 import { importSvix } from "../configuration/import/svix.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
 import { writeDurably } from "../kernel/storage/folders.ts";
 import { isSqlite } from "../kernel/storage/foreign-database.ts";
+import { wallMs } from "../kernel/time/clock.ts";
 import type { Arguments } from "./arguments.ts";
 import { declaredKinds } from "./configuration.ts";
 import { print, printError } from "./output.ts";
@@ -52,6 +55,12 @@ export function importKumaFile(args: Arguments): Promise<number> {
 export function importSvixFile(args: Arguments): Promise<number> {
   const [path = ""] = args.words;
   return printed(args, (draft) => importSvix(draft, parseJson(fileText(path), path), args.text("--owner")));
+}
+
+/** `ninefold import statuspage FILE…`. Resolves to the exit code. */
+export function importStatuspageFiles(args: Arguments): Promise<number> {
+  const files = args.words.map((path) => ({ path, text: fileText(path) }));
+  return printed(args, (draft) => importStatuspage(draft, readStatuspage(files), wallMs()));
 }
 
 function optionsOf(args: Arguments): ImportOptions {

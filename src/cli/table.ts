@@ -25,7 +25,7 @@ export interface CommandOption {
 
 /** A command: the source of help, usage errors, completions and the test of the documentation. */
 export interface CommandSpec {
-  /** One or two words, such as `account create`. */
+  /** One to three words, such as `account create`. */
   readonly name: string;
   /** One line, for the list of commands. */
   readonly summary: string;
@@ -217,6 +217,20 @@ const DECLARED = [
     arguments: [{ name: "FILE", help: "A backup (JSON), or the database kuma.db" }],
     options: [KEEP_IDS_OPTION, ...IMPORT_OPTIONS],
     example: "ninefold import kuma kuma.db > ninefold.yaml",
+  },
+  {
+    name: "import statuspage",
+    summary: "Print a page of Atlassian Statuspage as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [
+      { name: "FILE", help: "Responses of its API (JSON), or tables (CSV); - for standard input" },
+      { name: "FILE", optional: true, help: "Further ones: components, groups, incidents, the page" },
+      { name: "FILE", optional: true, help: "Further one" },
+      { name: "FILE", optional: true, help: "Further one" },
+      { name: "FILE", optional: true, help: "Further one" },
+    ],
+    options: IMPORT_OPTIONS,
+    example: "ninefold import statuspage page.json components.json incidents.json > ninefold.yaml",
   },
   {
     name: "import svix",
@@ -461,6 +475,23 @@ const DECLARED = [
       "succeeded. With --json, prints the whole channels.",
     ...API_CALL,
     example: "ninefold channel list",
+  },
+  {
+    name: "page subscribers import",
+    summary: "Import confirmed subscribers of another status page",
+    details:
+      "Only for addresses whose owners have confirmed there that they want these e-mails: they are not asked again, get\n" +
+      "no e-mail now, and can unsubscribe by a link in each. Other ways than e-mail, and addresses that are not confirmed or\n" +
+      "that failed, are skipped. The exit code is 1 if an address was rejected.",
+    arguments: [
+      { name: "SLUG", help: "Slug of the status page" },
+      {
+        name: "FILE",
+        help: "Table (CSV) or JSON of Statuspage, or a list of addresses; - for standard input",
+      },
+    ],
+    ...API_CALL,
+    example: "ninefold page subscribers import acme subscribers.csv",
   },
   {
     name: "event-types import",
@@ -821,10 +852,11 @@ export function commandNamed(name: CommandName): CommandSpec {
   return found;
 }
 
-/** The command named by the first one or two words; null if there is none. */
-export function commandAt([first = "", second = ""]: readonly string[]): CommandSpec | null {
-  const named = (name: string) => COMMANDS.find((command) => command.name === name);
-  return named(first) ?? named(`${first} ${second}`) ?? null;
+/** The command named by the first one to three words; null if there is none. */
+export function commandAt(words: readonly string[]): CommandSpec | null {
+  const named = (length: number) =>
+    COMMANDS.find((command) => command.name === words.slice(0, length).join(" "));
+  return named(1) ?? named(2) ?? named(3) ?? null;
 }
 
 /** A word that completes a command line, with its summary. */

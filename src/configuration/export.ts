@@ -22,7 +22,8 @@ export interface Exported {
 }
 
 /** Reads everything of a project that a file can have. @throws StartupError */
-export async function exportProject(api: ProjectApi, kinds: readonly Kind[]): Promise<Exported> {
+export async function exportProject(api: ProjectApi, all: readonly Kind[]): Promise<Exported> {
+  const kinds = all.filter(({ facts }) => facts.isRecord !== true);
   const named = new Map<string, ReadonlyMap<string, JsonObject>>();
   const notes: string[] = [];
   for (const kind of kinds) {

@@ -43,7 +43,7 @@ export interface Kind {
 /** The order of changes: what others refer to comes first. Deletions run in reverse. */
 const ORDER = [
   ...["keys", "notary.storage", "flags", "channels", "event_types", "endpoints", "buckets"],
-  ...["probes", "monitors", "maintenance", "status_pages", "schedules"],
+  ...["probes", "monitors", "maintenance", "incidents", "status_pages", "schedules"],
 ];
 
 /** The kinds of resources that the endpoints of a server declare, in the order of changes. */

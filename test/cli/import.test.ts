@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHANNELS, CHECKS } from "../configuration/import/healthchecks-fixture.ts";
+import { COMPONENTS } from "../configuration/import/statuspage-fixture.ts";
 import { useTestServer } from "../support/server.ts";
 import { ninefold } from "./run.ts";
 
@@ -123,4 +124,42 @@ describe("errors", () => {
     expect((await ninefold(["import", "kuma", join(folder, "none")])).code).toBe(1);
     expect((await ninefold(["import", "healthchecks", URL_OF_IT, "--api-key", KEY])).code).toBe(2);
   });
+});
+
+test("a page of Statuspage is imported, and its subscribers", async () => {
+  const components = file("components.json", JSON.stringify(COMPONENTS));
+  const incidents = file(
+    "incidents.csv",
+    "name,impact,started_at,resolved_at,components,message\nAPI down,major,2026-01-10 12:00,2026-01-10 13:00,API,Fixed.\n",
+  );
+  const imported = await ninefold(["import", "statuspage", components, incidents]);
+  expect([imported.code, imported.out.split("\n", 2)]).toEqual([0, ["ninefold: 1", "monitors:"]]);
+  const account = await server.account({ tier: "unlimited" });
+  const environment = { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: account.key ?? "" };
+  const path = file("statuspage.yaml", imported.out.replace("  status:\n", "  imported-page:\n"));
+  const applied = await ninefold(["apply", path, "--yes"], { environment });
+  expect([applied.error, applied.code]).toEqual(["", 0]);
+  const [again, exported] = [
+    await ninefold(["plan", path], { environment }),
+    await ninefold(["export"], { environment }),
+  ];
+  expect([again.out, again.code]).toEqual(["No changes.\n", 0]);
+  expect(exported.out).toContain("type: manual");
+  expect(exported.out).not.toContain("incidents:");
+  const list = file(
+    "subscribers.csv",
+    "email,ann@example.com,yes\nsms,5551234,US\nemail,not an address@,yes\n",
+  );
+  const run = (slug: string) => ninefold(["page", "subscribers", "import", slug, list], { environment });
+  const result = await run("imported-page");
+  expect([result.code, result.out, result.error]).toEqual([
+    1,
+    "1 imported, 0 had subscribed already.\n",
+    "1 skipped: sms in place of e-mail.\nnot an address@ is no e-mail address.\n",
+  ]);
+  const unknown = await run("no-page");
+  expect([unknown.code, unknown.error]).toEqual([
+    1,
+    "ninefold: There is no status page with the slug no-page in the project.\n",
+  ]);
 });

@@ -54,6 +54,7 @@ const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
       record_values: ["a"],
     },
     { type: "heartbeat" },
+    { type: "manual" },
     { type: "heartbeat", schedule: "30 2 * * *", tz: "Europe/Berlin" },
     { url: "https://example.com/", interval: 60_000, timeout: 30_000 },
     {
@@ -79,6 +80,14 @@ const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
     { schedule: "0 3 * * 0", duration_ms: 3_600_000 },
   ],
   event_types: [{}],
+  incidents: [
+    {},
+    {
+      started_at: "2020-01-31T22:00:00Z",
+      resolved_at: "2020-01-31T23:00:00Z",
+      updates: [{ at: "2020-01-31T22:10:00Z", status: "identified", message: "A certificate has expired." }],
+    },
+  ],
   schedules: [
     { cron: "0 3 * * *", target_url: "https://example.com/" },
     { cron: "0 3 * * *", event_type: "invoice.paid" },

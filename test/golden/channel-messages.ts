@@ -75,7 +75,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const pages = { monitors: () => [], statusPages: () => [], announce: () => {} };
   const facts = (row: MonitorRow | null) => row && factsOf(row);
   const told = new Incidents({
-    ids, incidents, pages, changes,
+    ids, incidents, pages, changes, followIncidents: () => {},
     monitors: { find: (id) => facts(monitors.find(id)), monitor: (ref) => facts(monitors.monitor(ref)) },
     checkChanges: () => [],
     alerts: notifications,

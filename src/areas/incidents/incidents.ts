@@ -2,9 +2,11 @@ import { isUuid } from "../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { limitPerProject } from "../../kernel/resources/limit.ts";
+import { managedView } from "../../kernel/resources/managed.ts";
 import { resource } from "../../kernel/resources/resource.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { authorOf } from "./author.ts";
+import { courseOf } from "./course.ts";
 import type { IncidentDeps } from "./ports.ts";
 import {
   INCIDENT_LIST_LIMIT,
@@ -16,6 +18,8 @@ import {
 } from "./schema.ts";
 import type { IncidentRow, IncidentStore } from "./store.ts";
 import { timelineOf } from "./timeline.ts";
+
+const PATH = "/v1/pulse/incidents";
 
 /** Maximum number of open manual incidents of a project: far more than people can work on. */
 export const OPEN_INCIDENTS_MAX = 100;
@@ -33,11 +37,11 @@ export const NEW_INCIDENT = {
 /** Declares incidents. Monitors open and resolve theirs automatically; the API creates manual ones. */
 export function incidentResource(
   deps: Pick<Kernel, "ids"> &
-    Pick<IncidentDeps, "monitors" | "checkChanges" | "pages" | "keyName"> & {
+    Pick<IncidentDeps, "monitors" | "checkChanges" | "pages" | "keyName" | "followIncidents"> & {
       readonly incidents: IncidentStore;
     },
 ) {
-  const { ids, incidents, monitors, pages } = deps;
+  const { ids, incidents, monitors, pages, followIncidents } = deps;
   function monitorsIn(projectRef: number, ids: readonly string[], known: readonly string[] = []): string[] {
     const monitorIds = [...new Set(ids.map((id) => id.toLowerCase()))];
     const isInProject = (id: string) =>
@@ -63,11 +67,18 @@ export function incidentResource(
     type: "incident",
     title: "incident",
     idPrefix: "inc",
-    path: "/v1/pulse/incidents",
+    path: PATH,
     operations: "monitors.incidents",
     tag: "Monitors",
     access: { area: "pulse", cost: 1, limit: "monitor" },
-    file: null,
+    // An export has settings, and a file that is applied again must not repeat the past.
+    file: {
+      omitted: ["message"],
+      listPath: `${PATH}?kind=manual`,
+      createOnly: true,
+      isRecord: true,
+      check: assertCourse,
+    },
     name: { field: "title", taken: null },
     limit: limitPerProject(
       "incident_limit_exceeded",
@@ -79,7 +90,9 @@ export function incidentResource(
     schema: Incident,
     view: (row) => viewOf(incidents, row),
     summary: (row, done) => auditSummary(row, done === "changed" ? "updated" : done),
-    audited: (shown, row, done) => (done === "created" ? shown : summaryOf(incidents, row)),
+    // Without the updates of the past, which are up to 64 KiB.
+    audited: (shown, row, done) =>
+      done === "created" && shown.updates.length < 2 ? shown : summaryOf(incidents, row),
     list: {
       summary: "List incidents, newest first",
       description:
@@ -88,10 +101,13 @@ export function incidentResource(
       schema: "IncidentPage",
       limit: INCIDENT_LIST_LIMIT,
       filters: IncidentFilters,
-      rows({ caller: { project } }, page, { status, monitor_id }) {
+      rows({ caller: { project } }, page, { status, monitor_id, kind }) {
+        if (kind !== undefined && monitor_id !== undefined)
+          throw invalidField("kind", "cannot be combined with monitor_id");
         const isOpen = status === undefined ? null : status === "open";
         const monitorId = monitor_id?.toLowerCase() ?? null;
-        return incidents.pageBy({ ...page, projectRef: project.ref }, { isOpen, monitorId });
+        const filter = { isOpen, monitorId, isManual: kind !== undefined };
+        return incidents.pageBy({ ...page, projectRef: project.ref }, filter);
       },
       item: IncidentSummary,
       view: (row) => summaryOf(incidents, row),
@@ -112,32 +128,35 @@ export function incidentResource(
     },
     create: {
       summary: "Create an incident",
-      description: "Monitors open and resolve their incidents automatically; this creates a manual one.",
+      description:
+        "Monitors open and resolve their incidents automatically; this creates a manual one. The states of manual monitors follow from it. With `started_at`, `resolved_at` or `updates` it is one of the past, of which nobody is notified.",
       example: { title: "Payments fail", message: "Our provider has an outage.", public: true },
       body: IncidentCreateBody,
-      row: ({ tx, caller: { project } }, body, identity) => ({
-        ...identity,
-        ...NEW_INCIDENT,
-        monitorRef: null,
-        monitorIds: monitorsIn(project.ref, body.monitor_ids ?? []),
-        title: body.title,
-        titleGiven: true,
-        impact: body.impact ?? "outage",
-        cause: null,
-        startedAt: tx.now,
-        isPublic: body.public ?? false,
-        announced: body.public ?? false,
-        suppressedBy: null,
-      }),
-      created({ tx, caller }, row, { message = "" }) {
-        if (message !== "")
-          incidents.addUpdate(tx, row.ref, {
-            at: tx.now,
-            status: row.status,
-            message,
-            author: authorOf(caller, deps),
-          });
-        pages.announce(tx, row, message);
+      row({ tx, caller: { project } }, body, identity) {
+        const { startedAt, resolvedAt, status } = courseOf(body, tx.now);
+        return {
+          ...NEW_INCIDENT,
+          ...identity,
+          status,
+          resolvedAt,
+          monitorRef: null,
+          monitorIds: monitorsIn(project.ref, body.monitor_ids ?? []),
+          title: body.title,
+          titleGiven: true,
+          impact: body.impact ?? "outage",
+          cause: null,
+          startedAt,
+          isPublic: body.public ?? false,
+          announced: body.public ?? false,
+          suppressedBy: null,
+        };
+      },
+      created({ tx, caller }, row, body) {
+        const { updates, isPast } = courseOf(body, tx.now);
+        const author = authorOf(caller, deps);
+        for (const update of updates) incidents.addUpdate(tx, row.ref, { ...update, author });
+        if (row.resolvedAt === null) followIncidents(tx, row.monitorIds);
+        if (!isPast && row.managedBy === null) pages.announce(tx, row, body.message);
       },
     },
     change: {
@@ -158,12 +177,19 @@ export function incidentResource(
       },
       changed({ tx }, row, { monitor_ids }, before) {
         if (monitor_ids !== undefined) incidents.setMonitors(tx, before, row.monitorIds);
+        if (row.resolvedAt === null)
+          followIncidents(tx, [...new Set([...before.monitorIds, ...row.monitorIds])]);
         if (!before.announced) pages.announce(tx, row);
       },
     },
     // They are removed some time after they are resolved.
     delete: null,
   });
+}
+
+/** Checks the times of an incident of a file, as far as the clock does not matter. @throws ApiError `validation_error` */
+function assertCourse(body: IncidentCreateBody): void {
+  courseOf(body, Number.MAX_SAFE_INTEGER);
 }
 
 /** One line for the audit log. */
@@ -199,5 +225,6 @@ function fieldsOf(row: IncidentRow): Omit<IncidentSummary, "updates_count"> {
     resolved_at: isoTimeOrNull(row.resolvedAt),
     public: row.isPublic,
     suppressed_by: row.suppressedBy,
+    ...managedView(row.managedBy),
   };
 }

@@ -8,13 +8,14 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { secondsOf } from "../../kernel/time/units.ts";
 import { downText } from "./domain.ts";
 import { incidentExport } from "./export.ts";
-import { INCIDENT_RETENTION_MS, INCIDENT_UPDATES_MAX, Incidents } from "./lifecycle.ts";
+import { INCIDENT_RETENTION_MS, Incidents } from "./lifecycle.ts";
 import { linkRoutes } from "./link-routes.ts";
 import { AlertLinks, linkToken } from "./links.ts";
 import { type CheckEffects, Outages } from "./outages.ts";
 import { pageIncidentStore } from "./page-store.ts";
 import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
 import { incidentRoutes } from "./routes.ts";
+import { INCIDENT_UPDATES_MAX } from "./schema.ts";
 import { incidentStore } from "./store.ts";
 
 /** What is stored of incidents: other areas read it before incidents can notify anyone. */

@@ -8,11 +8,9 @@ import { DAY_MS } from "../../kernel/time/units.ts";
 import { authorOf } from "./author.ts";
 import { auditSummary, incidentResource, NEW_INCIDENT, summaryOf, viewOf } from "./incidents.ts";
 import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
-import type { Incident, IncidentUpdateBody } from "./schema.ts";
+import { INCIDENT_UPDATES_MAX, type Incident, type IncidentUpdateBody } from "./schema.ts";
 import type { IncidentRow, IncidentStore } from "./store.ts";
 
-/** Maximum number of updates of an incident: one response returns all of them. */
-export const INCIDENT_UPDATES_MAX = 100;
 /** Time that an incident is stored after it is resolved, in milliseconds. */
 export const INCIDENT_RETENTION_MS = 400 * DAY_MS;
 
@@ -37,7 +35,7 @@ export class Incidents {
 
   constructor(
     private readonly deps: Pick<Kernel, "ids" | "changes"> &
-      Pick<IncidentDeps, "monitors" | "checkChanges" | "keyName" | "pages" | "alerts"> & {
+      Pick<IncidentDeps, "monitors" | "checkChanges" | "keyName" | "pages" | "alerts" | "followIncidents"> & {
         readonly incidents: IncidentStore;
       },
   ) {
@@ -161,6 +159,7 @@ export class Incidents {
     const previous = summaryOf(this.deps.incidents, before);
     incidents.addUpdate(tx, before.ref, { at: tx.now, status, message, author: authorOf(caller, this.deps) });
     const row = this.write(tx, { ...before, status, ...(isResolved ? { resolvedAt: tx.now } : {}) });
+    if (isResolved) this.deps.followIncidents(tx, row.monitorIds);
     this.deps.pages.announce(tx, row, message);
     tx.audit({
       ...auditTarget(row, isResolved ? "resolved" : "updated"),

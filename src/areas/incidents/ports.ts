@@ -129,6 +129,8 @@ export interface IncidentDeps {
   readonly checkChanges: CheckChanges;
   readonly alerts: IncidentAlerts;
   readonly pages: IncidentPages;
+  /** Gives the manual monitors among some of one project the states of the open incidents that name them. */
+  readonly followIncidents: (tx: Tx, monitorIds: readonly string[]) => void;
   /** Name of the key of a credential; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
   /** Who an account is, for the audit log. */

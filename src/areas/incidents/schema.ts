@@ -1,24 +1,37 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ALERT_EVENTS, IMPACTS, INCIDENT_STATUSES, SHOWN_STATES } from "../../kernel/data/incident-words.ts";
-import { dateTime, flag, named, oneOf, orNull, patchOf, text, uuid } from "../../kernel/data/schema.ts";
+import {
+  dateTime,
+  flag,
+  givenDateTime,
+  named,
+  oneOf,
+  orNull,
+  patchOf,
+  refersTo,
+  text,
+  uuid,
+} from "../../kernel/data/schema.ts";
+import { MANAGED } from "../../kernel/resources/managed.ts";
 
+/** Maximum number of updates of an incident: one response returns all of them. */
+export const INCIDENT_UPDATES_MAX = 100;
 /** Default number of incidents on a page of the list. */
 export const INCIDENT_LIST_LIMIT = 50;
 /** Maximum number of monitors that a manual incident names. */
-const MONITORS_MAX = 100;
-/** Characters of a title. An automatic title is the monitor's name, which is shorter, and two words. */
-const TITLE_MAX = 200;
-const MESSAGE_MAX = 5_000;
+export const INCIDENT_MONITORS_MAX = 100;
+/** Characters of texts. An automatic title is the monitor's name, which is shorter than a title may be, and two words. */
+export const INCIDENT_LENGTHS_MAX = { title: 200, message: 5_000 } as const;
 
 const Title = text({
   min: 1,
-  max: TITLE_MAX,
+  max: INCIDENT_LENGTHS_MAX.title,
   description: "Title of the incident.",
   examples: ["Payments fail"],
 });
 const Message = text({
   min: 0,
-  max: MESSAGE_MAX,
+  max: INCIDENT_LENGTHS_MAX.message,
   description: "Text of the update, shown on status pages as plain text with links.",
   examples: ["Our provider has an outage."],
 });
@@ -29,23 +42,60 @@ const Public = flag({
 const Impact = oneOf(IMPACTS, { description: "Severity of the incident." });
 const Status = oneOf(INCIDENT_STATUSES, { description: "Progress of work on the incident." });
 
+const PastUpdate = Type.Object(
+  {
+    at: givenDateTime({ description: "Time of the update.", examples: ["2025-01-31T12:10:00Z"] }),
+    status: Status,
+    message: Type.Optional(Message),
+  },
+  { errorMessage: "must be an object with at, status and message" },
+);
+
 export const IncidentCreateBody = named("IncidentCreateBody", {
   title: Title,
   message: Type.Optional(Message),
   impact: Type.Optional({ ...Impact, default: "outage" }),
   monitor_ids: Type.Optional(
-    Type.Array(Type.String({ maxLength: 64 }), {
-      maxItems: MONITORS_MAX,
+    Type.Array(Type.String({ maxLength: 64, ...refersTo("monitors") }), {
+      maxItems: INCIDENT_MONITORS_MAX,
       uniqueItems: true,
-      errorMessage: `must be at most ${MONITORS_MAX} monitor ids`,
+      errorMessage: `must be at most ${INCIDENT_MONITORS_MAX} monitor ids`,
       description: "Ids of the affected monitors. An automatic incident has the monitor that opened it.",
       examples: [[]],
     }),
   ),
   public: Type.Optional({ ...Public, default: false }),
+  started_at: Type.Optional(
+    givenDateTime({
+      description:
+        "Time at which an incident of the past began, now by default. With it, nobody is notified of the creation.",
+      examples: ["2025-01-31T12:00:00Z"],
+    }),
+  ),
+  resolved_at: Type.Optional(
+    givenDateTime({
+      description: "Time at which an incident of the past was resolved. It is open by default.",
+      examples: ["2025-01-31T12:40:00Z"],
+    }),
+  ),
+  updates: Type.Optional(
+    Type.Array(PastUpdate, {
+      maxItems: INCIDENT_UPDATES_MAX,
+      errorMessage: `must be at most ${INCIDENT_UPDATES_MAX} updates, each with at, status and message`,
+      description:
+        "Updates of an incident of the past, oldest first, in place of `message`. The first one with the status `resolved` resolves it.",
+      examples: [[]],
+    }),
+  ),
 });
+export type IncidentCreateBody = Static<typeof IncidentCreateBody>;
 
-export const IncidentPatch = patchOf("IncidentPatch", IncidentCreateBody, ["message"]);
+export const IncidentPatch = patchOf("IncidentPatch", IncidentCreateBody, [
+  "message",
+  "started_at",
+  "resolved_at",
+  "updates",
+]);
 
 export const IncidentUpdateBody = named("IncidentUpdateBody", {
   status: Status,
@@ -93,6 +143,7 @@ const INCIDENT = {
       "Id of the incident, else of the monitor, that explains this incident; no alert was sent for it. Null if alerts are sent.",
     examples: [null],
   }),
+  ...MANAGED,
 };
 
 const Update = Type.Object({
@@ -205,5 +256,11 @@ export const IncidentFilters = {
   ),
   monitor_id: Type.Optional(
     Type.String({ maxLength: 64, description: "Returns only incidents of the monitor with this id." }),
+  ),
+  kind: Type.Optional(
+    oneOf(["manual"], {
+      description: "`manual`: returns only manual incidents. Not together with `monitor_id`.",
+      examples: ["manual"],
+    }),
   ),
 };

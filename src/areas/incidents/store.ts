@@ -1,4 +1,4 @@
-import type { AlertEvent, IncidentStatus } from "../../kernel/data/incident-words.ts";
+import type { AlertEvent, Impact, IncidentStatus } from "../../kernel/data/incident-words.ts";
 import { linksOf } from "../../kernel/data/markup.ts";
 import { column, flag, json, once, type RowOf, resourceTable } from "../../kernel/resources/table.ts";
 import type { Database } from "../../kernel/storage/database.ts";
@@ -66,6 +66,8 @@ export type IncidentAlert = {
 export interface IncidentFilter {
   readonly isOpen: boolean | null;
   readonly monitorId: string | null;
+  /** Whether only manual ones are wanted, of any monitors. */
+  readonly isManual?: boolean;
 }
 
 type PageParams = { readonly projectRef: number; readonly before: number; readonly rowsMax: number };
@@ -75,6 +77,7 @@ const [NEAR_BEFORE, NEAR_AFTER] = [1, 3];
 
 const OPEN = "resolved_at IS NULL";
 const RESOLVED = "resolved_at IS NOT NULL";
+const MANUAL = "monitor_ref IS NULL";
 
 export type IncidentStore = ReturnType<typeof incidentStore>;
 
@@ -124,11 +127,12 @@ export function incidentStore(db: Database) {
     openCountOfAll: db.number<[countMax: number]>(
       `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE ${OPEN} LIMIT ?)`,
     ),
-    /** Number of open manual incidents of a project, counted up to a maximum. The index of manual ones has those that are resolved too. */
+    /** Number of open manual incidents of a project, counted up to a maximum. */
     openManualCount: db.number<[projectRef: number, countMax: number]>(
-      `SELECT count(*) AS n FROM (SELECT 1 FROM incidents INDEXED BY incidents_open
-       WHERE project_ref = ? AND monitor_ref IS NULL AND ${OPEN} LIMIT ?)`,
+      `SELECT count(*) AS n FROM (SELECT 1 FROM incidents INDEXED BY incidents_open_by_people
+       WHERE project_ref = ? AND ${MANUAL} AND ${OPEN} LIMIT ?)`,
     ),
+    impactsIn: impactsIn(db),
     /** Updates of an incident, oldest first. */
     updates: db.all<IncidentUpdate, [ref: number]>(
       "SELECT at, status, message, author FROM incident_updates WHERE incident_ref = ? ORDER BY number",
@@ -144,6 +148,21 @@ export function incidentStore(db: Database) {
     addUpdate(tx: Tx, ref: number, update: IncidentUpdate): void {
       addUpdate(tx, { ...update, ref, links: JSON.stringify(linksOf(update.message)) });
     },
+  };
+}
+
+/** Worst impact of the open manual incidents of a project, by the ids of the monitors that they name. */
+function impactsIn(db: Database): (projectRef: number) => ReadonlyMap<string, Impact> {
+  const open = db.all<{ readonly impact: Impact; readonly monitorIds: string }, [projectRef: number]>(
+    `SELECT impact, monitor_ids AS monitorIds FROM incidents INDEXED BY incidents_open_by_people
+     WHERE project_ref = ? AND ${MANUAL} AND ${OPEN}`,
+  );
+  return (projectRef) => {
+    const impacts = new Map<string, Impact>();
+    for (const { impact, monitorIds } of open(projectRef))
+      for (const id of JSON.parse(monitorIds) as string[])
+        if (impacts.get(id) !== "outage") impacts.set(id, impact);
+    return impacts;
   };
 }
 
@@ -205,13 +224,17 @@ function pageBy({ all }: Pick<ReturnType<typeof resourceTable<typeof INCIDENTS.c
        WHERE monitor_id = $monitorId AND incident_ref < $before AND project_ref = $projectRef AND ${state} ORDER BY incident_ref DESC LIMIT $rowsMax`,
     );
   const [any, open, resolved] = [ofProject("1"), ofProject(OPEN), ofProject(RESOLVED)];
+  const manual = [MANUAL, `${MANUAL} AND ${OPEN}`, `${MANUAL} AND ${RESOLVED}`].map(ofProject);
+  const [anyManual = any, openManual = any, resolvedManual = any] = manual;
   const [anyOf, openOf, resolvedOf] = [ofMonitor("1"), ofMonitor(OPEN), ofMonitor(RESOLVED)];
   const pick = <T>(isOpen: boolean | null, [either, is, isNot]: readonly [T, T, T]): T =>
     isOpen === null ? either : isOpen ? is : isNot;
-  return (params: PageParams, { isOpen, monitorId }: IncidentFilter): IncidentRow[] =>
-    monitorId === null
-      ? pick(isOpen, [any, open, resolved])(params)
-      : pick(isOpen, [anyOf, openOf, resolvedOf])({ ...params, monitorId });
+  return (params: PageParams, { isOpen, monitorId, isManual = false }: IncidentFilter): IncidentRow[] =>
+    isManual
+      ? pick(isOpen, [anyManual, openManual, resolvedManual])(params)
+      : monitorId === null
+        ? pick(isOpen, [any, open, resolved])(params)
+        : pick(isOpen, [anyOf, openOf, resolvedOf])({ ...params, monitorId });
 }
 
 /** Removal of incidents with their updates and monitors. */

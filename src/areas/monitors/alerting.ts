@@ -1,3 +1,4 @@
+import type { Impact } from "../../kernel/data/incident-words.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { MonitorEvent, MonitorState } from "./domain.ts";
 import type { MonitorFacts } from "./facts.ts";
@@ -85,6 +86,8 @@ export interface Alerting {
   /** `channelIds`: null for the default channels. @throws ApiError `validation_error` for a channel of another project */
   chooseChannels(tx: Tx, monitor: MonitorKey, channelIds: readonly string[] | null): void;
   openIncidentOf(monitorRef: number): OpenIncident | null;
+  /** Worst impact of the open manual incidents of a project, by the ids of the monitors that they name. */
+  impactsIn(projectRef: number): ReadonlyMap<string, Impact>;
   /** Resolves the open incident of a monitor, if any, without a notification. */
   resolveIncident(tx: Tx, monitorRef: number): void;
   /** The newest outages of a monitor, epoch milliseconds. `to`: null for one that continues. */

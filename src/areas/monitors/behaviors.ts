@@ -4,6 +4,7 @@ import type { HeartbeatView } from "./heartbeat-fields.ts";
 import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
+import type { ManualMonitors } from "./manual.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";
 import { targetOf } from "./targets/targets.ts";
 import type { GivenAddresses, GivenTiming } from "./type-fields.ts";
@@ -33,6 +34,7 @@ export function typeBehaviors(
   monitors: Pick<MonitorStore, "forgetCertificate">,
   queue: CheckQueue,
   heartbeats: Heartbeats,
+  manualMonitors: ManualMonitors,
 ): TypeBehaviors {
   const checked: TypeBehavior = {
     fixedSettings: (_monitorId, settings) => ({ url: targetOf(settings.type).urlOf(settings) }),
@@ -66,5 +68,20 @@ export function typeBehaviors(
     view: (monitor, viewer) => heartbeats.view(monitor, viewer),
     settingsOf: (monitor) => heartbeats.settingsOf(monitor),
   };
-  return (type) => (type === "heartbeat" ? heartbeat : checked);
+  const manual: TypeBehavior = {
+    fixedSettings: (monitorId) => ({ url: `manual:${monitorId}`, interval: 0 }),
+    start: (tx, { monitorId }) => manualMonitors.follow(tx, [monitorId]),
+    update(tx, { monitorId, settings: before }, after) {
+      if (after.active && !before.active) manualMonitors.follow(tx, [monitorId]);
+    },
+    recheck() {
+      // Its state is what people say, also during maintenance.
+    },
+    view: () => ({}),
+    settingsOf: () => ({}),
+  };
+  return (type) => {
+    if (type === "manual") return manual;
+    return type === "heartbeat" ? heartbeat : checked;
+  };
 }

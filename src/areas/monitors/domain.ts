@@ -87,12 +87,12 @@ export interface AlertRules {
   readonly hasListeners: boolean;
 }
 
-/** The displayed name of a monitor: its name, else the host of its target, else `Heartbeat`. */
+/** The displayed name of a monitor: its name, else the host of its target, else `Heartbeat` or `Component`. */
 export function shownName({ name, url }: { readonly name: string | null; readonly url: string }): string {
-  return name ?? (hostOf(url) || "Heartbeat");
+  return name ?? (hostOf(url) || (url.startsWith("manual:") ? "Component" : "Heartbeat"));
 }
 
-/** The host and the port of a target's URL, or the name that a `dns:` URL is about; empty for heartbeats. */
+/** The host and the port of a target's URL, or the name that a `dns:` URL is about; empty for heartbeats and manual monitors. */
 export function hostOf(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return protocol === "dns:" ? pathname : host;

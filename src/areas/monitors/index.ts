@@ -8,6 +8,7 @@ import { COUNTED_MAX, type OverviewCard } from "../../kernel/projects/overview-c
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import { resourceRoutes } from "../../kernel/resources/routes.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
 import { typeBehaviors } from "./behaviors.ts";
 import { Checks } from "./checks/checks.ts";
 import { CheckQueue } from "./checks/queue.ts";
@@ -28,6 +29,7 @@ import { historyFactsOf } from "./history/facts.ts";
 import { declareGauges, declareProbeGauge } from "./history/gauges.ts";
 import { MAINTENANCE_MAX } from "./maintenance/schema.ts";
 import { maintenanceStore } from "./maintenance/store.ts";
+import { ManualMonitors } from "./manual.ts";
 import { monitorCard } from "./overview-card.ts";
 import type { MonitorDeps } from "./ports.ts";
 import { ProbeAssignments, probeResource } from "./probes/probes.ts";
@@ -68,6 +70,8 @@ export interface MonitorsArea extends ApiArea {
   readonly card: OverviewCard;
   /** A monitor whose outage continues; null if it is not down or is flapping, which ends with an alert of its own. */
   readonly downMonitor: (ref: number, now: number) => DownMonitor | null;
+  /** Gives the manual monitors among some of one project the states of the open incidents that name them. */
+  readonly followIncidents: (tx: Tx, monitorIds: readonly string[]) => void;
   /** Ends the requests of probes that wait, because the server stops. */
   readonly endStreams: () => void;
   /** Writes what is in memory alone. */
@@ -125,7 +129,11 @@ export function createMonitors(
   declareGauges(kernel, deps);
   const queue = new CheckQueue(deps);
   const heartbeats = new Heartbeats(deps);
-  const behaviors = typeBehaviors(deps.monitors, queue, heartbeats);
+  const manual = new ManualMonitors({
+    ...deps,
+    checks: { recordState: (...state) => checks.recordState(...state) },
+  });
+  const behaviors = typeBehaviors(deps.monitors, queue, heartbeats, manual);
   const { suppression, connectivity, maintenance } = createSuppression({
     ...deps,
     checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
@@ -163,6 +171,7 @@ export function createMonitors(
   });
   return {
     card: monitorCard(deps),
+    followIncidents: (tx, monitorIds) => manual.follow(tx, monitorIds),
     endStreams: () => workplace.stop(),
     finish: () => steady.finish(),
     downMonitor(ref, now) {

@@ -232,8 +232,9 @@ const LAST_CHECK = {
       "Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some probes: see `degraded_reason`.",
     examples: [false],
   }),
-  degraded_reason: orNull(oneOf(["probes", "slow"], {}), {
-    description: "Why it is degraded: `probes` if some probes see it down; null if it is not degraded.",
+  degraded_reason: orNull(oneOf(["probes", "slow", "incident"], {}), {
+    description:
+      "Why it is degraded: `probes` if some probes see it down, `incident` if an open incident says so of a manual monitor; null if it is not degraded.",
     examples: [null],
   }),
   probe_states: Type.Array(ProbeState, {

@@ -40,7 +40,7 @@ import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow, MonitorSettings } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
-import { checksTarget } from "./types.ts";
+import { checksTarget, MONITOR_TYPES } from "./types.ts";
 import { aboutMonitor, type MonitorViews } from "./views.ts";
 
 /** The project of a ping key. */
@@ -148,7 +148,7 @@ export class MonitorService {
     this.deps.assignments.assign(tx, monitor, true);
     behavior.start(tx, monitor, timing, addresses);
     const hasWarning = terms.warning !== undefined && checksTarget(type);
-    return { monitor, ...(hasWarning ? { warning: terms.warning } : {}) };
+    return { monitor: this.find(project.ref, monitorId), ...(hasWarning ? { warning: terms.warning } : {}) };
   }
 
   /** Creates a heartbeat for the first ping to a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
@@ -313,7 +313,11 @@ export class MonitorService {
   private findCheckable(projectRef: number, monitorId: string): MonitorRow {
     const monitor = this.find(projectRef, monitorId);
     if (checksTarget(monitor.settings.type)) return monitor;
-    throw new ApiError("invalid_request", "A heartbeat has no target to check: it waits for pings.");
+    const { noun, waitsFor } = MONITOR_TYPES[monitor.settings.type];
+    throw new ApiError(
+      "invalid_request",
+      `${noun[0]?.toUpperCase()}${noun.slice(1)} has no target to check: it waits for ${waitsFor}.`,
+    );
   }
 
   /** Removes at most `rowsMax` checks of a monitor, newest first: the others remain a valid history. Returns how many. */

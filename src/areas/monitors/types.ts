@@ -5,8 +5,10 @@ import { oneOf } from "../../kernel/data/schema.ts";
 interface MonitorTypeInfo<Field extends string = string> {
   /** What a monitor of this type does, in the description of the field `type`. */
   readonly does: string;
-  /** Whether the server sends requests to a target; otherwise it waits for pings. */
+  /** Whether the server sends requests to a target; otherwise it waits for pings, or for incidents. */
   readonly checksTarget: boolean;
+  /** What determines its state, if it has no target. */
+  readonly waitsFor?: string;
   /** Fields that only monitors of some types have, this one among them. */
   readonly fields: readonly Field[];
   /** The fields that a new monitor must have. */
@@ -65,6 +67,7 @@ const TYPES = {
   heartbeat: {
     does: "waits for pings",
     checksTarget: false,
+    waitsFor: "pings",
     fields: [
       "slug",
       "period_ms",
@@ -78,6 +81,14 @@ const TYPES = {
     ],
     required: [],
     noun: "a heartbeat",
+  },
+  manual: {
+    does: "has the state of the incidents that name it",
+    checksTarget: false,
+    waitsFor: "incidents",
+    fields: [],
+    required: [],
+    noun: "a manual monitor",
   },
 } as const satisfies Readonly<Record<string, MonitorTypeInfo>>;
 

@@ -104,7 +104,7 @@ export class MonitorViews {
       latency_ms: latencyMs,
       last_checked_at: at,
       degraded,
-      degraded_reason: degraded ? (isSplit ? ("probes" as const) : ("slow" as const)) : null,
+      degraded_reason: degraded ? reasonOf(monitor) : null,
       probe_states: this.deps.votes.viewOf(monitor),
       overdue,
       failing: isFailing(monitor),
@@ -123,6 +123,11 @@ export class MonitorViews {
 export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
   const host = checksTarget(settings.type) ? hostOf(settings.url) : shownName(settings);
   return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
+}
+
+function reasonOf({ settings: { type }, isSplit }: MonitorRow): Exclude<Monitor["degraded_reason"], null> {
+  if (type === "manual") return "incident";
+  return isSplit ? "probes" : "slow";
 }
 
 function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certificate"] {

@@ -13,6 +13,7 @@ import { publicAdmission, publicRoutes } from "./public-routes.ts";
 import { statusPageResource } from "./status-pages.ts";
 import { pageStore } from "./store.ts";
 import { registerAnnouncements } from "./subscriptions/announcements.ts";
+import { subscriberImportRoutes } from "./subscriptions/import-routes.ts";
 import { subscriptionRoutes } from "./subscriptions/routes.ts";
 import { subscriberStore } from "./subscriptions/store.ts";
 import { CONFIRMATION_MS, Subscriptions } from "./subscriptions/subscriptions.ts";
@@ -54,6 +55,7 @@ export function createStatusPages(kernel: Kernel, deps: PageDeps): StatusPagesAr
     routes: (api) => [
       resourceRoutes(api, statusPages),
       publicRoutes(api, publicPages, admit, style),
+      subscriberImportRoutes(api, { subscriptions, find: statusPages.find }),
       subscriptionRoutes(api, { pages: publicPages, stored: pages, subscriptions, style, admit }),
     ],
     exported: pageExport,

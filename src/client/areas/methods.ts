@@ -79,6 +79,7 @@ import type {
   ServerSettingsBody,
   SignupBody,
   StatusPageCreateBody,
+  StatusPageSubscribersImportBody,
   StatusPageUpdateBody,
   StorageBody,
   TlogBody,
@@ -805,7 +806,8 @@ export class MonitorIncidents extends Methods {
 
   /**
    * Create an incident. Monitors open and resolve their incidents automatically; this creates a manual one.
-   * Costs 1 credit.
+   * The states of manual monitors follow from it. With `started_at`, `resolved_at` or `updates` it is one of
+   * the past, of which nobody is notified. Costs 1 credit.
    */
   create(body: IncidentCreateBody, options?: ChangeOptions): Answers<"monitors.incidents.create"> {
     return this.api.call("monitors.incidents.create", { body }, options);
@@ -1018,6 +1020,9 @@ export class MonitorProbes extends Methods {
 
 /** Status pages, visible to anyone at the `url` of the page. */
 export class StatusPages extends Methods {
+  /** Methods of `nf.monitors.pages.subscribers`. */
+  readonly subscribers = new MonitorsPagesSubscribers(this.api);
+
   /**
    * Create a public status page. The page is public at `/status/{slug}` immediately, unless `published` is
    * false. The slug is unique on the server, not only in your project. Visitors are free of charge. Costs 1
@@ -2449,6 +2454,22 @@ export class FlagsScheduled extends Methods {
   /** Cancel a scheduled change of a flag. Also removes a change that failed. */
   cancel(flagKey: string, id: string, options?: ChangeOptions): Answers<"gate.scheduled.cancel"> {
     return this.api.call("gate.scheduled.cancel", { params: { flagKey, id } }, options);
+  }
+}
+
+/** Methods of `nf.monitors.pages.subscribers`. */
+export class MonitorsPagesSubscribers extends Methods {
+  /**
+   * Import confirmed subscribers of another status page. Only for addresses whose owners have confirmed
+   * elsewhere that they want e-mails about incidents: they are not asked again, get no e-mail now, and can
+   * unsubscribe by the link in each. At most 200 in a request. Costs 1 credit.
+   */
+  import(
+    pageId: string,
+    body: StatusPageSubscribersImportBody,
+    options?: ChangeOptions,
+  ): Answers<"monitors.pages.subscribers.import"> {
+    return this.api.call("monitors.pages.subscribers.import", { params: { page_id: pageId }, body }, options);
   }
 }
 

@@ -171,6 +171,7 @@ export const ACCESS: Readonly<Record<string, readonly (keyof Operations)[]>> = {
     "monitors.incidents.create",
     "monitors.pages.create",
     "monitors.pages.delete",
+    "monitors.pages.subscribers.import",
     "monitors.pages.update",
     "monitors.probes.create",
     "monitors.probes.delete",

@@ -2452,8 +2452,8 @@ export interface ChannelTested {
 /** The response of `POST /v1/pulse/{monitorId}/check`. */
 export interface MonitorStatus {
   monitor_id: string;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type: "http" | "tcp" | "dns" | "heartbeat";
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type: "http" | "tcp" | "dns" | "heartbeat" | "manual";
   /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
@@ -2555,8 +2555,8 @@ export interface MonitorStatus {
   last_checked_at: number | null;
   /** Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some probes: see `degraded_reason`. */
   degraded: boolean;
-  /** Why it is degraded: `probes` if some probes see it down; null if it is not degraded. */
-  degraded_reason: "probes" | "slow" | null;
+  /** Why it is degraded: `probes` if some probes see it down, `incident` if an open incident says so of a manual monitor; null if it is not degraded. */
+  degraded_reason: "probes" | "slow" | "incident" | null;
   /** What each probe sees; empty for monitors that only the server checks. */
   probe_states: {
     name: string;
@@ -2604,8 +2604,8 @@ export interface MonitorCreateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | string | undefined;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type?: "http" | "tcp" | "dns" | "heartbeat" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type?: "http" | "tcp" | "dns" | "heartbeat" | "manual" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -2705,8 +2705,8 @@ export interface MonitorCreateBody {
 /** The response of `POST /v1/pulse`. */
 export interface Monitor {
   id: string;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type: "http" | "tcp" | "dns" | "heartbeat";
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type: "http" | "tcp" | "dns" | "heartbeat" | "manual";
   /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
@@ -2807,8 +2807,8 @@ export interface Monitor {
   last_checked_at: number | null;
   /** Whether the target is up, but slow (three consecutive checks took longer than `degraded_ms`), or down for some probes: see `degraded_reason`. */
   degraded: boolean;
-  /** Why it is degraded: `probes` if some probes see it down; null if it is not degraded. */
-  degraded_reason: "probes" | "slow" | null;
+  /** Why it is degraded: `probes` if some probes see it down, `incident` if an open incident says so of a manual monitor; null if it is not degraded. */
+  degraded_reason: "probes" | "slow" | "incident" | null;
   /** What each probe sees; empty for monitors that only the server checks. */
   probe_states: {
     name: string;
@@ -2966,6 +2966,8 @@ export interface Incident {
   public: boolean;
   /** Id of the incident, else of the monitor, that explains this incident; no alert was sent for it. Null if alerts are sent. */
   suppressed_by: string | null;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
   /** Posted updates, oldest first. */
   updates: {
     /** Time of the update. */
@@ -3068,6 +3070,23 @@ export interface IncidentCreateBody {
   monitor_ids?: readonly string[] | undefined;
   /** Whether status pages show the incident. */
   public?: boolean | undefined;
+  /** Time at which an incident of the past began, now by default. With it, nobody is notified of the creation. */
+  started_at?: string | undefined;
+  /** Time at which an incident of the past was resolved. It is open by default. */
+  resolved_at?: string | undefined;
+  /** Updates of an incident of the past, oldest first, in place of `message`. The first one with the status `resolved` resolves it. */
+  updates?:
+    | readonly {
+        /** Time of the update. */
+        at: string;
+        /** Progress of work on the incident. */
+        status: "investigating" | "identified" | "monitoring" | "resolved";
+        /** Text of the update, shown on status pages as plain text with links. */
+        message?: string | undefined;
+      }[]
+    | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** The response of `GET /v1/pulse/incidents`. */
@@ -3106,6 +3125,8 @@ export interface IncidentSummary {
   public: boolean;
   /** Id of the incident, else of the monitor, that explains this incident; no alert was sent for it. Null if alerts are sent. */
   suppressed_by: string | null;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
   /** Number of posted updates. */
   updates_count: number;
 }
@@ -3296,6 +3317,32 @@ export interface StatusPageSummary {
   managed_by?: "apply";
 }
 
+/** The body of `POST /v1/pulse/pages/{page_id}/subscribers/import`. */
+export interface StatusPageSubscribersImportBody {
+  /** Subscribers of another status page. */
+  subscribers: readonly {
+    /** E-mail address, whose owner has confirmed it elsewhere. */
+    email: string;
+    /** Time of that confirmation, now by default. */
+    confirmed_at?: string | undefined;
+  }[];
+}
+
+/** The response of `POST /v1/pulse/pages/{page_id}/subscribers/import`. */
+export interface StatusPageSubscribersImported {
+  /** Number of new subscribers. */
+  imported: number;
+  /** Number of addresses that had subscribed already. */
+  known: number;
+  /** Addresses that were not imported. */
+  rejected: {
+    /** Position in `subscribers`, from 0. */
+    index: number;
+    /** `page_full`: the page has the maximum number of subscribers. */
+    reason: "invalid_address" | "page_full";
+  }[];
+}
+
 /** The body of `PATCH /v1/pulse/pages/{page_id}`. */
 export interface StatusPageUpdateBody {
   /** Last part of the page's path, `/status/{slug}`; unique on the server. */
@@ -3415,8 +3462,8 @@ export interface MonitorUpdateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | string | undefined;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type?: "http" | "tcp" | "dns" | "heartbeat" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type?: "http" | "tcp" | "dns" | "heartbeat" | "manual" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | null | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -3569,7 +3616,7 @@ export interface Overview {
       id: string;
       title: string;
       /** Type of the monitor that opened the incident; null for a manual incident. */
-      monitor_type: "http" | "tcp" | "dns" | "heartbeat" | null;
+      monitor_type: "http" | "tcp" | "dns" | "heartbeat" | "manual" | null;
       /** Error of the check that opened the incident. */
       cause: string | null;
       status: string;
@@ -3913,8 +3960,8 @@ export interface ProbeWork {
   /** Monitors to check at their intervals. */
   monitors: {
     monitor_id: string;
-    /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-    type: "http" | "tcp" | "dns" | "heartbeat";
+    /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+    type: "http" | "tcp" | "dns" | "heartbeat" | "manual";
     url: string;
     method: string;
     headers: Record<string, string> | null;
@@ -6130,6 +6177,8 @@ export const OPERATIONS = {
       status?: "open" | "resolved" | undefined;
       /** Returns only incidents of the monitor with this id. */
       monitor_id?: string | undefined;
+      /** `manual`: returns only manual incidents. Not together with `monitor_id`. */
+      kind?: "manual" | undefined;
     }
   >,
   "monitors.incidents.read": "GET /v1/pulse/incidents/{incident_id}" as Route<Incident, "incident_id">,
@@ -6180,6 +6229,11 @@ export const OPERATIONS = {
   "monitors.pages.delete": "DELETE /v1/pulse/pages/{page_id}" as Route<StatusPageDeleted, "page_id">,
   "monitors.pages.list": "GET /v1/pulse/pages" as List<StatusPageList>,
   "monitors.pages.read": "GET /v1/pulse/pages/{page_id}" as Route<StatusPage, "page_id">,
+  "monitors.pages.subscribers.import": "POST /v1/pulse/pages/{page_id}/subscribers/import" as Route<
+    StatusPageSubscribersImported,
+    "page_id",
+    StatusPageSubscribersImportBody
+  >,
   "monitors.pages.update": "PATCH /v1/pulse/pages/{page_id}" as Route<
     StatusPage,
     "page_id",

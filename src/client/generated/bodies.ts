@@ -1985,8 +1985,8 @@ export const BODIES = {
     type: {
       type: "string",
       description:
-        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation.",
-      enum: ["http", "tcp", "dns", "heartbeat"],
+        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
+      enum: ["http", "tcp", "dns", "heartbeat", "manual"],
     },
     slug: {
       type: "string",
@@ -2345,6 +2345,31 @@ export const BODIES = {
       description: "Ids of the affected monitors. An automatic incident has the monitor that opened it.",
     },
     public: { type: "boolean", description: "Whether status pages show the incident." },
+    started_at: {
+      type: "string",
+      description:
+        "Time at which an incident of the past began, now by default. With it, nobody is notified of the creation.",
+      example: "2025-01-31T12:00:00Z",
+      maxLength: 64,
+      format: "date-time",
+    },
+    resolved_at: {
+      type: "string",
+      description: "Time at which an incident of the past was resolved. It is open by default.",
+      example: "2025-01-31T12:40:00Z",
+      maxLength: 64,
+      format: "date-time",
+    },
+    updates: {
+      type: "array",
+      description:
+        "Updates of an incident of the past, oldest first, in place of `message`. The first one with the status `resolved` resolves it.",
+    },
+    managed_by: {
+      type: "string",
+      description:
+        "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
+    },
   },
   "monitors.incidents.update": {
     status: {
@@ -2554,6 +2579,9 @@ export const BODIES = {
         "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
     },
   },
+  "monitors.pages.subscribers.import": {
+    subscribers: { type: "array", required: true, description: "Subscribers of another status page." },
+  },
   "monitors.pages.update": {
     slug: {
       type: "string",
@@ -2674,8 +2702,8 @@ export const BODIES = {
     type: {
       type: "string",
       description:
-        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation.",
-      enum: ["http", "tcp", "dns", "heartbeat"],
+        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
+      enum: ["http", "tcp", "dns", "heartbeat", "manual"],
     },
     slug: {
       type: "string",

@@ -13,6 +13,9 @@ export const NOTES_MAX = 1_000;
 /** Longest name of an imported resource, in characters: with a number behind it, references accept it. */
 const NAME_LENGTH_MAX = 56;
 
+/** The same of an incident, which nothing refers to. */
+const TITLE_LENGTH_MAX = 190;
+
 /** Shortest slug of a status page. */
 const SLUG_LENGTH_MIN = 3;
 
@@ -229,6 +232,7 @@ function validName(section: string, wanted: string): string {
     return trimmed.length < SLUG_LENGTH_MIN ? `page-${trimmed}` : trimmed;
   }
   const line = wanted.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
-  const text = line.slice(0, NAME_LENGTH_MAX).toWellFormed().trim();
+  const lengthMax = section === "incidents" ? TITLE_LENGTH_MAX : NAME_LENGTH_MAX;
+  const text = line.slice(0, lengthMax).toWellFormed().trim();
   return text === "" ? "unnamed" : text;
 }

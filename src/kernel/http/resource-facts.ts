@@ -25,6 +25,8 @@ export interface FileFacts {
   readonly archivedField?: string;
   /** Whether it is created when it is missing, and not compared afterwards. */
   readonly createOnly?: boolean;
+  /** Whether it is a record of what happened, which an export of settings leaves out. */
+  readonly isRecord?: boolean;
   /** Field of the response to a creation with a secret that is shown once: `apply` must know where to store it. */
   readonly onceShown?: string;
   /** Whether a project has one, without a name. */

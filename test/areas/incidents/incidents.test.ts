@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { OPEN_INCIDENTS_MAX } from "../../../src/areas/incidents/incidents.ts";
-import { INCIDENT_UPDATES_MAX } from "../../../src/areas/incidents/lifecycle.ts";
+import { INCIDENT_UPDATES_MAX } from "../../../src/areas/incidents/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

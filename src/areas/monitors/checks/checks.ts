@@ -23,6 +23,13 @@ const LATE_WALKED_MAX = 20;
 /** Thresholds apply to each probe: its vote counts at once. */
 const VERDICT_RULES = { threshold: 1, recoveryThreshold: 1, degradedMs: null };
 
+/** A state that people give to a monitor. */
+export interface GivenState {
+  readonly up: boolean;
+  /** Whether it is up, but impaired. */
+  readonly degraded: boolean;
+}
+
 type Deps = Pick<
   AreaDeps,
   "changes" | "checks" | "clock" | "metrics" | "monitors" | "outbound" | "scheduler" | "vault"
@@ -127,6 +134,28 @@ export class Checks {
     } as const;
     this.deps.monitors.updateState(tx, { ...settled(this.deps, tx, monitor, tx.now), ...unknown });
     this.alerting.resolveIncident(tx, monitor.ref);
+    this.deps.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+  }
+
+  /** Records the state that people have given to a monitor without checks. Its time counts from now on; nobody is notified. */
+  recordState(tx: Tx, monitor: MonitorRow, { up, degraded }: GivenState): void {
+    const status = up ? ("up" as const) : ("down" as const);
+    if (monitor.status === status && monitor.degraded === degraded) return;
+    const { latencyMs, lastCheckedAt, consecutiveFailures, alertedAt, streak } = monitor;
+    const unchanged = { latencyMs, lastCheckedAt, consecutiveFailures, alertedAt, streak };
+    const state = { ...unchanged, status, degraded, isSplit: false, overdue: false };
+    const isObserved = monitor.settings.active && !this.suppression.isInMaintenance(monitor.ref, tx.now);
+    const error = up ? null : "an incident is open";
+    const given: CompletedCheck = {
+      ...{ up, latencyMs: 0, at: tx.now, manual: false, isImmediate: true },
+      ...{ responseStatus: null, error },
+    };
+    const effect = { state, event: null, reason: null, suppressedBy: null, isSilenced: true };
+    const isNews = monitor.status !== status;
+    this.deps.monitors.updateState(
+      tx,
+      isObserved && isNews ? this.store(tx, monitor, given, effect) : { ...monitor, ...state },
+    );
     this.deps.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
 

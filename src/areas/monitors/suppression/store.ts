@@ -56,7 +56,7 @@ export function suppressionStore(db: Database) {
       { readonly ref: number; readonly accountRef: number; readonly url: string },
       [ref: number, rowsMax: number]
     >(
-      "SELECT ref, account_ref AS accountRef, url FROM monitors WHERE ref > ? AND active = 1 AND type <> 'heartbeat' ORDER BY ref LIMIT ?",
+      "SELECT ref, account_ref AS accountRef, url FROM monitors WHERE ref > ? AND active = 1 AND type NOT IN ('heartbeat', 'manual') ORDER BY ref LIMIT ?",
     ),
   };
 }

@@ -101,7 +101,7 @@ export class Suppression {
   apply(tx: Tx, monitor: MonitorRow, check: CompletedCheck, effect: CheckEffect): FinalEffect {
     if (check.offline !== undefined)
       return ignored(monitor, check, "observer_offline", monitor.consecutiveFailures);
-    if (this.deps.maintenance.endFor(monitor.ref, check.at) !== null)
+    if (this.isInMaintenance(monitor.ref, check.at))
       return ignored(monitor, check, "maintenance", effect.state.consecutiveFailures);
     const unsuppressed = { ...effect, reason: null, suppressedBy: null, isSilenced: false };
     if (effect.state.status === "down") return this.applyToFailure(tx, monitor, check, unsuppressed);
@@ -150,6 +150,11 @@ export class Suppression {
     return maintenance.endFor(ref, now) ?? (connectivity.isOffline ? now + RECHECK_MS : null);
   }
 
+  /** Whether a window of a monitor is open at a time, epoch milliseconds. */
+  isInMaintenance(ref: number, at: number): boolean {
+    return this.deps.maintenance.endFor(ref, at) !== null;
+  }
+
   /** Whether any maintenance is planned for a monitor, whenever it is. */
   hasMaintenance(ref: number): boolean {
     return this.deps.maintenance.hasWindows(ref);
@@ -176,7 +181,7 @@ export class Suppression {
     return {
       depends_on: this.parentOf(ref)?.monitorId ?? null,
       flapping: this.isFlapping(monitor),
-      maintenance: this.deps.maintenance.endFor(ref, this.deps.clock.now()) !== null,
+      maintenance: this.isInMaintenance(ref, this.deps.clock.now()),
     };
   }
 

@@ -5,7 +5,7 @@ import type { TargetKind } from "./target.ts";
 import { TCP } from "./tcp.ts";
 
 /** How each type checks its target. */
-const TARGETS: Readonly<Record<Exclude<MonitorType, "heartbeat">, TargetKind>> = {
+const TARGETS: Readonly<Record<Exclude<MonitorType, "heartbeat" | "manual">, TargetKind>> = {
   http: HTTP,
   tcp: TCP,
   dns: DNS,
@@ -13,6 +13,6 @@ const TARGETS: Readonly<Record<Exclude<MonitorType, "heartbeat">, TargetKind>> =
 
 /** How a type that has a target checks it. */
 export function targetOf(type: MonitorType): TargetKind {
-  if (type === "heartbeat") throw new Error("a heartbeat has no target");
+  if (type === "heartbeat" || type === "manual") throw new Error(`a monitor of type ${type} has no target`);
   return TARGETS[type];
 }

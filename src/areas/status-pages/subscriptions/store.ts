@@ -11,10 +11,12 @@ export type SubscriberRow = {
   readonly createdAt: number;
   /** Epoch milliseconds; null: the address is not confirmed. */
   readonly confirmedAt: number | null;
+  /** When it was carried over from another status page, epoch milliseconds; null: they subscribed here. */
+  readonly importedAt: number | null;
 };
 
 const SELECT = `SELECT ref, page_ref AS pageRef, account_ref AS accountRef, project_ref AS projectRef, email,
-  created_at AS createdAt, confirmed_at AS confirmedAt FROM status_subscribers`;
+  created_at AS createdAt, confirmed_at AS confirmedAt, imported_at AS importedAt FROM status_subscribers`;
 
 export type SubscriberStore = ReturnType<typeof subscriberStore>;
 
@@ -39,9 +41,15 @@ export function subscriberStore(db: Database) {
     unconfirmedCount: db.number<[pageRef: number]>(
       "SELECT count(*) AS n FROM status_subscribers WHERE page_ref = ? AND confirmed_at IS NULL",
     ),
-    insert: db.change<[Omit<SubscriberRow, "ref" | "confirmedAt">]>(
+    insert: db.change<[Omit<SubscriberRow, "ref" | "confirmedAt" | "importedAt">]>(
       `INSERT INTO status_subscribers (page_ref, account_ref, project_ref, email, created_at)
        VALUES ($pageRef, $accountRef, $projectRef, $email, $createdAt)`,
+    ),
+    /** Adds a confirmed subscriber, or confirms the one with this address. */
+    insertConfirmed: db.change<[Omit<SubscriberRow, "ref">]>(
+      `INSERT INTO status_subscribers (page_ref, account_ref, project_ref, email, created_at, confirmed_at, imported_at)
+       VALUES ($pageRef, $accountRef, $projectRef, $email, $createdAt, $confirmedAt, $importedAt)
+       ON CONFLICT (page_ref, email) DO UPDATE SET confirmed_at = $confirmedAt, imported_at = $importedAt WHERE confirmed_at IS NULL`,
     ),
     renew: db.change<[now: number, ref: number]>(
       "UPDATE status_subscribers SET created_at = ? WHERE ref = ?",

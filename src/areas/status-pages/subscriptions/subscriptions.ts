@@ -119,6 +119,28 @@ export class Subscriptions {
     return isExpired ? null : row;
   }
 
+  /** Adds subscribers who have confirmed elsewhere. Nobody gets an e-mail. */
+  import(tx: Tx, page: PageRow, given: readonly ImportedSubscriber[]): ImportedSubscribers {
+    const { subscribers } = this.deps;
+    const { ref: pageRef, accountRef, projectRef } = page;
+    const rejected: ImportedSubscribers["rejected"][number][] = [];
+    let count = subscribers.confirmedCount(pageRef);
+    let imported = 0;
+    for (const [index, { email: written, confirmedAt }] of given.entries()) {
+      const email = written.trim().toLowerCase();
+      if (!isEmail(email)) rejected.push({ index, reason: "invalid_address" });
+      else if ((subscribers.findByEmail(pageRef, email)?.confirmedAt ?? null) !== null) continue;
+      else if (count >= SUBSCRIBERS_MAX) rejected.push({ index, reason: "page_full" });
+      else {
+        const times = { createdAt: tx.now, confirmedAt: confirmedAt ?? tx.now, importedAt: tx.now };
+        subscribers.insertConfirmed(tx, { pageRef, accountRef, projectRef, email, ...times });
+        count += 1;
+        imported += 1;
+      }
+    }
+    return { imported, known: given.length - imported - rejected.length, rejected };
+  }
+
   private refOf(token: string): number {
     try {
       return Number(this.deps.vault.open(Buffer.from(token, "base64url"), TOKEN_CONTEXT));
@@ -139,6 +161,24 @@ export class Subscriptions {
       return true;
     });
   }
+}
+
+/** Addresses that one request imports: some milliseconds. */
+export const IMPORTED_MAX = 200;
+
+/** An address whose owner has confirmed it elsewhere. */
+export interface ImportedSubscriber {
+  readonly email: string;
+  /** Epoch milliseconds; null: at a time that is not known. */
+  readonly confirmedAt: number | null;
+}
+
+/** What became of imported addresses. */
+export interface ImportedSubscribers {
+  readonly imported: number;
+  /** Those that had subscribed already. */
+  readonly known: number;
+  readonly rejected: readonly { readonly index: number; readonly reason: "invalid_address" | "page_full" }[];
 }
 
 /** Headers with which mail clients offer to unsubscribe with one click (RFC 8058). */

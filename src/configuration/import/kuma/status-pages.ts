@@ -1,12 +1,8 @@
-import { GROUP_MONITORS_MAX, GROUPS_MAX, PAGE_LENGTHS_MAX } from "../../../areas/status-pages/schema.ts";
+import { GROUPS_MAX, PAGE_LENGTHS_MAX } from "../../../areas/status-pages/schema.ts";
 import type { Draft } from "../draft.ts";
+import { shortened, splitGroup } from "../page-groups.ts";
 import { SourceObject, shown } from "../source.ts";
 import { type Names, namesOf } from "./monitors.ts";
-
-interface Group {
-  readonly name: string;
-  readonly monitors: readonly string[];
-}
 
 /**
  * Imports a status page. It is never left out: what is too long is shortened, groups with too many monitors are split, and a page
@@ -19,7 +15,7 @@ export function statusPageOf(draft: Draft, value: unknown, monitors: Names): voi
   const list = page.list("groups").map((group) => new SourceObject(draft, page.label, group, page.noun));
   const showsUrls = list.some((group) => group.flag("shows_urls"));
   const groups = list.flatMap((group) =>
-    split(page, {
+    splitGroup(page, {
       name: shortened(page, "group name", group.text("name") ?? "", PAGE_LENGTHS_MAX.groupName),
       monitors: namesOf(group, group.list("monitors"), monitors),
     }),
@@ -46,28 +42,4 @@ export function statusPageOf(draft: Draft, value: unknown, monitors: Names): voi
       subject: page,
       values: { ...values, groups: groups.slice(from, from + GROUPS_MAX) },
     });
-}
-
-/** A group as several with the most monitors that one may have. */
-function split(page: SourceObject, { name, monitors }: Group): readonly Group[] {
-  if (monitors.length <= GROUP_MONITORS_MAX) return [{ name, monitors }];
-  const count = Math.ceil(monitors.length / GROUP_MONITORS_MAX);
-  page.noteChange(
-    `group ${shown(name)}`,
-    `is split into ${count}: a group has at most ${GROUP_MONITORS_MAX} monitors`,
-  );
-  return Array.from({ length: count }, (_, index) => {
-    const number = index === 0 ? "" : ` (${index + 1})`;
-    return {
-      name: `${name.slice(0, PAGE_LENGTHS_MAX.groupName - number.length)}${number}`,
-      monitors: monitors.slice(index * GROUP_MONITORS_MAX, (index + 1) * GROUP_MONITORS_MAX),
-    };
-  });
-}
-
-/** A text of at most so many characters, with a note if that is another one. */
-function shortened(page: SourceObject, field: string, text: string, lengthMax: number): string {
-  if (text.length <= lengthMax) return text;
-  page.noteChange(field, `is shortened to ${lengthMax} characters`);
-  return text.slice(0, lengthMax).toWellFormed();
 }

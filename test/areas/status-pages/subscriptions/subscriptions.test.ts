@@ -4,6 +4,7 @@ import { MAILS_PER_UNIT } from "../../../../src/areas/status-pages/subscriptions
 import {
   ADDRESS_REQUESTS_MAX,
   CONFIRMATION_MS,
+  IMPORTED_MAX,
   REPEAT_MS,
   REQUESTS_MAX,
   SUBSCRIBERS_MAX,
@@ -91,6 +92,67 @@ async function confirmed(email: string, slug = "acme"): Promise<string> {
   expect((await send(link, { action: "confirm" })).status).toBe(200);
   return link;
 }
+
+describe("importing", () => {
+  const importOf = (pageId: string, subscribers: readonly object[]) =>
+    account.post(`/v1/pulse/pages/${pageId}/subscribers/import`, { subscribers });
+
+  test("adds confirmed subscribers without an e-mail; they get one for each incident, and can unsubscribe", async () => {
+    const id = await page();
+    await confirmed("ada@example.com");
+    await subscribe("cleo@example.com");
+    await mails(1);
+    const given = ["ANN@example.com ", "ada@example.com", "no address", "cleo@example.com"];
+    const imported = await importOf(
+      id,
+      given.map((email) => ({ email, confirmed_at: "2025-02-01T12:00:00Z" })),
+    );
+    expect([imported.status, imported.body]).toEqual([
+      200,
+      { imported: 2, known: 1, rejected: [{ index: 2, reason: "invalid_address" }] },
+    ]);
+    await mails(0);
+    const stored = subscribers() as Record<string, unknown>[];
+    expect(stored.map(({ email, confirmed_at }) => [email, confirmed_at])).toEqual([
+      ["ada@example.com", expect.any(Number)],
+      ["cleo@example.com", Date.parse("2025-02-01T12:00:00Z")],
+      ["ann@example.com", Date.parse("2025-02-01T12:00:00Z")],
+    ]);
+    expect(stored.map(({ imported_at }) => imported_at !== null)).toEqual([false, true, true]);
+    const past = { title: "Old", public: true, started_at: "2026-01-01T00:00:00Z" };
+    for (const silent of [past, { title: "Of a file", public: true, managed_by: "apply" }])
+      expect((await account.post("/v1/pulse/incidents", silent)).status).toBe(201);
+    await mails(0);
+    await account.post("/v1/pulse/incidents", { title: "Payments fail", public: true });
+    const sent = await mails(3);
+    const ann = sent.find(({ raw }) => raw.includes("ann@example.com"));
+    expect((await send(linkIn(ann ?? { raw: "" }), { action: "unsubscribe" })).status).toBe(200);
+    expect(confirmedCount()).toBe(2);
+    const entries = (await account.get("/v1/audit?action=monitors.pages.subscribers.import")).body["entries"];
+    const [{ sequence }] = entries as [{ sequence: string }];
+    const entry = (await account.get(`/v1/audit/${sequence}`)).body;
+    expect(entry["after"]).toEqual({ imported: 2, known: 1, rejected: 1 });
+  });
+
+  test("has a limit for a request and for a page, and is for pages of the project", async () => {
+    const id = await page();
+    fill(1, SUBSCRIBERS_MAX - 1, 1);
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ email: `v${index}@x.example` }));
+    const { body } = await importOf(id, many(2));
+    expect(body).toEqual({ imported: 1, known: 0, rejected: [{ index: 1, reason: "page_full" }] });
+    expect((await importOf(id, many(IMPORTED_MAX))).status).toBe(200);
+    for (const wrong of [
+      many(IMPORTED_MAX + 1),
+      [],
+      [{ email: "a@x.example", confirmed_at: "2027-01-01T00:00:00Z" }],
+    ])
+      expect((await importOf(id, wrong)).status).toBe(400);
+    const other = await server.account({ tier: "unlimited" });
+    const foreign = await other.post(`/v1/pulse/pages/${id}/subscribers/import`, { subscribers: many(1) });
+    expect(foreign.status).toBe(404);
+  });
+});
 
 describe("subscribing", () => {
   test("takes effect when the link in the e-mail is confirmed", async () => {

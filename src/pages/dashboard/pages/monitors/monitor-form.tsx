@@ -17,6 +17,7 @@ const TYPES = [
   ["http", "Request a URL"],
   ["tcp", "Connect to a port"],
   ["dns", "Look up DNS records"],
+  ["manual", "Nothing: incidents set its state"],
 ] as const;
 /** TLS of ports, and the labels. */
 const TLS = [
@@ -68,26 +69,30 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
       start={isNew ? DEFAULTS : {}}
       fields={(get) => [
         isNew ? { name: "type", label: "Check", options: TYPES, hint: "" } : null,
-        ...targetFields(String(get("type")), String(get("match") ?? "")),
-        { name: "name", placeholder: "", hint: "Leave empty to use the host." },
-        [
-          {
-            name: "interval",
-            options: intervals.map((ms) => [String(ms), span(ms)] as const),
-            hint: "",
-          },
-          get("type") === "http" ? { name: "method", placeholder: "GET", hint: "" } : null,
-          { name: "timeout", kind: SECONDS, required: true, hint: "" },
-          { name: "consecutive_threshold", label: "Failures until down", required: true, hint: "" },
-        ],
-        sendsBody(get) ? { name: "body", rows: 3, mono: true, hint: "" } : null,
-        { name: "channels", control: ChannelChoice },
-        {
-          name: "depends_on",
-          options: parents,
-          hint: "While the other monitor is down, this one sends no alerts.",
-        },
-        { more: moreFields(get) },
+        ...(get("type") === "manual"
+          ? MANUAL_FIELDS
+          : [
+              ...targetFields(String(get("type")), String(get("match") ?? "")),
+              { name: "name", placeholder: "", hint: "Leave empty to use the host." },
+              [
+                {
+                  name: "interval",
+                  options: intervals.map((ms) => [String(ms), span(ms)] as const),
+                  hint: "",
+                },
+                get("type") === "http" ? { name: "method", placeholder: "GET", hint: "" } : null,
+                { name: "timeout", kind: SECONDS, required: true, hint: "" },
+                { name: "consecutive_threshold", label: "Failures until down", required: true, hint: "" },
+              ],
+              sendsBody(get) ? { name: "body", rows: 3, mono: true, hint: "" } : null,
+              { name: "channels", control: ChannelChoice },
+              {
+                name: "depends_on",
+                options: parents,
+                hint: "While the other monitor is down, this one sends no alerts.",
+              },
+              { more: moreFields(get) },
+            ]),
       ]}
       adapt={(body, get) => ({ ...withComparison(body), ...(isNew ? {} : clearedOf(monitor, get)) })}
       onDone={(answer) => {
@@ -100,6 +105,12 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
     />
   );
 }
+
+/** What a manual monitor has. */
+const MANUAL_FIELDS: readonly MonitorRow[] = [
+  { name: "name", required: true, placeholder: "Payments", hint: "As status pages show it." },
+  { name: "group", placeholder: "", hint: "" },
+];
 
 /** Methods whose requests have no body. */
 const WITHOUT_BODY = ["", "GET", "HEAD"];

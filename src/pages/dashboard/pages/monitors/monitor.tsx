@@ -149,6 +149,13 @@ function limitsOf({
 function Lead({ of: monitor }: { of: MonitorStatus }) {
   const channels = useCall("monitors.channels.list", { query: { limit: CHANNELS_MAX } }, ["pulse"]);
   const { interval, consecutive_threshold: failures, flapping, maintenance } = monitor;
+  if (monitor.type === "manual")
+    return (
+      <>
+        Nothing is checked: its state is that of the open{" "}
+        <a href={href(["monitors", "incidents"])}>incidents</a> that name it.
+      </>
+    );
   const limit = interval === null ? limitsOf(monitor) : `down after ${count(failures, "failed check")}`;
   return (
     <>
@@ -209,7 +216,7 @@ function Actions({ id, of: monitor, onChanged }: ActionsProps) {
   };
   return (
     <>
-      {type !== "heartbeat" ? (
+      {type !== "heartbeat" && type !== "manual" ? (
         <Button icon="reload" operation="monitors.check" onClick={check}>
           Check now
         </Button>

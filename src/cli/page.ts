@@ -1,0 +1,59 @@
+import type { Api, JsonObject } from "../api/http-api.ts";
+import { readText } from "../config/sources.ts";
+import { INPUT_BYTES_MAX } from "../configuration/import/source.ts";
+import { type ImportedAddress, readSubscribers } from "../configuration/import/statuspage/subscribers.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { type ListSpec, listAll, pathSegment, withApi } from "./api.ts";
+import type { Arguments } from "./arguments.ts";
+import { print, printError, printJson } from "./output.ts";
+
+const PAGES: ListSpec = { path: "/v1/pulse/pages", items: "pages", cursor: "cursor" };
+/** Addresses in a request: the maximum of the API. */
+const PER_REQUEST = 200;
+/** Exit code when addresses were rejected; all others were imported. */
+const REJECTED = 1;
+
+const REASONS: Readonly<Record<string, string>> = {
+  invalid_address: "is no e-mail address",
+  page_full: "does not fit: the page has the maximum number of subscribers",
+};
+
+/** `ninefold page subscribers import SLUG FILE`. Resolves to the exit code. */
+export async function pageSubscribersImport(args: Arguments): Promise<number> {
+  const [slug = "", path = ""] = args.words;
+  const text = readText(path === "-" ? "/dev/stdin" : path, "page subscribers import", {
+    bytesMax: INPUT_BYTES_MAX,
+  });
+  const { addresses, skipped } = readSubscribers(text, path);
+  const result = await withApi(args, async (api) => importAll(api, await pageIdOf(api, slug), addresses));
+  const all = { ...result, skipped };
+  if (args.has("--json")) printJson(all);
+  else {
+    print(`${result.imported} imported, ${result.known} had subscribed already.\n`);
+    for (const [reason, count] of Object.entries(skipped)) printError(`${count} skipped: ${reason}.`);
+    for (const { email, reason } of result.rejected) printError(`${email} ${REASONS[reason] ?? reason}.`);
+  }
+  return result.rejected.length === 0 ? 0 : REJECTED;
+}
+
+async function pageIdOf(api: Api, slug: string): Promise<string> {
+  const found = (await listAll(api, PAGES)).find((page) => page["slug"] === slug);
+  if (found === undefined)
+    throw new StartupError(`There is no status page with the slug ${slug} in the project.`);
+  return String(found["id"]);
+}
+
+async function importAll(api: Api, pageId: string, addresses: readonly ImportedAddress[]) {
+  const path = `${PAGES.path}/${pathSegment("SLUG", pageId)}/subscribers/import`;
+  let [imported, known] = [0, 0];
+  const rejected: { readonly email: string; readonly reason: string }[] = [];
+  for (let from = 0; from < addresses.length; from += PER_REQUEST) {
+    const part = addresses.slice(from, from + PER_REQUEST);
+    const response = await api.send("POST", path, { subscribers: part });
+    imported += Number(response["imported"]);
+    known += Number(response["known"]);
+    for (const { index, reason } of response["rejected"] as readonly JsonObject[])
+      rejected.push({ email: part[Number(index)]?.email ?? "", reason: String(reason) });
+  }
+  return { imported, known, rejected };
+}

@@ -1,0 +1,33 @@
+import { GROUP_MONITORS_MAX, PAGE_LENGTHS_MAX } from "../../areas/status-pages/schema.ts";
+import { type SourceObject, shown } from "./source.ts";
+
+/** A group of an imported status page. */
+export interface PageGroup {
+  readonly name: string;
+  /** Names of its monitors. */
+  readonly monitors: readonly string[];
+}
+
+/** A group as several with the most monitors that one may have. */
+export function splitGroup(page: SourceObject, { name, monitors }: PageGroup): readonly PageGroup[] {
+  if (monitors.length <= GROUP_MONITORS_MAX) return [{ name, monitors }];
+  const count = Math.ceil(monitors.length / GROUP_MONITORS_MAX);
+  page.noteChange(
+    `group ${shown(name)}`,
+    `is split into ${count}: a group has at most ${GROUP_MONITORS_MAX} monitors`,
+  );
+  return Array.from({ length: count }, (_, index) => {
+    const number = index === 0 ? "" : ` (${index + 1})`;
+    return {
+      name: `${name.slice(0, PAGE_LENGTHS_MAX.groupName - number.length)}${number}`,
+      monitors: monitors.slice(index * GROUP_MONITORS_MAX, (index + 1) * GROUP_MONITORS_MAX),
+    };
+  });
+}
+
+/** A text of at most so many characters, with a note if that is another one. */
+export function shortened(source: SourceObject, field: string, text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  source.noteChange(field, `is shortened to ${lengthMax} characters`);
+  return text.slice(0, lengthMax).toWellFormed();
+}
