@@ -69,30 +69,7 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
       start={isNew ? DEFAULTS : {}}
       fields={(get) => [
         isNew ? { name: "type", label: "Check", options: TYPES, hint: "" } : null,
-        ...(get("type") === "manual"
-          ? MANUAL_FIELDS
-          : [
-              ...targetFields(String(get("type")), String(get("match") ?? "")),
-              { name: "name", placeholder: "", hint: "Leave empty to use the host." },
-              [
-                {
-                  name: "interval",
-                  options: intervals.map((ms) => [String(ms), span(ms)] as const),
-                  hint: "",
-                },
-                get("type") === "http" ? { name: "method", placeholder: "GET", hint: "" } : null,
-                { name: "timeout", kind: SECONDS, required: true, hint: "" },
-                { name: "consecutive_threshold", label: "Failures until down", required: true, hint: "" },
-              ],
-              sendsBody(get) ? { name: "body", rows: 3, mono: true, hint: "" } : null,
-              { name: "channels", control: ChannelChoice },
-              {
-                name: "depends_on",
-                options: parents,
-                hint: "While the other monitor is down, this one sends no alerts.",
-              },
-              { more: moreFields(get) },
-            ]),
+        ...(get("type") === "manual" ? MANUAL_FIELDS : checkFields(get, intervals, parents)),
       ]}
       adapt={(body, get) => ({ ...withComparison(body), ...(isNew ? {} : clearedOf(monitor, get)) })}
       onDone={(answer) => {
@@ -111,6 +88,36 @@ const MANUAL_FIELDS: readonly MonitorRow[] = [
   { name: "name", required: true, placeholder: "Payments", hint: "As status pages show it." },
   { name: "group", placeholder: "", hint: "" },
 ];
+
+/** What a monitor has that checks something. */
+function checkFields(
+  get: Entered,
+  intervals: readonly number[],
+  parents: readonly (readonly [string, string])[],
+): readonly MonitorRow[] {
+  return [
+    ...targetFields(String(get("type")), String(get("match") ?? "")),
+    { name: "name", placeholder: "", hint: "Leave empty to use the host." },
+    [
+      {
+        name: "interval",
+        options: intervals.map((ms) => [String(ms), span(ms)] as const),
+        hint: "",
+      },
+      get("type") === "http" ? { name: "method", placeholder: "GET", hint: "" } : null,
+      { name: "timeout", kind: SECONDS, required: true, hint: "" },
+      { name: "consecutive_threshold", label: "Failures until down", required: true, hint: "" },
+    ],
+    sendsBody(get) ? { name: "body", rows: 3, mono: true, hint: "" } : null,
+    { name: "channels", control: ChannelChoice },
+    {
+      name: "depends_on",
+      options: parents,
+      hint: "While the other monitor is down, this one sends no alerts.",
+    },
+    { more: moreFields(get) },
+  ];
+}
 
 /** Methods whose requests have no body. */
 const WITHOUT_BODY = ["", "GET", "HEAD"];
