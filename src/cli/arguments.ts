@@ -18,13 +18,18 @@ export interface Arguments {
   integer(flag: string): number | null;
 }
 
+/** Arguments of a command that takes several: a list with hundreds of pages is put together before. */
+const WORDS_MAX = 100;
+
 /** Parses the arguments of a command. @throws UsageError with one line that describes the error. */
 export function readArguments(command: CommandSpec, args: readonly string[]): Arguments {
   const called = `ninefold ${command.name}`;
   const end = command.runs === true ? args.indexOf("--") : -1;
   const rest = end < 0 ? [] : args.slice(end + 1);
   const options = end < 0 ? args : args.slice(0, end);
-  const line = readCommandLine(options, command.options, called, command.arguments.length);
+  const isSeveral = command.arguments.at(-1)?.several === true;
+  const wordsMax = isSeveral ? WORDS_MAX : command.arguments.length;
+  const line = readCommandLine(options, command.options, called, wordsMax);
   if (command.runs === true && rest.length === 0)
     throw new UsageError(`${command.name} needs a command after --. ${tryHelp(called)}`);
   checkWords(command, line.positionals, called);

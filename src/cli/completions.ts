@@ -35,9 +35,8 @@ function candidates(before: readonly string[], current: string): readonly Candid
   const [first] = before;
   const isFlag = current.startsWith("-");
   if (first === undefined) return isFlag ? [HELP, VERSION] : firstWords();
-  if (before.length === 1 && commandsOf(first).length > 0) return isFlag ? [HELP] : commandsOf(first);
   const command = commandAt(before);
-  if (command === null) return [];
+  if (command === null) return isFlag && commandsOf(before.join(" ")).length > 0 ? [HELP] : commandsOf(before.join(" "));
   return inCommand(command, before.slice(command.name.split(" ").length), current);
 }
 
@@ -59,7 +58,8 @@ function inCommand(command: CommandSpec, before: readonly string[], current: str
     return left.map(({ flag: word, help: summary }) => ({ word, summary }));
   }
   if (command.name === "help") return words.length === 0 ? firstWords() : commandsOf(words.join(" "));
-  return valuesOf(command.arguments[words.length]);
+  const last = command.arguments.at(-1);
+  return valuesOf(command.arguments[words.length] ?? (last?.several === true ? last : undefined));
 }
 
 /** Completions of a value, after the word's prefix. */

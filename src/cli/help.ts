@@ -67,7 +67,11 @@ export function helpFor(words: readonly string[]): string {
 }
 
 /** The error for an unknown command. */
-export function unknownCommand([first = "", second]: readonly string[]): UsageError {
+export function unknownCommand([first = "", second, third]: readonly string[]): UsageError {
+  const group = `${first} ${second}`;
+  const thirds = commandsOf(group).map(({ word }) => word);
+  if (thirds.length > 0 && third === undefined)
+    return new UsageError(`${group} needs a command: ${thirds.join(", ")}. Try ninefold ${group} --help.`);
   const seconds = commandsOf(first).map(({ word }) => word);
   const help = seconds.length === 0 ? "Try ninefold --help." : `Try ninefold ${first} --help.`;
   if (seconds.length === 0)
@@ -92,7 +96,10 @@ function missing(name: string, names: readonly string[], help: string): UsageErr
 
 /** A command's name and arguments: `verify FILE`. */
 function words(command: CommandSpec): string {
-  const names = command.arguments.map(({ name, optional }) => (optional === true ? `[${name}]` : name));
+  const names = command.arguments.map(({ name: word, optional, several }) => {
+    const name = several === true ? `${word}…` : word;
+    return optional === true ? `[${name}]` : name;
+  });
   return [command.name, ...names].join(" ");
 }
 

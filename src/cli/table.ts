@@ -9,6 +9,8 @@ export interface ArgumentSpec {
   readonly help: string;
   readonly choices?: readonly string[];
   readonly optional?: boolean;
+  /** The last argument, which can be given several times. */
+  readonly several?: boolean;
 }
 
 /** An option of a command. */
@@ -223,11 +225,11 @@ const DECLARED = [
     summary: "Print a page of Atlassian Statuspage as a configuration file",
     details: IMPORT_DETAILS,
     arguments: [
-      { name: "FILE", help: "Responses of its API (JSON), or tables (CSV); - for standard input" },
-      { name: "FILE", optional: true, help: "Further ones: components, groups, incidents, the page" },
-      { name: "FILE", optional: true, help: "Further one" },
-      { name: "FILE", optional: true, help: "Further one" },
-      { name: "FILE", optional: true, help: "Further one" },
+      {
+        name: "FILE",
+        several: true,
+        help: "Responses of its API (JSON), or tables (CSV); - for standard input",
+      },
     ],
     options: IMPORT_OPTIONS,
     example: "ninefold import statuspage page.json components.json incidents.json > ninefold.yaml",
@@ -830,7 +832,7 @@ const DECLARED = [
     summary: "Print help for a command",
     arguments: [
       { name: "COMMAND", optional: true, help: "A command, such as serve" },
-      { name: "SUBCOMMAND", optional: true, help: "Its subcommand, such as create" },
+      { name: "SUBCOMMAND", optional: true, several: true, help: "Its subcommand, such as create" },
     ],
     example: "ninefold help account create",
   },
@@ -876,10 +878,13 @@ export function firstWords(): readonly Word[] {
   }));
 }
 
-/** The subcommands of a group such as `account`; empty for any other word. */
+/** The words that can follow those of a group such as `account`, or `page subscribers`; empty for any other words. */
 export function commandsOf(group: string): readonly Word[] {
-  return COMMANDS.filter(({ name }) => name.startsWith(`${group} `)).map(({ name, summary }) => ({
-    word: name.slice(group.length + 1),
-    summary,
-  }));
+  const found = new Map<string, string>();
+  for (const { name, summary } of COMMANDS) {
+    if (!name.startsWith(`${group} `)) continue;
+    const [word = ""] = name.slice(group.length + 1).split(" ");
+    if (!found.has(word)) found.set(word, summary);
+  }
+  return [...found].map(([word, summary]) => ({ word, summary }));
 }

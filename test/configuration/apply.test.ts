@@ -545,7 +545,6 @@ test("a project that is deleted between plan and apply is an error", async () =>
 const NOT_IN_FILES: Readonly<Record<string, string>> = {
   "projects.create": "a document is a project",
   "keys.create": "keys of a project have a route of their own",
-  "monitors.incidents.create": "an event",
   "people.create": "an invitation",
   "people.me.passkeys.create": "a credential",
   "session.invitation.accept": "a login",

@@ -32,7 +32,9 @@ const file = (section: string, name: string, more = "") =>
 
 test("every kind with a name that can change is covered", () => {
   const named = configured.kinds
-    .filter((kind) => kind.facts.isSingle !== true && isRenamable(kind))
+    // A record of the past is never deleted, so that nothing looks like its new name.
+    .filter(({ facts }) => facts.isSingle !== true && facts.isRecord !== true)
+    .filter(isRenamable)
     .map(({ section }) => section);
   expect(Object.keys(FIELDS).sort()).toEqual(named.sort());
 });
