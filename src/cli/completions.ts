@@ -36,7 +36,8 @@ function candidates(before: readonly string[], current: string): readonly Candid
   const isFlag = current.startsWith("-");
   if (first === undefined) return isFlag ? [HELP, VERSION] : firstWords();
   const command = commandAt(before);
-  if (command === null) return isFlag && commandsOf(before.join(" ")).length > 0 ? [HELP] : commandsOf(before.join(" "));
+  if (command === null)
+    return isFlag && commandsOf(before.join(" ")).length > 0 ? [HELP] : commandsOf(before.join(" "));
   return inCommand(command, before.slice(command.name.split(" ").length), current);
 }
 

@@ -36,7 +36,7 @@ const USAGE: readonly Case[] = [
   [["sevre"], 'there is no command "sevre". Did you mean serve? Try ninefold --help.'],
   [["juggle", "--help"], 'there is no command "juggle". Try ninefold --help.'],
   [["help", "juggle"], 'there is no command "juggle". Try ninefold --help.'],
-  [["help", "a", "b", "c"], "Unexpected argument 'c'. Try ninefold help --help."],
+  [["help", "a", "b", "c"], 'there is no command "a". Try ninefold --help.'],
   [
     ["account"],
     "account needs a command: create, list, set, export, delete, reset-key. Try ninefold account --help.",

@@ -19,7 +19,7 @@ export interface ImportOptions {
 /** New ping URLs. */
 export const IMPORT_DEFAULTS: ImportOptions = { keepsIds: false };
 
-/** Parses JSON of others, by another function if that is given. @throws StartupError if it is too large, too deep or no JSON. */
+/** Parses JSON of others, by another function if that is given, with or without a byte order mark. @throws StartupError if it is too large, too deep or no JSON. */
 export function parseJson(
   text: string,
   what: string,
@@ -30,10 +30,15 @@ export function parseJson(
   if (isNestedDeeper(text, INPUT_LEVELS_MAX))
     throw new StartupError(`${what} is nested deeper than ${INPUT_LEVELS_MAX} levels.`);
   try {
-    return parse(text);
+    return parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
   } catch (error) {
     throw new StartupError(`${what} is not JSON (${errorText(error)}).`);
   }
+}
+
+/** Whether a file is JSON and not a table: an object or a list, with or without a byte order mark. */
+export function looksLikeJson(text: string): boolean {
+  return /^\s*[[{]/.test(text);
 }
 
 /** Whether a value is an object of JSON. */

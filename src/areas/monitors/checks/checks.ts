@@ -146,15 +146,20 @@ export class Checks {
     const state = { ...unchanged, status, degraded, isSplit: false, overdue: false };
     const isObserved = monitor.settings.active && !this.suppression.isInMaintenance(monitor.ref, tx.now);
     const error = up ? null : "an incident is open";
-    const given: CompletedCheck = {
-      ...{ up, latencyMs: 0, at: tx.now, manual: false, isImmediate: true },
-      ...{ responseStatus: null, error },
+    const check: CompletedCheck = {
+      up,
+      latencyMs: 0,
+      at: tx.now,
+      manual: false,
+      isImmediate: true,
+      responseStatus: null,
+      error,
     };
     const effect = { state, event: null, reason: null, suppressedBy: null, isSilenced: true };
     const isNews = monitor.status !== status;
     this.deps.monitors.updateState(
       tx,
-      isObserved && isNews ? this.store(tx, monitor, given, effect) : { ...monitor, ...state },
+      isObserved && isNews ? this.store(tx, monitor, check, effect) : { ...monitor, ...state },
     );
     this.deps.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }

@@ -81,11 +81,11 @@ export function subscriberImportRoutes(api: Api, { subscriptions, find }: Import
       ({ call, params, body }) =>
         call.perform((tx: Tx) => {
           const page = find(call.caller.project.ref, params.page_id);
-          const given = body.subscribers.map(({ email, confirmed_at }, index) => ({
+          const subscribers = body.subscribers.map(({ email, confirmed_at }, index) => ({
             email,
             confirmedAt: pastTime(`subscribers.${index}.confirmed_at`, confirmed_at, tx.now),
           }));
-          const { rejected, ...counts } = subscriptions.import(tx, page, given);
+          const { rejected, ...counts } = subscriptions.import(tx, page, subscribers);
           tx.audit({
             summary: `Subscribers of status page ${page.slug} imported`,
             target: { type: "page", id: page.id },
@@ -99,8 +99,8 @@ export function subscriberImportRoutes(api: Api, { subscriptions, find }: Import
 }
 
 /** @throws ApiError `validation_error` for a time that is yet to come */
-function pastTime(field: string, given: string | undefined, now: number): number | null {
-  const time = given === undefined ? null : timestampOf(field, given);
-  if (time !== null && time > now) throw invalidField(field, "must not be in the future");
-  return time;
+function pastTime(field: string, time: string | undefined, now: number): number | null {
+  const at = time === undefined ? null : timestampOf(field, time);
+  if (at !== null && at > now) throw invalidField(field, "must not be in the future");
+  return at;
 }

@@ -120,13 +120,13 @@ export class Subscriptions {
   }
 
   /** Adds subscribers who have confirmed elsewhere. Nobody gets an e-mail. */
-  import(tx: Tx, page: PageRow, given: readonly ImportedSubscriber[]): ImportedSubscribers {
+  import(tx: Tx, page: PageRow, addresses: readonly ImportedSubscriber[]): ImportedSubscribers {
     const { subscribers } = this.deps;
     const { ref: pageRef, accountRef, projectRef } = page;
     const rejected: ImportedSubscribers["rejected"][number][] = [];
     let count = subscribers.confirmedCount(pageRef);
     let imported = 0;
-    for (const [index, { email: written, confirmedAt }] of given.entries()) {
+    for (const [index, { email: written, confirmedAt }] of addresses.entries()) {
       const email = written.trim().toLowerCase();
       if (!isEmail(email)) rejected.push({ index, reason: "invalid_address" });
       else if ((subscribers.findByEmail(pageRef, email)?.confirmedAt ?? null) !== null) continue;
@@ -138,7 +138,7 @@ export class Subscriptions {
         imported += 1;
       }
     }
-    return { imported, known: given.length - imported - rejected.length, rejected };
+    return { imported, known: addresses.length - imported - rejected.length, rejected };
   }
 
   private refOf(token: string): number {

@@ -1,6 +1,6 @@
 import { StartupError } from "../../../kernel/errors.ts";
 import { columnName, parseCsv, recordsOf } from "../csv.ts";
-import { isObject, parseJson } from "../source.ts";
+import { isObject, looksLikeJson, parseJson } from "../source.ts";
 
 /** What Statuspage has of a page, each item as its API returns it. */
 export interface StatuspageExport {
@@ -44,8 +44,7 @@ export function readStatuspage(
   const add = (part: Part, items: readonly unknown[]) =>
     parts.set(part, [...(parts.get(part) ?? []), ...items]);
   for (const { path, text } of files) {
-    const isJson = /^\uFEFF?\s*[[{]/.test(text);
-    if (isJson) addJson(parseJson(text.replace(/^\uFEFF/, ""), path), path, add);
+    if (looksLikeJson(text)) addJson(parseJson(text, path), path, add);
     else addTable(parseCsv(text, path), path, add);
   }
   if (parts.size === 0)

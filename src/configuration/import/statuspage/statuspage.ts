@@ -52,8 +52,8 @@ function componentsOf(draft: Draft, source: StatuspageExport, known: KnownCompon
     component.label = `component ${shown(title)}`;
     const groupId = component.text("group_id");
     const groupName = component.any("group");
-    const given = typeof groupName === "string" ? groupName : "";
-    const group = (groupId === null ? given : groupNames.get(groupId)) ?? "";
+    const ownGroup = typeof groupName === "string" ? groupName : "";
+    const group = (groupId === null ? ownGroup : groupNames.get(groupId)) ?? "";
     const status = component.text("status") ?? "operational";
     const id = component.text("id");
     component.ignore(...STATE, "automation_email");
@@ -114,7 +114,7 @@ function pageOf(draft: Draft, value: unknown, groups: readonly PageGroup[]): voi
   const page = new SourceObject(draft, "page", value ?? {});
   const name = page.text("name") ?? "Status";
   page.label = `page ${shown(name)}`;
-  const slug = page.text("subdomain") ?? name;
+  const slug = page.text("subdomain") ?? page.text("name") ?? "status";
   const description = page.text("page_description") ?? page.text("headline");
   const values = {
     title: shortened(page, "name", name, PAGE_LENGTHS_MAX.title),
@@ -129,7 +129,7 @@ function pageOf(draft: Draft, value: unknown, groups: readonly PageGroup[]): voi
   }
   const zone = page.text("time_zone");
   if (zone !== null && zone !== "UTC" && zone !== "Etc/UTC")
-    page.noteChange("time_zone", `is that of the project: set ${shown(zone)} there`);
+    page.noteChange("time_zone", `is UTC, not ${shown(zone)}`);
   // Colors, style sheets, rights and counts of other products.
   page.ignore(...page.names.filter((field) => !PAGE_FIELDS.has(field)));
   page.rest();

@@ -1,7 +1,7 @@
 import { StartupError } from "../../../kernel/errors.ts";
 import { isoTime, parseDateTime } from "../../../kernel/time/date-time.ts";
 import { columnName, parseCsv, recordsOf } from "../csv.ts";
-import { isObject, parseJson } from "../source.ts";
+import { isObject, looksLikeJson, parseJson } from "../source.ts";
 
 /** A confirmed address, as a request has it. */
 export interface ImportedAddress {
@@ -28,9 +28,8 @@ const LENGTH_MAX = 300;
  * @throws StartupError if there is no address
  */
 export function readSubscribers(text: string, path: string): ReadSubscribers {
-  const isJson = /^\uFEFF?\s*[[{]/.test(text);
-  const records = isJson
-    ? jsonRecords(parseJson(text.replace(/^\uFEFF/, ""), path))
+  const records = looksLikeJson(text)
+    ? jsonRecords(parseJson(text, path))
     : tableRecords(parseCsv(text, path));
   const addresses = new Map<string, ImportedAddress>();
   const skipped: Record<string, number> = {};
