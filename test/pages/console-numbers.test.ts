@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { DAY_MS, duration, formatNumber, percent, span } from "../../src/pages/dashboard/core/format.ts";
-import { VIEWS, WITH_ROWS } from "../harness/console/views.ts";
+import { FILLED_VIEWS, VIEWS, WITH_ROWS } from "../harness/console/views.ts";
 import { eventually } from "../support/eventually.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
@@ -129,7 +129,7 @@ test(
       seen += numbers.seen;
       found.push(...numbers.unknown.map((family) => `${view}: ${family}`));
     };
-    for (const view of VIEWS.filter((view) => !view.includes("?"))) {
+    for (const view of [...VIEWS, ...FILLED_VIEWS].filter((view) => !view.includes("?"))) {
       responses = [];
       await page.goto(`${server.url}/dashboard/?${encodeURIComponent(view)}#/${view}`);
       await page.getByRole("navigation", { name: "Pages" }).waitFor();

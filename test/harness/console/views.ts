@@ -1,4 +1,4 @@
-/** Addresses of the console: every page, every form, and one that does not exist. */
+/** Addresses of the console that every server has: every page, every form, and one that does not exist. */
 export const VIEWS = [
   "overview",
   "start",
@@ -13,7 +13,6 @@ export const VIEWS = [
   "meters?alert=1",
   "meters/customer-42",
   "flags",
-  "flags/new-checkout",
   "locks",
   "monitors",
   "monitors?new=1",
@@ -36,7 +35,6 @@ export const VIEWS = [
   "relay/event-types?new=1",
   "relay/schedules",
   "relay/schedules?new=1",
-  "relay/event-types/invoice.paid",
   "relay/endpoints",
   "relay/endpoints?new=1",
   "relay/endpoints?portal=1",
@@ -57,6 +55,8 @@ export const VIEWS = [
   "settings/balance",
   "nowhere",
 ];
+/** Pages of what the filled console has. */
+export const FILLED_VIEWS = ["flags/new-checkout", "relay/event-types/invoice.paid"];
 /** Pages whose first row opens a detail page. */
 export const WITH_ROWS = [
   "keys",
