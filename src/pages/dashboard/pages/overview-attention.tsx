@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { Overview } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
-import { count, formatNumber, instant, span } from "../core/format.ts";
-import { minute } from "../core/now.ts";
+import { count, formatNumber, instant, SECOND_MS, span } from "../core/format.ts";
+import { now } from "../core/now.ts";
 import { go, href } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
 import { Status, type Tone } from "../ui/status.tsx";
@@ -60,7 +60,8 @@ function Open({ to, children = "Open" }: { to: string; children?: ComponentChild
 }
 
 const joined = (...parts: readonly (string | null | false)[]): string => parts.filter(Boolean).join(" · ");
-const ageOf = (at: string): string => span(minute.value - instant(at));
+/** At least a second: what happened after the clock's last tick is new, not of the future. */
+const ageOf = (at: string): string => span(Math.max(SECOND_MS, now.value - instant(at)));
 
 type OpenIncident = NonNullable<NonNullable<Overview["pulse"]>["incidents"]>[number];
 
@@ -85,7 +86,7 @@ function incidentItem(incident: OpenIncident, onDone: () => void): Item {
   const { id, title, status, cause, acknowledged_at, started_at, updated_at } = incident;
   const isManual = incident.monitor_type === null;
   const word = updated_at ?? started_at;
-  const isQuiet = incident.public && minute.value - instant(word) > QUIET_MS;
+  const isQuiet = incident.public && now.value - instant(word) > QUIET_MS;
   const acknowledge = async (): Promise<void> => {
     await call("monitors.incidents.acknowledge", { params: { incident_id: id } });
     onDone();
@@ -150,7 +151,7 @@ function stateItems(all: Overview): Item[] {
     items.push({ state, tone, title, text, actions: <Open to={href(to)} /> });
   };
   const addLate = (since: string | null | undefined, title: string, page: string): void => {
-    const waited = since ? minute.value - instant(since) : 0;
+    const waited = since ? now.value - instant(since) : 0;
     if (waited > LATE_MS) add("late", "bad", title, `the oldest for ${span(waited)}`, page);
   };
   for (const { name, error } of pulse?.channels_failing ?? [])
