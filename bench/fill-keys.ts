@@ -41,6 +41,9 @@ function fill(tx: Tx, from: number, end: number, accountRef: number): void {
       allowance_ref: null,
       managed_by: null,
       created_by: null,
+      holder: null,
+      permissions: null,
+      roles: null,
     });
   }
 }

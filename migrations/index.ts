@@ -83,6 +83,7 @@ import keyLimitLevels from "./0082_key_limit_levels.sql" with { type: "text" };
 import heartbeatRuns from "./0083_heartbeat_runs.sql" with { type: "text" };
 import heldAlerts from "./0084_held_alerts.sql" with { type: "text" };
 import manualMonitors from "./0085_manual_monitors.sql" with { type: "text" };
+import keyRoles from "./0086_key_roles.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -170,4 +171,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0083_heartbeat_runs", sql: heartbeatRuns },
   { name: "0084_held_alerts", sql: heldAlerts },
   { name: "0085_manual_monitors", sql: manualMonitors },
+  { name: "0086_key_roles", sql: keyRoles },
 ];

@@ -3220,6 +3220,113 @@ class FlagsScheduled(Methods):
         return cast("models.FlagSaved", response)
 
 
+class KeysRoles(Methods):
+    """Methods of ``nf.keys.roles``."""
+
+    def delete(
+        self,
+        name: str,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> None:
+        """Delete a role.
+
+        Only a role that no key has; keys that are revoked or expired do not count. Remove it from the keys first.
+        """
+        response = self._api.call(
+            "DELETE /v1/keys/roles/{name}",
+            {"name": name},
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("None", response)
+
+    def get(self, name: str, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> models.KeyRole:
+        """Get a role. Shows the permissions of one role, such as before you change them."""
+        response = self._api.call(
+            "GET /v1/keys/roles/{name}",
+            {"name": name},
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("models.KeyRole", response)
+
+    def list(
+        self,
+        query: Optional[models.KeysRolesListQuery] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        **fields: Unpack[models.KeysRolesListQuery]
+    ) -> Pages[models.KeyRole, models.KeyRolePage]:
+        """List roles, newest first.
+
+        Use it to see which permissions keys have by their roles. A page with long permissions may have fewer items
+        than ``limit``, and still a ``cursor``.
+        """
+        response = self._api.pages(
+            "GET /v1/keys/roles",
+            "roles",
+            query=fields_of(query, fields),
+            timeout=timeout,
+            retries=retries,
+        )
+        return cast("Pages[models.KeyRole, models.KeyRolePage]", response)
+
+    @overload
+    def save(
+        self,
+        name: str,
+        body: models.KeyRoleBody,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.KeyRole: ...
+    @overload
+    def save(
+        self,
+        name: str,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.KeyRoleBody]
+    ) -> models.KeyRole: ...
+    def save(
+        self,
+        name: str,
+        body: Any = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Any
+    ) -> models.KeyRole:
+        """Create or replace a role.
+
+        A role is a named set of permissions for the keys that you issue to your customers. Keys of the project, and
+        in the default project also keys of the account, have it by its name in ``roles``. A change applies from the
+        next request of every key that has the role.
+        """
+        response = self._api.call(
+            "PUT /v1/keys/roles/{name}",
+            {"name": name},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.KeyRole", response)
+
+
 class NotaryIndex(Methods):
     """Methods of ``nf.notary.index``."""
 
@@ -4103,6 +4210,11 @@ class Projects(Methods):
 
 class KeysMethods(Methods):
     """Managed keys, for parts of your system or for your customers."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api)
+        #: Methods of `nf.keys.roles`.
+        self.roles = KeysRoles(api)
 
     @overload
     def create(

@@ -1012,8 +1012,9 @@ class CheckBody(TypedDict, total=False):
     meta: Optional[CheckBodyMeta]
     """The client that sent the key. Stored as `last_used_ip` and `last_used_ua`."""
     require: Optional[Union[List[str], Dict[str, Any]]]
-    """Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and
-    `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).
+    """What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of
+    which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255
+    characters) and such objects (at most 4 levels and 50 texts).
     """
     cost: Optional[int]
     """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
@@ -1091,8 +1092,9 @@ class CheckItem(_CheckItemRequired, total=False):
     meta: Optional[CheckItemMeta]
     """The client that sent the key. Stored as `last_used_ip` and `last_used_ua`."""
     require: Optional[Union[List[str], Dict[str, Any]]]
-    """Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and
-    `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).
+    """What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of
+    which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255
+    characters) and such objects (at most 4 levels and 50 texts).
     """
     cost: Optional[int]
     """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
@@ -1195,7 +1197,7 @@ class ErrorError(_ErrorErrorRequired, total=False):
 
 class _ErrorRequired(TypedDict):
     error: ErrorError
-    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "event_type_limit_exceeded", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "own_proposal", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "probe_in_use", "probe_limit_exceeded", "probe_name_taken", "probe_offline", "probe_version_unsupported", "project_limit_exceeded", "proposal_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "review_required", "revoked", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
+    code: Literal["bucket_limit_exceeded", "bucket_name_taken", "bucket_paused", "catch.bucket_not_found", "catch.confirmation_failed", "catch.event_not_found", "catch.loop_detected", "catch.provider_unsupported", "catch.replay_failed", "catch.signature_invalid", "channel_limit_exceeded", "conflict", "deleted", "disabled", "endpoint_in_use", "endpoint_limit_exceeded", "endpoint_name_taken", "event_type_limit_exceeded", "expired", "flag_not_found", "forbidden", "gate.evaluation_failed", "gate.feature_not_found", "gate.rule_invalid", "incident_limit_exceeded", "incident_update_limit_exceeded", "insufficient_balance", "insufficient_permission", "insufficient_scope", "internal_error", "invalid_key", "invalid_request", "ip_not_allowed", "key_limit_exceeded", "login_required", "maintenance_limit_exceeded", "method_not_allowed", "monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken", "no_meter", "not_found", "not_leader", "notary.fork_detected", "notary.inconsistent", "own_proposal", "page_limit_exceeded", "page_slug_taken", "people_limit_exceeded", "ping_id_taken", "probe_in_use", "probe_limit_exceeded", "probe_name_taken", "probe_offline", "probe_version_unsupported", "project_limit_exceeded", "proposal_limit_exceeded", "rate_limit_exceeded", "rate_limited", "read_only", "request_too_large", "review_required", "revoked", "role_in_use", "role_limit_exceeded", "schedule_limit_exceeded", "schedule_name_taken", "service_unavailable", "timeout", "unauthorized", "unconfirmed", "usage_exceeded", "validation_error"]
     request_id: str
     """As in `X-Request-Id`."""
 
@@ -2109,6 +2111,10 @@ class _KeyRequired(TypedDict):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    permissions: List[str]
+    """Permissions of the key beside its scopes, without those of its roles."""
+    roles: List[str]
+    """Names of the key's roles."""
     created_by: Optional[str]
     """Id of the person who created the key. Null for a key."""
     revoked_at: Optional[str]
@@ -2196,6 +2202,12 @@ class KeyCreateBody(_KeyCreateBodyRequired, total=False):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: Optional[List[str]]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    permissions: Optional[List[str]]
+    """Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
+    roles: Optional[List[str]]
+    """Names of roles of the key's project, whose permissions the key has; of the default project for a key of the
+    account. Not for the prefix `sm`.
+    """
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
 
@@ -2220,6 +2232,10 @@ class _KeyCreatedRequired(TypedDict):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    permissions: List[str]
+    """Permissions of the key beside its scopes, without those of its roles."""
+    roles: List[str]
+    """Names of the key's roles."""
     created_by: Optional[str]
     """Id of the person who created the key. Null for a key."""
 
@@ -2253,6 +2269,10 @@ class _KeyItemRequired(TypedDict):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    permissions: List[str]
+    """Permissions of the key beside its scopes, without those of its roles."""
+    roles: List[str]
+    """Names of the key's roles."""
     created_by: Optional[str]
     """Id of the person who created the key. Null for a key."""
     revoked_at: Optional[str]
@@ -2338,6 +2358,12 @@ class KeyPatchBody(TypedDict, total=False):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: Optional[List[str]]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    permissions: Optional[List[str]]
+    """Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
+    roles: Optional[List[str]]
+    """Names of roles of the key's project, whose permissions the key has; of the default project for a key of the
+    account. Not for the prefix `sm`.
+    """
 
 
 class KeyRatelimit(TypedDict):
@@ -2368,6 +2394,45 @@ class KeyRevoked(TypedDict):
     key_id: str
     revoked_at: str
     status: Literal["revoked"]
+
+
+class _KeyRoleRequired(TypedDict):
+    name: str
+    """Name of the role."""
+    description: Optional[str]
+    """Description of the role; null for none."""
+    permissions: List[str]
+    """Permissions of the keys that have the role: any texts, with `*` as in scopes."""
+    created_at: str
+    """Time of creation."""
+    updated_at: str
+    """Time of the last save."""
+
+
+class KeyRole(_KeyRoleRequired, total=False):
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
+class _KeyRoleBodyRequired(TypedDict):
+    permissions: List[str]
+    """Permissions of the keys that have the role: any texts, with `*` as in scopes."""
+
+
+class KeyRoleBody(_KeyRoleBodyRequired, total=False):
+    description: Optional[str]
+    """Description of the role; null for none."""
+    managed_by: Literal["apply"]
+    """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
+
+
+class _KeyRolePageRequired(TypedDict):
+    roles: List[KeyRole]
+
+
+class KeyRolePage(_KeyRolePageRequired, total=False):
+    cursor: str
+    """Pass it as `cursor` to get the next page. Absent on the last one."""
 
 
 class KeyRotateBody(TypedDict, total=False):
@@ -2457,6 +2522,12 @@ class KeyToImport(_KeyToImportRequired, total=False):
     """Number of times the key can be used. Null: unlimited."""
     allowed_ips: Optional[List[str]]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
+    permissions: Optional[List[str]]
+    """Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
+    roles: Optional[List[str]]
+    """Names of roles of the key's project, whose permissions the key has; of the default project for a key of the
+    account. Not for the prefix `sm`.
+    """
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
 
@@ -2524,6 +2595,10 @@ class KeyVerdict(TypedDict):
     key_id: Optional[str]
     project_id: Optional[str]
     scopes: Optional[List[str]]
+    roles: Optional[List[str]]
+    """Names of the key's roles."""
+    permissions: Optional[List[str]]
+    """Permissions of the key and of its roles, each once."""
     error: Optional[Literal["invalid_key", "revoked", "deleted", "expired", "disabled", "ip_not_allowed", "insufficient_scope", "insufficient_permission", "rate_limited", "usage_exceeded"]]
     owner_id: Optional[str]
     meter_id: Optional[str]
@@ -2564,8 +2639,9 @@ class KeyVerifyBody(_KeyVerifyBodyRequired, total=False):
     meta: Optional[KeyVerifyBodyMeta]
     """The client that sent the key. Stored as `last_used_ip` and `last_used_ua`."""
     require: Optional[Union[List[str], Dict[str, Any]]]
-    """Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and
-    `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).
+    """What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of
+    which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255
+    characters) and such objects (at most 4 levels and 50 texts).
     """
     cost: Optional[int]
     """Number of the key's `uses` that the verification costs, if they are limited. Default 1."""
@@ -7193,7 +7269,7 @@ class CatchStreamQuery(_CatchStreamQueryRequired, total=False):
 
 class CheckHttpQuery(TypedDict, total=False):
     require: List[str]
-    """Scope that the key must have. Repeatable. Or one combination of scopes as JSON, such as
+    """Scope or permission that the key must have. Repeatable. Or one combination of them as JSON, such as
     `{"or":["orders:read","admin"]}`.
     """
     cost: int
@@ -7263,6 +7339,13 @@ class KeysListQuery(TypedDict, total=False):
     environment: str
     created_by: str
     """Only keys that this person created."""
+
+
+class KeysRolesListQuery(TypedDict, total=False):
+    limit: int
+    """How many items to return at most."""
+    cursor: str
+    """`cursor` from the previous response."""
 
 
 class KeysUsageQuery(TypedDict, total=False):

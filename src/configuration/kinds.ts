@@ -42,7 +42,7 @@ export interface Kind {
 
 /** The order of changes: what others refer to comes first. Deletions run in reverse. */
 const ORDER = [
-  ...["keys", "notary.storage", "flags", "channels", "event_types", "endpoints", "buckets"],
+  ...["roles", "keys", "notary.storage", "flags", "channels", "event_types", "endpoints", "buckets"],
   ...["probes", "monitors", "maintenance", "incidents", "status_pages", "schedules"],
 ];
 

@@ -27,6 +27,7 @@ const READS_BY_POST: ReadonlySet<string> = new Set([
 const CHANGES_KEYS: ReadonlySet<string> = new Set([
   ...["keys.platform.rotate", "keys.create", "keys.import", "projects.keys.create"],
   ...["keys.rotate", "keys.patch", "keys.revoke", "keys.revoke_owned"],
+  ...["keys.roles.save", "keys.roles.delete"],
 ]);
 const SCOPE_AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
 const EVERY_SCOPE: readonly Scope[] = [

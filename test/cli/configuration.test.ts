@@ -209,6 +209,7 @@ test("config schema prints a JSON Schema with every section", async () => {
   expect(code).toBe(0);
   const { properties } = JSON.parse(out);
   const sections = [
+    "roles",
     "keys",
     "notary",
     "flags",

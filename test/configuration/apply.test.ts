@@ -555,7 +555,10 @@ test("every operation that creates a resource with a name is in files, or is exe
   const named = routes.filter(({ method, body, responses, operation }) => {
     const fields = Object.keys(body?.properties ?? {});
     const hasName = ["name", "title", "slug", "flag_key"].some((field) => fields.includes(field));
-    return method === "POST" && 201 in responses && hasName && operation.byPortal !== true;
+    const isCreation =
+      method === "PUT" ? 201 in responses && 200 in responses : method === "POST" && 201 in responses;
+    const isNamed = method === "PUT" || hasName;
+    return isCreation && isNamed && operation.byPortal !== true;
   });
   const sections = named.flatMap(({ operation }) => operation.file?.section ?? []);
   expect(sections).toEqual(expect.arrayContaining(["monitors", "channels", "status_pages", "flags", "keys"]));

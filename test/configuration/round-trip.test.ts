@@ -28,6 +28,9 @@ beforeAll(async () => {
     ids.set(section, [...(ids.get(section) ?? []), String(created.body[id])]);
   };
   for (const name of ["one", "two"]) {
+    const role = await account.put(`/v1/keys/roles/${name}`, { permissions: ["documents.read"] });
+    expect(role.status, role.text).toBe(201);
+    ids.set("roles", [...(ids.get("roles") ?? []), name]);
     await make("monitors", "/v1/pulse", { name, url: "https://example.com/", interval: 60_000 }, "id");
     const config = { url: "https://example.com/" };
     await make("channels", "/v1/pulse/channels", { name, kind: "webhook", config }, "id");
@@ -88,6 +91,7 @@ const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
       updates: [{ at: "2020-01-31T22:10:00Z", status: "identified", message: "A certificate has expired." }],
     },
   ],
+  roles: [{ permissions: ["documents.read"] }],
   schedules: [
     { cron: "0 3 * * *", target_url: "https://example.com/" },
     { cron: "0 3 * * *", event_type: "invoice.paid" },

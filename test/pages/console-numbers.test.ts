@@ -209,7 +209,7 @@ test(
       const usage = await operator.get(`/v1/keys/${id}/usage?granularity=hour&from=${from}`);
       const total = (usage.body["data"] as { total: number }[]).reduce((sum, item) => sum + item.total, 0);
       const table = page.getByRole("table", { name: "Keys" });
-      const uses24h = table.getByRole("cell").nth(2);
+      const uses24h = table.getByRole("cell").nth(3);
       await eventually(async () =>
         expect(await uses24h.innerText()).toStartWith(`${formatNumber(total)} uses`),
       );

@@ -152,7 +152,9 @@ async function fillKeysAndProjects(server: TestServer, account: AccountClient): 
   const terms = { prefix: "sm", name: "of a project", scopes: ["*"] };
   const key = await done(account.post(`/v1/projects/${project["id"]}/keys`, terms));
   const second = server.client(String(key["secret"]));
-  const limited = { prefix: "acme", name: "limited", scopes: ["x"], uses: { remaining: 100 } };
+  await done(account.put("/v1/keys/roles/editor", { permissions: ["documents.write"] }));
+  const granted = { permissions: ["documents.read"], roles: ["editor"] };
+  const limited = { prefix: "acme", name: "limited", scopes: ["x"], uses: { remaining: 100 }, ...granted };
   const ratelimits = [{ name: "month", limit: 100, duration_ms: "30d" }];
   const { secret } = await done(account.post("/v1/keys", { ...limited, ratelimits }));
   await done(account.post("/v1/keys/verify", { secret }));

@@ -114,7 +114,8 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
   keys: async (owner) => {
     const terms = { prefix: "acme", name: "k", scopes: ["x"] };
-    return { id: await create(owner, "/v1/keys", terms, "key_id") };
+    await owner.put("/v1/keys/roles/tenant.role", { permissions: [] });
+    return { id: await create(owner, "/v1/keys", terms, "key_id"), name: "tenant.role" };
   },
   people: async (owner) => {
     const person = { email: `${crypto.randomUUID()}@example.com`, role: "viewer" };
@@ -264,6 +265,9 @@ export const NOT_404: Readonly<Record<string, number>> = {
   "relay.event_types.save": 201,
   "relay.event_types.read": 200,
   "relay.event_types.delete": 204,
+  "keys.roles.save": 201,
+  "keys.roles.read": 200,
+  "keys.roles.delete": 204,
   "latch.status": 200,
   "latch.acquire": 200,
   // Its own, which it has just acquired.

@@ -32,13 +32,13 @@ const codes = registerErrors({
   ],
   insufficient_scope: [
     403,
-    "The key does not have a required scope.",
-    "Add the scope to the key with `PATCH /v1/keys/{id}`.",
+    "The key does not have a required scope or permission.",
+    "Add it to the key with `PATCH /v1/keys/{id}`, or to one of its roles.",
   ],
   insufficient_permission: [
     403,
-    "The key does not have the required combination of scopes.",
-    "Add what `require` names to the key with `PATCH /v1/keys/{id}`.",
+    "The key does not have the required combination of scopes and permissions.",
+    "Add what `require` names to the key with `PATCH /v1/keys/{id}`, or to one of its roles.",
   ],
   no_meter: [
     403,

@@ -24,7 +24,7 @@ export function proxyQuery<KeyRequest>({ keys, meters, flags }: CheckDeps<KeyReq
           max: REQUIRE_MAX,
           of: "texts",
           description:
-            'Scope that the key must have. Repeatable. Or one combination of scopes as JSON, such as `{"or":["orders:read","admin"]}`.',
+            'Scope or permission that the key must have. Repeatable. Or one combination of them as JSON, such as `{"or":["orders:read","admin"]}`.',
         }),
       ),
       cost: queryParameter(keys.fields.cost),

@@ -25,6 +25,8 @@ const UNKNOWN_KEY: KeyVerdict = {
   key_id: null,
   project_id: null,
   scopes: null,
+  roles: null,
+  permissions: null,
   error: "invalid_key",
   owner_id: null,
   meter_id: null,
@@ -44,6 +46,7 @@ const NO_KEY: Evaluation = {
   verdict: UNKNOWN_KEY,
   take: () => UNKNOWN_KEY,
   reject: () => {},
+  withRoles: (verdict) => verdict,
 };
 
 /** Cached digests of secrets: the keys in use, about 300 bytes each. */
@@ -100,6 +103,8 @@ export interface Evaluation {
   take(tx: Tx): Remaining;
   /** Records the rejection: with the verdict's error, unless another outcome is given. */
   reject(tx: Tx, outcome?: Outcome): void;
+  /** A verdict with the permissions of the key's roles as well: facts and verdict have those of the key alone. */
+  withRoles(verdict: KeyVerdict): KeyVerdict;
 }
 
 interface AdmissionDeps {
@@ -131,10 +136,11 @@ export class Admission {
     const evaluation = this.examine(tx, caller, request);
     if (evaluation.error === null) {
       const remaining = evaluation.take(tx);
-      return remaining === evaluation.facts ? evaluation.facts : { ...evaluation.facts, ...remaining };
+      const { facts } = evaluation;
+      return evaluation.withRoles(remaining === facts ? facts : { ...facts, ...remaining });
     }
     evaluation.reject(tx);
-    return evaluation.verdict;
+    return evaluation.withRoles(evaluation.verdict);
   }
 
   /**
@@ -198,7 +204,7 @@ class KeyEvaluation implements Evaluation {
   ) {
     const { store, registry } = deps;
     this.allowance = registry.hasAllowance(key) ? store.allowance(key.allowanceRef) : null;
-    const error = inactiveReason ?? rejectionOf(key, request);
+    const error = inactiveReason ?? rejectionOf(key, registry, request);
     // If the key is rejected for another reason, its limits are not applied.
     this.check = error === null ? this.checkLimits() : null;
     this.error = error ?? this.exceededLimit();
@@ -230,6 +236,13 @@ class KeyEvaluation implements Evaluation {
     const counted = outcome ?? OUTCOMES.find((outcome) => outcome === this.error);
     // `deleted` is no outcome: nothing is stored for keys of a deleted project.
     if (counted !== undefined) tx.afterCommit(() => deps.uses.recordRejection(key, tx.now, counted));
+  }
+
+  withRoles(verdict: KeyVerdict): KeyVerdict {
+    const { key, deps } = this;
+    if (key.roles.length === 0) return verdict;
+    const held = deps.registry.permissionsOf(key);
+    return { ...verdict, permissions: [...new Set(held.flatMap(({ list }) => list))] };
   }
 
   private checkLimits(): LimitsCheck | null {
@@ -280,6 +293,8 @@ class KeyEvaluation implements Evaluation {
       key_id: key.id,
       project_id: key.project?.id ?? null,
       scopes: [...key.scopes.list],
+      roles: [...key.roles],
+      permissions: [...key.permissions.list],
       error: null,
       owner_id: key.owner_id,
       meter_id: key.meter_id,
@@ -298,11 +313,15 @@ class KeyEvaluation implements Evaluation {
 }
 
 /** Why an active key is rejected, before its limits are checked; null if it is not. */
-function rejectionOf(key: ActiveKey, { client, require }: AdmissionRequest): KeyError | null {
+function rejectionOf(
+  key: ActiveKey,
+  registry: KeyRegistry,
+  { client, require }: AdmissionRequest,
+): KeyError | null {
   if (!key.isEnabled) return "disabled";
   if (key.allowedIps !== null && !(client.ip !== null && key.allowedIps.includes(client.ip)))
     return "ip_not_allowed";
-  return require === null ? null : unmetReasonOf(require, key.scopes.list);
+  return require === null ? null : unmetReasonOf(require, [key.scopes, ...registry.permissionsOf(key)]);
 }
 
 function clientOf(meta: KeyVerifyBody["meta"]): ClientMeta {

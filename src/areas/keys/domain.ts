@@ -10,6 +10,16 @@ export const NAME_LENGTH_MAX = 255;
 export const SCOPES_MAX = 100;
 /** Longest scope of a key that is not a credential of this API, in characters. */
 export const SCOPE_LENGTH_MAX = 255;
+/** Permissions on one key, beside those of its roles. */
+export const PERMISSIONS_MAX = 100;
+/** Roles of one key: a verification looks at the permissions of all of them. */
+export const KEY_ROLES_MAX = 20;
+/** Roles of a project. */
+export const PROJECT_ROLES_MAX = 100;
+/** Permissions of a role. */
+export const ROLE_PERMISSIONS_MAX = 500;
+/** Longest name of a role, in characters. */
+export const ROLE_NAME_LENGTH_MAX = 128;
 /** Longest environment tag, in characters. */
 export const ENVIRONMENT_LENGTH_MAX = 255;
 /** Shortest grace period of a rotation, in hours. */
@@ -72,6 +82,16 @@ const codes = registerErrors({
     "The account has as many managed keys as its tier allows.",
     "Revoke keys that are not used, or request another tier from the operator.",
   ],
+  role_limit_exceeded: [
+    403,
+    "The project has the largest number of roles.",
+    "Delete roles that no key has, or put their permissions into others.",
+  ],
+  role_in_use: [
+    409,
+    "A key has the role.",
+    "Remove the role from the keys that have it, or revoke them. Then delete the role.",
+  ],
 });
 
 declare module "../../kernel/errors.ts" {
@@ -128,20 +148,6 @@ export function inactiveReasonOf(
   if (hasPassed(purge_at, now)) return "invalid_key";
   if (revoked_at !== null) return "revoked";
   return hasPassed(expires_at, now) ? "expired" : null;
-}
-
-/** A scope with one of these suffixes covers every scope that starts with the text before the `*`. */
-const WILDCARD_SUFFIXES = [":*", ".*", "/*"] as const;
-
-/**
- * Whether a key's scope covers a required one: it is equal, is `*`, or ends in `:*`, `.*` or `/*` and the required one
- * starts with the text before the `*`. For verify only; `hasScope` decides what credentials of this API may do.
- */
-export function coversScope(scope: string, required: string): boolean {
-  if (scope === required || scope === "*") return true;
-  return (
-    WILDCARD_SUFFIXES.some((suffix) => scope.endsWith(suffix)) && required.startsWith(scope.slice(0, -1))
-  );
 }
 
 /** Whether a time has been reached; null never is. */

@@ -11,8 +11,17 @@ import { OUTCOMES } from "./domain.ts";
 
 const OF_KEY = { key_ref: "ref" };
 
-/** Managed keys in an export, with their usage and without their digests. Those of deleted projects are empty. */
+/** Managed keys in an export, with their usage and without their digests, and roles. Those of deleted projects are empty. */
 export const keyExport: AreaExport = {
+  ofProject: [
+    {
+      type: "key_role",
+      table: "key_roles",
+      of: { project_ref: "ref" },
+      key: ["ref"],
+      show: { permissions: asJson },
+    },
+  ],
   ofAccount: [
     {
       type: "key",
@@ -28,6 +37,9 @@ export const keyExport: AreaExport = {
         scopes: asJson,
         metadata: asJson,
         ratelimits: asJson,
+        permissions: asJson,
+        roles: asJson,
+        holder: null,
         enabled: asFlag,
         allowed_ips: (value) => (value instanceof Uint8Array ? AddressRanges.of(value).texts : null),
       },

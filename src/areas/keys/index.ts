@@ -18,6 +18,9 @@ import { LimitLevels } from "./limit-levels.ts";
 import { KEYS_SCANNED_MAX, keyCard } from "./overview-card.ts";
 import { KeyLimits } from "./rate-limits.ts";
 import { type KeyDeps, KeyRegistry, managedRef } from "./registry.ts";
+import { KeyRoles } from "./roles/roles.ts";
+import { roleRoutes } from "./roles/routes.ts";
+import { roleStore } from "./roles/store.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
 import { type KeyStore, keyStore, type RemovableKey } from "./store.ts";
@@ -38,7 +41,8 @@ export function createKeys(
 ) {
   const store = keyStore(kernel.db);
   const uses = new KeyUses(store, kernel);
-  const shared = { ...kernel, ...deps, store, uses };
+  const roles = new KeyRoles(roleStore(kernel.db));
+  const shared = { ...kernel, ...deps, store, uses, roles };
   const registry = new KeyRegistry(shared);
   const tierLimit = new TierLimit(kernel.db, deps.tiers, "keys", "key_limit_exceeded");
   const levels = new LimitLevels(store, kernel);
@@ -71,10 +75,11 @@ export function createKeys(
       (defaultOf === null ? 0 : store.countOfAccount(defaultOf, KEYS_SCANNED_MAX, COUNTED_MAX)),
     // Cleared rather than removed: for 30 days verify reports `deleted`, and a request with the key gets 403.
     removeRows: (tx, projectRef, rowsMax) => {
-      const removed = remove(tx, store.batchOfProject(projectRef, rowsMax), (ref) =>
+      let removed = remove(tx, store.batchOfProject(projectRef, rowsMax), (ref) =>
         store.empty(tx, tx.now + RETENTION_MS, ref),
       );
-      return removed + store.removeLimitLevelsOfProject(tx, projectRef, rowsMax - removed);
+      removed += store.removeLimitLevelsOfProject(tx, projectRef, rowsMax - removed);
+      return removed + roles.removeRows(tx, projectRef, rowsMax - removed);
     },
   };
   /** Removes the keys of a deleted account with their usage. */
@@ -109,16 +114,8 @@ export function createKeys(
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null if it is not a managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
-    /**
-     * Who holds the key behind a credential: the person who has created it, or the key, which is the same after rotations; null
-     * if it is not a managed key.
-     */
-    holderOf: (credential: string): string | null => {
-      const ref = managedRef(credential);
-      const key = ref === null ? null : store.holder(ref);
-      if (key === null) return null;
-      return key.created_by === null ? `key:${key.allowance_ref ?? key.ref}` : `person:${key.created_by}`;
-    },
+    /** Who holds the key behind a credential: see `KeyService.holderOf`. */
+    holderOf: (credential: string) => service.holderOf(credential),
     keyNames: keyNames(store),
     /** Keys that people have created. */
     ofPeople: {
@@ -132,7 +129,7 @@ export function createKeys(
     },
     parts: [{ name: "Keys", description: DESCRIPTION }],
     alsoCalled: { keys: ["api-keys", "apikeys"], verify: ["validate"] },
-    routes: (api: Api) => keyRoutes(api, service, admission),
+    routes: (api: Api) => [...keyRoutes(api, service, admission), roleRoutes(api, roles)],
     /** Writes what is only in memory. Call before the process exits. */
     finish: async () => {
       await uses.finish();

@@ -8,14 +8,16 @@ import { LruMap } from "../../kernel/limits/lru-map.ts";
 import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { BEARER_PREFIX, type InactiveReason, inactiveReasonOf } from "./domain.ts";
+import { HeldTexts } from "./held-texts.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
 import { bucketsOf, type KeyLimit, keyLimits } from "./rate-limits.ts";
+import type { KeyRoles } from "./roles/roles.ts";
 import type { KeyRow, KeyStore, VerifiedKeyRow } from "./store.ts";
 import type { KeyVerdict } from "./verify-schema.ts";
 
 /** Recently used keys in memory, about a kilobyte each. Any other key costs one indexed read. */
 export const KEYS_IN_MEMORY_MAX = 65_536;
-/** Lists of scopes, and of limits, that keys share: some hundred bytes each. */
+/** Lists of texts, and of limits, that keys share: some hundred bytes each. */
 const LISTS_SHARED_MAX = 4_096;
 
 /** Longest metadata, in characters of JSON, that is in memory with its key; longer metadata is read when needed. */
@@ -45,25 +47,21 @@ export interface KeyDeps extends Pick<Kernel, "clock" | "ids"> {
   readonly accounts: KeyAccounts;
   readonly projects: KeyProjects;
   readonly uses: KeyUses;
-}
-
-interface Scopes {
-  readonly list: readonly string[];
-  readonly set: ReadonlySet<string>;
+  readonly roles: KeyRoles;
 }
 
 const NO_LIMITS: readonly KeyLimit[] = [];
+const NO_TEXTS = new HeldTexts([]);
 
-/** Shares equal lists of scopes and of limits between keys, since many keys have those of the same plan. */
+/** Shares equal lists of scopes, of permissions and of limits between keys, since many keys have those of the same plan. */
 class KeyLists {
-  private readonly scopes = new LruMap<string, Scopes>(LISTS_SHARED_MAX);
+  private readonly texts = new LruMap<string, HeldTexts>(LISTS_SHARED_MAX);
   private readonly limits = new LruMap<string, readonly KeyLimit[]>(LISTS_SHARED_MAX);
 
-  scopesOf(json: string): Scopes {
-    return this.scopes.getOrAdd(json, () => {
-      const list = JSON.parse(json) as readonly string[];
-      return { list, set: new Set(list) };
-    });
+  textsOf(json: string | null): HeldTexts {
+    return json === null
+      ? NO_TEXTS
+      : this.texts.getOrAdd(json, () => new HeldTexts(JSON.parse(json) as readonly string[]));
   }
 
   limitsOf(json: string | null): readonly KeyLimit[] {
@@ -106,7 +104,10 @@ function updatableFields(row: VerifiedKeyRow, lists: KeyLists) {
   const isInMemory = metadata === null || metadata.length <= METADATA_IN_MEMORY_MAX;
   const limits = lists.limitsOf(row.ratelimits);
   return {
-    scopes: lists.scopesOf(row.scopes),
+    scopes: lists.textsOf(row.scopes),
+    permissions: lists.textsOf(row.permissions),
+    /** Names. */
+    roles: lists.textsOf(row.roles).list,
     name,
     environment,
     expires_at,
@@ -215,6 +216,13 @@ export class KeyRegistry implements Authenticator {
       key.allowanceVersion = this.allowancesVersion;
     }
     return key.hasAllowance;
+  }
+
+  /** What a key holds by its permissions and its roles; scopes are extra. A key of the account has roles of the default project. */
+  permissionsOf({ permissions, roles, project, accountRef }: ActiveKey): readonly HeldTexts[] {
+    if (roles.length === 0) return [permissions];
+    const { ref } = project ?? this.deps.accounts.account(accountRef).defaultProject;
+    return [permissions, ...this.deps.roles.permissionsOf(ref, roles)];
   }
 
   /** Call after an allowance is created or removed: several keys may share it. */

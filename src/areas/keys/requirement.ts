@@ -1,9 +1,10 @@
 import { invalidField } from "../../kernel/errors.ts";
-import { coversScope, REQUIRE_MAX, SCOPE_LENGTH_MAX } from "./domain.ts";
+import { REQUIRE_MAX, SCOPE_LENGTH_MAX } from "./domain.ts";
+import type { HeldTexts } from "./held-texts.ts";
 
 /** Nested `and` and `or` of one requirement. */
 export const REQUIREMENT_LEVELS_MAX = 4;
-/** Texts of one requirement, over all levels: each is compared with everything that the key holds. */
+/** Texts of one requirement, over all levels: each is looked up in everything that the key holds. */
 export const REQUIREMENT_TEXTS_MAX = 50;
 
 /** What a request requires of its key: all texts of a list, or a combination of texts. */
@@ -27,12 +28,12 @@ export function parseRequirement(value: unknown): Requirement | null {
   return value.map((text, index) => textOf(text, `require.${index}`));
 }
 
-/** Why a key that holds these texts does not fulfil a requirement; null if it does. A held text may end in a star. */
+/** Why a key that holds these texts does not fulfil a requirement; null if it does. */
 export function unmetReasonOf(
   requirement: Requirement,
-  held: readonly string[],
+  held: readonly HeldTexts[],
 ): "insufficient_scope" | "insufficient_permission" | null {
-  const holds = (text: string): boolean => held.some((scope) => coversScope(scope, text));
+  const holds = (text: string): boolean => held.some((texts) => texts.covers(text));
   const isMet = (part: string | Combination): boolean => {
     if (typeof part === "string") return holds(part);
     return part.operator === "and" ? part.parts.every(isMet) : part.parts.some(isMet);

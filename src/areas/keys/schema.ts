@@ -14,6 +14,7 @@ import {
   oneOf,
   optional,
   orNull,
+  refersTo,
   text,
   uuid,
 } from "../../kernel/data/schema.ts";
@@ -30,7 +31,9 @@ import {
   GRACE_HOURS_MAX,
   GRACE_HOURS_MIN,
   IMPORTED_PER_REQUEST_MAX,
+  KEY_ROLES_MAX,
   NAME_LENGTH_MAX,
+  PERMISSIONS_MAX,
   PREFIX_LENGTH_MAX,
   RATELIMIT_MAX,
   RATELIMIT_NAME_LENGTH_MAX,
@@ -39,6 +42,7 @@ import {
   SCOPES_MAX,
 } from "./domain.ts";
 import { HASH_ALGORITHMS } from "./imported-digest.ts";
+import { RoleName } from "./roles/schema.ts";
 
 /** Longest id in a path: a longer one is rejected before a lookup. */
 const ID_LENGTH_MAX = 64;
@@ -189,6 +193,27 @@ const CHANGEABLE = {
       description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
     },
   ),
+  permissions: optional(
+    listOf(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
+      max: PERMISSIONS_MAX,
+      of: "texts",
+      examples: [["documents.read"]],
+    }),
+    {
+      description:
+        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+    },
+  ),
+  roles: optional(
+    listOf(
+      { ...RoleName, ...refersTo("roles") },
+      { max: KEY_ROLES_MAX, of: "names", examples: [["editor"]] },
+    ),
+    {
+      description:
+        "Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`.",
+    },
+  ),
 };
 
 const PREFIX = {
@@ -314,6 +339,10 @@ const TERMS = {
   allowed_ips: Type.Array(Type.String({ examples: ["203.0.113.0/24"] }), {
     description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
   }),
+  permissions: Type.Array(Type.String({ examples: ["documents.read"] }), {
+    description: "Permissions of the key beside its scopes, without those of its roles.",
+  }),
+  roles: Type.Array(Type.String({ examples: ["editor"] }), { description: "Names of the key's roles." }),
   created_by: orNull(Type.String({ examples: ["psn_3vQ8Zk2mX7cB4nL9pS1t"] }), {
     description: "Id of the person who created the key. Null for a key.",
     examples: [null],

@@ -4,6 +4,7 @@ import {
   type CallerAccount,
   type CallerPerson,
   type Charger,
+  hasManagedKey,
   hasScope,
 } from "../../kernel/callers/caller.ts";
 import { AddressRanges } from "../../kernel/data/address-ranges.ts";
@@ -33,7 +34,7 @@ import {
 } from "./domain.ts";
 import { importedDigestHex, isImported } from "./imported-digest.ts";
 import { type KeyLimits, limitedOf } from "./rate-limits.ts";
-import type { KeyDeps, KeyRegistry } from "./registry.ts";
+import { type KeyDeps, type KeyRegistry, managedRef } from "./registry.ts";
 import type {
   ImportedKey,
   Key,
@@ -56,6 +57,7 @@ import {
   importedTerms,
   type KeyTerms,
   type ParsedTerms,
+  parseTexts,
   termsView,
   updatedTerms,
 } from "./terms.ts";
@@ -79,7 +81,7 @@ interface KeysOfOwner {
 }
 
 type NewKey = KeyTerms &
-  Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id" | "allowance_ref" | "created_by">;
+  Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id" | "allowance_ref" | "created_by" | "holder">;
 
 export interface KeyFilter {
   readonly owner_id?: string;
@@ -133,8 +135,10 @@ export class KeyService {
       throw new ApiError("not_found", "There is no project with this id.");
     const projectFields = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
     const created_by = caller.person?.id ?? null;
-    const key = { ...columns, ...projectFields, account_ref: account.ref, allowance_ref: null, created_by };
+    const creator = { created_by, holder: this.creatorOf(caller) };
+    const key = { ...columns, ...projectFields, account_ref: account.ref, allowance_ref: null, ...creator };
     assertMayGrant(key, granterOf(caller));
+    this.assertRolesExist(account, key);
     this.assertCapacity(tx, account);
     const created = this.insert(tx, caller, key, uses ?? null);
     const { key_id: id, secret: _, created_at: __, ...after } = created;
@@ -158,7 +162,7 @@ export class KeyService {
     const imported = keys.map((key, index) => {
       const existing = this.withHash(tx, caller.account.ref, key.hash);
       return existing === null
-        ? { index, key_id: this.importOne(tx, caller, key) }
+        ? { index, key_id: withFieldPrefix(`keys.${index}.`, () => this.importOne(tx, caller, key)) }
         : { index, key_id: existing, existing: true as const };
     });
     const added = imported.filter(({ existing }) => existing === undefined).length;
@@ -179,8 +183,10 @@ export class KeyService {
       account_ref: account.ref,
       allowance_ref: null,
       created_by: person?.id ?? null,
+      holder: null,
     };
     assertMayGrant(key, granterOf(caller));
+    this.assertRolesExist(account, key);
     this.assertCapacity(tx, account);
     const digest = Buffer.from(importedDigestHex(account.ref, hash), "hex");
     return bytesToUuid(this.add(tx, caller, { ...key, digest, last4: "" }, uses ?? null).id);
@@ -224,6 +230,7 @@ export class KeyService {
           return { keys, has_more: true, next_cursor: newest.created_at };
         const row = this.deps.store.rowOf(listed.ref);
         if (row === null || !hasCreator(row, filter)) continue;
+        bytes += (row.permissions?.length ?? 0) + (row.roles?.length ?? 0);
         bytes += row.scopes.length + (row.metadata?.length ?? 0) + (row.ratelimits?.length ?? 0);
         keys.push(this.itemView(row, now));
       }
@@ -253,6 +260,7 @@ export class KeyService {
     const granter = granterOf(caller);
     assertMayChange(row, granter);
     assertMayGrant(updatedRow, granter);
+    if (columns.roles !== undefined) this.assertRolesExist(caller.account, updatedRow);
     const before = this.view(row, tx.now);
     if (updatedRow.ratelimits !== row.ratelimits) limits.change(tx, limitedOf(row), limitedOf(updatedRow));
     store.update(tx, updatedRow);
@@ -356,6 +364,30 @@ export class KeyService {
     const keys = store.revocableOfCreator(caller.account.ref, personId, REVOKED_PER_REQUEST_MAX);
     for (const key of keys) assertMayRevoke(key, granterOf(caller));
     for (const key of keys) this.revokeRow(tx, caller, key);
+  }
+
+  /**
+   * Who holds the key behind a credential, the same after rotations: the person who created it, or else the key; for a key that
+   * another key created, its holder. Null if it is not a managed key.
+   */
+  holderOf(credential: string): string | null {
+    const ref = managedRef(credential);
+    const key = ref === null ? null : this.deps.store.holder(ref);
+    if (key === null) return null;
+    if (key.holder !== null) return key.holder;
+    return key.created_by === null ? `key:${key.allowance_ref ?? key.ref}` : `person:${key.created_by}`;
+  }
+
+  /** The holder of the key that creates another one; null for a person, and for the platform key. */
+  private creatorOf(caller: Caller): string | null {
+    return hasManagedKey(caller) ? this.holderOf(caller.session?.credential ?? caller.credential) : null;
+  }
+
+  private assertRolesExist(
+    { defaultProject }: CallerAccount,
+    { project_ref, roles }: Pick<NewKeyRow, "project_ref" | "roles">,
+  ): void {
+    this.deps.roles.assertExist(project_ref ?? defaultProject.ref, parseTexts(roles));
   }
 
   private keysOfOwner(tx: Tx, caller: Caller, ownerId: string): KeysOfOwner {

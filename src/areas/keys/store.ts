@@ -34,6 +34,12 @@ export type NewKeyRow = {
   readonly managed_by: ManagedBy;
   /** Id of the person who created it; null for a key. */
   readonly created_by: string | null;
+  /** Who holds it, where another key created it; null: the person who created it, or the key itself. */
+  readonly holder: string | null;
+  /** As JSON; null for none. */
+  readonly permissions: string | null;
+  /** Names, as JSON; null for none. */
+  readonly roles: string | null;
 };
 
 /** A row of `keys`. */
@@ -47,7 +53,7 @@ export type KeyRow = NewKeyRow & {
 /** The columns that a verification, or a request with the key, needs. */
 export type VerifiedKeyRow = Omit<
   KeyRow,
-  "digest" | "last4" | "created_at" | "rotated_at" | "managed_by" | "created_by"
+  "digest" | "last4" | "created_at" | "rotated_at" | "managed_by" | "created_by" | "holder"
 >;
 
 /** The last use of a key, as a row of `key_uses`. */
@@ -125,7 +131,7 @@ export interface HourRow {
 }
 
 const SELECT =
-  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at, managed_by, created_by FROM keys";
+  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at, managed_by, created_by, holder, permissions, roles FROM keys";
 const REVOCABLE =
   "SELECT ref, account_ref, project_ref, purge_at, digest, prefix, CASE WHEN prefix = 'sm' THEN scopes ELSE '[]' END AS scopes FROM keys";
 const NOT_REVOKED = "revoked_at IS NULL AND deleted = 0";
@@ -146,11 +152,11 @@ export function keyStore(db: Database) {
       "SELECT max(n) AS n FROM (SELECT max(ref) AS n FROM keys UNION ALL SELECT max(key_ref) FROM key_hours)",
     ),
     insert: db.change<[row: NewKeyRow]>(
-      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted, managed_by, created_by) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0, $managed_by, $created_by)",
+      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted, managed_by, created_by, holder, permissions, roles) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0, $managed_by, $created_by, $holder, $permissions, $roles)",
     ),
     /** Includes keys of deleted projects. */
     withDigest: db.lookUp<VerifiedKeyRow, [digest: Uint8Array]>(
-      "SELECT ref, id, account_ref, project_ref, project_id, prefix, name, scopes, environment, metadata, expires_at, revoked_at, deleted, purge_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref FROM keys WHERE digest = ?",
+      "SELECT ref, id, account_ref, project_ref, project_id, prefix, name, scopes, environment, metadata, expires_at, revoked_at, deleted, purge_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, permissions, roles FROM keys WHERE digest = ?",
     ),
     /** Includes keys of deleted projects, and keys that are about to be purged. */
     storedWithDigest: db.lookUp<
@@ -200,7 +206,7 @@ export function keyStore(db: Database) {
       "SELECT max(created_at) AS n FROM keys WHERE account_ref = ? AND deleted = 0",
     ),
     update: db.change<[row: KeyRow]>(
-      "UPDATE keys SET name = $name, scopes = $scopes, environment = $environment, metadata = $metadata, expires_at = $expires_at, owner_id = $owner_id, meter_id = $meter_id, enabled = $enabled, ratelimits = $ratelimits, allowed_ips = $allowed_ips WHERE ref = $ref",
+      "UPDATE keys SET name = $name, scopes = $scopes, environment = $environment, metadata = $metadata, expires_at = $expires_at, owner_id = $owner_id, meter_id = $meter_id, enabled = $enabled, ratelimits = $ratelimits, allowed_ips = $allowed_ips, permissions = $permissions, roles = $roles WHERE ref = $ref",
     ),
     /** Keys of an account that count toward its tier's limit. */
     tierCountOf: db.number<[accountRef: number]>(
@@ -249,7 +255,7 @@ function lifecycleStatements(db: Database) {
     ),
     /** Clears a key except for what verify needs until it is purged. */
     empty: db.change<[purgeAt: number, ref: number]>(
-      "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL, owner_id = NULL, meter_id = NULL, ratelimits = NULL, allowed_ips = NULL, created_by = NULL WHERE ref = ?",
+      "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL, owner_id = NULL, meter_id = NULL, ratelimits = NULL, allowed_ips = NULL, created_by = NULL, holder = NULL, permissions = NULL, roles = NULL WHERE ref = ?",
     ),
     /** Keys of an account, revoked ones included; then those of deleted projects. */
     batchOfAccount: db.all<RemovableKey, [accountRef: number, limit: number]>(
@@ -268,8 +274,8 @@ function lifecycleStatements(db: Database) {
 function useStatements(db: Database) {
   return {
     /** Rotated keys share their allowance with the first one. */
-    holder: db.one<Pick<KeyRow, "ref" | "created_by" | "allowance_ref">, [ref: number]>(
-      "SELECT ref, created_by, allowance_ref FROM keys WHERE ref = ?",
+    holder: db.one<Pick<KeyRow, "ref" | "created_by" | "allowance_ref" | "holder">, [ref: number]>(
+      "SELECT ref, created_by, allowance_ref, holder FROM keys WHERE ref = ?",
     ),
     use: db.one<KeyUseRow, [ref: number]>("SELECT at, ip, ua FROM key_uses WHERE key_ref = ?"),
     /** An `ip` or `ua` of null keeps the stored one. */

@@ -23,6 +23,8 @@ export type KeyTerms = Pick<
   | "enabled"
   | "ratelimits"
   | "allowed_ips"
+  | "permissions"
+  | "roles"
   | "managed_by"
 >;
 
@@ -39,6 +41,8 @@ const DEFAULTS = {
   enabled: 1,
   ratelimits: null,
   allowed_ips: null,
+  permissions: null,
+  roles: null,
 } as const;
 
 /** A body as columns, and its `uses`, which have a table of their own. */
@@ -96,7 +100,7 @@ export function updatedTerms(body: KeyPatchBody, now: number): ParsedTerms<Parti
 /** The given fields as columns; null resets a field to its default. */
 function columnsOf(body: KeyPatchBody, now: number): Partial<UpdatableTerms> {
   const { name, scopes, environment, metadata, expires_at, owner_id, meter_id, enabled } = body;
-  const { ratelimits, allowed_ips } = body;
+  const { ratelimits, allowed_ips, permissions, roles } = body;
   return {
     ...(name === undefined ? {} : { name }),
     ...(scopes === undefined ? {} : { scopes: JSON.stringify(scopes) }),
@@ -110,6 +114,8 @@ function columnsOf(body: KeyPatchBody, now: number): Partial<UpdatableTerms> {
     ...(enabled === undefined ? {} : { enabled: enabled === false ? 0 : 1 }),
     ...(ratelimits === undefined ? {} : { ratelimits: serializeLimits(ratelimits ?? []) }),
     ...(allowed_ips === undefined ? {} : { allowed_ips: packAddresses(allowed_ips ?? []) }),
+    ...(permissions === undefined ? {} : { permissions: serializeTexts(permissions ?? []) }),
+    ...(roles === undefined ? {} : { roles: serializeTexts(roles ?? []) }),
   };
 }
 
@@ -141,6 +147,16 @@ export function parseLimits(stored: string | null): readonly Ratelimit[] {
   return stored === null ? [] : (JSON.parse(stored) as Ratelimit[]);
 }
 
+/** Texts as they are stored, each once; null for none. */
+function serializeTexts(texts: readonly string[]): string | null {
+  return texts.length === 0 ? null : JSON.stringify([...new Set(texts)]);
+}
+
+/** Parses what {@link serializeTexts} returns. */
+export function parseTexts(stored: string | null): string[] {
+  return stored === null ? [] : (JSON.parse(stored) as string[]);
+}
+
 function packAddresses(texts: readonly string[]): Uint8Array | null {
   if (texts.length === 0) return null;
   const wrong = texts.find((text) => !isRange(text));
@@ -153,13 +169,13 @@ function packAddresses(texts: readonly string[]): Uint8Array | null {
 
 /** Checks the fields of a key against each other. @throws ApiError `validation_error` */
 export function assertConsistent(
-  { prefix, scopes, owner_id, meter_id, ratelimits }: KeyTerms,
+  { prefix, scopes, owner_id, meter_id, ratelimits, permissions, roles }: KeyTerms,
   uses: UsesTerms | null | undefined,
   known: ReadonlySet<string>,
 ): void {
   assertScopesKnown(prefix, JSON.parse(scopes) as string[], known);
   if (prefix === BEARER_PREFIX) {
-    const verifyOnly = { meter_id, ratelimits, uses: uses ?? null };
+    const verifyOnly = { meter_id, ratelimits, uses: uses ?? null, permissions, roles };
     for (const [field, value] of Object.entries(verifyOnly)) {
       if (value !== null) {
         throw invalidField(
@@ -196,6 +212,8 @@ export function termsView(
     ratelimits: [...parseLimits(row.ratelimits)],
     uses: allowance && usesView(allowance, now),
     allowed_ips: allowed_ips === null ? [] : AddressRanges.of(allowed_ips).texts,
+    permissions: parseTexts(row.permissions),
+    roles: parseTexts(row.roles),
     created_by: row.created_by,
     ...managedView(row.managed_by),
   };

@@ -52,7 +52,7 @@ export const VERIFY_FIELDS = {
       { errorMessage: `must be a list of 1 to ${REQUIRE_MAX} texts, or an object with \`and\` or \`or\`` },
     ),
     {
-      description: `Scopes that the key must have: a list of which it must have all, or an object with exactly one of \`and\` and \`or\`, whose items are texts (1 to ${SCOPE_LENGTH_MAX} characters) and such objects (at most ${REQUIREMENT_LEVELS_MAX} levels and ${REQUIREMENT_TEXTS_MAX} texts).`,
+      description: `What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of which it must have all, or an object with exactly one of \`and\` and \`or\`, whose items are texts (1 to ${SCOPE_LENGTH_MAX} characters) and such objects (at most ${REQUIREMENT_LEVELS_MAX} levels and ${REQUIREMENT_TEXTS_MAX} texts).`,
     },
   ),
   cost: optional(integer({ min: 0, max: COST_MAX, default: 1, examples: [1] }), {
@@ -97,6 +97,12 @@ export const KeyVerdict = named("KeyVerdict", {
   key_id: orNull(uuid()),
   project_id: orNull(Type.String({ examples: [PROJECT_ID] })),
   scopes: orNull(Type.Array(Type.String({ examples: ["meter:write"] }))),
+  roles: orNull(Type.Array(Type.String({ examples: ["editor"] })), {
+    description: "Names of the key's roles.",
+  }),
+  permissions: orNull(Type.Array(Type.String({ examples: ["documents.read"] })), {
+    description: "Permissions of the key and of its roles, each once.",
+  }),
   error: orNull(oneOf(KEY_ERRORS, {}), { examples: [null] }),
   owner_id: orNull(Type.String({ examples: ["acme"] })),
   meter_id: orNull(Type.String({ examples: ["acme"] })),

@@ -30,6 +30,7 @@ import type {
   IncidentUpdateBody,
   KeyCreateBody,
   KeyPatchBody,
+  KeyRoleBody,
   KeyRotateBody,
   KeysImportBody,
   KeysRevokeBody,
@@ -464,6 +465,9 @@ export class Projects extends Methods {
 
 /** Methods of {@link Keys} that send one request. */
 export class KeysMethods extends Methods {
+  /** Methods of `nf.keys.roles`. */
+  readonly roles = new KeysRoles(this.api);
+
   /**
    * Create a managed key. Only this response contains the secret. A key with the prefix `sm` is a Bearer
    * credential of this API and can only have scopes that your key has. A key with any other prefix works
@@ -2454,6 +2458,39 @@ export class FlagsScheduled extends Methods {
   /** Cancel a scheduled change of a flag. Also removes a change that failed. */
   cancel(flagKey: string, id: string, options?: ChangeOptions): Answers<"gate.scheduled.cancel"> {
     return this.api.call("gate.scheduled.cancel", { params: { flagKey, id } }, options);
+  }
+}
+
+/** Methods of `nf.keys.roles`. */
+export class KeysRoles extends Methods {
+  /**
+   * Delete a role. Only a role that no key has; keys that are revoked or expired do not count. Remove it
+   * from the keys first.
+   */
+  delete(name: string, options?: ChangeOptions): Answers<"keys.roles.delete"> {
+    return this.api.call("keys.roles.delete", { params: { name } }, options);
+  }
+
+  /** Get a role. Shows the permissions of one role, such as before you change them. */
+  get(name: string, options?: RequestOptions): Answers<"keys.roles.read"> {
+    return this.api.call("keys.roles.read", { params: { name } }, options);
+  }
+
+  /**
+   * List roles, newest first. Use it to see which permissions keys have by their roles. A page with long
+   * permissions may have fewer items than `limit`, and still a `cursor`.
+   */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"keys.roles.list", "roles"> {
+    return this.api.list("keys.roles.list", "roles", { query }, options);
+  }
+
+  /**
+   * Create or replace a role. A role is a named set of permissions for the keys that you issue to your
+   * customers. Keys of the project, and in the default project also keys of the account, have it by its name
+   * in `roles`. A change applies from the next request of every key that has the role.
+   */
+  save(name: string, body: KeyRoleBody, options?: ChangeOptions): Answers<"keys.roles.save"> {
+    return this.api.call("keys.roles.save", { params: { name }, body }, options);
   }
 }
 

@@ -1014,7 +1014,7 @@ export interface CheckBody {
       }
     | null
     | undefined;
-  /** Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
+  /** What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
   require?:
     | readonly string[]
     | { and?: readonly unknown[] | undefined; or?: readonly unknown[] | undefined; [name: string]: unknown }
@@ -1079,7 +1079,7 @@ export interface CheckItem {
       }
     | null
     | undefined;
-  /** Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
+  /** What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
   require?:
     | readonly string[]
     | { and?: readonly unknown[] | undefined; or?: readonly unknown[] | undefined; [name: string]: unknown }
@@ -1525,6 +1525,10 @@ export interface KeyCreateBody {
     | undefined;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
+  /** Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
+  permissions?: readonly string[] | null | undefined;
+  /** Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`. */
+  roles?: readonly string[] | null | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }
@@ -1552,6 +1556,10 @@ export interface KeyCreated {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
+  /** Permissions of the key beside its scopes, without those of its roles. */
+  permissions: string[];
+  /** Names of the key's roles. */
+  roles: string[];
   /** Id of the person who created the key. Null for a key. */
   created_by: string | null;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
@@ -1663,6 +1671,10 @@ export interface KeyToImport {
     | undefined;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
+  /** Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
+  permissions?: readonly string[] | null | undefined;
+  /** Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`. */
+  roles?: readonly string[] | null | undefined;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
   managed_by?: "apply" | undefined;
 }
@@ -1712,6 +1724,10 @@ export interface KeyItem {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
+  /** Permissions of the key beside its scopes, without those of its roles. */
+  permissions: string[];
+  /** Names of the key's roles. */
+  roles: string[];
   /** Id of the person who created the key. Null for a key. */
   created_by: string | null;
   /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
@@ -1778,6 +1794,10 @@ export interface KeyPatchBody {
     | undefined;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
+  /** Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
+  permissions?: readonly string[] | null | undefined;
+  /** Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`. */
+  roles?: readonly string[] | null | undefined;
 }
 
 /** The response of `POST /v1/admin/accounts/{user_id}/reset-key`. */
@@ -1816,6 +1836,39 @@ export interface KeysRevoked {
   revoked: number;
   /** Whether the owner has more keys. If true, send the request again. */
   more: boolean;
+}
+
+/** The response of `GET /v1/keys/roles`. */
+export interface KeyRolePage {
+  roles: KeyRole[];
+  /** Pass it as `cursor` to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The response of `GET /v1/keys/roles`, `roles`, `[]`. */
+export interface KeyRole {
+  /** Name of the role. */
+  name: string;
+  /** Description of the role; null for none. */
+  description: string | null;
+  /** Permissions of the keys that have the role: any texts, with `*` as in scopes. */
+  permissions: string[];
+  /** Time of creation. */
+  created_at: string;
+  /** Time of the last save. */
+  updated_at: string;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+}
+
+/** The body of `PUT /v1/keys/roles/{name}`. */
+export interface KeyRoleBody {
+  /** Description of the role; null for none. */
+  description?: string | null | undefined;
+  /** Permissions of the keys that have the role: any texts, with `*` as in scopes. */
+  permissions: readonly string[];
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** The body of `POST /v1/keys/{id}/rotate`. */
@@ -1865,7 +1918,7 @@ export interface KeyVerifyBody {
       }
     | null
     | undefined;
-  /** Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
+  /** What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts). */
   require?:
     | readonly string[]
     | { and?: readonly unknown[] | undefined; or?: readonly unknown[] | undefined; [name: string]: unknown }
@@ -1891,6 +1944,10 @@ export interface KeyVerdict {
   key_id: string | null;
   project_id: string | null;
   scopes: string[] | null;
+  /** Names of the key's roles. */
+  roles: string[] | null;
+  /** Permissions of the key and of its roles, each once. */
+  permissions: string[] | null;
   error:
     | "invalid_key"
     | "revoked"
@@ -5623,6 +5680,8 @@ export type ErrorCode =
   | "request_too_large"
   | "review_required"
   | "revoked"
+  | "role_in_use"
+  | "role_limit_exceeded"
   | "schedule_limit_exceeded"
   | "schedule_name_taken"
   | "service_unavailable"
@@ -5921,7 +5980,7 @@ export const OPERATIONS = {
     never,
     undefined,
     {
-      /** Scope that the key must have. Repeatable. Or one combination of scopes as JSON, such as `{"or":["orders:read","admin"]}`. */
+      /** Scope or permission that the key must have. Repeatable. Or one combination of them as JSON, such as `{"or":["orders:read","admin"]}`. */
       require?: readonly string[] | undefined;
       /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
       cost?: number | undefined;
@@ -6037,6 +6096,10 @@ export const OPERATIONS = {
   "keys.platform.rotate": "POST /v1/keys/rotate" as Route<RotatedPlatformKey, never, PlatformKeyRotateBody>,
   "keys.revoke": "DELETE /v1/keys/{id}" as Route<KeyRevoked, "id">,
   "keys.revoke_owned": "POST /v1/keys/revoke" as Route<KeysRevoked, never, KeysRevokeBody>,
+  "keys.roles.delete": "DELETE /v1/keys/roles/{name}" as Route<undefined, "name">,
+  "keys.roles.list": "GET /v1/keys/roles" as List<KeyRolePage>,
+  "keys.roles.read": "GET /v1/keys/roles/{name}" as Route<KeyRole, "name">,
+  "keys.roles.save": "PUT /v1/keys/roles/{name}" as Route<KeyRole, "name", KeyRoleBody>,
   "keys.rotate": "POST /v1/keys/{id}/rotate" as Route<KeyRotated, "id", KeyRotateBody>,
   "keys.usage": "GET /v1/keys/{id}/usage" as Route<
     KeyUsage,

@@ -853,7 +853,7 @@ export const BODIES = {
       type: "any",
       nullable: true,
       description:
-        "Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).",
+        "What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).",
     },
     cost: {
       type: "integer",
@@ -1373,6 +1373,19 @@ export const BODIES = {
       nullable: true,
       description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
     },
+    permissions: {
+      type: "array",
+      nullable: true,
+      description:
+        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+    },
+    roles: {
+      type: "array",
+      nullable: true,
+      description:
+        "Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`.",
+      items: /^[A-Za-z0-9_.:-]{1,128}$/,
+    },
     managed_by: {
       type: "string",
       description:
@@ -1476,6 +1489,19 @@ export const BODIES = {
       nullable: true,
       description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
     },
+    permissions: {
+      type: "array",
+      nullable: true,
+      description:
+        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+    },
+    roles: {
+      type: "array",
+      nullable: true,
+      description:
+        "Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`.",
+      items: /^[A-Za-z0-9_.:-]{1,128}$/,
+    },
   },
   "keys.platform.rotate": {
     grace_hours: {
@@ -1488,6 +1514,26 @@ export const BODIES = {
   },
   "keys.revoke_owned": {
     owner_id: { type: "string", required: true, example: "acme", pattern: /^[A-Za-z0-9_.:@-]{1,255}$/ },
+  },
+  "keys.roles.save": {
+    description: {
+      type: "string",
+      nullable: true,
+      description: "Description of the role; null for none.",
+      example: "Writes documents.",
+      minLength: 0,
+      maxLength: 500,
+    },
+    permissions: {
+      type: "array",
+      required: true,
+      description: "Permissions of the keys that have the role: any texts, with `*` as in scopes.",
+    },
+    managed_by: {
+      type: "string",
+      description:
+        "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
+    },
   },
   "keys.rotate": {
     grace_hours: {
@@ -1514,7 +1560,7 @@ export const BODIES = {
       type: "any",
       nullable: true,
       description:
-        "Scopes that the key must have: a list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).",
+        "What the key must have: each text must be among its scopes, its permissions or those of its roles. A list of which it must have all, or an object with exactly one of `and` and `or`, whose items are texts (1 to 255 characters) and such objects (at most 4 levels and 50 texts).",
     },
     cost: {
       type: "integer",
@@ -3256,6 +3302,19 @@ export const BODIES = {
       type: "array",
       nullable: true,
       description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
+    },
+    permissions: {
+      type: "array",
+      nullable: true,
+      description:
+        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+    },
+    roles: {
+      type: "array",
+      nullable: true,
+      description:
+        "Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`.",
+      items: /^[A-Za-z0-9_.:-]{1,128}$/,
     },
     managed_by: {
       type: "string",

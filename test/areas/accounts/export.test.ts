@@ -56,6 +56,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   incident_link_uses: "digests of links",
   incident_monitors: "an index of the incidents' monitor_ids",
   jobs: "what they will do follows from what is exported",
+  keys_with_roles: "an index of the roles in keys",
   login_links: "the operator's, for half an hour",
   meter_stopped_projects: "only while a project is being removed",
   monitor_observer_outages: "of the server",

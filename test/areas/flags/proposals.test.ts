@@ -404,6 +404,28 @@ test("lists have pages, by flag and status; proposals are stored for a year", as
   expect(db.number("SELECT count(*) AS n FROM flag_proposals")()).toBe(0);
 });
 
+test("a key that another key has created is that key, and that of a person is the person", async () => {
+  const account = await server.account({ tier: "unlimited" });
+  const ann = await join(server, account, { email: "ann@example.com", role: "admin" });
+  const other = await anotherKey(account);
+  for (const [holder, key] of [
+    [ann, await anotherKey(ann, ["gate:*", "keys:*"])],
+    [null, await anotherKey(account, ["gate:*", "keys:*"])],
+  ] as const) {
+    const second = await anotherKey(key, ["gate:*", "keys:*"]);
+    const third = await anotherKey(second);
+    const { keys } = (await second.get("/v1/keys?limit=2")).body as { keys: { id: string }[] };
+    const rotated = await second.post(`/v1/keys/${keys[1]?.id}/rotate`, {});
+    const again = server.client(String(rotated.body["new_secret"]));
+    const all = [key, second, third, again, await anotherKey(again), ...(holder === null ? [] : [holder])];
+    for (const proposer of all) {
+      const id = await propose(proposer, { tags: [crypto.randomUUID().slice(0, 8)] });
+      for (const approver of all) expectError(await approver.post(`${PATH}/${id}/approve`), "own_proposal");
+      expect((await other.post(`${PATH}/${id}/approve`)).status).toBe(200);
+    }
+  }
+});
+
 test("a person cannot approve what they, or a key that they have created, propose", async () => {
   const account = await server.account({ tier: "unlimited" });
   const ann = await join(server, account, { email: "ann@example.com", role: "admin" });

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { KeyUses, UNWRITTEN_USES_MAX } from "../../../src/areas/keys/key-uses.ts";
 import { type ActiveKey, KEYS_IN_MEMORY_MAX, KeyRegistry } from "../../../src/areas/keys/registry.ts";
+import { KeyRoles } from "../../../src/areas/keys/roles/roles.ts";
+import { roleStore } from "../../../src/areas/keys/roles/store.ts";
 import { type KeyRow, type KeyStore, keyStore, type NewKeyRow } from "../../../src/areas/keys/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { keyDigest, keyDigestHex } from "../../../src/kernel/secrets/key-format.ts";
@@ -27,7 +29,8 @@ function registryWith(inMemoryMax?: number, from: KeyStore = store): KeyRegistry
     },
   };
   const projects = { find: () => null, isDeleted: () => false, activity: { changed: () => {} } };
-  return new KeyRegistry({ store: from, accounts, projects, uses, ...bench.kernel }, inMemoryMax);
+  const roles = new KeyRoles(roleStore(bench.kernel.db));
+  return new KeyRegistry({ store: from, accounts, projects, uses, roles, ...bench.kernel }, inMemoryMax);
 }
 
 function keyRow(ref: number): NewKeyRow {
@@ -56,6 +59,9 @@ function keyRow(ref: number): NewKeyRow {
     allowance_ref: null,
     managed_by: null,
     created_by: null,
+    holder: null,
+    permissions: null,
+    roles: null,
   };
 }
 

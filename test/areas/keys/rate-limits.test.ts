@@ -367,6 +367,8 @@ describe("the verdict", () => {
       key_id: id,
       project_id: null,
       scopes: ["orders:read"],
+      roles: [],
+      permissions: [],
       error: null,
       ...terms,
       name: "k",

@@ -25,6 +25,33 @@ function nested(levels: number): unknown {
   return requirement;
 }
 
+test.each([
+  // resource:action, as this API has it; resource.action, as Unkey has it; paths.
+  ["orders:*", "orders:items:read"],
+  ["documents.*", "documents.drafts.read"],
+  ["v1/reports/*", "v1/reports/7"],
+  ["*", "anything at all"],
+  ["documents.read", "documents.read"],
+])("%s of a scope or a permission holds %s, in each form of require", async (held, text) => {
+  await account.put("/v1/keys/roles/other", { permissions: ["x"] });
+  for (const terms of [{ scopes: [held] }, { permissions: [held], roles: ["other"] }]) {
+    const key = await makeKey(account, terms);
+    // `a`, `a AND x`, `a OR b`, `a AND (b OR a)` and `(a AND a) OR b` of a query language.
+    for (const require of [
+      [text],
+      { and: [text] },
+      { or: ["b", text] },
+      { and: [text, { or: ["b", text] }] },
+      { or: [{ and: [text, text] }, "b"] },
+    ])
+      expect((await account.post("/v1/keys/verify", { secret: key.secret, require })).body).toMatchObject({
+        valid: true,
+      });
+    const without = { secret: key.secret, require: { and: [text, "b"] } };
+    expect((await account.post("/v1/keys/verify", without)).body["valid"]).toBe(held === "*");
+  }
+});
+
 describe("require with and, or", () => {
   test.each([
     [{ and: ["orders:read", "reports.read"] }, null],

@@ -39,6 +39,8 @@ export const INVALID = {
   key_id: null,
   project_id: null,
   scopes: null,
+  roles: null,
+  permissions: null,
   error: "invalid_key",
   owner_id: null,
   meter_id: null,
@@ -61,4 +63,6 @@ export const UNBOUND = {
   ratelimits: [],
   uses: null,
   allowed_ips: [],
+  permissions: [],
+  roles: [],
 };

@@ -3,7 +3,6 @@ import {
   ALLOWED_IPS_MAX,
   CLIENT_IP_LENGTH_MAX,
   COST_MAX,
-  coversScope,
   DURATION_MS_MAX,
   DURATION_MS_MIN,
   RATELIMIT_MAX,
@@ -12,6 +11,7 @@ import {
   REQUIRE_MAX,
   SCOPE_LENGTH_MAX,
 } from "../../../src/areas/keys/domain.ts";
+import { HeldTexts } from "../../../src/areas/keys/held-texts.ts";
 import { METADATA_LENGTH_MAX, OWNER_ID_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { makeKey, termsOf } from "./support.ts";
@@ -266,7 +266,18 @@ test.each([
   [":*", ":x", true],
   ["orders:read", "orders:*", false],
 ])("the scope %s covers %s: %p", (scope, required, expected) => {
-  expect(coversScope(scope, required)).toBe(expected);
+  expect(new HeldTexts([scope]).covers(required)).toBe(expected);
+});
+
+test("among many texts, each with a star covers what begins with it", () => {
+  const texts = ["b.*", "a:*", "a:b:*", "a.*", "a/b/*", "a/*", "aa:*", "exact", "B:*", "ä:*"];
+  const held = new HeldTexts(texts);
+  const required = ["a:x", "a:b:x", "a:", "a", "a.x", "a/b/x", "a/c", "aa:x", "aaa:x", "b.", "b:", "exact"];
+  for (const text of [...required, "exact2", "B:x", "ä:x", "", ":", "~", ...texts])
+    expect([text, held.covers(text)]).toEqual([
+      text,
+      texts.some((one) => one === text || (one.endsWith("*") && text.startsWith(one.slice(0, -1)))),
+    ]);
 });
 
 test("verify returns the longest metadata, too", async () => {

@@ -122,12 +122,18 @@ async function fillAccount(call: Call): Promise<void> {
     scopes: ["pulse:read"],
     expires_at: ends,
   });
+  await call("PUT", "/v1/keys/roles/editor", {
+    description: "Writes documents.",
+    permissions: ["documents.read", "documents.write", "documents.share", "comments.*"],
+  });
   const { secret } = await call("POST", "/v1/keys", {
     name: "Acme",
     prefix: "shop_live",
     scopes: ["orders:*"],
     owner_id: "acme",
     environment: "live",
+    permissions: ["billing.read"],
+    roles: ["editor"],
     ratelimits: [{ name: "requests", limit: 6, duration_ms: 3_600_000 }],
     uses: { remaining: 10_000, refill: { every: "month", amount: 10_000 } },
   });

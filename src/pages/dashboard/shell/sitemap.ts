@@ -19,7 +19,17 @@ export const SITEMAP = [
   { path: "overview", title: "Overview", letter: "o", group: "", needs: null },
   { path: "start", title: "Get started", letter: "g", group: "", needs: "monitors.create" },
   { path: "projects", title: "Projects", letter: "p", group: "", needs: "projects.list" },
-  { path: "keys", title: "Keys", letter: "k", group: "Services", needs: "keys.list" },
+  {
+    path: "keys",
+    title: "Keys",
+    letter: "k",
+    group: "Services",
+    needs: "keys.list",
+    parts: [
+      ["", "All keys"],
+      ["roles", "Roles"],
+    ],
+  },
   { path: "customers", title: "Customers", letter: "e", group: "Services", needs: "keys.list" },
   { path: "check", title: "Test a check", letter: "y", group: "Services", needs: "check" },
   { path: "meters", title: "Meters", letter: "m", group: "Services", needs: "meter.list" },

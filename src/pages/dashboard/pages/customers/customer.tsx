@@ -13,6 +13,7 @@ import { Page, Panel } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { KeyState, maskedSecret } from "../keys/key-state.tsx";
+import { Tags } from "../keys/tags.tsx";
 import { deliveryColumns } from "../relay/delivery-columns.tsx";
 import { endpointColumns } from "../relay/endpoint-columns.tsx";
 import { PortalLink } from "../relay/portal-link.tsx";
@@ -64,6 +65,7 @@ const keyOf = ({ id }: KeyItem): string => id;
 
 const KEYS: readonly Column<KeyItem>[] = [
   { head: "Key", cell: ({ name }) => name, sub: (key) => <code>{maskedSecret(key)}</code> },
+  { head: "Roles", cell: ({ roles }) => (roles.length === 0 ? "–" : <Tags of={roles} />), layout: "wide" },
   { head: "Limits", cell: (key) => limitsOf(key), layout: "wide" },
   { head: "Last 24 hours", cell: ({ id }) => <Uses id={id} />, layout: "wide" },
   { head: "Last used", cell: ({ last_used_at }) => <Ago at={last_used_at} />, layout: "wide", width: 8 },

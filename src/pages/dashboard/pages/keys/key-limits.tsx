@@ -1,7 +1,7 @@
 import type { KeyItem } from "../../../../client/generated/api.ts";
 import { SECOND_MS } from "../../core/format.ts";
 import type { RowOf } from "../../ui/data-form.tsx";
-import { type Kind, LINES, wordsOf } from "../../ui/kinds.ts";
+import { type Kind, LINES, TEXT_LINES, wordsOf } from "../../ui/kinds.ts";
 
 /** Prefix of keys that are credentials of this API. */
 export const BEARER_PREFIX = "sm";
@@ -40,6 +40,17 @@ export function limitFields(isBearer: boolean): readonly (RowOf<"keys.create"> &
   if (isBearer) return [places];
   return [
     places,
+    [
+      {
+        name: "permissions",
+        kind: TEXT_LINES,
+        rows: 2,
+        mono: true,
+        placeholder: "documents.read",
+        hint: "One per line, beside the scopes.",
+      },
+      { name: "roles", mono: true, placeholder: "editor", hint: "Names of roles, separated by commas." },
+    ],
     {
       name: "ratelimits",
       label: "Rate limits",

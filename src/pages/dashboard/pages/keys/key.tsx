@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { KeyItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
 import { formatNumber, span } from "../../core/format.ts";
@@ -18,6 +19,7 @@ import { BEARER_PREFIX } from "./key-limits.tsx";
 import { KeyState, maskedSecret } from "./key-state.tsx";
 import { Usage } from "./key-usage.tsx";
 import { openSecret } from "./secret.tsx";
+import { Tags } from "./tags.tsx";
 
 /** A key. */
 export function KeyPage({ id }: { id: string }) {
@@ -85,14 +87,7 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
       of={[
         ["Secret", <code key="s">{maskedSecret(key)}</code>],
         ["Project", key.project_id === null ? "all projects" : projectName(key.project_id)],
-        [
-          "Scopes",
-          key.scopes.map((scope) => (
-            <span class="tag" key={scope}>
-              {scope}
-            </span>
-          )),
-        ],
+        ["Scopes", <Tags key="t" of={key.scopes} all />],
         [
           "Created",
           <>
@@ -127,7 +122,13 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
   );
 }
 
-function limitFacts({ ratelimits, uses, meter_id }: KeyItem): (readonly [string, string])[] {
+function limitFacts({
+  ratelimits,
+  uses,
+  meter_id,
+  permissions,
+  roles,
+}: KeyItem): (readonly [string, ComponentChildren])[] {
   const limits = ratelimits.map(
     ({ name, limit, duration_ms }) => `${name}: ${formatNumber(limit)} in ${span(duration_ms)}`,
   );
@@ -137,6 +138,17 @@ function limitFacts({ ratelimits, uses, meter_id }: KeyItem): (readonly [string,
     ["Rate limits", limits.length === 0 ? "none" : limits.join(", ")],
     ["Uses left", uses === null ? "unlimited" : formatNumber(uses.remaining) + refillText],
     ["Meter", meter_id ?? "–"],
+    ["Permissions", permissions.length === 0 ? "none" : <Tags key="p" of={permissions} all />],
+    [
+      "Roles",
+      roles.length === 0
+        ? "none"
+        : roles.map((role) => (
+            <a class="tag" key={role} href={href(["keys", "roles", role])}>
+              {role}
+            </a>
+          )),
+    ],
   ];
 }
 

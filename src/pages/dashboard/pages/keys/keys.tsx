@@ -7,6 +7,7 @@ import { href, place, setQuery } from "../../core/route.ts";
 import { projectName, projects } from "../../core/session.ts";
 import { useSettled } from "../../core/settled.ts";
 import { Button } from "../../ui/button.tsx";
+import { lazy } from "../../ui/lazy.tsx";
 import { type Filter, filterValue, ListPage } from "../../ui/list.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
@@ -15,10 +16,16 @@ import { KeyForm } from "./key-form.tsx";
 import { KeyState, maskedSecret, stateOf } from "./key-state.tsx";
 import { KeysImportForm } from "./keys-import-form.tsx";
 import { openSecret } from "./secret.tsx";
+import { Tags } from "./tags.tsx";
 
-/** The list of keys, or one key. */
+/** The segment of the roles, which no key has as its id. */
+const ROLES = "roles";
+const RolesPage = lazy(async () => (await import("./roles.tsx")).RolesPage);
+
+/** The list of keys, one key, or the roles. */
 export function KeysPage() {
   const [id] = place.value.rest;
+  if (id === ROLES) return <RolesPage />;
   return id === undefined ? <KeyList /> : <KeyPage key={id} id={id} />;
 }
 
@@ -142,7 +149,7 @@ function columnsOf(onRevoked: () => void): readonly Column<KeyItem>[] {
       cell: (key) => <code>{maskedSecret(key)}</code>,
       layout: "wide",
     },
-    { head: "Scopes", cell: ({ scopes }) => <Scopes of={scopes} />, layout: "wide" },
+    { head: "Scopes", cell: ({ scopes }) => <Tags of={scopes} />, layout: "wide" },
     {
       head: "Project",
       cell: ({ project_id }) => (project_id === null ? "account" : projectName(project_id)),
@@ -172,20 +179,4 @@ function columnsOf(onRevoked: () => void): readonly Column<KeyItem>[] {
       ),
     },
   ];
-}
-
-const SHOWN_SCOPES = 3;
-
-/** The first few scopes. */
-function Scopes({ of: scopes }: { of: readonly string[] }) {
-  return (
-    <>
-      {scopes.slice(0, SHOWN_SCOPES).map((scope) => (
-        <span class="tag" key={scope}>
-          {scope}
-        </span>
-      ))}
-      {scopes.length > SHOWN_SCOPES ? <span class="quiet small">+{scopes.length - SHOWN_SCOPES}</span> : null}
-    </>
-  );
 }
