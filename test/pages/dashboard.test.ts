@@ -128,6 +128,7 @@ describe("the files of the console", () => {
         "profile",
         "projects",
         "relay",
+        "roles",
         "schedules",
         "secret",
       ],

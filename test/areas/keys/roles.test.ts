@@ -40,13 +40,10 @@ const inUse: Pick<Scenario, "before"> = {
   },
 };
 const noKey = { name: "no key", as: "nobody", status: 401, code: "unauthorized" } as const;
-const lacking = (request: Scenario["request"]): Scenario => ({
-  ...noKey,
-  request,
+const withoutCredits = (request: Scenario["request"]): Scenario => ({
   name: "no credits are needed",
+  request,
   account: { balance: 0 },
-  as: "account",
-  code: "",
   status: 200,
 });
 
@@ -85,7 +82,7 @@ describe("PUT /v1/keys/roles/{name}", () => {
       status: 200,
       holds: { name: "editor", description: null, permissions: ["a", "b"] },
     },
-    { ...lacking(put(ROLE)), status: 201 },
+    { ...withoutCredits(put(ROLE)), status: 201 },
     { name: "no permissions", request: put({ permissions: [] }), status: 201, holds: { permissions: [] } },
     {
       name: "500 permissions",
@@ -141,7 +138,7 @@ describe("GET", () => {
       status: 200,
       holds: { roles: [{ name: "editor", ...ROLE }] },
     },
-    lacking(["GET", PATH]),
+    withoutCredits(["GET", PATH]),
     badName(["GET", `${PATH}?limit=0`]),
     { ...noKey, request: ["GET", PATH] },
   ]);
