@@ -1,7 +1,7 @@
 import type { AreaExport, ExportRow } from "../../kernel/projects/account-export.ts";
 
 /** Held locks in an export. `locksOf`: those of a project. */
-export function lockExport(locksOf: (projectRef: number) => readonly ExportRow[]): AreaExport {
+export function lockExport(locksOf: (projectRef: number) => Iterable<ExportRow>): AreaExport {
   return {
     ofProject: [
       {

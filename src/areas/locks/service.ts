@@ -175,9 +175,8 @@ export class LockService {
   list(projectRef: number, limit: number, cursor = ""): LockPage {
     // Keys have no dot. Without one, the cursor is of a version that had one holder a lock.
     const [afterKey = "", afterToken = Number.POSITIVE_INFINITY] = cursor.split(".");
-    const held = [...this.table.ofProject(projectRef).values()].filter(({ key }) => key >= afterKey);
     const page: HeldLock[] = [];
-    for (const lock of held.sort((a, b) => (a.key < b.key ? -1 : 1))) {
+    for (const lock of this.table.inOrder(projectRef, afterKey)) {
       const rows = heldLockViews(lock);
       const after = lock.key === afterKey ? Number(afterToken) : 0;
       page.push(...rows.filter(({ fencing_token }) => fencing_token > after));
@@ -189,15 +188,15 @@ export class LockService {
     return { locks, cursor: `${last.key}.${last.fencing_token}` };
   }
 
-  /** Returns a project's held locks as they are stored. */
-  rows(projectRef: number) {
-    return [...this.table.ofProject(projectRef).values()].flatMap(({ key, mode, holders }) =>
-      holders.flatMap(({ lease }) => {
-        if (lease === null) return [];
+  /** Iterates over a project's held locks as they are stored, also while locks come and go. */
+  *rows(projectRef: number) {
+    for (const { key, mode, holders } of this.table.inOrder(projectRef, "")) {
+      for (const { lease } of [...holders]) {
+        if (lease === null) continue;
         const { token, fencing_token, expires_at } = lease;
-        return [{ fencing_token, key, token, expires_at, mode }];
-      }),
-    );
+        yield { fencing_token, key, token, expires_at, mode };
+      }
+    }
   }
 
   /** Returns the number of a project's held locks and of requests waiting for them. */
@@ -241,6 +240,8 @@ export class LockService {
   /** Rejects the waiters of a deleted project. Its held locks expire, or {@link removeLocks} removes them. */
   rejectProjectWaiters(tx: Tx, projectRef: number): void {
     for (const lock of this.table.ofProject(projectRef).values()) {
+      // Most locks: a project can have a hundred thousand.
+      if (lock.queueDepth === 0) continue;
       const waiters = lock.dequeueMatching(tx);
       tx.afterCommit(() => {
         const error = new ApiError("forbidden", "The project of this key has been deleted.");

@@ -36,7 +36,7 @@ export interface ExportedTable {
   /** Whether a row can be large: then they are read one by one. */
   readonly isLarge?: boolean;
   /** Reads its rows, where no index has the owner; they are in memory. */
-  readonly read?: (owner: ExportRow) => readonly ExportRow[];
+  readonly read?: (owner: ExportRow) => Iterable<ExportRow>;
   /** Rows that are a chain by their column `previous`: the key of the newest, from the owner's row. */
   readonly newest?: (owner: ExportRow) => number;
   readonly contains?: readonly ExportedTable[];
