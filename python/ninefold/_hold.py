@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Type
 
-from ._areas import LOCK_MS_MIN, LockMode
+from ._areas import LockMode
 from ._errors import NinefoldError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ TTL_MS_DEFAULT = 30_000
 _RENEWALS_PER_TTL = 3
 #: Longest wait after a renewal without a response, in seconds.
 _RENEWAL_PAUSE = 1.0
-#: Shortest timeout of a renewal, in addition to the second that the server waits.
+#: Shortest timeout of a renewal.
 _RENEWAL_RESPONSE_MIN = 0.5
 #: Shortest timeout of a release.
 _RELEASE_MIN = 1.0
@@ -117,28 +117,21 @@ class HeldLock:
         """Renews the lock, with retries while there is time, unless it is lost or released."""
         while self._lost is None and time.monotonic() < until:
             sent_at = time.monotonic()
-            # Half of the remaining time, so that a hanging connection leaves time for another attempt; in addition to
-            # the wait. The server responds to the holder's token immediately.
-            slack = max(_RENEWAL_RESPONSE_MIN, (until - sent_at) / 2 - LOCK_MS_MIN / 1000)
+            # Half of the remaining time, so that a hanging connection leaves time for another attempt.
+            timeout = max(_RENEWAL_RESPONSE_MIN, (until - sent_at) / 2)
             try:
-                lock = self._locks.acquire(
-                    self.key,
-                    token=self.token,
-                    ttl_ms=self._ttl_ms,
-                    wait_ms=LOCK_MS_MIN,
-                    mode=self._mode,
-                    timeout=slack,
-                    retries=0,
+                self._locks.extend(
+                    self.key, self.token, self._ttl_ms, timeout=timeout, retries=0, idempotency_key=None
                 )
             except NinefoldError as error:
-                if error.code == "timeout":
+                if error.status == 403:
                     self._lose("another client holds it now", error)
                     return
+                if error.status == 404:
+                    self._lose("it had expired, and another client may have held it since", error)
+                    return
             else:
-                if lock["fencing_token"] == self.fencing_token:
-                    self._extend(sent_at)
-                else:
-                    self._lose("it had expired, and another client may have held it since")
+                self._extend(sent_at)
                 return
             if self._stopping.wait(min(_RENEWAL_PAUSE, self._ttl_ms / 10_000)):
                 return

@@ -1,6 +1,6 @@
 import { delay, onAbort } from "./abort.ts";
 import type { AnswerOf } from "./api.ts";
-import { LOCK_MS_MIN, type Locks } from "./areas/locks.ts";
+import type { Locks } from "./areas/locks.ts";
 import { NinefoldError } from "./errors.ts";
 
 /** Options of {@link Ninefold.withLock}. */
@@ -34,7 +34,7 @@ const TTL_MS_DEFAULT = 30_000;
 const RENEWALS_PER_TTL = 3;
 /** Longest wait after a renewal without a response. */
 const RENEWAL_PAUSE_MS = 1_000;
-/** Shortest timeout of a renewal, in addition to the second that the server waits. */
+/** Shortest timeout of a renewal. */
 const RENEWAL_ANSWER_MS_MIN = 500;
 /** Shortest timeout of a release. */
 const RELEASE_MS_MIN = 1_000;
@@ -168,33 +168,30 @@ class Hold {
     while (this.lost === null && performance.now() < until) {
       const sentAt = performance.now();
       try {
-        this.judge(await this.askAgain(until - sentAt), sentAt);
+        await this.requestRenewal(until - sentAt);
+        this.extend(sentAt);
         return;
       } catch (error) {
-        if (error instanceof NinefoldError && error.code === "timeout") {
-          this.lose("another client holds it now", error);
-          return;
-        }
+        if (error instanceof NinefoldError && this.loseBy(error)) return;
       }
       if (!(await this.pause(Math.min(RENEWAL_PAUSE_MS, this.ttlMs / 10)))) return;
     }
   }
 
-  /**
-   * The server responds to the holder's token immediately; a request without the lock waits for one second in vain.
-   */
-  private askAgain(leftMs: number): Promise<AnswerOf<"latch.acquire">> {
-    const { key, token, ttlMs } = this;
-    // Half of the remaining time, so that a hanging connection leaves time for another attempt; in addition to the
-    // wait.
-    const timeoutMs = Math.max(RENEWAL_ANSWER_MS_MIN, leftMs / 2 - LOCK_MS_MIN);
-    const { mode } = this.options;
-    return this.locks.acquire(key, { token, ttlMs, waitMs: LOCK_MS_MIN, mode, timeoutMs, retries: 0 });
+  private requestRenewal(leftMs: number): Promise<AnswerOf<"latch.extend">> {
+    // Half of the remaining time, so that a hanging connection leaves time for another attempt.
+    const timeoutMs = Math.max(RENEWAL_ANSWER_MS_MIN, leftMs / 2);
+    const options = { timeoutMs, retries: 0, idempotencyKey: null };
+    return this.locks.extend(this.key, this.token, this.ttlMs, options);
   }
 
-  private judge(lock: AnswerOf<"latch.acquire">, sentAt: number): void {
-    if (lock.fencing_token === this.fencingToken) this.extend(sentAt);
-    else this.lose("it had expired, and another client may have held it since");
+  /** Whether the response to a renewal says that the lock is lost. */
+  private loseBy(error: NinefoldError): boolean {
+    if (error.status === 403) this.lose("another client holds it now", error);
+    else if (error.status === 404)
+      this.lose("it had expired, and another client may have held it since", error);
+    else return false;
+    return true;
   }
 
   /** A renewal is valid at least from the time at which it was sent. */

@@ -39,7 +39,7 @@ export function lock(args: Arguments): Promise<number> {
       environment: { NINEFOLD_FENCING_TOKEN: String(held["fencing_token"]) },
     });
     const ending = new AbortController();
-    const extending = extend(api, path, { ttl, token, fencing: held["fencing_token"], child }, ending.signal);
+    const extending = keepExtending(api, path, { ttl, token, child }, ending.signal);
     const code = await child.ended;
     ending.abort();
     // An extension in progress must not follow the release.
@@ -62,13 +62,16 @@ async function acquire(api: Api, path: string, terms: JsonObject): Promise<JsonO
 interface Held {
   readonly ttl: number;
   readonly token: string;
-  readonly fencing: unknown;
   readonly child: Child;
 }
 
 /** Extends a lock until the command has ended. Stops the command before the lock may expire without an extension. */
-async function extend(api: Api, path: string, held: Held, ended: AbortSignal): Promise<void> {
-  const { ttl, token, fencing, child } = held;
+async function keepExtending(
+  api: Api,
+  path: string,
+  { ttl, token, child }: Held,
+  ended: AbortSignal,
+): Promise<void> {
   let until = monotonicMs() + ttl;
   let pause = ttl * EXTEND_SHARE;
   while (!ended.aborted) {
@@ -77,20 +80,30 @@ async function extend(api: Api, path: string, held: Held, ended: AbortSignal): P
     const begun = monotonicMs();
     const left = until - MARGIN_MS - begun;
     if (left <= 0) return stop(child, ended, "it could not be extended in time");
-    const attempt = acquire(api, path, { ttl, token, timeout: DURATION_MS_MIN }).catch(() => undefined);
-    const response = await Promise.race([attempt, pauseUnless(ended, left)]);
+    const attempt = extend(api, path, { ttl, token });
+    const loss = await Promise.race([attempt, pauseUnless(ended, left)]);
     if (ended.aborted) {
       await attempt;
       return;
     }
-    if (response === null) return stop(child, ended, "another process holds it");
-    if (response === undefined) pause = RETRY_MS;
-    else if (response["fencing_token"] !== fencing)
-      return stop(child, ended, "it expired and was granted again");
+    if (loss === undefined) pause = RETRY_MS;
+    else if (loss !== null) return stop(child, ended, loss);
     else {
       until = begun + ttl;
       pause = ttl * EXTEND_SHARE;
     }
+  }
+}
+
+/** Extends a lock. Resolves to null, to why it is lost, or to undefined if there was no such response. */
+async function extend(api: Api, path: string, terms: JsonObject): Promise<string | null | undefined> {
+  try {
+    await api.send("POST", `${path}/extend`, terms);
+    return null;
+  } catch (error) {
+    const status = error instanceof RejectedRequest ? error.status : null;
+    if (status === 403) return "another process holds it";
+    return status === 404 ? "it has expired" : undefined;
   }
 }
 
