@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, TypeVar, Union, overload
 
 from ._api import Api, fields_of
 from ._areas import Account, Catch, Flags, Keys, LockMode, Locks, Monitors, Notary
@@ -24,6 +24,11 @@ from ._options import (
 )
 from ._reserve import Reservation
 from ._transport import Response, Transport
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from . import models
 
 T = TypeVar("T")
 
@@ -117,6 +122,50 @@ class Ninefold(NinefoldMethods):
             ssl_context=settings.ssl_context,
             on_warning=settings.on_warning,
         )
+
+    @overload
+    def check(
+        self,
+        body: None = None,
+        /,
+        *,
+        checks: List[models.CheckItem],
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+    ) -> models.CheckAnswers: ...
+
+    @overload
+    def check(
+        self,
+        body: Optional[models.CheckItem] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.CheckItem],
+    ) -> models.CheckAnswer: ...
+
+    @overload
+    def check(
+        self,
+        body: Optional[models.CheckBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.CheckBody],
+    ) -> Union[models.CheckAnswer, models.CheckAnswers]: ...
+
+    def check(self, body: Any = None, /, **options: Any) -> Any:
+        """Authorize a customer's request: key, scopes, addresses, rate limits, uses, credits and flags, all or nothing.
+
+        With ``checks``, a list of up to 20, it authorizes them one after another and returns ``{"results": [...]}``. Each costs
+        1 credit.
+        """
+        return super().check(body, **options)
 
     def meter(self, meter_id: str) -> Meter:
         """The meter of one of your customers. Sends no request."""

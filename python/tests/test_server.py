@@ -15,7 +15,7 @@ import uuid
 from datetime import datetime, timedelta, timezone
 from typing import Any, List, Tuple
 
-from ninefold import Ninefold, NinefoldError, heartbeat, verify_webhook
+from ninefold import Ninefold, NinefoldError, heartbeat, models, verify_webhook
 
 
 def until(what: Any) -> Any:
@@ -70,6 +70,17 @@ class Requests(Case):
         self.assertTrue(first["has_more"])
         rest = list(self.nf.keys.list(owner_id="pages", cursor=str(first["next_cursor"])))
         self.assertEqual(len(rest), 3)
+
+    def test_checks(self) -> None:
+        made = self.nf.keys.create(prefix="acme", name="Ada", scopes=["read"], owner_id="checked")
+        self.nf.meter("checked").refill(5)
+        one = self.nf.check(secret=made["secret"], require=["read"], deduct={"amount": 2})
+        self.assertTrue(one["allowed"])
+        # Each of several sees those before it.
+        item: models.CheckItem = {"secret": made["secret"], "deduct": {"amount": 2}}
+        results = self.nf.check(checks=[item, item, {"secret": "unknown"}])["results"]
+        self.assertEqual([each["status"] for each in results], [200, 402, 401])
+        self.assertEqual(self.nf.meter("checked").deduct(1)["balance"], 0)
 
     def test_a_key(self) -> None:
         made = self.nf.keys.create(prefix="acme", name="Ada", scopes=["read", "write"])

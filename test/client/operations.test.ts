@@ -206,6 +206,14 @@ test("a check", async () => {
   const asked = { secret, require: ["x"], deduct: { amount: 5 } };
   expect(await nf.check(asked)).toMatchObject({ allowed: true, meter: { balance: 0 } });
   expect(await nf.check(asked)).toMatchObject({ allowed: false, code: "insufficient_balance", status: 402 });
+  // Several: each sees those before it.
+  await nf.meter("acme").refill(5);
+  const { results } = await nf.check({ checks: [asked, asked, { secret: "unknown" }] });
+  expect(results).toMatchObject([
+    { allowed: true, meter: { balance: 0 } },
+    { allowed: false, code: "insufficient_balance", status: 402 },
+    { allowed: false, code: "invalid_key", status: 401 },
+  ]);
   await nf.meter("acme").reset(0);
 });
 
