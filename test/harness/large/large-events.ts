@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type Command, ServerProcess } from "../processes/server-process.ts";
-import { residentMiB } from "../processes/usage.ts";
+import { processorMs as processorMsOf, residentMiB } from "../processes/usage.ts";
 
 /** Settings of a run. */
 export interface LargeLoad {
@@ -20,23 +20,35 @@ export interface Orders extends Pick<LargeLoad, "events" | "networks" | "bytes">
   readonly forwarded: number;
 }
 
-/** What the senders have seen. */
-export interface Report {
+/** What the senders have seen once all is sent. */
+export interface SentReport {
   readonly accepted: number;
   /** Some of the other responses. */
   readonly other: readonly string[];
   readonly sentMs: number;
+}
+
+/** What they have seen once all is forwarded. */
+export interface ForwardedReport {
   readonly forwardedMs: number;
   readonly forwardedEqual: boolean;
 }
 
-/** Measurements of a run. */
-export interface LargeLoadResult extends Report {
+/** Measurements of a part of a run. */
+export interface Measured {
   /** The most memory that the server has used; null where the system does not report it. */
   readonly mib: number | null;
   /** 99th percentile of the latency of another account's reads, and how many there were. */
   readonly p99Ms: number;
   readonly reads: number;
+  /** Processor time that the server has taken in all its threads, in milliseconds; null where the system does not report it. */
+  readonly processorMs: number | null;
+}
+
+/** Measurements of a run, while the events were sent, and while they were forwarded. */
+export interface LargeLoadResult extends SentReport, ForwardedReport {
+  readonly sending: Measured;
+  readonly forwarding: Measured;
 }
 
 /** How often memory is measured. */
@@ -82,8 +94,12 @@ export async function runLargeLoad({
     };
     senders.stdin.write(`${JSON.stringify(orders)}\n`);
     await senders.stdin.flush();
-    const report = JSON.parse(await lines()) as Report;
-    return { ...report, ...(await watch.stop()) };
+    const sent = JSON.parse(await lines()) as SentReport;
+    const sending = watch.take();
+    const forwarded = JSON.parse(await lines()) as ForwardedReport;
+    const forwarding = watch.take();
+    await watch.stop();
+    return { ...sent, ...forwarded, sending, forwarding };
   } finally {
     senders.kill();
     await senders.exited;
@@ -93,8 +109,9 @@ export async function runLargeLoad({
 
 /** Reads as another account, and measures the server's memory. */
 class Watch {
-  private readonly latencies: number[] = [];
+  private latencies: number[] = [];
   private mib = 0;
+  private processorMs = 0;
   private isOver = false;
   private readonly done: Promise<unknown>;
 
@@ -105,12 +122,25 @@ class Watch {
     this.done = Promise.all([this.read(), this.measure()]);
   }
 
-  async stop(): Promise<Pick<LargeLoadResult, "mib" | "p99Ms" | "reads">> {
+  /** What was measured since the last call. */
+  take(): Measured {
+    const sorted = this.latencies.toSorted((a, b) => a - b);
+    const { mib, processorMs } = this;
+    this.latencies = [];
+    this.mib = 0;
+    const isReported = mib > 0;
+    this.processorMs = isReported ? processorMsOf(this.server.pid) : 0;
+    return {
+      mib: isReported ? mib : null,
+      p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+      reads: sorted.length,
+      processorMs: isReported ? this.processorMs - processorMs : null,
+    };
+  }
+
+  async stop(): Promise<void> {
     this.isOver = true;
     await this.done;
-    const sorted = this.latencies.toSorted((a, b) => a - b);
-    const p99Ms = sorted[Math.floor(sorted.length * 0.99)] ?? 0;
-    return { mib: this.mib === 0 ? null : this.mib, p99Ms, reads: sorted.length };
   }
 
   private async read(): Promise<void> {
@@ -166,15 +196,22 @@ async function newAccount(server: ServerProcess, name: string): Promise<string> 
   return (await post<{ api_key: string }>(server, server.key, "/v1/admin/accounts", account)).api_key;
 }
 
-/** The measurements as a line of text. */
-export function describeLargeLoad({
-  accepted,
-  sentMs,
-  forwardedMs,
-  mib,
-  p99Ms,
-  reads,
-}: LargeLoadResult): string {
-  const seconds = (ms: number) => (ms / 1_000).toFixed(1);
-  return `${accepted} accepted in ${seconds(sentMs)} s, forwarded in ${seconds(forwardedMs)} s; memory ${mib?.toFixed(0)} MiB; p99 of ${reads} reads ${p99Ms.toFixed(1)} ms`;
+/** The measurements as lines of text. */
+export function describeLargeLoad(result: LargeLoadResult): string {
+  const { accepted, sentMs, forwardedMs, sending, forwarding } = result;
+  return [
+    `${accepted} accepted in ${seconds(sentMs)}: ${describeMeasured(sending)}`,
+    `all forwarded in ${seconds(forwardedMs)}: ${describeMeasured(forwarding)}`,
+  ].join("\n");
+}
+
+function describeMeasured({ mib, p99Ms, reads, processorMs }: Measured): string {
+  const measured = [`p99 of ${reads} reads ${p99Ms.toFixed(1)} ms`];
+  if (mib !== null) measured.push(`memory ${mib.toFixed(0)} MiB`);
+  if (processorMs !== null) measured.push(`processor ${seconds(processorMs)}`);
+  return measured.join(", ");
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
 }

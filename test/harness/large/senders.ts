@@ -2,7 +2,7 @@
 // delay those that measure. Arguments: the URL of the buckets' server; the input is one line of JSON, see `Orders`.
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
-import type { Orders, Report } from "./large-events.ts";
+import type { ForwardedReport, Orders, SentReport } from "./large-events.ts";
 
 const [url = ""] = process.argv.slice(2);
 const hashes: string[] = [];
@@ -29,12 +29,14 @@ for await (const line of console) {
       return send(bucket, `198.51.${Math.floor((at % networks) / 250)}.${(at % networks) + 1}`, body);
     }),
   );
-  const sentMs = performance.now() - startedAt;
-  while (hashes.length < forwarded) await Bun.sleep(50);
-  const report: Report = {
+  const sent: SentReport = {
     accepted: statuses.filter((text) => text.includes('"accepted"')).length,
     other: statuses.filter((text) => !text.includes('"accepted"')).slice(0, 3),
-    sentMs,
+    sentMs: performance.now() - startedAt,
+  };
+  console.log(JSON.stringify(sent));
+  while (hashes.length < forwarded) await Bun.sleep(50);
+  const report: ForwardedReport = {
     forwardedMs: performance.now() - startedAt,
     forwardedEqual: hashes.every((hash) => hash === createHash("sha256").update(body).digest("hex")),
   };
