@@ -84,6 +84,7 @@ import heartbeatRuns from "./0083_heartbeat_runs.sql" with { type: "text" };
 import heldAlerts from "./0084_held_alerts.sql" with { type: "text" };
 import manualMonitors from "./0085_manual_monitors.sql" with { type: "text" };
 import keyRoles from "./0086_key_roles.sql" with { type: "text" };
+import piecesByRow from "./0087_pieces_by_row.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -172,4 +173,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0084_held_alerts", sql: heldAlerts },
   { name: "0085_manual_monitors", sql: manualMonitors },
   { name: "0086_key_roles", sql: keyRoles },
+  { name: "0087_pieces_by_row", sql: piecesByRow },
 ];
