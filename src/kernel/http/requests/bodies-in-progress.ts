@@ -28,36 +28,61 @@ export const PROGRESS_LIMITS: ProgressLimits = {
 /** The share of a large body in the limits, until it ends. */
 export interface LargeBodySlot {
   readonly pieceMsMax: number;
-  /** Turns at reading, which bodies share. */
-  readonly turns: Turns;
+  /** Its turns at reading, which bodies share. */
+  readonly turns: OwnTurns;
   end(): void;
+}
+
+/** The turns of one user, among those of others. */
+export interface OwnTurns {
+  /** Waits for the next turn, and resolves with what ends it. */
+  take(): Promise<() => void>;
+  /** Has its next turns after everybody else who is waiting. */
+  goLast(): void;
 }
 
 /** How often bodies that take too long are looked for. */
 const SWEEP_MS = 500;
 
-/** Large bodies of which a chunk is in memory at a time. */
-const LARGE_TURNS = 8;
+/** Large bodies of which a chunk is in memory at a time: as many as fill a commit with a piece of each. */
+export const LARGE_TURNS = 4;
 
-/** Turns that a limited number of users have at a time, first come, first served. */
+/** Turns that a limited number of users have at a time. */
 class Turns {
-  private readonly waiting: (() => void)[] = [];
+  private readonly waiting: { readonly number: number; readonly begin: () => void }[] = [];
+  private users = 0;
 
   /** `free`: how many have a turn at the same time. */
   constructor(private free: number) {}
 
-  /** Waits for a turn. The result ends it. */
-  async take(): Promise<() => void> {
-    if (this.free > 0) this.free -= 1;
-    else await new Promise<void>((resolve) => this.waiting.push(resolve));
-    let hasEnded = false;
-    return () => {
-      if (hasEnded) return;
-      hasEnded = true;
-      const next = this.waiting.shift();
-      if (next === undefined) this.free += 1;
-      else next();
+  /**
+   * Adds a user, who comes before those that are added later, each time: what has begun is completed before more begins. Who uses its
+   * turns slowly has to go last, or it would delay all others.
+   */
+  add(): OwnTurns {
+    let number = this.users++;
+    return {
+      take: async () => {
+        if (this.free > 0) this.free -= 1;
+        else await new Promise<void>((begin) => this.wait(number, begin));
+        let hasEnded = false;
+        return () => {
+          if (hasEnded) return;
+          hasEnded = true;
+          const next = this.waiting.shift();
+          if (next === undefined) this.free += 1;
+          else next.begin();
+        };
+      },
+      goLast: () => {
+        number = this.users++;
+      },
     };
+  }
+
+  private wait(number: number, begin: () => void): void {
+    const at = this.waiting.findLastIndex((other) => other.number < number);
+    this.waiting.splice(at + 1, 0, { number, begin });
   }
 }
 
@@ -69,8 +94,11 @@ export class BodiesInProgress extends HeldBytes {
   /** Large bodies that are being received, by sender. */
   private readonly large = new Map<Sender, number>();
   private largeCount = 0;
-  /** The runtime holds a MiB of each body, and lets as much arrive again for what was read: few bodies are read at a time. */
-  readonly turns = new Turns(LARGE_TURNS);
+  /**
+   * The runtime holds 1.5 MiB of each body that arrives, and lets as much arrive again for what was read: few bodies are read at a
+   * time, and those that began first are completed first.
+   */
+  private readonly turns = new Turns(LARGE_TURNS);
 
   constructor(readonly limits: ProgressLimits = PROGRESS_LIMITS) {
     super(limits, tooMany);
@@ -90,15 +118,14 @@ export class BodiesInProgress extends HeldBytes {
    */
   beginLarge(sender: Sender, bytes: number): LargeBodySlot {
     const ofSender = (this.large.get(sender) ?? 0) + 1;
-    const { largeOfSenderMax, largeMax, pieceMsMax } = this.limits;
+    const { largeOfSenderMax, largeMax } = this.limits;
     if (ofSender > largeOfSenderMax || this.largeCount >= largeMax) throw tooMany();
     this.add(sender, bytes);
     this.large.set(sender, ofSender);
     this.largeCount += 1;
     let hasEnded = false;
     return {
-      pieceMsMax,
-      turns: this.turns,
+      ...this.completeSlot(),
       end: () => {
         if (hasEnded) return;
         hasEnded = true;
@@ -108,6 +135,15 @@ export class BodiesInProgress extends HeldBytes {
         else this.large.delete(sender);
         this.largeCount -= 1;
       },
+    };
+  }
+
+  /** The slot of a large body that is complete already: it has turns, and no share in the limits. */
+  completeSlot(): LargeBodySlot {
+    return {
+      pieceMsMax: this.limits.pieceMsMax,
+      turns: this.turns.add(),
+      end: () => undefined,
     };
   }
 

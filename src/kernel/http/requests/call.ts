@@ -164,11 +164,7 @@ export class OpenCall implements Warnings {
   readBytesOr<T>(bytesMax: number, take: (body: LargeBody) => Promise<T>): Promise<Uint8Array | T> {
     const begin = (): LargeBodySlot =>
       this.deps.server() === null
-        ? {
-            pieceMsMax: this.deps.bodies.limits.pieceMsMax,
-            turns: this.deps.bodies.turns,
-            end: () => undefined,
-          }
+        ? this.deps.bodies.completeSlot()
         : this.deps.bodies.beginLarge(this.sender, PIECE_BYTES);
     return this.receive<Uint8Array | T>((bytes) => bytes, { bytesMax, begin, take });
   }

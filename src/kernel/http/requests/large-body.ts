@@ -1,9 +1,18 @@
 import { ApiError } from "../../errors.ts";
-import { type Cancel, monotonicMs, nextTurn, realTimeout } from "../../time/clock.ts";
+import { monotonicMs, realTimeout } from "../../time/clock.ts";
 import { type LargeBodySlot, readingError } from "./bodies-in-progress.ts";
 
 /** Bytes of a large body that are in memory: with 256 of them at a time, 64 MiB. */
 export const PIECE_BYTES = 256 * 1024;
+
+/** Longest wait for the next bytes of a body before others get its turn at reading: what a sender nearby needs to send more. */
+const TURN_WAIT_MS = 10;
+
+/**
+ * The share of the time for a piece after which its body is read after those of other senders: they would wait for a slow one. With
+ * 10 s, those that send less than a MiB per second.
+ */
+const SLOW_SHARE = 1 / 40;
 
 type Chunk = { readonly done: boolean; readonly value?: Uint8Array | undefined };
 
@@ -23,7 +32,8 @@ export interface LargeBodySource {
 export class LargeBody {
   /** Bytes returned so far. */
   size = 0;
-  private readonly piece = new Uint8Array(PIECE_BYTES);
+  /** Allocated when the body is first read: many wait for that. */
+  private piece: Uint8Array<ArrayBuffer> | null = null;
   private rest: Uint8Array;
   private isAtEnd = false;
   /** Ends its turn at reading; null outside. */
@@ -64,6 +74,7 @@ export class LargeBody {
           }
           this.rest = value;
         }
+        this.piece ??= new Uint8Array(PIECE_BYTES);
         const taken = this.rest.subarray(0, PIECE_BYTES - filled);
         this.piece.set(taken, filled);
         filled += taken.length;
@@ -75,29 +86,24 @@ export class LargeBody {
     } catch (error) {
       throw readingError(error);
     }
-    return filled === 0 ? null : this.piece.subarray(0, filled);
+    return filled === 0 || this.piece === null ? null : this.piece.subarray(0, filled);
   }
 
   /** Reads the next chunk within some time, in which the wait for its turn does not count. */
   private async read(withinMs: number): Promise<Chunk> {
-    const { turns } = this.slot;
+    const { turns, pieceMsMax } = this.slot;
     this.releaseTurn();
+    if (pieceMsMax - withinMs > pieceMsMax * SLOW_SHARE) turns.goLast();
     const startedAt = monotonicMs();
     this.release = await turns.take();
     this.turnMs = monotonicMs() - startedAt;
-    const reading = this.source.read();
-    const quick = await Promise.race([reading, nextTurn()]);
-    if (quick !== undefined) return quick;
-    // Nothing has arrived: others read meanwhile.
-    this.releaseTurn();
-    reading.catch(() => undefined);
     const overdue = Promise.withResolvers<never>();
-    const cancel: Cancel = realTimeout(Math.max(0, withinMs), () =>
-      overdue.reject(tooSlow(this.slot.pieceMsMax)),
-    );
+    const cancelWait = realTimeout(TURN_WAIT_MS, () => this.releaseTurn());
+    const cancel = realTimeout(Math.max(0, withinMs), () => overdue.reject(tooSlow(pieceMsMax)));
     try {
-      return await Promise.race([reading, overdue.promise]);
+      return await Promise.race([this.source.read(), overdue.promise]);
     } finally {
+      cancelWait();
       cancel();
     }
   }
@@ -117,6 +123,9 @@ export class LargeBody {
   /** Ends it, also before its end: what is left is not read. */
   close(): void {
     this.rest = new Uint8Array();
+    // Immediately, like a chunk.
+    this.piece?.buffer.transfer(0);
+    this.piece = null;
     this.releaseTurn();
     this.slot.end();
     if (!this.isAtEnd) this.source.cancel();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   BodiesInProgress,
+  LARGE_TURNS,
   PROGRESS_LIMITS,
 } from "../../../../src/kernel/http/requests/bodies-in-progress.ts";
 import { LargeBody, PIECE_BYTES } from "../../../../src/kernel/http/requests/large-body.ts";
@@ -64,5 +65,74 @@ describe("a large body", () => {
     all.beginLarge("a", 1).end();
     body.close();
     expect(all.total).toBe(1);
+  });
+
+  test("has its turn at reading before those that began later, unless it has gone last", async () => {
+    const all = new BodiesInProgress();
+    const bodies = Array.from({ length: LARGE_TURNS + 2 }, (_, at) => all.beginLarge(`network ${at}`, 1));
+    const order: number[] = [];
+    const ends: (() => void)[] = [];
+    const take = (at: number) =>
+      bodies[at]?.turns.take().then((end) => {
+        order.push(at);
+        ends.push(end);
+      });
+    await Promise.all(Array.from({ length: LARGE_TURNS }, (_, at) => take(at)));
+    // The last two wait, in whatever order they came, and then those that began first want to read again.
+    bodies[1]?.turns.goLast();
+    const later = [take(LARGE_TURNS + 1), take(LARGE_TURNS), take(1), take(0)];
+    for (const end of ends.splice(0)) end();
+    await Promise.all(later);
+    expect(order.slice(LARGE_TURNS)).toEqual([0, LARGE_TURNS, LARGE_TURNS + 1, 1]);
+  });
+
+  test("that arrives slowly is read after others, and one that arrives quickly is not", async () => {
+    for (const { chunkMs, isSlow } of [
+      { chunkMs: 120, isSlow: true },
+      { chunkMs: 0, isSlow: false },
+    ]) {
+      let went = 0;
+      const chunks = [PIECE_BYTES / 2, PIECE_BYTES / 2];
+      const source = {
+        start: new Uint8Array(),
+        read: async () => {
+          await Bun.sleep(chunkMs);
+          return { done: false, value: new Uint8Array(chunks.shift() ?? 0) };
+        },
+        ended: () => Promise.resolve(),
+        tooLarge: async () => new Error("too large") as never,
+        cancel: () => undefined,
+      };
+      const turns = {
+        take: async () => () => undefined,
+        goLast: () => {
+          went += 1;
+        },
+      };
+      // A fortieth of the time is a second for one, and 100 ms for the other.
+      const pieceMsMax = isSlow ? 4_000 : 40_000;
+      const body = new LargeBody(source, { pieceMsMax, turns, end: () => undefined }, PIECE_BYTES, null);
+      expect((await body.next())?.length).toBe(PIECE_BYTES);
+      expect(went).toBe(isSlow ? 1 : 0);
+      body.close();
+    }
+  });
+
+  test("of which nothing arrives leaves its turn to others", async () => {
+    const { all } = bodyOf(() => Promise.resolve({ done: true }));
+    const silent = Array.from({ length: LARGE_TURNS + 1 }, (_, at) => {
+      const source = {
+        start: new Uint8Array(),
+        read: () =>
+          at < LARGE_TURNS ? new Promise<never>(() => undefined) : Promise.resolve({ done: true }),
+        ended: () => Promise.resolve(),
+        tooLarge: async () => new Error("too large") as never,
+        cancel: () => undefined,
+      };
+      return new LargeBody(source, all.beginLarge(`network ${at}`, 1), 1, null);
+    });
+    for (const body of silent.slice(0, LARGE_TURNS)) body.next().catch(() => undefined);
+    expect(await silent.at(-1)?.next()).toBeNull();
+    for (const body of silent) body.close();
   });
 });
