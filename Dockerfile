@@ -18,9 +18,16 @@ COPY LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CODE_OF_CONDUCT.
 # What `ninefold version` names: docker build --build-arg NINEFOLD_COMMIT=$(git rev-parse HEAD) …
 ARG NINEFOLD_COMMIT NINEFOLD_COMMIT_DATE
 RUN scripts/build && install -d -m 700 out/data
+# The command that icmp monitors run, with its libraries: a copy has no file capabilities, with which it could not be started
+# where all are dropped. Docker lets every user send pings.
+RUN apt-get update && apt-get install -y --no-install-recommends iputils-ping && rm -rf /var/lib/apt/lists/* \
+  && install -D -m 755 /usr/bin/ping out/ping/usr/bin/ping \
+  && for library in $(ldd /usr/bin/ping | awk '$3 ~ /lib(cap|idn2|unistring)/ {print $3}'); do \
+    install -D -m 644 "$library" "out/ping/usr$library" || exit 1; done
 
 # The C library, certificates and time zones: the executable needs nothing else, and there is no shell.
 FROM gcr.io/distroless/base-debian12:nonroot
+COPY --from=build /build/out/ping/ /
 COPY --from=build --chmod=755 /build/dist/ninefold /usr/local/bin/ninefold
 # The nobody of this image owns the folder, and with it every new volume that is put there.
 COPY --from=build --chown=65532:65532 /build/out/data /data

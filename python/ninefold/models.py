@@ -3047,11 +3047,27 @@ class MonitorCertificate(_MonitorCertificateRequired, total=False):
     """Name of the intermediate certificate that expires first. Omitted if the target's own certificate does."""
 
 
+class MonitorIcmp(TypedDict):
+    sent: int
+    """Packets sent."""
+    received: int
+    """Responses."""
+    loss_percent: float
+    """Share of the packets without a response, in percent."""
+    min_ms: Optional[float]
+    """Shortest round-trip time, in milliseconds; null without a response."""
+    avg_ms: Optional[float]
+    """Average round-trip time, in milliseconds; null without a response."""
+    max_ms: Optional[float]
+    """Longest round-trip time, in milliseconds; null without a response."""
+
+
 class _MonitorRequired(TypedDict):
     id: str
-    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
-    has the state of the incidents that name it. Default `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
+    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
+    creation.
     """
     url: str
     """URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats
@@ -3092,6 +3108,8 @@ class _MonitorRequired(TypedDict):
     """Values of all records, with the `match` `set`."""
     resolver: Optional[str]
     """Name server that is queried; null for those of the machine that checks."""
+    packets: int
+    max_loss_percent: int
     keyword: Optional[str]
     keyword_absent: Optional[str]
     keywords_all: Optional[List[str]]
@@ -3141,6 +3159,10 @@ class _MonitorRequired(TypedDict):
     """Whether the last check failed, but the target is not down yet."""
     certificate: Optional[MonitorCertificate]
     """Certificate seen by the last check (`https`, and `tcp` with `tls`)."""
+    error: Optional[str]
+    """Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it
+    succeeded.
+    """
     incident_id: Optional[str]
     """Id of the open incident; null while the target is not down."""
     depends_on: Optional[str]
@@ -3187,14 +3209,34 @@ class Monitor(_MonitorRequired, total=False):
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
     secret_digest: Dict[str, str]
     """Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them."""
+    icmp: Optional[MonitorIcmp]
+    """Only for `icmp`. Packets of the last check; null before one."""
     warning: str
     """Notice that an interval was raised to the minimum of the tier."""
 
 
-class MonitorCheck(TypedDict):
+class MonitorCheckIcmp(TypedDict):
+    """Packets of the check, for `icmp`."""
+
+    sent: int
+    """Packets sent."""
+    received: int
+    """Responses."""
+    loss_percent: float
+    """Share of the packets without a response, in percent."""
+    min_ms: Optional[float]
+    """Shortest round-trip time, in milliseconds; null without a response."""
+    avg_ms: Optional[float]
+    """Average round-trip time, in milliseconds; null without a response."""
+    max_ms: Optional[float]
+    """Longest round-trip time, in milliseconds; null without a response."""
+
+
+class _MonitorCheckRequired(TypedDict):
     checked_at: int
     """Time of the check, Unix seconds."""
-    status: Literal["up", "down"]
+    status: Literal["up", "down", "unknown"]
+    """Result; `unknown` for a check that could not be made, which counts in no uptime."""
     latency_ms: int
     response_status: Optional[int]
     error: Optional[str]
@@ -3207,6 +3249,11 @@ class MonitorCheck(TypedDict):
     """Whether the check was made in a maintenance window and does not count in the uptime."""
 
 
+class MonitorCheck(_MonitorCheckRequired, total=False):
+    icmp: MonitorCheckIcmp
+    """Packets of the check, for `icmp`."""
+
+
 class MonitorCreateBody(TypedDict, total=False):
     managed_by: Literal["apply"]
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
@@ -3216,9 +3263,10 @@ class MonitorCreateBody(TypedDict, total=False):
     """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
     for heartbeats.
     """
-    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
-    has the state of the incidents that name it. Default `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
+    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
+    creation.
     """
     slug: str
     """Heartbeats only: name in `ping_slug_url`, unique within the project."""
@@ -3280,7 +3328,7 @@ class MonitorCreateBody(TypedDict, total=False):
     """Whether channels are notified when the target becomes slow, and when its latency is normal again."""
     accept_status: Optional[List[str]]
     host: str
-    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`."""
+    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`."""
     port: int
     """Port of the host. Required for `tcp`."""
     record_type: Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]
@@ -3295,6 +3343,12 @@ class MonitorCreateBody(TypedDict, total=False):
     resolver: Optional[str]
     """Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of
     the machine that checks.
+    """
+    packets: int
+    """Packets that a check of an `icmp` monitor sends, 200 ms apart; 3 by default."""
+    max_loss_percent: int
+    """Share of the packets that may be lost, in percent; with more, the target is down. 99 by default: one response
+    is enough.
     """
     keyword: Optional[str]
     """Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends."""
@@ -3496,11 +3550,27 @@ class MonitorStatusCertificate(_MonitorStatusCertificateRequired, total=False):
     """Name of the intermediate certificate that expires first. Omitted if the target's own certificate does."""
 
 
+class MonitorStatusIcmp(TypedDict):
+    sent: int
+    """Packets sent."""
+    received: int
+    """Responses."""
+    loss_percent: float
+    """Share of the packets without a response, in percent."""
+    min_ms: Optional[float]
+    """Shortest round-trip time, in milliseconds; null without a response."""
+    avg_ms: Optional[float]
+    """Average round-trip time, in milliseconds; null without a response."""
+    max_ms: Optional[float]
+    """Longest round-trip time, in milliseconds; null without a response."""
+
+
 class _MonitorStatusRequired(TypedDict):
     monitor_id: str
-    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
-    has the state of the incidents that name it. Default `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
+    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
+    creation.
     """
     url: str
     """URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats
@@ -3541,6 +3611,8 @@ class _MonitorStatusRequired(TypedDict):
     """Values of all records, with the `match` `set`."""
     resolver: Optional[str]
     """Name server that is queried; null for those of the machine that checks."""
+    packets: int
+    max_loss_percent: int
     keyword: Optional[str]
     keyword_absent: Optional[str]
     keywords_all: Optional[List[str]]
@@ -3591,6 +3663,10 @@ class _MonitorStatusRequired(TypedDict):
     """Whether the last check failed, but the target is not down yet."""
     certificate: Optional[MonitorStatusCertificate]
     """Certificate seen by the last check (`https`, and `tcp` with `tls`)."""
+    error: Optional[str]
+    """Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it
+    succeeded.
+    """
     incident_id: Optional[str]
     """Id of the open incident; null while the target is not down."""
     depends_on: Optional[str]
@@ -3638,6 +3714,8 @@ class MonitorStatus(_MonitorStatusRequired, total=False):
     """`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete."""
     secret_digest: Dict[str, str]
     """Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them."""
+    icmp: Optional[MonitorStatusIcmp]
+    """Only for `icmp`. Packets of the last check; null before one."""
     uptime: Optional[float]
     """Share of the last 24 hours that was up, in percent. Only in lists with `details`."""
     hours: List[Optional[float]]
@@ -3653,9 +3731,10 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
     for heartbeats.
     """
-    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
-    has the state of the incidents that name it. Default `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
+    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
+    creation.
     """
     slug: Optional[str]
     """Heartbeats only: name in `ping_slug_url`, unique within the project."""
@@ -3709,7 +3788,7 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Whether channels are notified when the target becomes slow, and when its latency is normal again."""
     accept_status: Optional[List[str]]
     host: str
-    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`."""
+    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`."""
     port: int
     """Port of the host. Required for `tcp`."""
     record_type: Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]
@@ -3724,6 +3803,12 @@ class MonitorUpdateBody(TypedDict, total=False):
     resolver: Optional[str]
     """Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of
     the machine that checks.
+    """
+    packets: int
+    """Packets that a check of an `icmp` monitor sends, 200 ms apart; 3 by default."""
+    max_loss_percent: int
+    """Share of the packets that may be lost, in percent; with more, the target is down. 99 by default: one response
+    is enough.
     """
     keyword: Optional[str]
     """Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends."""
@@ -3799,7 +3884,7 @@ class OverviewLatch(TypedDict):
 class OverviewPulseIncidentsItem(TypedDict):
     id: str
     title: str
-    monitor_type: Optional[Literal["http", "tcp", "dns", "heartbeat", "manual"]]
+    monitor_type: Optional[Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]]
     """Type of the monitor that opened the incident; null for a manual incident."""
     cause: Optional[str]
     """Error of the check that opened the incident."""
@@ -4590,6 +4675,23 @@ class ProbeResultsAccepted(TypedDict):
     """Results that were not stored. They are not to be sent again."""
 
 
+class ProbeResultsBodyResultsItemIcmp(TypedDict):
+    """Packets of the check, for `icmp`."""
+
+    sent: int
+    """Packets sent."""
+    received: int
+    """Responses."""
+    loss_percent: float
+    """Share of the packets without a response, in percent."""
+    min_ms: Optional[float]
+    """Shortest round-trip time, in milliseconds; null without a response."""
+    avg_ms: Optional[float]
+    """Average round-trip time, in milliseconds; null without a response."""
+    max_ms: Optional[float]
+    """Longest round-trip time, in milliseconds; null without a response."""
+
+
 class _ProbeResultsBodyResultsItemCertificateRequired(TypedDict):
     not_after: int
     """Expiry, Unix seconds."""
@@ -4606,7 +4708,8 @@ class _ProbeResultsBodyResultsItemRequired(TypedDict):
     monitor_id: str
     age_ms: float
     """Time since the start of the check, in milliseconds, by the monotonic clock of the probe: 0 to 7 days."""
-    status: Literal["up", "down"]
+    status: Literal["up", "down", "unknown"]
+    """`unknown` if the probe could not check, such as without `ping`: it does not vote then."""
     latency_ms: int
     """Latency of the check, in milliseconds."""
 
@@ -4614,9 +4717,11 @@ class _ProbeResultsBodyResultsItemRequired(TypedDict):
 class ProbeResultsBodyResultsItem(_ProbeResultsBodyResultsItemRequired, total=False):
     response_status: Optional[int]
     error: Optional[str]
-    """Why the target is down."""
+    """Why the target is down, or why it could not be checked."""
     observer_offline: bool
     """Whether the probe itself was offline, so that the result is no vote."""
+    icmp: ProbeResultsBodyResultsItemIcmp
+    """Packets of the check, for `icmp`."""
     certificate: ProbeResultsBodyResultsItemCertificate
 
 
@@ -4627,9 +4732,10 @@ class ProbeResultsBody(TypedDict):
 
 class ProbeWorkMonitorsItem(TypedDict):
     monitor_id: str
-    type: Literal["http", "tcp", "dns", "heartbeat", "manual"]
-    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual`
-    has the state of the incidents that name it. Default `http`; fixed after creation.
+    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
+    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
+    creation.
     """
     url: str
     method: str
@@ -4668,6 +4774,8 @@ class ProbeWorkMonitorsItem(TypedDict):
     json_path: Optional[str]
     json_op: Optional[Literal["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]]
     json_value: Optional[Union[str, float, bool]]
+    packets: int
+    max_loss_percent: int
 
 
 class ProbeWork(TypedDict):

@@ -38,6 +38,11 @@ const NEEDS = [
   // The Python package is tested with Debian's Python, and its types with Debian's checker.
   { package: "python3-venv", tests: ["test/python/", "test/docs/"], isThere: hasPythonVenv },
   { package: "mypy", tests: ["test/python/"], isThere: () => existsSync("/usr/bin/mypy") },
+  {
+    package: "iputils-ping",
+    tests: ["test/areas/monitors/", "test/pages/"],
+    isThere: () => findProgram("ping") !== null,
+  },
   // The configurations in the guides are tried as they stand.
   ...["nginx", "caddy"].map((proxy) => ({
     package: proxy,

@@ -47,6 +47,7 @@ beforeAll(async () => {
 const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
   monitors: [
     { type: "tcp", host: "db.example.com", port: 5432, interval: 60_000 },
+    { type: "icmp", host: "db.example.com", packets: 5, max_loss_percent: 40, interval: 60_000 },
     { type: "dns", host: "example.com", record_type: "A", record_value: "192.0.2.1", interval: 60_000 },
     {
       type: "dns",

@@ -265,8 +265,19 @@ describe("ports and records", () => {
       await page.getByLabel("Expected value").fill("10 mail.example");
       await page.getByRole("button", { name: "Create monitor" }).click();
       await page.getByRole("heading", { name: "shop.example", level: 1 }).waitFor();
-      const { monitors } = (await server.operator.get("/v1/pulse?limit=2")).body as { monitors: object[] };
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Check", { exact: true }).selectOption("icmp");
+      await page.getByLabel("Host").fill("127.0.0.2");
+      await page.getByLabel("Packets", { exact: true }).fill("2");
+      await page.getByLabel("Packets that may be lost").fill("40");
+      await page.getByRole("button", { name: "Create monitor" }).click();
+      await page.getByRole("heading", { name: "127.0.0.2", level: 1 }).waitFor();
+      await page.getByText("2 packets to 127.0.0.2").waitFor();
+      await page.getByText("more than 40 % of the packets are lost").waitFor();
+      await page.getByText("2 of 2 packets returned").waitFor();
+      const { monitors } = (await server.operator.get("/v1/pulse?limit=3")).body as { monitors: object[] };
       expect(monitors).toMatchObject([
+        { type: "icmp", host: "127.0.0.2", packets: 2, max_loss_percent: 40 },
         { type: "dns", host: "shop.example", record_type: "MX", record_value: "10 mail.example" },
         { type: "tcp", host: "127.0.0.1", port: Number(port), keyword: "ESMTP", interval: 86_400_000 },
       ]);

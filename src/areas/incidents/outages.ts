@@ -24,6 +24,8 @@ export interface CheckOutcome {
     readonly pingBody?: string | null;
     /** What each probe sees, where several check the monitor. */
     readonly probeStates?: readonly object[];
+    /** What became of the packets of an `icmp` check. */
+    readonly icmp?: object;
   };
   /** Event for the monitor's own webhook; the first of an outage, and recovery, also for its e-mail alert. Null for none. */
   readonly event: StatusEvent | null;
@@ -112,6 +114,7 @@ export class Outages {
         consecutive_failures: after.consecutiveFailures,
         checked_at: secondsOf(check.at),
         ...(check.probeStates ? { probe_states: check.probeStates } : {}),
+        ...(check.icmp ? { icmp: check.icmp } : {}),
         ...(check.pingBody ? { last_ping_body: check.pingBody } : {}),
       },
     };

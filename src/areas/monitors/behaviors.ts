@@ -5,6 +5,7 @@ import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
 import type { ManualMonitors } from "./manual.ts";
+import type { Monitor } from "./schema.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";
 import { targetOf } from "./targets/targets.ts";
 import type { GivenAddresses, GivenTiming } from "./type-fields.ts";
@@ -21,7 +22,7 @@ export interface TypeBehavior {
   /** Reports a failure that was suppressed until now. */
   recheck(tx: Tx, monitor: MonitorRow): void;
   /** Additional fields of responses. */
-  view(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView>;
+  view(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView & Pick<Monitor, "icmp">>;
   /** Additional settings in the audit log. */
   settingsOf(monitor: MonitorRow): Partial<HeartbeatSettings>;
 }
@@ -31,7 +32,7 @@ export type TypeBehaviors = (type: MonitorType) => TypeBehavior;
 
 /** Builds the behavior of each type. */
 export function typeBehaviors(
-  monitors: Pick<MonitorStore, "forgetCertificate">,
+  monitors: Pick<MonitorStore, "forgetFound">,
   queue: CheckQueue,
   heartbeats: Heartbeats,
   manualMonitors: ManualMonitors,
@@ -45,14 +46,14 @@ export function typeBehaviors(
       const isSame = before.active && before.url === after.url && before.interval === after.interval;
       if (!after.active) queue.end(tx, ref);
       else if (!isSame) queue.begin(tx, accountRef, ref, after.url);
-      if (after.url !== before.url) monitors.forgetCertificate(tx, ref);
+      if (after.url !== before.url) monitors.forgetFound(tx, ref);
     },
     recheck(tx, monitor) {
       // A healthy target has nothing to report, and frequent maintenance windows must not add checks.
       if (monitor.consecutiveFailures > 0)
         queue.checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
     },
-    view: () => ({}),
+    view: ({ settings, icmp }) => (settings.type === "icmp" ? { icmp } : {}),
     settingsOf: () => ({}),
   };
   const heartbeat: TypeBehavior = {

@@ -65,6 +65,8 @@ export type ConnectivitySign = "proved" | "failed" | "open";
 /** Result of a check. */
 export interface CheckResult {
   readonly up: boolean;
+  /** Whether the check could not be made, so that it says nothing about the target; it is not `up` then. */
+  readonly isUnknown?: boolean;
   readonly latencyMs: number;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -128,6 +130,11 @@ export function afterCheck(
   // It is stored in the history only.
   if (isOutdated(state, result)) return { state, event: null };
   const lastCheck = { latencyMs: result.latencyMs, lastCheckedAt: result.at };
+  if (result.isUnknown === true) {
+    const { alertedAt } = state;
+    const unknown = { status: "unknown", overdue: false, consecutiveFailures: 0, alertedAt } as const;
+    return { state: { ...lastCheck, ...NORMAL_PACE, ...unknown }, event: null };
+  }
   const mayAlert = !result.manual && rules.hasListeners;
   if (result.up) {
     const wasDown = state.status === "down";

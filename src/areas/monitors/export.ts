@@ -12,7 +12,12 @@ import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import { PING_KEY } from "./heartbeats/heartbeats.ts";
 import type { PingStore } from "./heartbeats/store.ts";
+import type { IcmpResult } from "./icmp-result.ts";
+import { icmpOf } from "./store.ts";
 import { MONITOR_HEADERS } from "./targets/http.ts";
+
+/** Packets of a check, as the API shows them. */
+const asIcmp = (value: unknown): IcmpResult | null => icmpOf(typeof value === "string" ? value : null);
 
 const OF_PROJECT = { project_ref: "ref" };
 const OF_MONITOR = { monitor_ref: "ref" };
@@ -83,6 +88,7 @@ export function monitorExport({
               degraded: asFlag,
               overdue: asFlag,
               certificate: asJson,
+              icmp: asIcmp,
               last_check: null,
               hour: asTime,
             },
@@ -96,7 +102,8 @@ export function monitorExport({
                 show: {
                   up: asFlag,
                   manual: asFlag,
-                  mark: asName(["counts", "offline", "maintenance", "late"], 0),
+                  icmp: asIcmp,
+                  mark: asName(["counts", "offline", "maintenance", "late", "unknown"], 0),
                 },
               },
             ],

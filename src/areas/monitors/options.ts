@@ -56,6 +56,9 @@ export type Confirm = Static<typeof Confirm>;
 /** Longest value of a record: a text that fills its record (RFC 1035, section 3.3). */
 export const RECORD_LENGTH_MAX = 1_024;
 
+/** Packets of one check: enough for a loss in steps of a tenth, within three seconds. */
+export const PACKETS_MAX = 10;
+
 /** TLS of ports. */
 const TLS = ["direct", ...START_TLS] as const;
 
@@ -262,6 +265,29 @@ const OPTIONS = {
       examples: [null],
     }),
     null,
+  ),
+  packets: setting(
+    Type.Optional(
+      integer({
+        min: 1,
+        max: PACKETS_MAX,
+        description: "Packets that a check of an `icmp` monitor sends, 200 ms apart; 3 by default.",
+      }),
+    ),
+    Type.Integer({ examples: [3] }),
+    3,
+  ),
+  max_loss_percent: setting(
+    Type.Optional(
+      integer({
+        min: 0,
+        max: 99,
+        description:
+          "Share of the packets that may be lost, in percent; with more, the target is down. 99 by default: one response is enough.",
+      }),
+    ),
+    Type.Integer({ examples: [99] }),
+    99,
   ),
   keyword: setting(
     clearable(

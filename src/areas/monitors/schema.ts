@@ -18,6 +18,7 @@ import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/units.ts";
 import { CLIENT_KEY_LENGTH_MAX } from "./client-certificate.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeat-fields.ts";
+import { IcmpResult } from "./icmp-result.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 import { MonitorType, requiredFor } from "./types.ts";
 
@@ -268,6 +269,17 @@ const LAST_CHECK = {
     }),
     { description: "Certificate seen by the last check (`https`, and `tcp` with `tls`)." },
   ),
+  icmp: Type.Optional(
+    orNull(IcmpResult, {
+      description: "Only for `icmp`. Packets of the last check; null before one.",
+      examples: [null],
+    }),
+  ),
+  error: orNull(Type.String(), {
+    description:
+      "Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded.",
+    examples: [null],
+  }),
   incident_id: orNull(Type.String(), {
     description: "Id of the open incident; null while the target is not down.",
     examples: [null],
@@ -396,7 +408,9 @@ export type MonitorDeleted = Static<typeof MonitorDeleted>;
 /** A stored check. */
 export const MonitorCheck = named("MonitorCheck", {
   checked_at: Type.Integer({ description: "Time of the check, Unix seconds." }),
-  status: oneOf(["up", "down"], {}),
+  status: oneOf(["up", "down", "unknown"], {
+    description: "Result; `unknown` for a check that could not be made, which counts in no uptime.",
+  }),
   latency_ms: Type.Integer({ examples: [84] }),
   response_status: orNull(Type.Integer({ examples: [200] })),
   error: orNull(Type.String(), { examples: [null] }),
@@ -413,6 +427,7 @@ export const MonitorCheck = named("MonitorCheck", {
     description: "Whether the check was made in a maintenance window and does not count in the uptime.",
     examples: [false],
   }),
+  icmp: Type.Optional({ ...IcmpResult, description: "Packets of the check, for `icmp`." }),
 });
 export type MonitorCheck = Static<typeof MonitorCheck>;
 

@@ -7,6 +7,7 @@ import { HOUR_MS } from "../../kernel/time/units.ts";
 import type { StoredCertificate } from "./certificate.ts";
 import type { CheckResult, ConnectivitySign, HourCount, MonitorState, StandingCheck } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeat-fields.ts";
+import { type IcmpResult, lossPercent } from "./icmp-result.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, ProbeState, StatusFilter } from "./schema.ts";
 
@@ -21,6 +22,8 @@ export type MonitorSettings = Omit<
       | "overdue"
       | "failing"
       | "certificate"
+      | "icmp"
+      | "error"
       | "created_at"
       | "updated_at"
       | "warning"
@@ -54,6 +57,8 @@ export interface MonitorRow extends MonitorState, HourCount, StandingCheck {
   readonly lastCheck: number;
   /** The last certificate of the target; null before one was presented. */
   readonly certificate: StoredCertificate | null;
+  /** What became of the packets of the last check; null before one, and for other types than `icmp`. */
+  readonly icmp: IcmpResult | null;
 }
 
 /** Settings that are stored as 0 or 1. */
@@ -63,7 +68,7 @@ type StoredSettings = Omit<MonitorSettings, keyof Flags<number> | keyof MonitorO
 };
 type StoredMonitor = Omit<
   MonitorRow,
-  "monitorId" | "settings" | "degraded" | "isSplit" | "overdue" | "standsUp" | "certificate"
+  "monitorId" | "settings" | "degraded" | "isSplit" | "overdue" | "standsUp" | "certificate" | "icmp"
 > &
   StoredSettings &
   Flags<number> & {
@@ -72,6 +77,7 @@ type StoredMonitor = Omit<
     readonly overdue: number;
     readonly standsUp: number;
     readonly certificate: string | null;
+    readonly icmp: string | null;
   };
 
 const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' END";
@@ -86,13 +92,15 @@ const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monit
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
   hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, hour_latencies AS latencies, hour_known_ms AS knownMs, hour_up_ms AS upMs,
-  stands_since AS standsSince, stands_up AS standsUp, degraded, overdue, streak, certificate`;
+  stands_since AS standsSince, stands_up AS standsUp, degraded, overdue, streak, certificate, icmp`;
 const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
 type NewSettings = MonitorSettings & { ref: number; now: number };
 type SettingsParams = ReturnType<typeof storable<NewSettings>>;
 /** The columns that a check changes. */
 type StateParams = MonitorState & HourCount & StandingCheck & { ref: number; lastCheck: number };
+/** What the last checks have found beyond the state. */
+type Found = Pick<MonitorRow, "certificate" | "icmp">;
 type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number; managedBy: ManagedBy };
 type PageParams = { projectRef: number; before: number; rowsMax: number };
 
@@ -110,14 +118,18 @@ export function monitorRows(db: Database) {
   const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
   const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
   const updateState = db.change<
-    [Readonly<Omit<StateParams, "degraded"> & { degraded: number; certificate: string | null }>]
+    [Readonly<Omit<StateParams, "degraded"> & { degraded: number } & Record<keyof Found, string | null>>]
   >(
-    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_latencies = $latencies, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_latencies = $latencies, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate, icmp = $icmp WHERE monitor_ref = $ref`,
   );
   return {
-    writeState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
+    writeState(tx: Tx, { certificate, icmp, ...state }: StateParams & Found): void {
       const degraded = state.isSplit ? SPLIT : Number(state.degraded);
-      updateState(tx, { ...state, degraded, certificate: certificate && JSON.stringify(certificate) });
+      const found = {
+        certificate: certificate && JSON.stringify(certificate),
+        icmp: icmp && storedIcmp(icmp),
+      };
+      updateState(tx, { ...state, degraded, ...found });
     },
     read(ref: number): MonitorRow | null {
       const [settings, state] = [settingsOf(ref), stateOf(ref)];
@@ -153,8 +165,8 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
   const update = db.change<[SettingsParams]>(
     `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
   );
-  const forgetCertificate = db.change<[ref: number]>(
-    "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
+  const forgetFound = db.change<[ref: number]>(
+    "UPDATE monitor_states SET certificate = NULL, icmp = NULL WHERE monitor_ref = ?",
   );
   const setOverdue = db.change<[overdue: number, ref: number]>(
     "UPDATE monitor_states SET overdue = ? WHERE monitor_ref = ?",
@@ -176,14 +188,14 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
       unsaved?.release(tx, monitor.ref);
       update(tx, storable(monitor));
     },
-    updateState(tx: Tx, monitor: StateParams & Pick<MonitorRow, "certificate">): void {
+    updateState(tx: Tx, monitor: StateParams & Found): void {
       unsaved?.release(tx, monitor.ref);
       rows.writeState(tx, monitor);
     },
     /** Used when the URL changes: another target has another certificate. */
-    forgetCertificate(tx: Tx, ref: number): void {
+    forgetFound(tx: Tx, ref: number): void {
       unsaved?.release(tx, ref);
-      forgetCertificate(tx, ref);
+      forgetFound(tx, ref);
     },
     setOverdue(tx: Tx, ref: number, isOverdue: boolean): void {
       unsaved?.release(tx, ref);
@@ -282,7 +294,7 @@ function rowOf(stored: StoredMonitor): MonitorRow {
   const { type, url, name, method, headers, tls_client_key, body, timeout, interval, ...later } = stored;
   const { consecutive_threshold, ...more } = later;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, ...others } = more;
-  const { monitorId, degraded, overdue, standsUp, certificate, ...row } = others;
+  const { monitorId, degraded, overdue, standsUp, certificate, icmp, ...row } = others;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
@@ -291,6 +303,7 @@ function rowOf(stored: StoredMonitor): MonitorRow {
     overdue: overdue !== 0,
     standsUp: standsUp !== 0,
     certificate: certificate === null ? null : JSON.parse(certificate),
+    icmp: icmpOf(icmp),
     settings: {
       type,
       url,
@@ -310,6 +323,18 @@ function rowOf(stored: StoredMonitor): MonitorRow {
       active: active !== 0,
     },
   };
+}
+
+/** The stored form of what became of packets: its numbers alone, since each check has them. */
+export function storedIcmp({ sent, received, min_ms, avg_ms, max_ms }: IcmpResult): string {
+  return JSON.stringify([sent, received, min_ms, avg_ms, max_ms]);
+}
+
+/** Restores what became of packets from its stored form. */
+export function icmpOf(stored: string | null): IcmpResult | null {
+  if (stored === null) return null;
+  const [sent, received, min_ms, avg_ms, max_ms] = JSON.parse(stored);
+  return { sent, received, loss_percent: lossPercent(sent, received), min_ms, avg_ms, max_ms };
 }
 
 /** A check before it is recorded. */
@@ -334,12 +359,16 @@ export interface CompletedCheck extends CheckResult {
   readonly offline?: "server" | "account";
   /** The certificate of the target, if it presented one. */
   readonly certificate?: Certificate;
+  /** What became of the packets of an `icmp` check. */
+  readonly icmp?: IcmpResult;
 }
 
 /** Why a check is ignored. */
 export type SuppressionReason = "observer_offline" | "maintenance";
 /** The number that rows of checks have that came too late to count. */
 export const LATE_MARK = 3;
+/** The number that rows of checks have that could not be made. */
+export const UNKNOWN_MARK = 4;
 /** The numbers that rows of checks have for reasons. */
 export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = {
   observer_offline: 1,
@@ -349,10 +378,11 @@ export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = 
 type NewCheck = Readonly<
   Omit<
     CompletedCheck,
-    | ("certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate" | "pingBody")
-    | ("probe" | "isLate" | "probeStates")
+    | ("certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate" | "isUnknown" | "pingBody")
+    | ("icmp" | "probe" | "isLate" | "probeStates")
   > & {
     probe: string | null;
+    icmp: string | null;
     sequence: number;
     ref: number;
     previous: number;
@@ -396,7 +426,7 @@ export function checkStore(db: Database) {
   return {
     highestSequence: db.number("SELECT max(sequence) AS n FROM monitor_checks"),
     insert: db.change<[NewCheck]>(
-      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark, probe) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error, $mark, $probe)",
+      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark, probe, icmp) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error, $mark, $probe, $icmp)",
     ),
     /** The success of a heartbeat. Every ping runs it: positions are bound faster than names. */
     insertSuccess: db.change<[sequence: number, ref: number, previous: number, at: number]>(
@@ -412,7 +442,7 @@ export function checkStore(db: Database) {
       `INSERT OR REPLACE INTO settings (name, value) VALUES ('${UNSAVED_SINCE}', ?)`,
     ),
     check: db.one<StoredCheck, [sequence: number]>(
-      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark, probe FROM monitor_checks WHERE sequence = ?",
+      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark, probe, icmp FROM monitor_checks WHERE sequence = ?",
     ),
     /** Puts an older check, which came late, before a newer one. */
     setPrevious: db.change<[previous: number, sequence: number]>(
@@ -440,7 +470,7 @@ export function checkStore(db: Database) {
     ),
     /** Sequences continue from the newest check, so its row stays, without its content. */
     emptyCheck: db.change<[sequence: number]>(
-      "UPDATE monitor_checks SET monitor_ref = 0, previous = 0, response_status = NULL, error = NULL WHERE sequence = ?",
+      "UPDATE monitor_checks SET monitor_ref = 0, previous = 0, response_status = NULL, error = NULL, icmp = NULL WHERE sequence = ?",
     ),
     insertHour: db.change<[Readonly<HourCount & { ref: number }>]>(
       "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up, latency, latencies, known_ms, up_ms) VALUES ($ref, $hour, $checks, $up, $latencySum, $latencies, $knownMs, $upMs)",

@@ -64,6 +64,13 @@ const TYPES = {
     required: ["host", "record_type", "interval"],
     noun: "a dns monitor",
   },
+  icmp: {
+    does: "sends packets by ping",
+    checksTarget: true,
+    fields: ["host", ...CHECKED, "packets", "max_loss_percent"],
+    required: ["host", "interval"],
+    noun: "an icmp monitor",
+  },
   heartbeat: {
     does: "waits for pings",
     checksTarget: false,

@@ -18,7 +18,7 @@ import type { Votes } from "./votes/votes.ts";
 /** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
   constructor(
-    private readonly deps: Pick<AreaDeps, "clock" | "vault" | "digests"> & {
+    private readonly deps: Pick<AreaDeps, "checks" | "clock" | "vault" | "digests"> & {
       readonly alerting: Pick<Alerting, "channelIdsOf" | "openIncidentOf">;
       readonly suppression: Suppression;
       readonly behaviors: TypeBehaviors;
@@ -109,8 +109,16 @@ export class MonitorViews {
       overdue,
       failing: isFailing(monitor),
       certificate: certificateOf(monitor, this.deps.clock.now()),
+      error: this.errorOf(monitor),
       incident_id: incident?.id ?? null,
     };
+  }
+
+  /** Error of the last check. What has been up without a failure since has none, so that nothing is read. */
+  private errorOf({ ref, status, consecutiveFailures, isSplit, lastCheck }: MonitorRow): string | null {
+    if (lastCheck === 0 || (status === "up" && consecutiveFailures === 0 && !isSplit)) return null;
+    const check = this.deps.checks.check(lastCheck);
+    return check?.ref === ref ? check.error : null;
   }
 
   /** The headers of its checks; null without any. */

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { version } from "../../../package.json" with { type: "json" };
 import { OPTION_DEFAULTS } from "../../areas/monitors/options.ts";
 import {
   ERROR_LENGTH_MAX,
@@ -7,6 +8,7 @@ import {
   type ProbeWork,
 } from "../../areas/monitors/probes/schema.ts";
 import { type Measurement, measureTarget } from "../../areas/monitors/targets/measure.ts";
+import { MONITOR_TYPES } from "../../areas/monitors/types.ts";
 import { UsageError } from "../../config/command-line.ts";
 import { errorText, StartupError } from "../../kernel/errors.ts";
 import { isPublicAddress } from "../../kernel/outbound/address.ts";
@@ -145,6 +147,19 @@ class Probing {
 
   private async check(monitor: ProbeMonitor): Promise<void> {
     if (this.running >= CONCURRENCY_MAX) return;
+    if (!Object.hasOwn(MONITOR_TYPES, monitor.type)) {
+      const error = `unsupported: this probe has version ${version}, which has no type ${monitor.type}. Update it with ninefold upgrade`;
+      const unknown = {
+        at: monotonicMs(),
+        up: false,
+        isUnknown: true,
+        latencyMs: 0,
+        responseStatus: null,
+        error,
+      };
+      this.keep(monitor, unknown, false);
+      return;
+    }
     this.running += 1;
     try {
       // An older server does not know every setting.
@@ -154,7 +169,8 @@ class Probing {
       const found = await measureTarget(this.outbound, target, monotonicMs);
       if (found === null || this.signal.aborted) return;
       const { measured } = found;
-      this.schedule.checked(monitor, measured.up);
+      // What could not be checked has not failed.
+      this.schedule.checked(monitor, measured.up || measured.isUnknown === true);
       this.keep(monitor, measured, await this.isOffline(measured));
     } finally {
       this.running -= 1;
@@ -172,17 +188,18 @@ class Probing {
 
   private keep(monitor: ProbeMonitor, measured: Measurement, isOffline: boolean): void {
     this.results += 1;
-    const { certificate } = measured;
+    const { certificate, icmp } = measured;
     this.queue.push({
       at: measured.at,
       result: {
         result_id: `${this.runId}-${this.results}`,
         monitor_id: monitor.monitor_id,
-        status: measured.up ? "up" : "down",
+        status: measured.isUnknown ? "unknown" : measured.up ? "up" : "down",
         latency_ms: Math.round(measured.latencyMs),
         response_status: measured.responseStatus,
         error: measured.error?.slice(0, ERROR_LENGTH_MAX) ?? null,
         ...(isOffline && { observer_offline: true }),
+        ...(icmp && { icmp }),
         ...(certificate && {
           certificate: {
             not_after: Math.floor(certificate.notAfter / 1_000),

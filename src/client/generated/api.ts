@@ -2509,8 +2509,8 @@ export interface ChannelTested {
 /** The response of `POST /v1/pulse/{monitorId}/check`. */
 export interface MonitorStatus {
   monitor_id: string;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type: "http" | "tcp" | "dns" | "heartbeat" | "manual";
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual";
   /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
@@ -2548,6 +2548,8 @@ export interface MonitorStatus {
   record_values: string[] | null;
   /** Name server that is queried; null for those of the machine that checks. */
   resolver: string | null;
+  packets: number;
+  max_loss_percent: number;
   keyword: string | null;
   keyword_absent: string | null;
   keywords_all: string[] | null;
@@ -2639,6 +2641,23 @@ export interface MonitorStatus {
     /** Name of the intermediate certificate that expires first. Omitted if the target's own certificate does. */
     intermediate?: string;
   } | null;
+  /** Only for `icmp`. Packets of the last check; null before one. */
+  icmp?: {
+    /** Packets sent. */
+    sent: number;
+    /** Responses. */
+    received: number;
+    /** Share of the packets without a response, in percent. */
+    loss_percent: number;
+    /** Shortest round-trip time, in milliseconds; null without a response. */
+    min_ms: number | null;
+    /** Average round-trip time, in milliseconds; null without a response. */
+    avg_ms: number | null;
+    /** Longest round-trip time, in milliseconds; null without a response. */
+    max_ms: number | null;
+  } | null;
+  /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded. */
+  error: string | null;
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
   depends_on: string | null;
@@ -2661,8 +2680,8 @@ export interface MonitorCreateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | string | undefined;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type?: "http" | "tcp" | "dns" | "heartbeat" | "manual" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type?: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -2708,7 +2727,7 @@ export interface MonitorCreateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`. */
+  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`. */
   host?: string | undefined;
   /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
@@ -2721,6 +2740,10 @@ export interface MonitorCreateBody {
   record_values?: readonly string[] | null | undefined;
   /** Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of the machine that checks. */
   resolver?: string | null | undefined;
+  /** Packets that a check of an `icmp` monitor sends, 200 ms apart; 3 by default. */
+  packets?: number | undefined;
+  /** Share of the packets that may be lost, in percent; with more, the target is down. 99 by default: one response is enough. */
+  max_loss_percent?: number | undefined;
   /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
@@ -2762,8 +2785,8 @@ export interface MonitorCreateBody {
 /** The response of `POST /v1/pulse`. */
 export interface Monitor {
   id: string;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type: "http" | "tcp" | "dns" | "heartbeat" | "manual";
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual";
   /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
@@ -2801,6 +2824,8 @@ export interface Monitor {
   record_values: string[] | null;
   /** Name server that is queried; null for those of the machine that checks. */
   resolver: string | null;
+  packets: number;
+  max_loss_percent: number;
   keyword: string | null;
   keyword_absent: string | null;
   keywords_all: string[] | null;
@@ -2891,6 +2916,23 @@ export interface Monitor {
     /** Name of the intermediate certificate that expires first. Omitted if the target's own certificate does. */
     intermediate?: string;
   } | null;
+  /** Only for `icmp`. Packets of the last check; null before one. */
+  icmp?: {
+    /** Packets sent. */
+    sent: number;
+    /** Responses. */
+    received: number;
+    /** Share of the packets without a response, in percent. */
+    loss_percent: number;
+    /** Shortest round-trip time, in milliseconds; null without a response. */
+    min_ms: number | null;
+    /** Average round-trip time, in milliseconds; null without a response. */
+    avg_ms: number | null;
+    /** Longest round-trip time, in milliseconds; null without a response. */
+    max_ms: number | null;
+  } | null;
+  /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded. */
+  error: string | null;
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
   depends_on: string | null;
@@ -2956,7 +2998,8 @@ export interface MonitorHistory {
 export interface MonitorCheck {
   /** Time of the check, Unix seconds. */
   checked_at: number;
-  status: "up" | "down";
+  /** Result; `unknown` for a check that could not be made, which counts in no uptime. */
+  status: "up" | "down" | "unknown";
   latency_ms: number;
   response_status: number | null;
   error: string | null;
@@ -2967,6 +3010,21 @@ export interface MonitorCheck {
   observer_offline: boolean;
   /** Whether the check was made in a maintenance window and does not count in the uptime. */
   maintenance: boolean;
+  /** Packets of the check, for `icmp`. */
+  icmp?: {
+    /** Packets sent. */
+    sent: number;
+    /** Responses. */
+    received: number;
+    /** Share of the packets without a response, in percent. */
+    loss_percent: number;
+    /** Shortest round-trip time, in milliseconds; null without a response. */
+    min_ms: number | null;
+    /** Average round-trip time, in milliseconds; null without a response. */
+    avg_ms: number | null;
+    /** Longest round-trip time, in milliseconds; null without a response. */
+    max_ms: number | null;
+  };
 }
 
 /** The response of `GET /v1/pulse/{monitorId}/history`, `series`. */
@@ -3519,8 +3577,8 @@ export interface MonitorUpdateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | string | undefined;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type?: "http" | "tcp" | "dns" | "heartbeat" | "manual" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type?: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | null | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -3562,7 +3620,7 @@ export interface MonitorUpdateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`. */
+  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`. */
   host?: string | undefined;
   /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
@@ -3575,6 +3633,10 @@ export interface MonitorUpdateBody {
   record_values?: readonly string[] | null | undefined;
   /** Name server that is queried, by UDP and, for long responses, by TCP: host, or host and port. Null: those of the machine that checks. */
   resolver?: string | null | undefined;
+  /** Packets that a check of an `icmp` monitor sends, 200 ms apart; 3 by default. */
+  packets?: number | undefined;
+  /** Share of the packets that may be lost, in percent; with more, the target is down. 99 by default: one response is enough. */
+  max_loss_percent?: number | undefined;
   /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
@@ -3673,7 +3735,7 @@ export interface Overview {
       id: string;
       title: string;
       /** Type of the monitor that opened the incident; null for a manual incident. */
-      monitor_type: "http" | "tcp" | "dns" | "heartbeat" | "manual" | null;
+      monitor_type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual" | null;
       /** Error of the check that opened the incident. */
       cause: string | null;
       status: string;
@@ -3979,14 +4041,32 @@ export interface ProbeResultsBody {
     monitor_id: string;
     /** Time since the start of the check, in milliseconds, by the monotonic clock of the probe: 0 to 7 days. */
     age_ms: number;
-    status: "up" | "down";
+    /** `unknown` if the probe could not check, such as without `ping`: it does not vote then. */
+    status: "up" | "down" | "unknown";
     /** Latency of the check, in milliseconds. */
     latency_ms: number;
     response_status?: number | null | undefined;
-    /** Why the target is down. */
+    /** Why the target is down, or why it could not be checked. */
     error?: string | null | undefined;
     /** Whether the probe itself was offline, so that the result is no vote. */
     observer_offline?: boolean | undefined;
+    /** Packets of the check, for `icmp`. */
+    icmp?:
+      | {
+          /** Packets sent. */
+          sent: number;
+          /** Responses. */
+          received: number;
+          /** Share of the packets without a response, in percent. */
+          loss_percent: number;
+          /** Shortest round-trip time, in milliseconds; null without a response. */
+          min_ms: number | null;
+          /** Average round-trip time, in milliseconds; null without a response. */
+          avg_ms: number | null;
+          /** Longest round-trip time, in milliseconds; null without a response. */
+          max_ms: number | null;
+        }
+      | undefined;
     certificate?:
       | {
           /** Expiry, Unix seconds. */
@@ -4017,8 +4097,8 @@ export interface ProbeWork {
   /** Monitors to check at their intervals. */
   monitors: {
     monitor_id: string;
-    /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-    type: "http" | "tcp" | "dns" | "heartbeat" | "manual";
+    /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+    type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual";
     url: string;
     method: string;
     headers: Record<string, string> | null;
@@ -4056,6 +4136,8 @@ export interface ProbeWork {
     json_path: string | null;
     json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
     json_value: string | number | boolean | null;
+    packets: number;
+    max_loss_percent: number;
   }[];
   /** Monitors to check once, now. */
   due: string[];

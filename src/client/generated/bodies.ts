@@ -2031,8 +2031,8 @@ export const BODIES = {
     type: {
       type: "string",
       description:
-        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
-      enum: ["http", "tcp", "dns", "heartbeat", "manual"],
+        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
+      enum: ["http", "tcp", "dns", "icmp", "heartbeat", "manual"],
     },
     slug: {
       type: "string",
@@ -2188,7 +2188,7 @@ export const BODIES = {
     host: {
       type: "string",
       description:
-        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`.",
+        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`.",
       example: "db.example.com",
       minLength: 1,
       maxLength: 253,
@@ -2232,6 +2232,19 @@ export const BODIES = {
       example: "1.1.1.1:53",
       minLength: 1,
       maxLength: 260,
+    },
+    packets: {
+      type: "integer",
+      description: "Packets that a check of an `icmp` monitor sends, 200 ms apart; 3 by default.",
+      minimum: 1,
+      maximum: 10,
+    },
+    max_loss_percent: {
+      type: "integer",
+      description:
+        "Share of the packets that may be lost, in percent; with more, the target is down. 99 by default: one response is enough.",
+      minimum: 0,
+      maximum: 99,
     },
     keyword: {
       type: "string",
@@ -2748,8 +2761,8 @@ export const BODIES = {
     type: {
       type: "string",
       description:
-        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
-      enum: ["http", "tcp", "dns", "heartbeat", "manual"],
+        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
+      enum: ["http", "tcp", "dns", "icmp", "heartbeat", "manual"],
     },
     slug: {
       type: "string",
@@ -2894,7 +2907,7 @@ export const BODIES = {
     host: {
       type: "string",
       description:
-        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`.",
+        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`.",
       example: "db.example.com",
       minLength: 1,
       maxLength: 253,
@@ -2938,6 +2951,19 @@ export const BODIES = {
       example: "1.1.1.1:53",
       minLength: 1,
       maxLength: 260,
+    },
+    packets: {
+      type: "integer",
+      description: "Packets that a check of an `icmp` monitor sends, 200 ms apart; 3 by default.",
+      minimum: 1,
+      maximum: 10,
+    },
+    max_loss_percent: {
+      type: "integer",
+      description:
+        "Share of the packets that may be lost, in percent; with more, the target is down. 99 by default: one response is enough.",
+      minimum: 0,
+      maximum: 99,
     },
     keyword: {
       type: "string",

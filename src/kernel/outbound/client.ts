@@ -32,6 +32,7 @@ import {
   type OutboundOutcome,
 } from "./outcome.ts";
 import { isPieces, type PieceBody } from "./piece-body.ts";
+import { type PingStatistics, Pings } from "./ping.ts";
 import type { BodyOptions, ResponseReader } from "./response-reader.ts";
 import { requestTls, type StartTls } from "./starttls.ts";
 import { knownAddresses, type Refusal, type Target, TargetPolicy, type TargetRules } from "./target.ts";
@@ -104,6 +105,21 @@ export interface RecordsRequest {
   readonly timeoutMs: number;
 }
 
+/** Packets to a host. */
+export interface PingRequest {
+  /** As in {@link OutboundRequest}. */
+  readonly account: number | null;
+  readonly host: string;
+  readonly packets: number;
+  /** Real time for sending and replies, from the first packet on; a lookup before it has as much. */
+  readonly timeoutMs: number;
+}
+
+/** What became of packets. Without a reply there are statistics, too. */
+export type PingOutcome =
+  | Failed
+  | (Measured & PingStatistics & { readonly answered: true; readonly address: string });
+
 /** A port of a host. */
 export interface HostAndPort {
   /** Name or address, without brackets. */
@@ -148,6 +164,9 @@ const REACH_ATTEMPTS_MAX = 3;
 /** Servers of other protocols than HTTP may reject names of protocols that are not theirs. */
 const TCP_TLS: TlsTerms = { ...HTTP_TLS, protocols: [] };
 
+/** Packets have no port: rules for hosts are the same for each. */
+const ANY_PORT = 80;
+
 /** A text as its bytes, one character each, as replies before TLS are read. */
 function latin1(text: string): string {
   return Buffer.from(text).toString("latin1");
@@ -165,6 +184,7 @@ export class OutboundClient {
   private readonly pool = new ConnectionPool();
   private readonly connector: Connector;
   private readonly lookups: Lookups;
+  private readonly pings = new Pings();
   private readonly stalls: EventLoopStalls;
   /** Requests whose outcome is not known yet. */
   private inFlight = 0;
@@ -251,6 +271,17 @@ export class OutboundClient {
       const refusal = this.policy.rejectionOf(target, addresses, {});
       if (refusal !== null) throw rejectionFailure(refusal, "the name");
       return { answered: true, values } as const;
+    });
+  }
+
+  /** Sends packets to a host by the `ping` of the system, to a checked address. */
+  ping({ account, host, packets, timeoutMs }: PingRequest): Promise<PingOutcome> {
+    return this.measure(timeoutMs, async (deadline, led) => {
+      const target = accepted(this.policy.examineHost(host, ANY_PORT), "the host");
+      const seeking = { account, deadline, led };
+      const addresses = await this.checkedAddresses(target, seeking, this.policy, "the host");
+      const statistics = await this.pings.send(addresses, { account, packets, timeoutMs }, deadline);
+      return { answered: true, ...statistics } as const;
     });
   }
 

@@ -5,8 +5,8 @@ import type { ResponseHeaders } from "./response-reader.ts";
 /**
  * What can go wrong with a request: `invalid` URL, `blocked` address, `dns` without an address for the name, `connect`
  * without a connection, `tls` certificate or handshake, `timeout`, `reset` connection, `malformed` response (not HTTP/1),
- * `too-large` head or body, too many `redirects`, `local` when this machine could not open a connection: then nothing
- * is known of the target.
+ * `too-large` head or body, too many `redirects`, `local` when this machine could not open a connection, `unsupported` when it has
+ * not what the request needs: then nothing is known of the target.
  */
 export type FailureKind =
   | "invalid"
@@ -19,7 +19,8 @@ export type FailureKind =
   | "malformed"
   | "too-large"
   | "redirects"
-  | "local";
+  | "local"
+  | "unsupported";
 
 /**
  * A request without a usable response. Users can see the message: it names no internal address, except that of a name server of

@@ -207,6 +207,16 @@ test("a backup: monitors and notifications", async () => {
         host: "example.com",
         record_type: "A",
       },
+      Ping: {
+        channels: [],
+        interval: 20_000,
+        consecutive_threshold: 3,
+        retry_interval: 10_000,
+        timeout: 16_000,
+        type: "icmp",
+        host: "example.com",
+        packets: 1,
+      },
       "Shop 2": {
         active: false,
         channels: [],
@@ -221,7 +231,6 @@ test("a backup: monitors and notifications", async () => {
   });
   expect(losses(imported)).toEqual([
     "notification Phones: type: pushover is not supported",
-    "monitor Ping: type: ping is not supported",
     "monitor Must fail: upside_down: a monitor with the opposite meaning is not supported",
     "notification Team chat: discordUsername: not carried over",
     "monitor Shop: tags: a monitor has one group: prod are not all carried over",
@@ -237,8 +246,25 @@ test("a backup: monitors and notifications", async () => {
   ]);
   expect(imported.text + imported.notes.join()).not.toContain("SECRET-");
   const [before, after] = await imports.apply(imported.text);
-  expect(before).toHaveLength(8);
+  expect(before).toHaveLength(9);
   expect(after).toEqual([]);
+});
+
+test("a ping, with as many packets as version 2 has", () => {
+  const ping = { ...MONITOR, type: "ping", url: null, hostname: "10.0.0.1" };
+  const monitorList = [
+    { ...ping, id: 1, name: "Old" },
+    { ...ping, id: 2, name: "New", ping_count: 4, ping_numeric: true, ping_per_request_timeout: 2 },
+    { ...ping, id: 3, name: "Many", ping_count: 50 },
+  ];
+  const imported = imports.run((draft) => importKuma(draft, { monitorList }));
+  const { monitors } = Bun.YAML.parse(imported.text) as { monitors: Record<string, object> };
+  expect(monitors).toMatchObject({
+    Old: { type: "icmp", host: "10.0.0.1", packets: 1 },
+    New: { type: "icmp", packets: 4, timeout: 16_000 },
+    Many: { type: "icmp", packets: 10 },
+  });
+  expect(losses(imported)).toEqual(["monitor Many: packets lowered to 10"]);
 });
 
 test("the database: status pages and maintenance too, and it is not changed", async () => {
@@ -403,13 +429,13 @@ test("equal notes are counted: what is lost first, with its names, then what has
   const monitorList = [
     ...named(57, "Slow", { timeout: 48 }),
     ...named(2, "Queue", { type: "mqtt" }),
-    ...named(25, "Ping", { type: "ping" }),
+    ...named(25, "Game", { type: "gamedig" }),
   ];
   const imported = imports.run((draft) => importKuma(draft, { monitorList }));
-  const pings = Array.from({ length: 20 }, (_, index) => `Ping ${index}`).join(", ");
+  const games = Array.from({ length: 20 }, (_, index) => `Game ${index}`).join(", ");
   expect(losses(imported)).toEqual([
     "type: mqtt is not supported: 2 monitors (Queue 0, Queue 1)",
-    `type: ping is not supported: 25 monitors (${pings}, 5 more)`,
+    `type: gamedig is not supported: 25 monitors (${games}, 5 more)`,
     "timeout lowered to 30 s: 57 monitors",
   ]);
 });

@@ -6,7 +6,14 @@ import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
 import type { AreaDeps } from "../ports.ts";
-import { type CompletedCheck, LATE_MARK, type MonitorRow, SUPPRESSION_REASONS } from "../store.ts";
+import {
+  type CompletedCheck,
+  LATE_MARK,
+  type MonitorRow,
+  SUPPRESSION_REASONS,
+  storedIcmp,
+  UNKNOWN_MARK,
+} from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
 import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "../targets/http.ts";
@@ -15,7 +22,7 @@ import { hasLatency } from "../types.ts";
 import type { Verdict, Votes } from "../votes/votes.ts";
 import { effectsOf } from "./effects.ts";
 
-/** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
+/** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, or the check could not be made. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
 
 /** Newer checks that a late one is put behind: those of some minutes. */
@@ -70,6 +77,7 @@ export class Checks {
       this.counts[manual ? "manual" : "scheduled"].unknown.add();
       return null;
     }
+    if (result.measured.isUnknown) return { ...result.measured, manual };
     const sign = this.connectivity.recordOutcome(monitor, result.outcome);
     const check = { ...result.measured, manual, connectivity: sign };
     return this.connectivity.isInconclusive(sign) ? { ...check, offline: "server" } : check;
@@ -99,13 +107,15 @@ export class Checks {
     if (last?.offline === "server") this.connectivity.markOffline(tx, last.at);
     else if (last?.connectivity === "proved") this.connectivity.markOnline(tx, last.at);
     const up = checks.filter((check) => check.up).length;
+    const unknown = checks.filter((check) => check.isUnknown).length;
     for (const check of checks)
       monitor = check.isLate ? this.storeLate(tx, monitor, check) : this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);
     const counts = this.counts[checks.some(({ manual }) => manual) ? "manual" : "scheduled"];
     tx.afterCommit(() => {
       counts.up.add(up);
-      counts.down.add(checks.length - up);
+      counts.down.add(checks.length - up - unknown);
+      counts.unknown.add(unknown);
     });
     return monitor;
   }
@@ -177,14 +187,20 @@ export class Checks {
     const { monitors, changes } = this.deps;
     const monitor = monitors.monitor(ref);
     if (monitor === null || !monitor.settings.active || !this.votes.isVoting(monitor)) return;
-    const verdict = this.votes.tally(monitor, tx.now);
+    const after = this.recount(tx, monitor, this.votes.tally(monitor, tx.now));
+    if (after === monitor) return;
+    monitors.updateState(tx, after);
+    changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+  }
+
+  /** The monitor after votes have been counted without a new one; the same if they change nothing. */
+  private recount(tx: Tx, monitor: MonitorRow, verdict: Verdict | null): MonitorRow {
     if (verdict === null) {
-      if (monitor.status !== "unknown" && this.votes.isObservable(monitor, tx.now))
-        this.markUnknown(tx, monitor);
-      return;
+      const isKnown = monitor.status !== "unknown";
+      return isKnown && this.votes.isObservable(monitor, tx.now) ? this.markedUnknown(tx, monitor) : monitor;
     }
     const isSame = monitor.status === (verdict.isDown ? "down" : "up") && monitor.isSplit === verdict.isSplit;
-    if (isSame) return;
+    if (isSame) return monitor;
     const check: CompletedCheck = {
       up: !verdict.isDown,
       latencyMs: monitor.latencyMs ?? 0,
@@ -196,21 +212,22 @@ export class Checks {
     };
     const after = this.recordVerdict(tx, settled(this.deps, tx, monitor, tx.now), check, verdict);
     const { lastCheckedAt } = monitor;
-    monitors.updateState(tx, { ...after, lastCheckedAt, standsSince: tx.now, standsUp: !verdict.isDown });
-    changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    return { ...after, lastCheckedAt, standsSince: tx.now, standsUp: !verdict.isDown };
   }
 
   /** Nobody can check it: its incident stays as it is, and no time counts. */
-  private markUnknown(tx: Tx, monitor: MonitorRow): void {
+  private markedUnknown(tx: Tx, monitor: MonitorRow, error: string | null = null): MonitorRow {
     const unknown = { status: "unknown", degraded: false, isSplit: false, standsSince: null } as const;
     const after = { ...settled(this.deps, tx, monitor, tx.now), ...unknown };
-    this.deps.monitors.updateState(tx, after);
-    this.deps.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
-    if (this.suppression.suppressedUntil(monitor.ref, tx.now) !== null) return;
-    const text = "none of its probes reports: its status is unknown";
+    if (this.suppression.suppressedUntil(monitor.ref, tx.now) !== null) return after;
+    const text =
+      error === null
+        ? "none of its probes reports: its status is unknown"
+        : `its status is unknown: ${error}`;
     const facts = { status: "unknown", previous_status: monitor.status };
     const probe_states = this.votes.viewOf(monitor);
-    this.notify(tx, after, [{ event: "monitor.unknown", text, facts: { ...facts, probe_states } }]);
+    this.notify(tx, after, [{ event: "monitor.unknown", text, facts: { ...facts, error, probe_states } }]);
+    return after;
   }
 
   /** Records the verdict of votes, cast by a check. Returns the monitor after it. */
@@ -220,9 +237,7 @@ export class Checks {
     check: CompletedCheck,
     { isDown, isSplit, isSlow, error, voters }: Verdict,
   ): MonitorRow {
-    // An outage continues when it becomes known again.
-    const isOutage = monitor.status === "unknown" && this.alerting.openIncidentOf(monitor.ref) !== null;
-    const before: MonitorRow = isOutage ? { ...monitor, status: "down" } : monitor;
+    const before = this.continued(monitor);
     const judged: CompletedCheck = {
       ...check,
       up: !isDown,
@@ -239,6 +254,28 @@ export class Checks {
       : this.store(tx, before, judged, effect, check);
     this.alerting.carryOut(tx, effectsOf(before, after, judged, effect));
     return after;
+  }
+
+  /** A monitor before a check by which it is known again: its outage continues. */
+  private continued(monitor: MonitorRow): MonitorRow {
+    const isOutage = monitor.status === "unknown" && this.alerting.openIncidentOf(monitor.ref) !== null;
+    return isOutage ? { ...monitor, status: "down" } : monitor;
+  }
+
+  /** Records that a voter could not check: its vote lapses, and those of others decide. */
+  private recordUnable(
+    tx: Tx,
+    monitor: MonitorRow,
+    check: CompletedCheck,
+    verdict: Verdict | null,
+  ): MonitorRow {
+    const sequence = this.nextSequence++;
+    this.insert(tx, check, { sequence, ref: monitor.ref, previous: monitor.lastCheck, mark: UNKNOWN_MARK });
+    const lastCheckedAt = Math.max(check.at, monitor.lastCheckedAt ?? 0);
+    const stored = { ...monitor, lastCheck: sequence, lastCheckedAt };
+    const isNobodyAble = verdict === null && monitor.status !== "unknown" && this.votes.isNobodyAble(monitor);
+    if (isNobodyAble) return this.markedUnknown(tx, stored, check.error);
+    return this.recount(tx, stored, verdict);
   }
 
   /** Stores a check that came too late to count, in its place among the others. Returns the monitor after it. */
@@ -259,7 +296,7 @@ export class Checks {
 
   private insert(
     tx: Tx,
-    { at, up, manual, latencyMs, responseStatus, error, probe }: CompletedCheck,
+    { at, up, manual, latencyMs, responseStatus, error, probe, icmp }: CompletedCheck,
     row: {
       readonly sequence: number;
       readonly ref: number;
@@ -277,6 +314,7 @@ export class Checks {
       error,
       ...row,
       probe: probeName,
+      icmp: icmp === undefined ? null : storedIcmp(icmp),
     });
   }
 
@@ -285,13 +323,15 @@ export class Checks {
     // A check from a place that is offline is no vote.
     if (check.offline === undefined && this.votes.isVoting(monitor)) {
       const verdict = this.votes.cast(tx, monitor, check, this.rulesOf(monitor));
+      if (check.isUnknown) return this.recordUnable(tx, monitor, check, verdict);
       if (verdict !== null) return this.recordVerdict(tx, monitor, check, verdict);
       // Fewer failures than the threshold, and nobody else has seen it yet.
       return this.store(tx, monitor, check, notCounted(monitor, check), check);
     }
-    const effect = this.suppression.apply(tx, monitor, check, this.evaluate(monitor, check));
-    const after = check.isRepeat ? { ...monitor, ...effect.state } : this.store(tx, monitor, check, effect);
-    this.alerting.carryOut(tx, effectsOf(monitor, after, check, effect));
+    const before = check.isUnknown ? monitor : this.continued(monitor);
+    const effect = this.suppression.apply(tx, before, check, this.evaluate(before, check));
+    const after = check.isRepeat ? { ...before, ...effect.state } : this.store(tx, before, check, effect);
+    this.alerting.carryOut(tx, effectsOf(before, after, check, effect));
     return after;
   }
 
@@ -303,8 +343,9 @@ export class Checks {
     { state, reason }: FinalEffect,
     countedCheck = check,
   ): MonitorRow {
-    const { at, up, manual, certificate: seen } = check;
-    const isCounted = reason === null;
+    const { at, up, manual, certificate: seen, icmp = monitor.icmp } = check;
+    const isUnknown = countedCheck.isUnknown === true;
+    const isCounted = reason === null && !isUnknown;
     const added = isCounted ? countOf(monitor, countedCheck) : NO_CHECKS;
     // A manual check stands for no time, and the one before it still does.
     const counted = manual ? monitor : settled(this.deps, tx, monitor, at);
@@ -315,14 +356,14 @@ export class Checks {
       sequence,
       ref: monitor.ref,
       previous: monitor.lastCheck,
-      mark: isCounted ? 0 : SUPPRESSION_REASONS[reason],
+      mark: isUnknown ? UNKNOWN_MARK : reason === null ? 0 : SUPPRESSION_REASONS[reason],
     });
     // A certificate seen during maintenance is ignored: the next check sees it again.
     const isRelevant = seen !== undefined && isCounted && state.lastCheckedAt === at;
     const certificate = isRelevant
       ? updatedCertificate(monitor.certificate, seen, check, monitor.settings.tls_expiry_days)
       : monitor.certificate;
-    return { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate };
+    return { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate, icmp };
   }
 
   rulesOf({ settings, projectRef }: MonitorRow): AlertRules {

@@ -12,7 +12,8 @@ export function effectsOf(
   check: CompletedCheck,
   { state, event, suppressedBy, isSilenced }: FinalEffect,
 ): CheckEffects {
-  const isSame = event === null && state.status === before.status;
+  // An outage is not over because nothing is known of it.
+  const isSame = state.status === "unknown" || (event === null && state.status === before.status);
   return {
     monitor: factsOf(after),
     outcome: isSame
@@ -29,9 +30,22 @@ function healthNotifications(
   check: CompletedCheck,
 ): HealthNotification[] {
   if (check.manual) return [];
-  return [latencyNotification(before, after, check), certificateNotification(before, after, check)].filter(
-    (notice) => notice !== null,
-  );
+  return [
+    unknownNotification(before, after, check),
+    latencyNotification(before, after, check),
+    certificateNotification(before, after, check),
+  ].filter((notice) => notice !== null);
+}
+
+/** A check could not be made: from now on nothing is known of the target. */
+function unknownNotification(
+  before: MonitorRow,
+  after: MonitorRow,
+  { error }: CompletedCheck,
+): HealthNotification | null {
+  if (after.status !== "unknown" || before.status === "unknown") return null;
+  const facts = { status: "unknown", previous_status: before.status, error };
+  return { event: "monitor.unknown", text: `its status is unknown: ${error}`, facts };
 }
 
 function latencyNotification(

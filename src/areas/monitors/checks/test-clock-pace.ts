@@ -67,8 +67,9 @@ export class TestClockPace {
 }
 
 /** Whether another check with the same result would change the state again. */
-function changesSomething({ before, after }: CheckWithEffect): boolean {
-  if (after.status !== before.status || after.status === "unknown") return true;
+function changesSomething({ before, after, completed }: CheckWithEffect): boolean {
+  if (after.status !== before.status) return true;
+  if (after.status === "unknown") return completed.isUnknown !== true;
   return after.streak > 0 || (after.status === "up" && after.consecutiveFailures > 0);
 }
 

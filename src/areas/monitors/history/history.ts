@@ -11,7 +11,14 @@ import {
   type MonitorHistoryQuery,
   type MonitorRange,
 } from "../schema.ts";
-import { type CheckStore, type MonitorRow, type StoredCheck, SUPPRESSION_REASONS } from "../store.ts";
+import {
+  type CheckStore,
+  icmpOf,
+  type MonitorRow,
+  type StoredCheck,
+  SUPPRESSION_REASONS,
+  UNKNOWN_MARK,
+} from "../store.ts";
 import { isLocalOnly } from "../votes/votes.ts";
 import type { Days } from "./days.ts";
 import { RANGES, seriesByProbe, seriesOf } from "./series.ts";
@@ -96,10 +103,12 @@ function checkOf({
   manual,
   mark,
   probe,
+  icmp,
 }: StoredCheck): MonitorCheck {
+  const packets = icmpOf(icmp);
   return {
     checked_at: secondsOf(at),
-    status: up === 0 ? "down" : "up",
+    status: mark === UNKNOWN_MARK ? "unknown" : up === 0 ? "down" : "up",
     latency_ms: latencyMs,
     response_status: responseStatus,
     error,
@@ -107,5 +116,6 @@ function checkOf({
     probe: probe ?? LOCAL,
     observer_offline: mark === SUPPRESSION_REASONS.observer_offline,
     maintenance: mark === SUPPRESSION_REASONS.maintenance,
+    ...(packets !== null && { icmp: packets }),
   };
 }

@@ -11,6 +11,7 @@ import {
   uuid,
 } from "../../../kernel/data/schema.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
+import { IcmpResult } from "../icmp-result.ts";
 import { SHOWN_OPTIONS } from "../options.ts";
 import { MonitorType } from "../types.ts";
 
@@ -123,6 +124,7 @@ export type ProbeWorkQuery = Static<typeof ProbeWorkQuery>;
 const { host, port, retry_interval, down_interval } = SHOWN_OPTIONS;
 const { record_type, record_value, record_values, match, resolver } = SHOWN_OPTIONS;
 const { keywords_all, keywords_any, tls, tls_verify, tls_client_certificate } = SHOWN_OPTIONS;
+const { packets, max_loss_percent } = SHOWN_OPTIONS;
 const { accept_status, keyword, keyword_absent, json_path, json_op, json_value } = SHOWN_OPTIONS;
 
 /** A monitor as a probe needs it. */
@@ -157,6 +159,8 @@ const ProbeMonitor = Type.Object({
   json_path,
   json_op,
   json_value,
+  packets,
+  max_loss_percent,
 });
 export type ProbeMonitor = Static<typeof ProbeMonitor>;
 
@@ -189,18 +193,21 @@ const Result = Type.Object({
       "Time since the start of the check, in milliseconds, by the monotonic clock of the probe: 0 to 7 days.",
     examples: [250],
   }),
-  status: oneOf(["up", "down"], {}),
+  status: oneOf(["up", "down", "unknown"], {
+    description: "`unknown` if the probe could not check, such as without `ping`: it does not vote then.",
+  }),
   latency_ms: integer({ min: 0, max: 60_000, description: "Latency of the check, in milliseconds." }),
   response_status: Type.Optional(orNull(integer({ min: 100, max: 999 }), { examples: [200] })),
   error: Type.Optional(
     orNull(text({ min: 0, max: ERROR_LENGTH_MAX }), {
-      description: "Why the target is down.",
+      description: "Why the target is down, or why it could not be checked.",
       examples: [null],
     }),
   ),
   observer_offline: Type.Optional(
     Type.Boolean({ description: "Whether the probe itself was offline, so that the result is no vote." }),
   ),
+  icmp: Type.Optional({ ...IcmpResult, description: "Packets of the check, for `icmp`." }),
   certificate: Type.Optional(
     Type.Object({
       not_after: Type.Integer({ description: "Expiry, Unix seconds." }),

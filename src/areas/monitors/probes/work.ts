@@ -321,6 +321,7 @@ export class ProbeWorkplace {
     const { interval, timeout } = monitor.settings;
     const check: CompletedCheck = {
       up: result.status === "up",
+      ...(result.status === "unknown" && { isUnknown: true }),
       latencyMs: result.latency_ms,
       at: Math.floor(received - ageMs),
       manual: this.presences.get(probe.ref)?.isManual(monitorId) === true,
@@ -329,6 +330,7 @@ export class ProbeWorkplace {
       probe: { ref: probe.ref, name: probe.name },
       isLate: ageMs > interval + timeout,
       ...(result.observer_offline === true && { offline: "account" as const }),
+      ...(result.icmp && { icmp: result.icmp }),
       ...(result.certificate && {
         certificate: {
           notAfter: result.certificate.not_after * 1_000,
@@ -401,6 +403,8 @@ export class ProbeWorkplace {
       json_path: settings.json_path,
       json_op: settings.json_op,
       json_value: settings.json_value,
+      packets: settings.packets,
+      max_loss_percent: settings.max_loss_percent,
     };
   }
 }

@@ -45,7 +45,11 @@ export class ConnectivityHosts {
   recordOutcome(monitor: MonitorRow, outcome: ReachOutcome, at: number): ConnectivitySign | null {
     const { accountRef: account, settings } = monitor;
     const url = targetOf(settings.type).probeUrlOf(settings.url);
-    if (url === null) return outcome.answered ? "open" : signOf(outcome);
+    if (url === null) {
+      if (outcome.answered) return "open";
+      const isPrivate = outcome.addresses.length > 0 && !outcome.addresses.every(isPublicAddress);
+      return isPrivate ? null : signOf(outcome);
+    }
     const { host, hostname } = new URL(url);
     const known = this.accounts.get(account)?.get(host);
     const addresses = outcome.answered ? [outcome.address ?? []].flat() : outcome.addresses;

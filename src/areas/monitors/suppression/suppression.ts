@@ -80,7 +80,7 @@ export class Suppression {
     checker: Checker,
     isParent = false,
   ): Promise<CompletedCheck> {
-    if (check.up || check.manual || check.offline !== undefined) return check;
+    if (check.up || check.isUnknown || check.manual || check.offline !== undefined) return check;
     const { state, event } = checker.evaluate(monitor, check);
     const goesDown = state.status === "down" && monitor.status !== "down";
     const hasEffect = goesDown || event !== null;
@@ -105,7 +105,7 @@ export class Suppression {
       return ignored(monitor, check, "maintenance", effect.state.consecutiveFailures);
     const unsuppressed = { ...effect, reason: null, suppressedBy: null, isSilenced: false };
     if (effect.state.status === "down") return this.applyToFailure(tx, monitor, check, unsuppressed);
-    const isRecovery = monitor.status === "down";
+    const isRecovery = monitor.status === "down" && effect.state.status === "up";
     if (!isRecovery || this.isSuppressed(monitor)) return unsuppressed;
     return { ...unsuppressed, isSilenced: this.recordChange(tx, monitor, check) };
   }

@@ -2,6 +2,7 @@ import type { Certificate } from "../../../kernel/outbound/certificate.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { STALL_MS_MAX } from "../../../kernel/outbound/event-loop.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
+import type { IcmpResult } from "../icmp-result.ts";
 import type { CheckedTarget, TargetOutcome } from "./target.ts";
 import { targetOf } from "./targets.ts";
 
@@ -15,11 +16,15 @@ export interface Measurement {
   /** Start of the check, by the clock of the caller. */
   readonly at: number;
   readonly up: boolean;
+  /** Whether the check could not be made, so that it says nothing about the target; it is not `up` then. */
+  readonly isUnknown?: boolean;
   readonly latencyMs: number;
   readonly responseStatus: number | null;
   readonly error: string | null;
   /** The certificate of the target, if it presented one. */
   readonly certificate?: Certificate;
+  /** What became of the packets of an `icmp` check. */
+  readonly icmp?: IcmpResult;
 }
 
 /** A measurement, and the outcome that it is of. */
@@ -52,12 +57,14 @@ function isConclusive(outcome: TargetOutcome): boolean {
 
 function findingsOf(outcome: TargetOutcome, timeoutMs: number): Omit<Measurement, "at"> {
   const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
+  const details = outcome.icmp === undefined ? {} : { icmp: outcome.icmp };
   if (outcome.answered) {
     const { status, certificate, error } = outcome;
-    const findings = { up: error === null, latencyMs, responseStatus: status, error };
+    const findings = { up: error === null, latencyMs, responseStatus: status, error, ...details };
     return certificate === null ? findings : { ...findings, certificate };
   }
   const { kind, message } = outcome.failure;
   const durationMs = kind === "timeout" ? timeoutMs : latencyMs;
-  return { up: false, latencyMs: durationMs, responseStatus: null, error: `${kind}: ${message}` };
+  const findings = { up: false, latencyMs: durationMs, responseStatus: null, error: `${kind}: ${message}` };
+  return kind === "unsupported" ? { ...findings, isUnknown: true } : { ...findings, ...details };
 }

@@ -1,11 +1,12 @@
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { Answered, Failed } from "../../../kernel/outbound/outcome.ts";
+import type { IcmpResult } from "../icmp-result.ts";
 import type { Assertions } from "../options.ts";
 import type { MonitorSettings } from "../store.ts";
 
 /** What a check found, for all types of targets. */
-export type TargetOutcome =
+export type TargetOutcome = (
   | Failed
   | (Pick<Answered, "answered" | "latencyMs" | "stalledMs" | "certificate"> & {
       /** Address that the target responded from; null if another server responded for it. */
@@ -14,7 +15,11 @@ export type TargetOutcome =
       readonly status: number | null;
       /** Why the target is down in spite of its response; null: it is up. */
       readonly error: string | null;
-    });
+    })
+) & {
+  /** What became of the packets of an `icmp` check. */
+  readonly icmp?: IcmpResult;
+};
 
 /** The settings that a check reads, whoever runs it: the server, or a probe. */
 export type TargetSettings = Assertions &
@@ -23,6 +28,7 @@ export type TargetSettings = Assertions &
     | ("type" | "url" | "method" | "body" | "timeout" | "host" | "port")
     | ("record_type" | "record_value" | "record_values" | "match" | "resolver")
     | ("tls" | "tls_verify" | "tls_client_certificate")
+    | ("packets" | "max_loss_percent")
   >;
 
 /** What a check needs to know of a monitor. */

@@ -1,6 +1,7 @@
 import type { MonitorType } from "../types.ts";
 import { DNS } from "./dns.ts";
 import { HTTP } from "./http.ts";
+import { ICMP } from "./icmp.ts";
 import type { TargetKind } from "./target.ts";
 import { TCP } from "./tcp.ts";
 
@@ -9,6 +10,7 @@ const TARGETS: Readonly<Record<Exclude<MonitorType, "heartbeat" | "manual">, Tar
   http: HTTP,
   tcp: TCP,
   dns: DNS,
+  icmp: ICMP,
 };
 
 /** How a type that has a target checks it. */

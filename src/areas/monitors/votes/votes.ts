@@ -80,6 +80,16 @@ export class Votes {
     return now - Math.max(this.startedAt, updatedAt) >= voteMs(settings);
   }
 
+  /** Whether each of those that are online has found that it cannot check. */
+  isNobodyAble({ ref }: MonitorRow): boolean {
+    return this.store
+      .voters(ref)
+      .every(
+        ({ isOffline, status, lastCheckedAt }) =>
+          isOffline || (status === "unknown" && lastCheckedAt !== null),
+      );
+  }
+
   /** What each of them sees, for responses and alerts. */
   statesOf(voters: readonly Voter[]): ProbeState[] {
     return voters.map(({ name, isOffline, status, latencyMs, lastCheckedAt, error }) => ({

@@ -1,3 +1,4 @@
+import { PACKETS_MAX } from "../../../areas/monitors/options.ts";
 import { MONITOR_CHANNELS_MAX } from "../../../areas/monitors/schema.ts";
 import { DNS_PORT } from "../../../kernel/outbound/dns/name-servers.ts";
 import { canHaveBody, isOwnHeader } from "../../../kernel/outbound/headers.ts";
@@ -13,9 +14,12 @@ const RETRY = [5_000, 300_000] as const;
 const TIMEOUT = [1_000, 30_000] as const;
 const PERIOD = [60_000, 31_536_000_000] as const;
 const THRESHOLD = [1, 10] as const;
+const PACKETS = [1, PACKETS_MAX] as const;
 
 /** Types with a counterpart. */
-const TYPES = ["http", "keyword", "json-query", "port", "dns", "push"];
+const TYPES = ["http", "keyword", "json-query", "port", "dns", "ping", "push"];
+/** Packets of a ping of Uptime Kuma 1, which has no setting for them. */
+const KUMA_PACKETS = 1;
 /** Redirects that are followed; Uptime Kuma follows 10 by default. */
 const KUMA_REDIRECTS = 10;
 /** The server that Uptime Kuma asks by default. */
@@ -35,14 +39,16 @@ const STATE = [
 ];
 /** Beginnings of the fields of types without a counterpart. Every monitor has them. */
 const OTHER_TYPES = [
-  ...["mqtt", "docker", "database", "grpc", "radius", "game", "kafka", "rabbitmq", "snmp", "smtp", "ping_"],
+  ...["mqtt", "docker", "database", "grpc", "radius", "game", "kafka", "rabbitmq", "snmp", "smtp"],
   ...["packet_size", "remote_browser", "screenshot", "system_service", "ntp_", "ws_", "location", "protocol"],
   ...["subtype", "expected_tls_alert", "manual_", "save_", "response_max_length", "retry_only_on"],
 ];
 /** Fields of one type, which have no effect on others. */
 const OWN_FIELDS: readonly (readonly [prefix: string, types: readonly string[]])[] = [
   ["dns_", ["dns"]],
-  ["hostname", ["port", "dns"]],
+  ["hostname", ["port", "dns", "ping"]],
+  // The size of packets, whether names are resolved, and the time for each one are not settings.
+  ["ping_", []],
   ["port", ["port"]],
   ["keyword", ["keyword"]],
   ["invert_keyword", ["keyword"]],
@@ -55,7 +61,7 @@ const OWN_FIELDS: readonly (readonly [prefix: string, types: readonly string[]])
     (name) => [name, ["http", "keyword", "json-query"]] as const,
   ),
   ...["timeout", "ip_family", "cache_bust", "domain_expiry_notification"].map(
-    (name) => [name, ["http", "keyword", "json-query", "port", "dns"]] as const,
+    (name) => [name, ["http", "keyword", "json-query", "port", "dns", "ping"]] as const,
   ),
 ];
 
@@ -198,6 +204,12 @@ function checkOf(monitor: SourceObject, type: string): Readonly<Record<string, u
 
 function targetOf(monitor: SourceObject, type: string): Readonly<Record<string, unknown>> {
   if (type === "port") return { type: "tcp", host: monitor.text("hostname"), port: monitor.number("port") };
+  if (type === "ping")
+    return {
+      type: "icmp",
+      host: monitor.text("hostname"),
+      packets: within(monitor, "packets", monitor.number("ping_count") ?? KUMA_PACKETS, PACKETS, String),
+    };
   if (type === "dns") {
     const server = monitor.text("dns_resolve_server");
     const port = monitor.number("port");

@@ -44,7 +44,7 @@ class TestProbe {
   }
 
   /** Sends one result of a monitor, which must be accepted. */
-  async says(monitor_id: string, status: "up" | "down", more: object = {}): Promise<void> {
+  async says(monitor_id: string, status: "up" | "down" | "unknown", more: object = {}): Promise<void> {
     const { body, text } = await this.send({ monitor_id, status, ...more });
     expect(body, text).toEqual({ accepted: 1, rejected: [] });
   }
@@ -247,6 +247,56 @@ describe("results", () => {
     const { checks, uptime } = await history(id);
     expect(checks.map(({ status }) => status)).toEqual(["up", "down"]);
     expect(uptime).toMatchObject({ "24h": 100 });
+  });
+
+  test("that a probe could not make are no votes: those of others decide", async () => {
+    await hook();
+    const [fra, nyc] = [await probe("fra"), await probe("nyc")];
+    const settings = { type: "icmp", url: undefined, host: "10.9.8.7", confirm: "any" };
+    const id = await monitor(["fra", "nyc"], settings);
+    const [work] = (await fra.work()).body["monitors"] as object[];
+    expect(work).toMatchObject({ type: "icmp", host: "10.9.8.7", packets: 3, max_loss_percent: 99 });
+    const lost = { sent: 3, received: 0, loss_percent: 100, min_ms: null, avg_ms: null, max_ms: null };
+    await fra.says(id, "up", {
+      icmp: { ...lost, received: 3, loss_percent: 0, min_ms: 1, avg_ms: 2, max_ms: 3 },
+    });
+    await nyc.says(id, "down", { icmp: lost });
+    expect(await view(id)).toMatchObject({ status: "down", icmp: lost });
+    await server.clock.advance(1_000);
+    expect(alerts()).toMatchObject([{ event: "monitor.down", icmp: lost }]);
+    const error = "unsupported: the command ping is not installed";
+    await nyc.says(id, "unknown", { error });
+    expect(await view(id)).toMatchObject({
+      status: "up",
+      probe_states: [
+        { name: "fra", status: "up" },
+        { name: "nyc", status: "unknown", online: true, error },
+      ],
+    });
+    await server.clock.advance(1_000);
+    expect(alerts()).toMatchObject([{ event: "monitor.up" }]);
+    await fra.says(id, "unknown", { error });
+    expect(await view(id)).toMatchObject({ status: "unknown", error, incident_id: null });
+    await server.clock.advance(1_000);
+    expect(alerts()).toMatchObject([{ event: "monitor.unknown", previous_status: "up", error }]);
+    const { checks } = await history(id);
+    expect(checks.map(({ probe, status, icmp }) => [probe, status, icmp])).toMatchObject([
+      ["fra", "unknown", undefined],
+      ["nyc", "unknown", undefined],
+      ["nyc", "down", lost],
+      ["fra", "up", { received: 3, loss_percent: 0, avg_ms: 2 }],
+    ]);
+    await nyc.says(id, "down", { icmp: lost });
+    expect(await view(id)).toMatchObject({ status: "down" });
+    await nyc.says(id, "unknown", { error });
+    expect(await view(id)).toMatchObject({ status: "unknown" });
+    const incidents = (await account.get(`/v1/pulse/incidents?monitor_id=${id}`)).body[
+      "incidents"
+    ] as object[];
+    expect(incidents[0]).toMatchObject({ resolved_at: null });
+    await fra.says(id, "up");
+    expect(await view(id)).toMatchObject({ status: "up" });
+    expectError(await fra.send({ monitor_id: id, icmp: { ...lost, sent: 11 } }), "validation_error");
   });
 
   test("of a probe that is offline itself are no votes", async () => {

@@ -39,12 +39,12 @@ afterEach(async () => {
   await server.stop();
 });
 
-function start(token: string, more: readonly string[] = []) {
+function start(token: string, more: readonly string[] = [], env: Record<string, string> = {}) {
   const file = join(folder, crypto.randomUUID());
   writeFileSync(file, `${token}\n`);
   const args = ["probe", "--url", server.url, "--token-file", file, ...more];
   const child = Bun.spawn([...NINEFOLD_COMMAND, ...args], {
-    env: plainEnvironment({}),
+    env: { ...plainEnvironment({}), ...env },
     stdout: "ignore",
     stderr: "pipe",
   });
@@ -101,6 +101,33 @@ describe("ninefold probe", () => {
       start(token, ["--allow-private-targets", "loopback"]);
       await until(async () => (await statusOf("home")) === "online");
       await advanceUntil(async () => (await statusOfMonitor(id)) === "up");
+    },
+    3 * TIMEOUT_MS,
+  );
+
+  test(
+    "pings hosts, and says where it has no ping",
+    async () => {
+      const [home, bare] = [await tokenOf("home"), await tokenOf("bare")];
+      const body = { type: "icmp", host: "127.0.0.1", packets: 1, interval: MINUTE, timeout: 2_000 };
+      const create = async (probe: string) =>
+        String((await account.post("/v1/pulse", { ...body, probes: [probe] })).body["id"]);
+      const [id, other] = [await create("home"), await create("bare")];
+      start(home, ["--allow-private-targets", "loopback"]);
+      start(bare, ["--allow-private-targets", "loopback"], { PATH: folder });
+      await until(async () => (await statusOf("home")) === "online" && (await statusOf("bare")) === "online");
+      await advanceUntil(async () => (await statusOfMonitor(id)) === "up");
+      expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject({
+        icmp: { sent: 1, received: 1, loss_percent: 0, avg_ms: expect.any(Number) },
+      });
+      await advanceUntil(async () =>
+        (await account.get(`/v1/pulse/${other}`)).text.includes("unsupported: "),
+      );
+      expect((await account.get(`/v1/pulse/${other}`)).body).toMatchObject({
+        status: "unknown",
+        error: expect.stringContaining("ping is not installed"),
+        probe_states: [{ name: "bare", status: "unknown", error: expect.stringContaining("unsupported: ") }],
+      });
     },
     3 * TIMEOUT_MS,
   );

@@ -30,7 +30,7 @@ export function MonitorNumbers({
   of: MonitorStatus;
   history: MonitorHistory | null;
 }) {
-  const { certificate, last_duration_ms, started_at } = monitor;
+  const { certificate, icmp, last_duration_ms, started_at } = monitor;
   const isHeartbeat = monitor.interval === null;
   const average = history?.series === undefined ? null : averageOf(history.series);
   const age = now.value - instant(monitor.created_at);
@@ -58,6 +58,7 @@ export function MonitorNumbers({
                 <>
                   <Ago at={monitor.last_checked_at} never="not checked yet" />
                   {monitor.failing ? ", failed" : ""}
+                  {monitor.status === "unknown" && monitor.error !== null ? ", not possible" : ""}
                 </>,
               ),
             ],
@@ -72,6 +73,9 @@ export function MonitorNumbers({
         isHeartbeat
           ? ["Last run", number(last_duration_ms == null ? "–" : duration(last_duration_ms), "duration")]
           : ["Latency", number(latencyText(average), latencyNote(history?.series))],
+        ...(icmp == null
+          ? []
+          : [["Packets lost", number(`${icmp.loss_percent} %`, packetText(icmp), lossTone(icmp))] as const]),
         ...(certificate === null
           ? []
           : [
@@ -87,6 +91,19 @@ export function MonitorNumbers({
       ]}
     />
   );
+}
+
+type Icmp = NonNullable<MonitorStatus["icmp"]>;
+
+/** The packets of the last check. */
+function packetText({ sent, received, min_ms, max_ms }: Icmp): string {
+  const counts = `${received} of ${count(sent, "packet")} returned`;
+  return min_ms === null ? counts : `${counts}, in ${min_ms} to ${max_ms} ms`;
+}
+
+function lossTone({ received, loss_percent }: Icmp): string {
+  if (loss_percent === 0) return "";
+  return received === 0 ? "bad" : "warn";
 }
 
 /** When the next ping is expected; of a schedule in its time zone. */
@@ -124,7 +141,9 @@ function number(value: ComponentChildren, note: ComponentChildren, tone = "") {
 }
 
 /** How it works, in one line. */
-export function workOf({ method, url, interval, schedule, tz, period_ms }: MonitorStatus): string {
+export function workOf(monitor: MonitorStatus): string {
+  const { type, host, packets, method, url, interval, schedule, tz, period_ms } = monitor;
+  if (type === "icmp") return `${count(packets, "packet")} to ${host}, every ${duration(interval ?? 0)}`;
   if (interval !== null) return `${method} ${url}, every ${duration(interval)}`;
   return schedule ? `Pinged at ${schedule}, ${tz}` : `Pinged every ${duration(period_ms ?? 0)}`;
 }
@@ -135,6 +154,7 @@ export function assertionFacts(monitor: MonitorStatus): Fact[] {
   const code = (text: string) => <code key={text}>{text}</code>;
   const list = (texts: readonly string[]) => code(texts.map((text) => JSON.stringify(text)).join(", "));
   const { record_value, record_values, match, resolver } = monitor;
+  const { type, max_loss_percent } = monitor;
   const { keywords_all, keywords_any, tls, tls_verify, tls_client_certificate } = monitor;
   const expected = match === "contains" ? "A record contains" : "Expected value";
   return [
@@ -152,8 +172,13 @@ export function assertionFacts(monitor: MonitorStatus): Fact[] {
     ...(json_path === null
       ? []
       : [["JSON conditions", code(jsonText(json_path, json_op, json_value))] as const]),
+    ...(type === "icmp" ? [["Down when", lossText(max_loss_percent)] as const] : []),
     ...(degraded_ms === null ? [] : [["Slow above", `${degraded_ms} ms`] as const]),
   ];
+}
+
+function lossText(max: number): string {
+  return max === 99 ? "all packets are lost" : `more than ${max} % of the packets are lost`;
 }
 
 function jsonText(path: string, op: string | null, value: unknown): string {

@@ -17,6 +17,7 @@ const TYPES = [
   ["http", "Request a URL"],
   ["tcp", "Connect to a port"],
   ["dns", "Look up DNS records"],
+  ["icmp", "Ping a host"],
   ["manual", "Nothing: incidents set its state"],
 ] as const;
 /** TLS of ports, and the labels. */
@@ -40,6 +41,8 @@ const DEFAULTS = {
   match: "exact",
   interval: 60_000,
   timeout: 10_000,
+  packets: 3,
+  max_loss_percent: 99,
   consecutive_threshold: 1,
   recovery_threshold: 1,
   tls_expiry_days: 14,
@@ -176,7 +179,7 @@ function targetFields(type: string, match: string): readonly MonitorRow[] {
   const host = {
     name: "host",
     required: true,
-    placeholder: type === "tcp" ? "db.example.com" : "example.com",
+    placeholder: type === "dns" ? "example.com" : "db.example.com",
     hint: "",
   } as const;
   if (type === "tcp")
@@ -192,6 +195,14 @@ function targetFields(type: string, match: string): readonly MonitorRow[] {
         placeholder: "ESMTP",
         hint: "Optional: must appear in what the server sends first.",
       },
+    ];
+  if (type === "icmp")
+    return [
+      host,
+      [
+        { name: "packets", label: "Packets", required: true, hint: "" },
+        { name: "max_loss_percent", label: "Packets that may be lost (%)", required: true, hint: "" },
+      ],
     ];
   return [
     [host, { name: "record_type", hint: "" }],

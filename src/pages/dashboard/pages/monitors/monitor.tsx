@@ -148,7 +148,7 @@ function limitsOf({
 /** What is checked, who is notified, and why alerts are suppressed. */
 function Lead({ of: monitor }: { of: MonitorStatus }) {
   const channels = useCall("monitors.channels.list", { query: { limit: CHANNELS_MAX } }, ["pulse"]);
-  const { interval, consecutive_threshold: failures, flapping, maintenance } = monitor;
+  const { interval, consecutive_threshold: failures, flapping, maintenance, status, error } = monitor;
   if (monitor.type === "manual")
     return (
       <>
@@ -165,6 +165,7 @@ function Lead({ of: monitor }: { of: MonitorStatus }) {
           Notifies <a href={href(["monitors", "channels"])}>{alertText(monitor, channels.data.channels)}</a>.
         </>
       )}
+      {status === "unknown" && error !== null ? ` The last check could not be made: ${error}.` : null}
       {maintenance ? " Alerts are suppressed: a maintenance window is open." : null}
       {flapping ? " Alerts are suppressed until the status is stable: it changes too often." : null}
     </>
@@ -200,8 +201,8 @@ function Actions({ id, of: monitor, onChanged }: ActionsProps) {
   const { active = null, type, name = id } = monitor ?? {};
   const params = { monitorId: id };
   const check = async (): Promise<void> => {
-    const { status, latency_ms } = await call("monitors.check", { params });
-    toast(`${status}, ${latency_ms} ms`);
+    const { status, latency_ms, error } = await call("monitors.check", { params });
+    toast(status === "unknown" && error !== null ? error : `${status}, ${latency_ms} ms`);
     onChanged();
   };
   const pause = async (): Promise<void> => {
