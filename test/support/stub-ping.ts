@@ -1,18 +1,22 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Stands in the place of the `ping` of the system, for what loopback cannot show: lost packets, and a machine without it. */
 export class StubPing {
   private readonly folder = mkdtempSync(join(tmpdir(), "ninefold-ping-"));
-  private readonly before = process.env["PATH"] ?? "";
+  private found: "script" | "system" | null = "system";
+
+  /** Path of a command by its name, for the client of outbound requests. */
+  readonly commandNamed = (name: string): string | null =>
+    this.found === "script" ? join(this.folder, "ping") : this.found && Bun.which(name);
 
   /** Replaces the command by a script of the shell. */
   runs(script: string): void {
     const file = join(this.folder, "ping");
     writeFileSync(file, `#!/bin/sh\n${script}\n`);
     chmodSync(file, 0o755);
-    process.env["PATH"] = `${this.folder}:${this.before}`;
+    this.found = "script";
   }
 
   /** Prints the summary that iputils prints. */
@@ -25,14 +29,12 @@ export class StubPing {
 
   /** The machine has no such command. */
   isMissing(): void {
-    const empty = join(this.folder, "empty");
-    mkdirSync(empty, { recursive: true });
-    process.env["PATH"] = empty;
+    this.found = null;
   }
 
   /** The command is that of the system again. */
   restore(): void {
-    process.env["PATH"] = this.before;
+    this.found = "system";
   }
 
   /** Removes its files. */

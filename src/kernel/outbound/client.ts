@@ -142,6 +142,8 @@ export interface OutboundOverrides {
   readonly trustLoopback?: boolean;
   /** Where connections to an address really go: how a test has hosts with public addresses on its own machine. */
   readonly leadTo?: (address: string) => string;
+  /** Path of a command of the machine by its name; null without one. */
+  readonly commandNamed?: (name: string) => string | null;
 }
 
 /** An HTTP/2 session to a checked address. */
@@ -184,7 +186,7 @@ export class OutboundClient {
   private readonly pool = new ConnectionPool();
   private readonly connector: Connector;
   private readonly lookups: Lookups;
-  private readonly pings = new Pings();
+  private readonly pings: Pings;
   private readonly stalls: EventLoopStalls;
   /** Requests whose outcome is not known yet. */
   private inFlight = 0;
@@ -207,6 +209,7 @@ export class OutboundClient {
       overrides.trustLoopback,
       overrides.leadTo,
     );
+    this.pings = new Pings(overrides.commandNamed);
     this.stalls =
       overrides.stalls ??
       watchEventLoop({ ...(onTick && { onTick }), isIdle: () => this.inFlight === 0 && isIdle() });

@@ -4,7 +4,7 @@ import { realTimeout } from "../time/clock.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
 
 /** Processes that run concurrently, of all accounts: below the 256 tasks that the service of the packages may have. */
-export const PINGS_MAX = 64;
+const PINGS_MAX = 64;
 /** The same of one account: those of others run on time, whatever hosts it checks. */
 export const PINGS_PER_ACCOUNT_MAX = PINGS_MAX / 2;
 /** Bytes of its output that are read: a summary has two hundred. */
@@ -51,6 +51,9 @@ export class Pings {
   private readonly running = new Map<number | null, number>();
   private readonly waiting = new Set<Waiting>();
 
+  /** `commandNamed`: path of a command of this machine; null without one. */
+  constructor(private readonly commandNamed: (name: string) => string | null = Bun.which) {}
+
   /**
    * Sends packets to the first of some addresses to which there is a route. `deadline`: of the wait for a free place.
    * @throws OutboundFailure `connect`, `timeout`; `unsupported` without a `ping` that may send packets; `local` without a free place
@@ -65,7 +68,7 @@ export class Pings {
       let failure = new OutboundFailure("dns", "the name has no address");
       for (const address of addresses) {
         try {
-          return { ...(await run(address, packets, timeoutMs)), address };
+          return { ...(await run(this.commandNamed, address, packets, timeoutMs)), address };
         } catch (error) {
           if (!(error instanceof OutboundFailure) || error.kind !== "connect") throw error;
           failure = error;
@@ -123,10 +126,21 @@ export class Pings {
 }
 
 /** @throws OutboundFailure */
-async function run(address: string, packets: number, timeoutMs: number): Promise<PingStatistics> {
+async function run(
+  commandNamed: (name: string) => string | null,
+  address: string,
+  packets: number,
+  timeoutMs: number,
+): Promise<PingStatistics> {
   // What follows the options is an address, whoever has named it.
   if (isIP(address) === 0) throw new OutboundFailure("invalid", "the host has no address");
-  const child = started(address, packets, timeoutMs);
+  const command = commandFor(process.platform, address, packets, timeoutMs);
+  if (command === null)
+    throw new OutboundFailure("unsupported", "the ping of Windows is another one. Use a probe on Linux");
+  const program = commandNamed(command.name);
+  if (program === null)
+    throw new OutboundFailure("unsupported", `the command ping is not installed on this machine. ${INSTALL}`);
+  const child = started([program, ...command.args]);
   const end = (signal: "SIGINT" | "SIGKILL") => (): void => child.kill(signal);
   // Interrupted, it prints what has happened until then.
   const cancels = [
@@ -145,18 +159,11 @@ async function run(address: string, packets: number, timeoutMs: number): Promise
 }
 
 /** @throws OutboundFailure `unsupported`, `local` */
-function started(address: string, packets: number, timeoutMs: number) {
-  const { PATH = "" } = process.env;
-  const command = commandFor(process.platform, address, packets, timeoutMs);
-  if (command === null)
-    throw new OutboundFailure("unsupported", "the ping of Windows is another one. Use a probe on Linux");
-  const program = Bun.which(command.name, { PATH });
-  if (program === null)
-    throw new OutboundFailure("unsupported", `the command ping is not installed on this machine. ${INSTALL}`);
+function started(cmd: string[]) {
   try {
     return Bun.spawn({
-      cmd: [program, ...command.args],
-      env: { PATH, LC_ALL: "C" },
+      cmd,
+      env: { LC_ALL: "C" },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
@@ -196,19 +203,29 @@ async function firstOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   return Buffer.concat(parts).toString("latin1");
 }
 
-const COUNTS = /(\d{1,6}) packets transmitted, (\d{1,6}) (?:packets )?received/;
+const COUNTS = /^(\d{1,6}) packets transmitted, (\d{1,6}) (?:packets )?received/;
 const TIMES =
-  /min\/avg\/max(?:\/[a-z]{1,10})? = (\d{1,9}(?:\.\d{1,6})?)\/(\d{1,9}(?:\.\d{1,6})?)\/(\d{1,9}(?:\.\d{1,6})?)/;
+  /^(?:rtt|round-trip) min\/avg\/max(?:\/[a-z]{1,10})? = (\d{1,9}(?:\.\d{1,6})?)\/(\d{1,9}(?:\.\d{1,6})?)\/(\d{1,9}(?:\.\d{1,6})?)/;
 
 /**
  * Reads the summary of the `ping` of iputils, BusyBox, GNU and BSD. Null: there is none, or no packet was sent.
  */
 export function statisticsIn(output: string): PingStatistics | null {
-  const [, sent = 0, received = 0] = (COUNTS.exec(output) ?? []).map(Number);
+  const lines = output.split("\n");
+  const [sent = 0, received = 0] = numbersIn(lines, COUNTS);
   if (sent === 0) return null;
-  const [, min, avg, max] = (TIMES.exec(output) ?? []).map(Number);
+  const [min, avg, max] = numbersIn(lines, TIMES);
   const isTimed = min !== undefined && avg !== undefined && max !== undefined && received > 0;
   return { sent, received: Math.min(sent, received), times: isTimed ? { min, avg, max } : null };
+}
+
+/** The numbers of the first line that matches; none without one. */
+function numbersIn(lines: readonly string[], pattern: RegExp): readonly number[] {
+  for (const line of lines) {
+    const [match, ...numbers] = pattern.exec(line) ?? [];
+    if (match !== undefined) return numbers.map(Number);
+  }
+  return [];
 }
 
 /** Why it has sent nothing. */

@@ -68,7 +68,7 @@ async function sent(pings: Pings, account: number | null, timeoutMs: number, wai
 describe("pings", () => {
   test("run up to a limit for each account; others wait for a place, at most until their deadline", async () => {
     stub.runs('case "$*" in *"-W 1 "*) exec sleep 60;; esac; echo "1 packets transmitted, 1 received"');
-    const pings = new Pings();
+    const pings = new Pings(stub.commandNamed);
     const hanging = Array.from({ length: PINGS_PER_ACCOUNT_MAX }, () => sent(pings, 1, 1_000));
     expect(await sent(pings, 1, 1_000, 10)).toBe("local: too many other pings run at the same time");
     expect(await sent(pings, 2, 10_000)).toMatchObject({ sent: 1, received: 1, address: "127.0.0.1" });
@@ -80,7 +80,7 @@ describe("pings", () => {
 
   test("read a bounded part of what the command prints, and end it", async () => {
     stub.runs("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; exit 2");
-    expect(await sent(new Pings(), null, 10_000)).toMatch(/^connect: /);
+    expect(await sent(new Pings(stub.commandNamed), null, 10_000)).toMatch(/^connect: /);
   });
 
   test("go to the next address where there is no route to one", async () => {
@@ -89,10 +89,10 @@ describe("pings", () => {
     );
     const deadline = new Deadline(10_000);
     const packets = { account: null, packets: 1, timeoutMs: 10_000 };
-    expect(await new Pings().send(["::1", "127.0.0.1"], packets, deadline)).toMatchObject({
+    expect(await new Pings(stub.commandNamed).send(["::1", "127.0.0.1"], packets, deadline)).toMatchObject({
       address: "127.0.0.1",
     });
-    const failed = new Pings().send(["::1"], packets, deadline);
+    const failed = new Pings(stub.commandNamed).send(["::1"], packets, deadline);
     expect(await failed.catch((error: OutboundFailure) => `${error.kind}: ${error.message}`)).toBe(
       "connect: connect: Network is unreachable",
     );
@@ -104,7 +104,9 @@ describe("pings", () => {
     const packets = { account: null, packets: 1, timeoutMs: 1_000 };
     for (const address of ["-f", "localhost", "127.0.0.1 -f", ""])
       expect(
-        await new Pings().send([address], packets, deadline).catch((error: OutboundFailure) => error.kind),
+        await new Pings(stub.commandNamed)
+          .send([address], packets, deadline)
+          .catch((error: OutboundFailure) => error.kind),
       ).toBe("invalid");
     deadline.close();
   });

@@ -35,7 +35,7 @@ beforeEach(async () => {
   server = await startTestServer({
     manualClock: true,
     args: ["--allow-private-targets", "loopback"],
-    deps: { outbound: { resolver } },
+    deps: { outbound: { resolver, commandNamed: stub.commandNamed } },
   });
   account = await server.account({ tier: "pro" });
   hooks.take();
