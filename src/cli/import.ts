@@ -8,7 +8,10 @@ import { importKuma } from "../configuration/import/kuma/kuma.ts";
 import { type ImportOptions, INPUT_BYTES_MAX, parseJson } from "../configuration/import/source.ts";
 import { readStatuspage } from "../configuration/import/statuspage/read.ts";
 import { importStatuspage } from "../configuration/import/statuspage/statuspage.ts";
-import { importSvix } from "../configuration/import/svix.ts";
+import { importConvoy } from "../configuration/import/webhooks/convoy/convoy.ts";
+import { importHookdeck } from "../configuration/import/webhooks/hookdeck/hookdeck.ts";
+import { importQstash } from "../configuration/import/webhooks/qstash.ts";
+import { importSvix } from "../configuration/import/webhooks/svix.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
 import { writeDurably } from "../kernel/storage/folders.ts";
@@ -20,6 +23,21 @@ import { print, printError } from "./output.ts";
 
 /** Timeout of a request to another product. */
 const TIMEOUT_MS = 30_000;
+
+/** `ninefold import convoy FILE`. Resolves to the exit code. */
+export function importConvoyFile(args: Arguments): Promise<number> {
+  return printed(args, (draft) => importConvoy(draft, fileJson(args)));
+}
+
+/** `ninefold import hookdeck FILE`. Resolves to the exit code. */
+export function importHookdeckFile(args: Arguments): Promise<number> {
+  return printed(args, (draft) => importHookdeck(draft, fileJson(args)));
+}
+
+/** `ninefold import qstash FILE`. Resolves to the exit code. */
+export function importQstashFile(args: Arguments): Promise<number> {
+  return printed(args, (draft) => importQstash(draft, fileJson(args)));
+}
 
 /** `ninefold import flagd FILE`. Resolves to the exit code. */
 export function importFlagdFile(args: Arguments): Promise<number> {
@@ -53,8 +71,7 @@ export function importKumaFile(args: Arguments): Promise<number> {
 
 /** `ninefold import svix FILE`. Resolves to the exit code. */
 export function importSvixFile(args: Arguments): Promise<number> {
-  const [path = ""] = args.words;
-  return printed(args, (draft) => importSvix(draft, parseJson(fileText(path), path), args.text("--owner")));
+  return printed(args, (draft) => importSvix(draft, fileJson(args), args.text("--owner")));
 }
 
 /** `ninefold import statuspage FILE…`. Resolves to the exit code. */
@@ -94,6 +111,12 @@ function variablesText(path: string, { variableCounts: { all, unknown } }: Draft
   const missing =
     unknown === 0 ? "" : `, ${unknown} of them without a value, which the source does not contain`;
   return `${path} has ${all} environment variables${missing}.`;
+}
+
+/** The JSON of the file that the command names. */
+function fileJson(args: Arguments): unknown {
+  const [path = ""] = args.words;
+  return parseJson(fileText(path), path);
 }
 
 function fileText(path: string): string {

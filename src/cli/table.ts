@@ -189,6 +189,14 @@ const DECLARED = [
     example: "ninefold export > ninefold.yaml",
   },
   {
+    name: "import convoy",
+    summary: "Print a project of Convoy as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [{ name: "FILE", help: "Responses of the API, by name (JSON); - for standard input" }],
+    options: IMPORT_OPTIONS,
+    example: "ninefold import convoy convoy.json > ninefold.yaml",
+  },
+  {
     name: "import flagd",
     summary: "Print the flags of flagd as a configuration file",
     details: IMPORT_DETAILS,
@@ -213,12 +221,28 @@ const DECLARED = [
     example: "ninefold import healthchecks https://healthchecks.io > ninefold.yaml",
   },
   {
+    name: "import hookdeck",
+    summary: "Print the connections of Hookdeck as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [{ name: "FILE", help: "Connections as the API lists them (JSON); - for standard input" }],
+    options: IMPORT_OPTIONS,
+    example: "ninefold import hookdeck connections.json > ninefold.yaml",
+  },
+  {
     name: "import kuma",
     summary: "Print the monitors of Uptime Kuma as a configuration file",
     details: IMPORT_DETAILS,
     arguments: [{ name: "FILE", help: "A backup (JSON), or the database kuma.db" }],
     options: [KEEP_IDS_OPTION, ...IMPORT_OPTIONS],
     example: "ninefold import kuma kuma.db > ninefold.yaml",
+  },
+  {
+    name: "import qstash",
+    summary: "Print the schedules of QStash as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [{ name: "FILE", help: "Schedules as the API lists them (JSON); - for standard input" }],
+    options: IMPORT_OPTIONS,
+    example: "ninefold import qstash schedules.json > ninefold.yaml",
   },
   {
     name: "import statuspage",
@@ -236,7 +260,7 @@ const DECLARED = [
   },
   {
     name: "import svix",
-    summary: "Print the endpoints of Svix as a configuration file",
+    summary: "Print the endpoints and event types of Svix as a configuration file",
     details: IMPORT_DETAILS,
     arguments: [{ name: "FILE", help: "Endpoints as the API lists them (JSON); - for standard input" }],
     options: [option("--owner", "ID", "owner_id of endpoints without an application"), ...IMPORT_OPTIONS],

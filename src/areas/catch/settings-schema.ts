@@ -188,7 +188,7 @@ export const Challenge = named("BucketChallenge", {
       },
     ),
   ),
-  as: Type.Optional(oneOf(["text", "json"])),
+  as: Type.Optional(oneOf(["text", "json"], { default: "text" })),
   field: Type.Optional(
     text({
       min: 1,

@@ -93,6 +93,11 @@ export class Draft {
     this.written.add("change", subject, `${field} ${change}`);
   }
 
+  /** Whether a section has a resource with this name. */
+  has(section: string, name: string): boolean {
+    return this.sections.get(section)?.has(name) === true;
+  }
+
   /** A name that is valid in a section and that no other resource has. */
   nameFor(section: string, wanted: string): string {
     const joint = section === "flags" || section === "status_pages" ? "-" : " ";
@@ -218,6 +223,8 @@ function requestedValue(schema: TSchema | undefined, value: unknown): unknown {
 }
 
 function validName(section: string, wanted: string): string {
+  // Messages refer to their type by its name.
+  if (section === "event_types") return wanted;
   if (section === "flags") {
     const key = wanted
       .toLowerCase()

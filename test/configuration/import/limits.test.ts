@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { NOTES_MAX } from "../../../src/configuration/import/draft.ts";
 import { INPUT_BYTES_MAX, INPUT_LEVELS_MAX, parseJson } from "../../../src/configuration/import/source.ts";
-import { importSvix } from "../../../src/configuration/import/svix.ts";
+import { importSvix } from "../../../src/configuration/import/webhooks/svix.ts";
 import { useImports } from "./support.ts";
 
 /** Busy machines take longer. */

@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { importSvix } from "../../../src/configuration/import/svix.ts";
-import { losses, useImports } from "./support.ts";
+import { importSvix } from "../../../../src/configuration/import/webhooks/svix.ts";
+import { losses, useImports } from "../support.ts";
 
 /** Busy machines take longer. */
 setDefaultTimeout(60_000);
@@ -69,24 +69,96 @@ test("the endpoints of one application", async () => {
   expect(after).toEqual([]);
 });
 
-test("all applications: owners by uid, event types are noted, equal names get different keys", () => {
+test("all applications: owners by uid, event types, equal names get different keys", () => {
   const whole = {
     applications: page([
       { id: "app_1", uid: "acme", name: "Acme", metadata: {}, rateLimit: null, ...TIMES },
       { id: "app_2", uid: null, name: "Beta", metadata: { plan: "pro" }, rateLimit: 5, ...TIMES },
     ]),
     endpoints: { app_1: page([BILLING]), app_2: [BILLING] },
-    event_types: page([{ name: "invoice.paid", description: "An invoice", schemas: {}, archived: false }]),
+    event_types: page([
+      {
+        name: "invoice.paid",
+        description: "An invoice",
+        schemas: {},
+        archived: false,
+        deprecated: false,
+        ...TIMES,
+      },
+    ]),
   };
   const imported = imports.run((draft) => importSvix(draft, whole, null));
   expect(imported.text).toContain("owner_id: acme");
   expect(imported.text).toContain("owner_id: app_2");
+  expect(imported.text).toContain("invoice.paid:\n    description: An invoice");
   expect(losses(imported)).toEqual([
     "application app_2: metadata: not carried over",
     "application app_2: rateLimit: not carried over",
-    "Svix: event_types: 1 are not carried over: messages can have any type, and there is no catalog",
     "endpoint billing: name is billing 2 in endpoints",
   ]);
+});
+
+test("event types: the newest schema, without expressions", async () => {
+  const schema = (version: string) => ({
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: version,
+    type: "object",
+    properties: { id: { type: "string", pattern: "^in_" } },
+    required: ["id"],
+    examples: [{ id: "in_1042" }],
+  });
+  const type = { description: "Paid.", archived: false, deprecated: false, featureFlags: null, ...TIMES };
+  const imported = imports.run((draft) =>
+    importSvix(
+      draft,
+      {
+        endpoints: page([]),
+        event_types: page([
+          {
+            ...type,
+            name: "invoice.paid",
+            schemas: { "2": schema("2"), "10": schema("10") },
+            groupName: "invoice",
+          },
+          { ...type, name: "invoice.void", schemas: null, deprecated: true },
+          { ...type, name: "invoice.old", schemas: null, archived: true, deprecated: true },
+        ]),
+      },
+      null,
+    ),
+  );
+  const { event_types: types } = Bun.YAML.parse(imported.text) as Record<string, Record<string, unknown>>;
+  expect(types).toEqual({
+    "invoice.paid": {
+      description: "Paid.",
+      schema: {
+        title: "10",
+        type: "object",
+        properties: { id: { type: "string" } },
+        required: ["id"],
+        examples: [{ id: "in_1042" }],
+      },
+      example: { id: "in_1042" },
+    },
+    "invoice.void": { description: "Paid." },
+    "invoice.old": { description: "Paid.", archived: true },
+  });
+  expect(losses(imported)).toEqual([
+    "event type invoice.paid: schemas: only version 10, the newest, is carried over",
+    "event type invoice.paid: groupName: not carried over",
+    "event type invoice.paid: schema: pattern are not carried over: the rest of the schema is",
+    "event type invoice.void: deprecated is not shown to customers: archive the type instead",
+  ]);
+  const [, after] = await imports.apply(imported.text);
+  expect(after).toEqual([]);
+});
+
+test("an endpoint with a private key signs with it", () => {
+  const key = Buffer.alloc(64, 7);
+  const secret = { key: `whsk_${key.toString("base64")}` };
+  const draft = imports.draft((draft) => importSvix(draft, page([{ ...PLAIN, secret }]), null));
+  expect(draft.text()).toContain("signature:\n      scheme: ed25519");
+  expect(draft.environment).toContain(`=whsk_${key.subarray(0, 32).toString("base64")}\n`);
 });
 
 test("a secret in the file is not printed, and further pages are noted", () => {

@@ -1,66 +1,57 @@
-import { StartupError } from "../../kernel/errors.ts";
-import { SECRET_NAMES } from "../../kernel/secrets/secret-names.ts";
-import { type Draft, Secret } from "./draft.ts";
-import { isObject, SourceObject, shown } from "./source.ts";
+import { StartupError } from "../../../kernel/errors.ts";
+import { type Draft, Secret } from "../draft.ts";
+import { isObject, SourceObject, shown } from "../source.ts";
+import { headerValue, SECRET_FORM } from "./endpoints.ts";
+import { addEventType } from "./event-types.ts";
+import { itemsOf, type PageForm } from "./pages.ts";
 
-/** A secret of the form that endpoints accept. The API lists endpoints without theirs. */
-const SECRET_FORM = `whsec_${Buffer.alloc(24).toString("base64")}`;
+/** Secrets of endpoints that sign with a private key. */
+const PRIVATE_KEY_PREFIX = "whsk_";
+const PRIVATE_KEY_BYTES = 32;
 
-/** Names of the state of an endpoint or an application. */
+const PAGE: PageForm = {
+  product: "Svix",
+  itemsKey: "data",
+  ignored: ["iterator", "prevIterator"],
+  moreKey: "done",
+  hasMore: (done) => done === false,
+  further: "iterator",
+};
+
+/** Names of the state of an endpoint, an application or an event type. */
 const STATE = ["createdAt", "updatedAt", "id", "version"];
 
 /**
- * Imports endpoints of Svix. Accepted: the response to `GET /api/v1/app/{app_id}/endpoint/`, a list of endpoints, or
- * `{applications, endpoints, event_types}`: applications as the API lists them, endpoints by the id or uid of their
- * application, event types as listed. An endpoint may have the members `headers` and `secret` of its other resources.
+ * Imports endpoints and event types of Svix. Accepted: the response to `GET /api/v1/app/{app_id}/endpoint/`, a list of
+ * endpoints, or `{applications, endpoints, event_types}`: applications as the API lists them, endpoints by the id or uid of
+ * their application, event types as listed. An endpoint may have the members `headers` and `secret` of its other resources.
  * `owner`: owner of endpoints without an application. @throws StartupError
  */
 export function importSvix(draft: Draft, value: unknown, owner: string | null): void {
   const isWhole = isObject(value) && "endpoints" in value;
   if (!isWhole) {
-    for (const endpoint of items(draft, value, "endpoints")) endpointOf(draft, endpoint, owner);
+    for (const endpoint of itemsOf(draft, value, "endpoints", PAGE)) endpointOf(draft, endpoint, owner);
     return;
   }
   const all = new SourceObject(draft, "Svix", value);
   const owners = new Map<string, string>();
   const applications = all.any("applications");
-  for (const application of applications === null ? [] : items(draft, applications, "applications"))
+  for (const application of applications === null ? [] : itemsOf(draft, applications, "applications", PAGE))
     applicationOf(draft, application, owners);
   const endpoints = all.any("endpoints");
   const isByApplication = isObject(endpoints) && !("data" in endpoints);
   if (!isByApplication)
-    for (const endpoint of items(draft, endpoints, "endpoints")) endpointOf(draft, endpoint, owner);
+    for (const endpoint of itemsOf(draft, endpoints, "endpoints", PAGE)) endpointOf(draft, endpoint, owner);
   else
     for (const [application, list] of Object.entries(endpoints)) {
       const ownerId = owners.get(application) ?? application;
-      for (const endpoint of items(draft, list, `endpoints of ${shown(application)}`))
+      for (const endpoint of itemsOf(draft, list, `endpoints of ${shown(application)}`, PAGE))
         endpointOf(draft, endpoint, ownerId);
     }
   const types = all.any("event_types");
-  const count = types === null ? 0 : items(draft, types, "event types").length;
-  if (count > 0)
-    all.note(
-      "event_types",
-      `${count} are not carried over: messages can have any type, and there is no catalog`,
-    );
+  for (const type of types === null ? [] : itemsOf(draft, types, "event types", PAGE))
+    eventTypeOf(draft, type);
   all.rest();
-}
-
-/** The items of a page, or of a list. @throws StartupError */
-function items(draft: Draft, value: unknown, label: string): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  if (!isObject(value) || !Array.isArray(value["data"]))
-    throw new StartupError(`The ${label} of Svix must be a list, or {"data": […]} as the API returns them.`);
-  const page = new SourceObject(draft, `Svix ${label}`, value);
-  const list = page.list("data");
-  page.ignore("iterator", "prevIterator");
-  if (page.any("done") === false)
-    page.note(
-      "done",
-      "there are further pages: request them with iterator, and import all items in one list",
-    );
-  page.rest();
-  return list;
 }
 
 function applicationOf(draft: Draft, value: unknown, owners: Map<string, string>): void {
@@ -71,6 +62,30 @@ function applicationOf(draft: Draft, value: unknown, owners: Map<string, string>
   if (id !== null) owners.set(id, uid ?? id);
   application.ignore(...STATE, "name");
   application.rest();
+}
+
+function eventTypeOf(draft: Draft, value: unknown): void {
+  const type = new SourceObject(draft, "event type", value);
+  const name = type.text("name") ?? "";
+  type.label = `event type ${shown(name)}`;
+  const description = type.text("description");
+  const schemas = type.any("schemas");
+  const versions = isObject(schemas) ? Object.keys(schemas).sort((a, b) => Number(a) - Number(b)) : [];
+  const newest = versions.at(-1);
+  if (versions.length > 1)
+    type.note("schemas", `only version ${shown(newest ?? "")}, the newest, is carried over`);
+  const isDeprecated = type.flag("deprecated");
+  const isArchived = type.flag("archived");
+  type.ignore(...STATE);
+  type.rest();
+  if (isDeprecated && !isArchived)
+    type.noteChange("deprecated", "is not shown to customers: archive the type instead");
+  addEventType(type, {
+    name,
+    description,
+    schema: isObject(schemas) && newest !== undefined ? schemas[newest] : null,
+    archived: isArchived,
+  });
 }
 
 function endpointOf(draft: Draft, value: unknown, owner: string | null): void {
@@ -99,20 +114,25 @@ function endpointOf(draft: Draft, value: unknown, owner: string | null): void {
     // Svix sends the payload alone.
     format: "raw",
     headers: headersOf(endpoint),
-    secret: secretOf(endpoint),
+    ...signatureOf(endpoint),
   };
   endpoint.ignore(...STATE, "rateLimit");
   endpoint.rest();
   draft.add({ section: "endpoints", name, subject: endpoint, values });
 }
 
-/** A text, or `{key}` as the API returns it. */
-function secretOf(endpoint: SourceObject): Secret {
+/** The secret is a text, or `{key}` as the API returns it. Its form says how the endpoint signs. */
+function signatureOf(endpoint: SourceObject): Readonly<Record<string, unknown>> {
   const secret = endpoint.any("secret");
   const text = isObject(secret)
     ? new SourceObject(endpoint.draft, `${endpoint.label}: secret`, secret).text("key")
     : endpoint.text("secret");
-  return text === null ? Secret.unknown(SECRET_FORM) : new Secret(text);
+  if (text === null) return { secret: Secret.unknown(SECRET_FORM) };
+  if (!text.startsWith(PRIVATE_KEY_PREFIX)) return { secret: new Secret(text) };
+  // Behind the key, some forms have the public key, which follows from it.
+  const bytes = Buffer.from(text.slice(PRIVATE_KEY_PREFIX.length), "base64").subarray(0, PRIVATE_KEY_BYTES);
+  const key = `${PRIVATE_KEY_PREFIX}${bytes.toString("base64")}`;
+  return { signature: { scheme: "ed25519" }, secret: new Secret(key) };
 }
 
 /** `{"X-Name": "value"}`, or `{headers, sensitive}` as the API returns them, where sensitive values are missing. */
@@ -126,7 +146,7 @@ function headersOf(endpoint: SourceObject): Readonly<Record<string, unknown>> | 
   const headers = Object.entries(plain).map(([name, value]) => {
     if (typeof value !== "string")
       throw new StartupError(`${endpoint.label}: header ${shown(name)} must be a text.`);
-    return [name, SECRET_NAMES.has(name.toLowerCase()) ? new Secret(value) : value] as const;
+    return [name, headerValue(name, value)] as const;
   });
   const hidden = sensitive
     .filter((name): name is string => typeof name === "string")
