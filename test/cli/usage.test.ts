@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,9 @@ import { sqliteVersion } from "../../src/kernel/storage/examine.ts";
 import { NINEFOLD_COMMAND, SOURCE_COMMAND } from "../harness/processes/server-process.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
 import { ninefold, runToEnd } from "./run.ts";
+
+/** Each command is a process, which starts slowly on a busy machine. */
+setDefaultTimeout(60_000);
 
 /** First words of commands that have two. */
 const GROUPS = ["account", "key", "config"];
