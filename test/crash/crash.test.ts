@@ -194,6 +194,17 @@ describe("the comparison notices", () => {
         /recoveries: message missed-\d+-\d+ has the deliveries \[\]/,
       ],
       [
+        "a lost callback",
+        "DELETE FROM relays WHERE ref IN (SELECT relay_ref FROM relay_callbacks WHERE callback_of IS NOT NULL)",
+        /callbacks: not one callback: \{"relay_id":"[^"]+","status":"\w+","callbacks":\[\]\}/,
+      ],
+      ["lost holders of locks", "DELETE FROM locks", /shared-\d+: \d+ is lost/],
+      [
+        "an applied proposal without its entry",
+        "DELETE FROM audit_log WHERE action = 'gate.proposals.approve'",
+        /proposed-\d+: its entries are \{"number":\d+,"numbers":\[\]\}/,
+      ],
+      [
         "a changed payload",
         "UPDATE catch_payloads SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB)",
         /bucket \S+: evt_\w+ is not as it was sent/,

@@ -88,6 +88,18 @@ export abstract class RecordedOfAccount extends Recorded {
     if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${response.text}`);
     return bodyOf(response);
   }
+
+  /** The items of all pages of a list. */
+  protected async askAll<Item>(target: Target, path: string, name: string): Promise<Item[]> {
+    const items: Item[] = [];
+    let after = "";
+    for (;;) {
+      const { [name]: page, cursor } = await this.ask(target, "GET", `${path}?limit=100${after}`);
+      items.push(...(page as Item[]));
+      if (cursor === undefined) return items;
+      after = `&cursor=${encodeURIComponent(String(cursor))}`;
+    }
+  }
 }
 
 /** Polls until a condition holds or the time is over, and returns the last result. */

@@ -2,6 +2,7 @@ import { AccountBalanceWorkload } from "./account-balances.ts";
 import { AccountWorkload } from "./accounts.ts";
 import { AuditWorkload } from "./audit.ts";
 import { BucketWorkload } from "./buckets.ts";
+import { CallbackWorkload } from "./callbacks.ts";
 import { ChainWorkload } from "./chains.ts";
 import { ChannelWorkload } from "./channels.ts";
 import { CheckWorkload } from "./checks.ts";
@@ -16,6 +17,7 @@ import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
 import { PingWorkload } from "./pings.ts";
 import { PortalWorkload } from "./portals.ts";
+import { ProposalWorkload } from "./proposals.ts";
 import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RecoveryWorkload } from "./recoveries.ts";
@@ -25,6 +27,7 @@ import { ResendWorkload } from "./resends.ts";
 import { ScheduledFlagWorkload } from "./scheduled-flags.ts";
 import { ScheduleWorkload } from "./schedules.ts";
 import { SessionWorkload } from "./sessions.ts";
+import { SharedLockWorkload } from "./shared-locks.ts";
 import { SteadyPingWorkload } from "./steady-pings.ts";
 import { TargetBucketWorkload } from "./target-buckets.ts";
 import type { Workload } from "./workload.ts";
@@ -40,6 +43,7 @@ export function allWorkloads(): Workload[] {
     new ChainWorkload(),
     new CheckWorkload(),
     new RelayWorkload(),
+    new CallbackWorkload(),
     new ResendWorkload(),
     new RecoveryWorkload(),
     new ScheduleWorkload(),
@@ -57,6 +61,8 @@ export function allWorkloads(): Workload[] {
     new SessionWorkload(),
     new FlagWorkload(),
     new ScheduledFlagWorkload(),
+    new ProposalWorkload(),
+    new SharedLockWorkload(),
     new KeyUsesWorkload(),
     new LimitLevelWorkload(),
     new MaintenanceWorkload(),

@@ -5,6 +5,7 @@ import { AccountBalanceWorkload } from "../crash/account-balances.ts";
 import { AccountWorkload } from "../crash/accounts.ts";
 import { AuditWorkload } from "../crash/audit.ts";
 import { BucketWorkload } from "../crash/buckets.ts";
+import { CallbackWorkload } from "../crash/callbacks.ts";
 import { ChainWorkload } from "../crash/chains.ts";
 import { CheckWorkload } from "../crash/checks.ts";
 import { FlagWorkload } from "../crash/flags.ts";
@@ -14,11 +15,13 @@ import { launchUnderLoad, runLoad } from "../crash/load.ts";
 import { MessageWorkload } from "../crash/messages.ts";
 import { MeterWorkload } from "../crash/meters.ts";
 import { PingWorkload } from "../crash/pings.ts";
+import { ProposalWorkload } from "../crash/proposals.ts";
 import { PullBucketWorkload } from "../crash/pull-bucket.ts";
 import { createRandom } from "../crash/random.ts";
 import { RecoveryWorkload } from "../crash/recoveries.ts";
 import { ResendWorkload } from "../crash/resends.ts";
 import { ScheduleWorkload } from "../crash/schedules.ts";
+import { SharedLockWorkload } from "../crash/shared-locks.ts";
 import { ServerTarget } from "../crash/target.ts";
 import { TargetBucketWorkload } from "../crash/target-buckets.ts";
 import type { Target, Workload } from "../crash/workload.ts";
@@ -83,6 +86,7 @@ function createWorkloads(): Workload[] {
     new BucketWorkload(false),
     new PullBucketWorkload(),
     new TargetBucketWorkload(false),
+    new CallbackWorkload(false),
     new ResendWorkload(),
     new RecoveryWorkload(false),
     new MessageWorkload(false),
@@ -90,6 +94,8 @@ function createWorkloads(): Workload[] {
     new PingWorkload(),
     new KeyUsesWorkload(KEYS_WITH_USES),
     new FlagWorkload(),
+    new ProposalWorkload(),
+    new SharedLockWorkload(),
   ];
 }
 
