@@ -108,6 +108,60 @@ describe("keys", () => {
   );
 
   test(
+    "have roles, which the console creates, changes and deletes once no key has them",
+    async () => {
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.go("keys/roles?new=1");
+      await page.getByLabel("Name", { exact: true }).fill("auditor");
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByLabel("Description").fill("Reads all documents.");
+      await page.getByLabel("Permissions").fill("documents.read\nfolders.*");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("link", { name: "auditor" }).click();
+      await page.getByText("folders.*").last().waitFor();
+
+      const terms = { prefix: "shop", name: "Audited", scopes: ["x"], roles: ["auditor"] };
+      const { key_id, secret } = (await server.operator.post("/v1/keys", terms)).body;
+      const permissions = async () =>
+        (await server.operator.post("/v1/keys/verify", { secret })).body["permissions"];
+      expect(await permissions()).toEqual(["documents.read", "folders.*"]);
+      await page.getByRole("button", { name: "Edit…" }).click();
+      await page.getByLabel("Permissions").fill("documents.read");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Role saved").last().waitFor();
+      await eventually(async () => expect(await permissions()).toEqual(["documents.read"]));
+
+      await visit.go(`keys/${key_id}`);
+      await page.getByRole("link", { name: "auditor" }).click();
+      await page.getByRole("button", { name: "Delete…" }).click();
+      await page.getByRole("button", { name: "Delete role" }).click();
+      await page.getByText("The role auditor is in use").waitFor();
+      await server.operator.delete(`/v1/keys/${key_id}`);
+      await page.getByRole("button", { name: "Delete role" }).click();
+      await page.getByText("Role deleted").waitFor();
+      expect((await server.operator.get("/v1/keys/roles/auditor")).status).toBe(404);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "of another service are imported, and the form closes",
+    async () => {
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.go("keys?import=1");
+      const keys = [{ hash: "c".repeat(64), name: "From elsewhere", scopes: ["orders:read"] }];
+      await page.getByLabel("Keys, as a JSON array").fill(JSON.stringify(keys));
+      await page.getByRole("button", { name: "Import", exact: true }).click();
+      await page.getByRole("link", { name: "From elsewhere" }).click();
+      await page.getByRole("heading", { name: "From elsewhere" }).first().waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "are filtered by state, use and project, with the last characters of each",
     async () => {
       const { body: project } = await server.operator.post("/v1/projects", { name: "Filtered" });

@@ -466,3 +466,25 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "an event type is created and changed, and the forms close",
+  async () => {
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("relay/event-types?new=1");
+    await page.getByLabel("Name", { exact: true }).fill("invoice.voided");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByLabel("Description").fill("A voided invoice.");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("link", { name: "invoice.voided" }).click();
+    await page.getByRole("button", { name: "Settings…" }).click();
+    await page.getByLabel("Description").fill("An invoice was voided.");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const path = "/v1/relay/event-types/invoice.voided";
+    expect((await server.operator.get(path)).body).toMatchObject({ description: "An invoice was voided." });
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);

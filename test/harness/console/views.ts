@@ -8,7 +8,6 @@ export const VIEWS = [
   "keys?new=1",
   "keys/roles",
   "keys/roles?new=1",
-  "keys/roles/editor",
   "customers",
   "customers/acme",
   "check",
@@ -59,7 +58,7 @@ export const VIEWS = [
   "nowhere",
 ];
 /** Pages of what the filled console has. */
-export const FILLED_VIEWS = ["flags/new-checkout", "relay/event-types/invoice.paid"];
+export const FILLED_VIEWS = ["keys/roles/editor", "flags/new-checkout", "relay/event-types/invoice.paid"];
 /** Pages whose first row opens a detail page. */
 export const WITH_ROWS = [
   "keys",

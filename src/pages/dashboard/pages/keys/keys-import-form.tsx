@@ -25,7 +25,10 @@ export function KeysImportForm({ onDone, onClose }: { onDone: () => void; onClos
       ]}
       send={(body) => call("keys.import", { body: body as KeysImportBody })}
       done="Keys imported"
-      onDone={onDone}
+      onDone={() => {
+        onDone();
+        onClose();
+      }}
       onClose={onClose}
     />
   );

@@ -65,7 +65,10 @@ export function RoleSettings({
         },
       ]}
       done="Role saved"
-      onDone={onDone}
+      onDone={() => {
+        onDone();
+        onClose();
+      }}
       onClose={onClose}
     />
   );

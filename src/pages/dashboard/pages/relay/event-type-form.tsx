@@ -58,7 +58,10 @@ export function EventTypeSettings({
         { name: "enforce", label: "Reject messages that do not fit" },
       ]}
       done="Event type saved"
-      onDone={onDone}
+      onDone={() => {
+        onDone();
+        onClose();
+      }}
       onClose={onClose}
     />
   );
