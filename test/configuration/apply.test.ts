@@ -221,6 +221,43 @@ describe("event types, which a PUT creates and replaces", () => {
   });
 });
 
+describe("roles of keys, which a PUT creates and replaces", () => {
+  const shown = async () => (await account.get("/v1/keys/roles/editor")).body;
+  const file = (fields: string) => `ninefold: 1\nroles:\n  editor: { ${fields} }\n`;
+
+  test("a change keeps what the file omits, and the mark", async () => {
+    await configured.apply(file("description: Writes, permissions: [a.read]"));
+    const text = file("permissions: [a.write]");
+    expect(await configured.lines(text)).toEqual(["change roles.editor permissions"]);
+    await configured.apply(text);
+    expect(await configured.lines(text)).toEqual([]);
+    expect(await shown()).toMatchObject({
+      description: "Writes",
+      permissions: ["a.write"],
+      managed_by: "apply",
+    });
+  });
+
+  test("prune deletes what apply has created, after the keys that have it, and nothing that other keys have", async () => {
+    await account.put("/v1/keys/roles/by-hand", { permissions: [] });
+    const text = `${file("permissions: [a.read]")}keys:\n  shop: { prefix: shop, scopes: [x], roles: [editor] }\n`;
+    expect(await configured.lines(text)).toEqual(["create roles.editor", "create keys.shop"]);
+    await configured.apply(text);
+    expect(await configured.lines(text)).toEqual([]);
+    const empty = "ninefold: 1\n";
+    expect(await configured.lines(empty)).toEqual([]);
+    expect(await configured.lines(empty, true)).toEqual(["delete keys.shop", "delete roles.editor"]);
+    const terms = { prefix: "acme", name: "other", scopes: ["x"], roles: ["editor"] };
+    const { body } = await account.post("/v1/keys", terms);
+    await expect(configured.apply(empty, true)).rejects.toThrow("The role editor is in use");
+    await account.delete(`/v1/keys/${body["key_id"]}`);
+    await configured.apply(empty, true);
+    expect(await configured.lines(empty, true)).toEqual([]);
+    const { roles } = (await account.get("/v1/keys/roles")).body as { roles: { name: string }[] };
+    expect(roles.map(({ name }) => name)).toEqual(["by-hand"]);
+  });
+});
+
 test("deletions run in reverse order, so that nothing is in use", async () => {
   const text = fileWith(slug());
   await configured.apply(text);

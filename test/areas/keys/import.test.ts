@@ -220,7 +220,19 @@ describe("an import", () => {
     expectError(await account.post("/v1/keys/import", { keys: large }), "request_too_large");
   });
 
-  test("without credits for all of them, or above the tier's keys, imports none", async () => {
+  test("above the tier's number of keys, imports none, free of charge", async () => {
+    const small = await server.account({ tier: "free", balance: 200 });
+    const keys = Array.from({ length: 51 }, (_, index) => termsOf(`s${index}`));
+    expectError(await small.post("/v1/keys/import", { keys }), "key_limit_exceeded");
+    expect(await balanceOf(small)).toBe(200);
+    expect((await small.get("/v1/keys")).body["keys"]).toEqual([]);
+    expect(await imported(small, ...keys.slice(0, 50))).toHaveLength(50);
+    expectError(await small.post("/v1/keys/import", { keys: keys.slice(49) }), "key_limit_exceeded");
+    const [existing] = await imported(small, keys[49] as object);
+    expect(existing).toMatchObject({ existing: true });
+  });
+
+  test("without credits for all of them, imports none", async () => {
     const poor = await server.account({ balance: 2 });
     const keys = ["a", "b", "c"].map((secret) => termsOf(secret));
     expectError(await poor.post("/v1/keys/import", { keys }), "insufficient_balance");
