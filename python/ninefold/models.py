@@ -4915,6 +4915,22 @@ class ProjectUsageBucket(_ProjectUsageBucketNamed, TypedDict):
     """Number of ledger entries."""
 
 
+class PublicGroup(TypedDict):
+    number: int
+    """Position of the group on the page, from 1; part of the path of its JSON and badge."""
+    name: str
+    """Heading of the group; empty for none."""
+    status: Literal["up", "degraded", "down", "maintenance", "overdue", "paused", "unknown"]
+    """Current status."""
+    sentence: str
+    """Current status of the group's monitors as text."""
+    checked_at: Optional[str]
+    """Time of the latest check of the group's monitors; null before the first check."""
+    first_day: str
+    """First day of `uptime_by_day`, a date in UTC."""
+    monitors: List[PublicMonitor]
+
+
 class PublicIncidentUpdatesItem(TypedDict):
     at: str
     """Time of the update."""
@@ -4995,7 +5011,14 @@ class PublicOutage(TypedDict):
 
 
 class PublicPageGroupsItem(TypedDict):
+    number: int
+    """Position of the group on the page, from 1; part of the path of its JSON and badge."""
     name: str
+    """Heading of the group; empty for none."""
+    status: Literal["up", "degraded", "down", "maintenance", "overdue", "paused", "unknown"]
+    """Current status."""
+    sentence: str
+    """Current status of the group's monitors as text."""
     monitors: List[PublicMonitor]
 
 
@@ -7777,9 +7800,47 @@ class StatusBadgeQuery(TypedDict, total=False):
     style: Literal["flat", "flat-square", "for-the-badge"]
     """Style of the image, by default `flat`."""
     label: str
-    """Text on the left side, by default the name of the monitor and the metric."""
+    """Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name
+    of the group.
+    """
     metric: Literal["status", "uptime-24h", "uptime-7d", "uptime-30d", "uptime-90d", "latency", "cert"]
     """Metric of the badge, by default `status`. `latency` requires that the page shows latencies."""
+
+
+class StatusGroupBadgeQuery(TypedDict, total=False):
+    style: Literal["flat", "flat-square", "for-the-badge"]
+    """Style of the image, by default `flat`."""
+    label: str
+    """Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name
+    of the group.
+    """
+
+
+class StatusGroupBadgeDataQuery(TypedDict, total=False):
+    style: Literal["flat", "flat-square", "for-the-badge"]
+    """Style of the image, by default `flat`."""
+    label: str
+    """Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name
+    of the group.
+    """
+
+
+class StatusPageBadgeQuery(TypedDict, total=False):
+    style: Literal["flat", "flat-square", "for-the-badge"]
+    """Style of the image, by default `flat`."""
+    label: str
+    """Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name
+    of the group.
+    """
+
+
+class StatusPageBadgeDataQuery(TypedDict, total=False):
+    style: Literal["flat", "flat-square", "for-the-badge"]
+    """Style of the image, by default `flat`."""
+    label: str
+    """Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name
+    of the group.
+    """
 
 
 class StatusSubscriptionQuery(TypedDict, total=False):

@@ -185,7 +185,15 @@ describe("every operation of the document", () => {
     const visitor = server.client(null);
     const page = await visitor.get("/status/described.json");
     expect(page.body).toMatchObject({ incidents: [{ title: "Slow" }], maintenance: [{ title: "Upgrade" }] });
-    for (const below of [".json", "", "/feed.atom", "/badge/1.svg", "/badge/1.json"]) {
+    for (const below of [
+      ".json",
+      "",
+      "/feed.atom",
+      "/badge/1.svg",
+      "/badge/1.json",
+      "/badge.svg",
+      "/badge.json",
+    ]) {
       const { status, headers } = await visitor.get(`/status/described${below}`);
       expect(status).toBe(200);
       const known = { "if-none-match": headers.get("etag") ?? "" };

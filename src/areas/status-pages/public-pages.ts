@@ -13,13 +13,29 @@ import {
   type ShownIncident,
 } from "./events.ts";
 import type { PageDeps } from "./ports.ts";
-import { type BadgeMetric, type BadgeStyle, badgeJson, badgeOf, badgeSvg } from "./rendering/badge.ts";
+import {
+  type Badge,
+  type BadgeMetric,
+  type BadgeStyle,
+  badgeJson,
+  badgeOf,
+  badgeSvg,
+  summaryBadge,
+} from "./rendering/badge.ts";
 import { maintenanceCalendar } from "./rendering/calendar.ts";
-import { incidentJson, statusFeed, statusJson } from "./rendering/feed.ts";
+import { groupJson, incidentJson, statusFeed, statusJson } from "./rendering/feed.ts";
 import { incidentHtml, type PageAssets, statusHtml } from "./rendering/html.ts";
 import type { PageRow, PageStore } from "./store.ts";
 import { TextBudget } from "./text-budget.ts";
-import { buildView, monitorAt, type ShownMonitor, uptimeOfHours } from "./view.ts";
+import {
+  buildGroup,
+  buildView,
+  monitorAt,
+  type PageSummary,
+  type ShownMonitor,
+  summarize,
+  uptimeOfHours,
+} from "./view.ts";
 
 /** Time for which a rendered page is served from the cache, in milliseconds. */
 export const RENDER_INTERVAL_MS = 10_000;
@@ -36,17 +52,27 @@ interface StatusDeps
 const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } as const;
 const SLUG = /^[a-z0-9-]{3,60}$/;
 const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
+const GROUP = /^[1-9][0-9]?$/;
+
+/** How a badge looks. */
+export interface BadgeLook {
+  readonly style?: BadgeStyle;
+  /** Absent: the text of the badge itself. */
+  readonly label?: string | undefined;
+}
 
 /** What a badge shows, and how. */
-export interface BadgeOptions {
+export interface BadgeOptions extends BadgeLook {
   readonly metric?: BadgeMetric;
-  readonly style?: BadgeStyle;
-  readonly label?: string;
 }
+
+type BadgeFormat = "svg" | "json";
 
 /** Public side of status pages: cached texts, rendered in slices of the event loop. */
 export class PublicStatusPages {
   private readonly cache = new StatusCache();
+  /** States of the cached pages, of which badges with any label are made. */
+  private readonly summaries = new WeakMap<CachedPage, Promise<PageSummary>>();
 
   constructor(private readonly deps: StatusDeps) {}
 
@@ -135,12 +161,56 @@ export class PublicStatusPages {
     const render = async () => {
       const monitor = await monitorAt(this.deps, cached.page, Number(number), cached.at);
       if (monitor === null) throw badgeNotFound();
-      const found = badgeOf({ monitor, metric, ...this.valuesOf(monitor, metric, cached.at) });
-      const badge = label === undefined ? found : { ...found, label };
-      return new TaggedText(isSvg ? badgeSvg(badge, style) : badgeJson(badge));
+      const badge = badgeOf({ monitor, metric, ...this.valuesOf(monitor, metric, cached.at) });
+      return drawn(badge, isSvg ? "svg" : "json", { style, label });
     };
     const variant = JSON.stringify([style, label]);
     return { text: await this.cache.text(cached, `badge ${name} ${metric}`, render, variant), isSvg };
+  }
+
+  /** Returns the badge of a page. */
+  async pageBadge(slug: string, format: BadgeFormat, look: BadgeLook): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    const render = async () =>
+      drawn(summaryBadge(cached.page.settings.title, await this.summaryOf(cached)), format, look);
+    return this.cache.text(cached, `badge ${format}`, render, JSON.stringify(look));
+  }
+
+  /** Returns the group at a position as JSON. */
+  async group(slug: string, position: string): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    const number = groupNumber(position);
+    return this.cache.text(cached, `group ${number}`, async () => {
+      const view = await buildGroup(this.deps, cached.page, number, cached.at);
+      if (view === null) throw groupNotFound();
+      return new TaggedText(await groupJson(view));
+    });
+  }
+
+  /** Returns the badge of the group at a position. */
+  async groupBadge(
+    slug: string,
+    position: string,
+    format: BadgeFormat,
+    look: BadgeLook,
+  ): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    const number = groupNumber(position);
+    const render = async () => {
+      const { groups } = await this.summaryOf(cached);
+      const group = groups.find((shown) => shown.number === number);
+      if (group === undefined) throw groupNotFound();
+      return drawn(summaryBadge(group.name || cached.page.settings.title, group), format, look);
+    };
+    return this.cache.text(cached, `group ${number} badge ${format}`, render, JSON.stringify(look));
+  }
+
+  private summaryOf(cached: CachedPage): Promise<PageSummary> {
+    const known = this.summaries.get(cached);
+    if (known !== undefined) return known;
+    const summary = summarize(this.deps, cached.page, cached.at);
+    this.summaries.set(cached, summary);
+    return summary;
   }
 
   private async eventsOf({ page, at: now }: CachedPage): Promise<PageEvents> {
@@ -203,6 +273,24 @@ function renderIncident(
   style: string,
 ): string {
   return format === "html" ? incidentHtml(page, incident, style) : incidentJson(incident);
+}
+
+function drawn(badge: Badge, format: BadgeFormat, { style, label = badge.label }: BadgeLook): TaggedText {
+  const labeled = { ...badge, label };
+  return new TaggedText(format === "svg" ? badgeSvg(labeled, style) : badgeJson(labeled));
+}
+
+/** @throws ApiError `not_found` */
+function groupNumber(position: string): number {
+  if (!GROUP.test(position)) throw groupNotFound();
+  return Number(position);
+}
+
+function groupNotFound(): ApiError {
+  return new ApiError(
+    "not_found",
+    "This status page has no group at this address. Use a position on the page, from 1.",
+  );
 }
 
 function badgeNotFound(): ApiError {

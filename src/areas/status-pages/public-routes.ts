@@ -9,9 +9,17 @@ import { type Reply, reply } from "../../kernel/http/responses/response.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { MINUTE_MS } from "../../kernel/time/units.ts";
 import type { PublicStatusPages } from "./public-pages.ts";
-import { BadgeData, PublicIncident, PublicPage } from "./public-schema.ts";
+import { BadgeData, PublicGroup, PublicIncident, PublicPage } from "./public-schema.ts";
 import { notFoundHtml } from "./rendering/html.ts";
-import { BadgeParams, BadgeQuery, PublicIncidentParams, PublicPageParams } from "./schema.ts";
+import {
+  BadgeParams,
+  BadgeQuery,
+  GroupBadgeParams,
+  PublicGroupParams,
+  PublicIncidentParams,
+  PublicPageParams,
+  SummaryBadgeQuery,
+} from "./schema.ts";
 
 /** Maximum number of requests for status pages per client network and minute: some open tabs, or a page full of badges. */
 export const PUBLIC_PER_MINUTE = 60;
@@ -43,6 +51,16 @@ const REFRESH_HEADERS = { refresh: "60" } as const;
 
 const ERRORS = { errors: ["not_found", "rate_limit_exceeded"] } as const;
 const SUFFIX = ".json";
+
+const BADGE_IMAGE = { responseTypes: [SVG], tagged: "by-handler" } as const;
+const BADGE_JSON = {
+  description: "For the endpoint badge of shields.io.",
+  responseTypes: [JSON_TYPE],
+  tagged: "by-handler",
+  additionalResponses: {
+    200: { description: "The badge as JSON.", content: { [JSON_TYPE]: BadgeData } },
+  },
+} as const;
 
 /** Limits the requests of each network for public pages. The returned function throws `rate_limit_exceeded`. */
 export function publicAdmission(clock: Clock): (clientAddress: string) => void {
@@ -200,6 +218,94 @@ export function publicRoutes(
           const { text, isSvg } = await pages.badge(params.page, params.badge, query);
           return respond(Promise.resolve(text), ofPage(call, params.page), isSvg ? SVG : JSON_TYPE);
         },
+      ),
+    )
+    .get(
+      "/status/:page/badge.svg",
+      api.open(
+        {
+          name: "status.page_badge",
+          summary: "Get the badge of a status page",
+          description: "The overall status of the page.",
+          ...BADGE_IMAGE,
+          admit,
+          ...ERRORS,
+          params: PublicPageParams,
+          query: SummaryBadgeQuery,
+        },
+        ({ call, params: { page }, query }) =>
+          respond(pages.pageBadge(page, "svg", query), ofPage(call, page), SVG),
+      ),
+    )
+    .get(
+      "/status/:page/badge.json",
+      api.open(
+        {
+          name: "status.page_badge_data",
+          summary: "Get the badge of a status page as JSON",
+          ...BADGE_JSON,
+          admit,
+          ...ERRORS,
+          params: PublicPageParams,
+          query: SummaryBadgeQuery,
+        },
+        ({ call, params: { page }, query }) =>
+          respond(pages.pageBadge(page, "json", query), ofPage(call, page), JSON_TYPE),
+      ),
+    )
+    .get(
+      "/status/:page/groups/:group",
+      api.open(
+        {
+          name: "status.group",
+          summary: "Get a group of a status page",
+          description: "JSON: the group as the page's JSON has it, for clients that need one group only.",
+          responseTypes: [JSON_TYPE],
+          tagged: "by-handler",
+          additionalResponses: {
+            200: { description: "The group as JSON.", content: { [JSON_TYPE]: PublicGroup } },
+          },
+          admit,
+          ...ERRORS,
+          params: PublicGroupParams,
+        },
+        ({ call, params: { page, group } }) => {
+          const position = group.endsWith(SUFFIX) ? withoutSuffix(group) : "";
+          return respond(pages.group(page, position), ofPage(call, page), JSON_TYPE);
+        },
+      ),
+    )
+    .get(
+      "/status/:page/groups/:group/badge.svg",
+      api.open(
+        {
+          name: "status.group_badge",
+          summary: "Get the badge of a group of a status page",
+          description: "The worst status of the group's monitors.",
+          ...BADGE_IMAGE,
+          admit,
+          ...ERRORS,
+          params: GroupBadgeParams,
+          query: SummaryBadgeQuery,
+        },
+        ({ call, params: { page, group }, query }) =>
+          respond(pages.groupBadge(page, group, "svg", query), ofPage(call, page), SVG),
+      ),
+    )
+    .get(
+      "/status/:page/groups/:group/badge.json",
+      api.open(
+        {
+          name: "status.group_badge_data",
+          summary: "Get the badge of a group of a status page as JSON",
+          ...BADGE_JSON,
+          admit,
+          ...ERRORS,
+          params: GroupBadgeParams,
+          query: SummaryBadgeQuery,
+        },
+        ({ call, params: { page, group }, query }) =>
+          respond(pages.groupBadge(page, group, "json", query), ofPage(call, page), JSON_TYPE),
       ),
     );
 }

@@ -74,6 +74,32 @@ const PublicOutage = named("PublicOutage", {
   }),
 });
 
+const GROUP = {
+  number: Type.Integer({
+    description: "Position of the group on the page, from 1; part of the path of its JSON and badge.",
+    examples: [1],
+  }),
+  name: Type.String({ description: "Heading of the group; empty for none.", examples: ["Shop"] }),
+  status: State,
+  sentence: Type.String({
+    description: "Current status of the group's monitors as text.",
+    examples: ["All systems operational"],
+  }),
+};
+const FirstDay = Type.String({
+  description: "First day of `uptime_by_day`, a date in UTC.",
+  examples: ["2025-12-11"],
+});
+
+export const PublicGroup = named("PublicGroup", {
+  ...GROUP,
+  checked_at: orNull(dateTime(), {
+    description: "Time of the latest check of the group's monitors; null before the first check.",
+  }),
+  first_day: FirstDay,
+  monitors: Type.Array(PublicMonitor),
+});
+
 const PublicMaintenance = named("PublicMaintenance", {
   title: Type.String({ examples: ["Database upgrade"] }),
   message: Type.String({ examples: ["The shop is read-only."] }),
@@ -95,13 +121,8 @@ export const PublicPage = named("PublicPage", {
   checked_at: orNull(dateTime(), {
     description: "Time of the latest check of any monitor; null before the first check.",
   }),
-  first_day: Type.String({
-    description: "First day of `uptime_by_day`, a date in UTC.",
-    examples: ["2025-12-11"],
-  }),
-  groups: Type.Array(
-    Type.Object({ name: Type.String({ examples: ["Shop"] }), monitors: Type.Array(PublicMonitor) }),
-  ),
+  first_day: FirstDay,
+  groups: Type.Array(Type.Object({ ...GROUP, monitors: Type.Array(PublicMonitor) })),
   incidents: Type.Array(PublicIncident, {
     description: "Open incidents, and those resolved in the last 15 days; newest first.",
   }),

@@ -184,6 +184,16 @@ export const BadgeParams = Type.Object({
   }),
 });
 
+const GROUP_DESCRIPTION = "Position of the group on the page, from 1";
+export const PublicGroupParams = Type.Object({
+  page: Type.String({ examples: ["acme"] }),
+  group: Type.String({ description: `${GROUP_DESCRIPTION}, with \`.json\`.`, examples: ["1.json"] }),
+});
+export const GroupBadgeParams = Type.Object({
+  page: Type.String({ examples: ["acme"] }),
+  group: Type.String({ description: `${GROUP_DESCRIPTION}.`, examples: ["1"] }),
+});
+
 /** Metrics that a badge can show. */
 export const METRICS = [
   "status",
@@ -199,7 +209,7 @@ export const METRICS = [
 export const BADGE_LABEL_MAX = 60;
 export const BADGE_STYLES = ["flat", "flat-square", "for-the-badge"] as const;
 
-export const BadgeQuery = Type.Object({
+const BADGE_LOOK = {
   style: Type.Optional(
     oneOf(BADGE_STYLES, {
       description: "Style of the image, by default `flat`.",
@@ -210,10 +220,17 @@ export const BadgeQuery = Type.Object({
     text({
       min: 1,
       max: BADGE_LABEL_MAX,
-      description: "Text on the left side, by default the name of the monitor and the metric.",
+      description:
+        "Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name of the group.",
       examples: ["API"],
     }),
   ),
+};
+
+/** How a badge of a page or a group looks. */
+export const SummaryBadgeQuery = Type.Object(BADGE_LOOK);
+export const BadgeQuery = Type.Object({
+  ...BADGE_LOOK,
   metric: Type.Optional(
     oneOf(METRICS, {
       description:

@@ -12,6 +12,7 @@ import {
   openImpacts,
   type PageEvents,
 } from "./events.ts";
+import { STATE_LABELS } from "./labels.ts";
 import type { MonitorWithHistory, PageDay, PageMonitor } from "./ports.ts";
 import type { PageRow } from "./store.ts";
 import { bytesOf, TextBudget } from "./text-budget.ts";
@@ -41,19 +42,38 @@ export interface ShownMonitor {
   readonly monitor: MonitorWithHistory;
 }
 
-/** Monitors under one heading, with the worst of their states. */
-export interface ShownGroup {
-  readonly name: string;
+/** The state of several monitors: the worst one. */
+export interface Summary {
   readonly state: ShownState;
-  /** Whether all monitors with a result are down. */
-  readonly isAllDown: boolean;
+  readonly sentence: string;
+  /** The sentence in few words, for headings and badges. */
+  readonly label: string;
+}
+
+/** Monitors under one heading. */
+export interface ShownGroup extends Summary {
+  /** Position on the page, from 1. */
+  readonly number: number;
+  readonly name: string;
   readonly monitors: readonly ShownMonitor[];
 }
 
+/** A group by itself. */
+export interface GroupView {
+  readonly group: ShownGroup;
+  /** Start of the first day of the bars, in epoch milliseconds. */
+  readonly firstDay: number;
+  /** Time of the latest check of its monitors, in epoch milliseconds; null before the first check. */
+  readonly checkedAt: number | null;
+}
+
+/** The states of a page and its groups. */
+export interface PageSummary extends Summary {
+  readonly groups: readonly (Summary & Pick<ShownGroup, "number" | "name">)[];
+}
+
 /** Everything that a page shows. */
-export interface StatusView extends PageEvents {
-  readonly state: ShownState;
-  readonly sentence: string;
+export interface StatusView extends PageEvents, Summary {
   /** Time of the latest check of any monitor, in epoch milliseconds; null before the first check. */
   readonly checkedAt: number | null;
   /** Start of the first day of the bars, in epoch milliseconds. */
@@ -65,26 +85,63 @@ export interface StatusView extends PageEvents {
 
 /** Collects everything that a page shows, in slices of the event loop. */
 export async function buildView(deps: EventDeps, page: PageRow, now: number): Promise<StatusView> {
-  const budget = new TextBudget();
+  const { events, monitors } = await loadMonitors(deps, page, now);
+  return {
+    ...events,
+    firstDay: firstDayOf(now),
+    firstHour: firstHourOf(now),
+    groups: groupsOf(page, monitors),
+    checkedAt: lastCheckOf(monitors),
+    ...summaryOf(monitors, events),
+  };
+}
+
+/** Collects what a page shows of the group at a position. Null if there is none, or all its monitors are deleted. */
+export async function buildGroup(
+  deps: EventDeps,
+  page: PageRow,
+  number: number,
+  now: number,
+): Promise<GroupView | null> {
+  const ids = page.settings.groups[number - 1]?.monitor_ids;
+  if (ids === undefined) return null;
+  const { monitors } = await loadMonitors(deps, page, now, new Set(ids));
+  const group = groupsOf(page, monitors).find((shown) => shown.number === number);
+  return group === undefined
+    ? null
+    : { group, firstDay: firstDayOf(now), checkedAt: lastCheckOf(group.monitors) };
+}
+
+/** Collects the states of a page and its groups, without the histories of the monitors, in slices of the event loop. */
+export async function summarize(deps: EventDeps, page: PageRow, now: number): Promise<PageSummary> {
   const positions = await loadPositions(deps, page);
+  const events = await loadEvents(deps, page, { now, positions, budget: new TextBudget() });
+  const states = await mapInSlices(positions, ([number, monitor]) => ({
+    number,
+    state: stateOf(monitor, number, events),
+  }));
+  const groups = groupsOf(page, states).map(({ monitors: _monitors, ...group }) => group);
+  return { ...summaryOf(states, events), groups };
+}
+
+/** Loads the events and monitors of a page, or only the monitors with the given ids and what concerns them. */
+async function loadMonitors(deps: EventDeps, page: PageRow, now: number, only?: ReadonlySet<string>) {
+  const budget = new TextBudget();
+  const positions = await loadPositions(deps, page, only);
   const events = await loadEvents(deps, page, { now, positions, budget });
-  const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
-  const firstHour = firstHourOf(now);
-  const monitors = await mapInSlices(positions, ([number, monitor]) => {
+  const [firstDay, firstHour] = [firstDayOf(now), firstHourOf(now)];
+  const monitors = await mapInSlices(positions, ([number, monitor]): ShownMonitor => {
     const shown = monitorOf(page, { number, monitor }, events);
     const fits = shown.url === null || budget.reserve(bytesOf(shown.url));
     const history = historyOf({ number, monitor, firstDay, firstHour, now });
     return { ...shown, url: fits ? shown.url : null, ...history };
   });
+  return { events, monitors };
+}
+
+function lastCheckOf(monitors: readonly ShownMonitor[]): number | null {
   const times = monitors.flatMap(({ monitor }) => monitor.lastCheckedAt ?? []);
-  return {
-    ...events,
-    firstDay,
-    firstHour,
-    groups: groupsOf(page, new Map(monitors.map((shown) => [shown.number, shown]))),
-    checkedAt: times.reduce<number | null>((latest, at) => Math.max(latest ?? at, at), null),
-    ...summaryOf(monitors, events),
-  };
+  return times.reduce<number | null>((latest, at) => Math.max(latest ?? at, at), null);
 }
 
 /** Returns the monitor at a position of a page, as badges show it: without bars. Null if there is none. */
@@ -101,7 +158,7 @@ export async function monitorAt(
   const isUnderMaintenance = windows.some(
     (window) => isInProgress(window, now) && window.monitorIds.includes(monitor.monitorId),
   );
-  const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
+  const firstDay = firstDayOf(now);
   const events = {
     maintainedPositions: new Set(isUnderMaintenance ? [number] : []),
     impacts: openImpacts(deps, page, now, new Map([[number, monitor]])),
@@ -114,34 +171,35 @@ export async function monitorAt(
   };
 }
 
+function firstDayOf(now: number): number {
+  return dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
+}
+
 function firstHourOf(now: number): number {
   return Math.floor(now / HOUR_MS) * HOUR_MS - (HOURS_SHOWN - 1) * HOUR_MS;
 }
 
-function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor>): StatusView["groups"] {
+type NumberedState = Pick<ShownMonitor, "number" | "state">;
+
+/** Groups with at least one monitor. An incident of the whole page says nothing about a single group. */
+function groupsOf<T extends NumberedState>({ settings }: PageRow, shown: readonly T[]) {
+  const byNumber = new Map(shown.map((monitor) => [monitor.number, monitor]));
   let number = 0;
   return settings.groups
-    .map(({ name, monitor_ids }) => {
+    .map(({ name, monitor_ids }, index) => {
       const monitors = monitor_ids.flatMap(() => {
         number += 1;
-        return shown.get(number) ?? [];
+        return byNumber.get(number) ?? [];
       });
-      const known = knownOf(monitors);
-      const isAllDown = known.length > 0 && known.every(({ state }) => state === "down");
-      return { name, state: worstOf(known), isAllDown, monitors };
+      const isUnderMaintenance = monitors.some(({ state }) => state === "maintenance");
+      const summary = summaryOf(monitors, { openImpacts: new Set(), isUnderMaintenance });
+      return { number: index + 1, name, monitors, ...summary };
     })
     .filter(({ monitors }) => monitors.length > 0);
 }
 
-/** States from the worst to the best. */
-const WORST_FIRST: readonly ShownState[] = ["down", "degraded", "overdue", "maintenance", "up"];
-
-function worstOf(monitors: readonly ShownMonitor[]): ShownState {
-  return WORST_FIRST.find((state) => monitors.some((monitor) => monitor.state === state)) ?? "unknown";
-}
-
 /** Monitors with a result: neither paused nor without checks. */
-function knownOf(monitors: readonly ShownMonitor[]): ShownMonitor[] {
+function knownOf<T extends Pick<ShownMonitor, "state">>(monitors: readonly T[]): T[] {
   return monitors.filter(({ state }) => state !== "unknown" && state !== "paused");
 }
 
@@ -216,24 +274,44 @@ export function uptimeOfHours(monitor: MonitorWithHistory, now: number, hours: n
 }
 
 function summaryOf(
-  shown: readonly ShownMonitor[],
-  { openImpacts, isUnderMaintenance }: PageEvents,
-): Pick<StatusView, "state" | "sentence"> {
+  shown: readonly Pick<ShownMonitor, "state">[],
+  { openImpacts, isUnderMaintenance }: Pick<PageEvents, "openImpacts" | "isUnderMaintenance">,
+): Summary {
   const known = knownOf(shown);
-  const down = known.filter(({ state }) => state === "down").length;
-  if (down > 0) return { state: "down", sentence: outageSentence(down, known.length) };
-  if (openImpacts.has("outage")) return { state: "down", sentence: "Partial outage" };
-  if (openImpacts.has("degraded") || known.some(({ state }) => state === "degraded"))
-    return { state: "degraded", sentence: "Degraded performance" };
-  const overdue = known.filter(({ state }) => state === "overdue").length;
+  const countOf = (counted: ShownState) => shown.filter(({ state }) => state === counted).length;
+  const down = countOf("down");
+  if (down > 0) {
+    const label = down === known.length ? "Outage" : "Partial outage";
+    return { state: "down", sentence: outageSentence(down, known.length), label };
+  }
+  if (openImpacts.has("outage"))
+    return { state: "down", sentence: "Partial outage", label: "Partial outage" };
+  if (openImpacts.has("degraded") || countOf("degraded") > 0) return alike("degraded");
+  const overdue = countOf("overdue");
   if (overdue > 0)
     return {
-      state: "overdue",
+      ...alike("overdue"),
       sentence: `${overdue} of ${known.length} ${known.length === 1 ? "system is" : "systems are"} overdue`,
     };
-  if (isUnderMaintenance) return { state: "maintenance", sentence: "Under maintenance" };
-  if (known.length === 0) return { state: "unknown", sentence: "No data yet" };
-  return { state: "up", sentence: "All systems operational" };
+  if (isUnderMaintenance) return alike("maintenance");
+  if (known.length === 0) return { ...alike("unknown"), sentence: "No data yet" };
+  if (known.length === shown.length) return { ...alike("up"), sentence: "All systems operational" };
+  const paused = countOf("paused");
+  const unknown = shown.length - known.length - paused;
+  const rest = [
+    ...(paused > 0 ? [`${paused} paused`] : []),
+    ...(unknown > 0 ? [`${unknown} without data`] : []),
+  ];
+  return {
+    state: "up",
+    sentence: `${known.length} of ${shown.length} systems operational, ${rest.join(", ")}`,
+    label: `${known.length} of ${shown.length} operational`,
+  };
+}
+
+/** The label of a state as the sentence, too. */
+function alike(state: ShownState): Summary {
+  return { state, sentence: STATE_LABELS[state], label: STATE_LABELS[state] };
 }
 
 function outageSentence(down: number, known: number): string {

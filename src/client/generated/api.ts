@@ -5432,6 +5432,51 @@ export interface SignedUp {
   api_key?: string;
 }
 
+/** The response of `GET /status/{page}/groups/{group}`. */
+export interface PublicGroup {
+  /** Position of the group on the page, from 1; part of the path of its JSON and badge. */
+  number: number;
+  /** Heading of the group; empty for none. */
+  name: string;
+  /** Current status. */
+  status: "up" | "degraded" | "down" | "maintenance" | "overdue" | "paused" | "unknown";
+  /** Current status of the group's monitors as text. */
+  sentence: string;
+  /** Time of the latest check of the group's monitors; null before the first check. */
+  checked_at: string | null;
+  /** First day of `uptime_by_day`, a date in UTC. */
+  first_day: string;
+  monitors: PublicMonitor[];
+}
+
+/** The response of `GET /status/{page}/groups/{group}`, `monitors`, `[]`. */
+export interface PublicMonitor {
+  /** Position on the page, from 1; part of the path of its badges. */
+  number: number;
+  /** Name of the monitor on the page. */
+  name: string;
+  /** Current status. */
+  status: "up" | "degraded" | "down" | "maintenance" | "overdue" | "paused" | "unknown";
+  /** Percentage of successful checks in the last 90 days; null without checks. */
+  uptime_90d: number | null;
+  /** Monitored URL, if the page shows URLs. */
+  url?: string;
+  /** Latency of the latest check in milliseconds, if the page shows latencies. */
+  latency_ms?: number;
+  /** Percentage of successful checks for each of 90 days, starting with `first_day`; null for a day without checks. Null from the 251st monitor on. */
+  uptime_by_day: (number | null)[] | null;
+}
+
+/** The response of `GET /status/{page}/groups/{group}/badge.json`. */
+export interface BadgeData {
+  schemaVersion: 1;
+  label: string;
+  message: string;
+  color: string;
+  /** True if the metric has no data. */
+  isError?: true;
+}
+
 /** The body of `POST /v1/witness/accept-fork`. */
 export interface ForkAcceptBody {
   /** Id of the chain. */
@@ -6780,7 +6825,7 @@ export const OPERATIONS = {
     {
       /** Style of the image, by default `flat`. */
       style?: "flat" | "flat-square" | "for-the-badge" | undefined;
-      /** Text on the left side, by default the name of the monitor and the metric. */
+      /** Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name of the group. */
       label?: string | undefined;
       /** Metric of the badge, by default `status`. `latency` requires that the page shows latencies. */
       metric?:
@@ -6796,9 +6841,54 @@ export const OPERATIONS = {
   >,
   "status.calendar": "GET /status/{page}/maintenance.ics" as Route<string, "page">,
   "status.feed": "GET /status/{page}/feed.atom" as Route<string, "page">,
+  "status.group": "GET /status/{page}/groups/{group}" as Route<string | PublicGroup, "page" | "group">,
+  "status.group_badge": "GET /status/{page}/groups/{group}/badge.svg" as Route<
+    string,
+    "page" | "group",
+    undefined,
+    {
+      /** Style of the image, by default `flat`. */
+      style?: "flat" | "flat-square" | "for-the-badge" | undefined;
+      /** Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name of the group. */
+      label?: string | undefined;
+    }
+  >,
+  "status.group_badge_data": "GET /status/{page}/groups/{group}/badge.json" as Route<
+    string | BadgeData,
+    "page" | "group",
+    undefined,
+    {
+      /** Style of the image, by default `flat`. */
+      style?: "flat" | "flat-square" | "for-the-badge" | undefined;
+      /** Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name of the group. */
+      label?: string | undefined;
+    }
+  >,
   "status.icon": "GET /status/{page}/icon" as Route<string, "page">,
   "status.incident": "GET /status/{page}/incidents/{incident}" as Route<string, "page" | "incident">,
   "status.page": "GET /status/{page}" as Route<string, "page">,
+  "status.page_badge": "GET /status/{page}/badge.svg" as Route<
+    string,
+    "page",
+    undefined,
+    {
+      /** Style of the image, by default `flat`. */
+      style?: "flat" | "flat-square" | "for-the-badge" | undefined;
+      /** Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name of the group. */
+      label?: string | undefined;
+    }
+  >,
+  "status.page_badge_data": "GET /status/{page}/badge.json" as Route<
+    string | BadgeData,
+    "page",
+    undefined,
+    {
+      /** Style of the image, by default `flat`. */
+      style?: "flat" | "flat-square" | "for-the-badge" | undefined;
+      /** Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name of the group. */
+      label?: string | undefined;
+    }
+  >,
   "status.subscribe": "POST /status/{page}/subscribe" as Route<string, "page", AnyBody>,
   "status.subscribe_form": "GET /status/{page}/subscribe" as Route<string, "page">,
   "status.subscription": "GET /status/{page}/subscription" as Route<
@@ -6936,9 +7026,14 @@ export const PUBLIC: readonly string[] = [
   "status.badge",
   "status.calendar",
   "status.feed",
+  "status.group",
+  "status.group_badge",
+  "status.group_badge_data",
   "status.icon",
   "status.incident",
   "status.page",
+  "status.page_badge",
+  "status.page_badge_data",
   "status.subscribe",
   "status.subscribe_form",
   "status.subscription",

@@ -172,7 +172,15 @@ test("status pages of a suspended account return 404", async () => {
   await create("/v1/pulse/pages", { slug: "shop", title: "Shop", groups });
   const { id } = await create("/v1/pulse/incidents", { title: "Disk full", public: true });
   const visitor = server.client(null);
-  const paths = ["shop", "shop.json", "shop/feed.atom", "shop/badge/1.svg", `shop/incidents/${id}.json`];
+  const paths = [
+    "shop",
+    "shop.json",
+    "shop/feed.atom",
+    "shop/badge/1.svg",
+    "shop/badge.svg",
+    "shop/groups/1.json",
+    `shop/incidents/${id}.json`,
+  ];
   const statuses = async () =>
     await Promise.all(paths.map(async (path) => (await visitor.get(`/status/${path}`)).status));
   await server.clock.advance(MINUTE);

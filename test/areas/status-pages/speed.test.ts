@@ -77,7 +77,16 @@ async function request(path: string, encoding: string): Promise<Uint8Array> {
   return response.bytes();
 }
 
-test.each(["", ".json", "/feed.atom", "/badge/1250.svg", "/badge/1250.json"])(
+test.each([
+  "",
+  ".json",
+  "/feed.atom",
+  "/badge/1250.svg",
+  "/badge/1250.json",
+  "/badge.svg",
+  "/groups/25.json",
+  "/groups/25/badge.json",
+])(
   "a page of 1,250 monitors does not block the event loop: %s",
   async (suffix) => {
     for (const encoding of ["gzip", "identity"]) {

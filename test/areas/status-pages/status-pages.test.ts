@@ -3,7 +3,7 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
 import { RENDER_INTERVAL_MS } from "../../../src/areas/status-pages/public-pages.ts";
 import { PUBLIC_PER_MINUTE } from "../../../src/areas/status-pages/public-routes.ts";
-import { BADGE_LABEL_MAX } from "../../../src/areas/status-pages/schema.ts";
+import { BADGE_LABEL_MAX, GROUPS_MAX } from "../../../src/areas/status-pages/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -60,7 +60,8 @@ async function json(slug: string) {
   return body as {
     status: string;
     sentence: string;
-    groups: { name: string; monitors: Record<string, unknown>[] }[];
+    first_day: string;
+    groups: { number: number; name: string; monitors: Record<string, unknown>[] }[];
   };
 }
 
@@ -90,6 +91,11 @@ describe("without a key", () => {
     ["/maintenance.ics", "text/calendar; charset=utf-8"],
     ["/badge/1.svg", "image/svg+xml; charset=utf-8"],
     ["/badge/1.json", "application/json"],
+    ["/badge.svg", "image/svg+xml; charset=utf-8"],
+    ["/badge.json", "application/json"],
+    ["/groups/1.json", "application/json"],
+    ["/groups/1/badge.svg", "image/svg+xml; charset=utf-8"],
+    ["/groups/1/badge.json", "application/json"],
   ])("a matching ETag gets 304, and HEAD works: %s", async (suffix, type) => {
     const { slug } = await pageOf([`Tagged ${suffix}`]);
     const path = slug + suffix;
@@ -116,6 +122,11 @@ describe("without a key", () => {
       "/icon",
       "/badge/1.svg",
       "/badge/1.json",
+      "/badge.svg",
+      "/badge.json",
+      "/groups/1.json",
+      "/groups/1/badge.svg",
+      "/groups/1/badge.json",
     ]) {
       const texts: string[] = [];
       for (const path of [slug, "never-made", "NO SLUG", "x".repeat(5_000)]) {
@@ -180,7 +191,15 @@ describe("content", () => {
 
   test("contains neither ids nor URLs nor hosts by default", async () => {
     const { slug, id, monitor_ids } = await pageOf([null, "Private"]);
-    const shown = ["", ".json", "/feed.atom", "/badge/1.svg", "/badge/2.json"];
+    const shown = [
+      "",
+      ".json",
+      "/feed.atom",
+      "/badge/1.svg",
+      "/badge/2.json",
+      "/badge.json",
+      "/groups/1.json",
+    ];
     const texts = await Promise.all(shown.map(async (suffix) => (await look(slug + suffix)).text));
     const all = texts.join("\n").replaceAll(server.url, "");
     for (const hidden of [...monitor_ids, id, "127.0.0.1", " ms", "latency"])
@@ -307,6 +326,85 @@ describe("badges", () => {
   });
 });
 
+describe("groups", () => {
+  /** A page with a group that is down, one that is up with a paused monitor, and one whose monitor is deleted. */
+  async function grouped() {
+    const names = ["Shop", "Search", "Old", "Gone"].map((name) => `${name} of page ${slugs + 1}`);
+    const { slug, id, monitor_ids } = await pageOf(names);
+    const [shop, search, old, gone] = monitor_ids as [string, string, string, string];
+    const groups = [
+      { name: "Store", monitor_ids: [shop] },
+      { name: "", monitor_ids: [search, old] },
+      { name: "Past", monitor_ids: [gone] },
+    ];
+    await account.patch(`/v1/pulse/pages/${id}`, { groups });
+    const incident = { title: "Fails", impact: "outage", public: true, monitor_ids: [shop] };
+    await account.post("/v1/pulse/incidents", incident);
+    await account.put(`/v1/pulse/${old}`, { active: false });
+    await account.delete(`/v1/pulse/${gone}`);
+    await server.clock.advance(RENDER_INTERVAL_MS);
+    return { slug };
+  }
+
+  test("have JSON as in that of the page, and badges, as the page has one", async () => {
+    const { slug } = await grouped();
+    const page = await json(slug);
+    expect(page).toMatchObject({ status: "down", sentence: "Partial outage: 1 of 2 systems is down" });
+    expect(page.groups).toMatchObject([
+      { number: 1, name: "Store", status: "down", sentence: "Major outage" },
+      { number: 2, name: "", status: "up", sentence: "1 of 2 systems operational, 1 paused" },
+    ]);
+    for (const group of page.groups) {
+      const { status, body } = await look(`${slug}/groups/${group.number}.json`);
+      const { checked_at, first_day, ...shared } = body;
+      expect([status, shared]).toEqual([200, { ...group }]);
+      expect([checked_at, first_day]).toEqual([expect.any(String), page.first_day]);
+    }
+    const badge = async (path: string) => (await look(`${slug}${path}/badge.json`)).body;
+    const head = { schemaVersion: 1 };
+    expect(await badge("")).toEqual({ ...head, label: "Acme", message: "partial outage", color: "red" });
+    expect(await badge("/groups/1")).toEqual({ ...head, label: "Store", message: "outage", color: "red" });
+    const second = { ...head, label: "Acme", message: "1 of 2 operational", color: "brightgreen" };
+    expect(await badge("/groups/2")).toEqual(second);
+    const { text } = await look(slug);
+    expect(text).toContain('<span class="state down">Outage</span>');
+  });
+
+  test("badges have styles and labels", async () => {
+    const { slug } = await grouped();
+    for (const path of ["badge", "groups/1/badge"]) {
+      const svg = await look(`${slug}/${path}.svg?style=for-the-badge&label=%3Capi%3E`);
+      expect(svg.text).toContain("&lt;API&gt;</text>");
+      expect(XMLValidator.validate(svg.text)).toBe(true);
+      const { body } = await look(`${slug}/${path}.json?label=${"x".repeat(BADGE_LABEL_MAX)}`);
+      expect(body["label"]).toBe("x".repeat(BADGE_LABEL_MAX));
+      for (const query of ["style=plastic", "label=", `label=${"x".repeat(BADGE_LABEL_MAX + 1)}`])
+        expectError(await look(`${slug}/${path}.svg?${query}`), "validation_error");
+    }
+  });
+
+  test("404 for a position without a group, or without monitors", async () => {
+    const { slug } = await grouped();
+    const missing = ["0", "01", "3", "4", "99", "100", "-1", "x", "1.json"];
+    for (const group of missing) {
+      expectError(await look(`${slug}/groups/${group}/badge.svg`), "not_found");
+      expectError(await look(`${slug}/groups/${group}.json`), "not_found");
+    }
+    expectError(await look(`${slug}/groups/1`), "not_found");
+  });
+
+  test("the last group of a page has an address", async () => {
+    const { slug, id, monitor_ids } = await pageOf(["Only"]);
+    const groups = Array.from({ length: GROUPS_MAX }, (_, index) => ({ name: `g${index + 1}`, monitor_ids }));
+    await account.patch(`/v1/pulse/pages/${id}`, { groups });
+    expect((await look(`${slug}/groups/${GROUPS_MAX}.json`)).body).toMatchObject({
+      name: `g${GROUPS_MAX}`,
+      monitors: [{ number: GROUPS_MAX }],
+    });
+    expect((await look(`${slug}/groups/${GROUPS_MAX}/badge.json`)).body["label"]).toBe(`g${GROUPS_MAX}`);
+  });
+});
+
 describe("hostile texts", () => {
   const TEXTS = {
     title: HOSTILE,
@@ -323,7 +421,7 @@ describe("hostile texts", () => {
     expect(html).toContain('<a href="https://example.com/a?b=1&amp;c=2" rel="nofollow noopener noreferrer">');
     const report = await new HtmlValidate({ extends: ["html-validate:standard"] }).validateString(html);
     expect(report.results.flatMap(({ messages }) => messages)).toEqual([]);
-    for (const path of ["/feed.atom", "/badge/1.svg"]) {
+    for (const path of ["/feed.atom", "/badge/1.svg", "/badge.svg", "/groups/1/badge.svg"]) {
       const xml = (await look(slug + path)).text;
       expect(XMLValidator.validate(xml), path).toBe(true);
       expect(xml).not.toContain("\u0007");

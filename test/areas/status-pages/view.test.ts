@@ -129,6 +129,19 @@ const rendered = (shown: StatusView) => statusHtml(shown, ASSETS);
 describe("the sentence", () => {
   test.each<[string, Given, string, string]>([
     ["all up", {}, "up", "All systems operational"],
+    ["up next to paused", { monitors: ["up", "paused"] }, "up", "1 of 2 systems operational, 1 paused"],
+    [
+      "up next to unknown",
+      { monitors: ["unknown", "up", "up"] },
+      "up",
+      "2 of 3 systems operational, 1 without data",
+    ],
+    [
+      "up next to paused and unknown ones",
+      { monitors: ["up", "paused", "unknown", "paused"] },
+      "up",
+      "1 of 4 systems operational, 2 paused, 1 without data",
+    ],
     ["nothing on the page", { monitors: [] }, "unknown", "No data yet"],
     ["not checked yet", { monitors: ["unknown", "paused"] }, "unknown", "No data yet"],
     [

@@ -1,9 +1,9 @@
 import type { ShownState } from "../../../kernel/data/incident-words.ts";
 import { html } from "../../../kernel/data/markup.ts";
+import { STATE_LABELS } from "../labels.ts";
 import type { BADGE_STYLES, METRICS } from "../schema.ts";
-import type { ShownMonitor } from "../view.ts";
+import type { ShownMonitor, Summary } from "../view.ts";
 import { uptimeRating } from "./bars.ts";
-import { STATE_LABELS } from "./labels.ts";
 
 /** Metric that a badge shows. */
 export type BadgeMetric = (typeof METRICS)[number];
@@ -76,6 +76,11 @@ export function badgeOf({ monitor, metric, uptime, certificateDays }: BadgeInput
   const label = withSuffix(metric.replace("-", " "));
   if (uptime === null) return { label, ...unknown };
   return { label, message: `${uptime}%`, colour: RATING_COLOURS[uptimeRating(uptime)] };
+}
+
+/** Composes the badge of a page or a group. `name`: title of the page, or name of the group. */
+export function summaryBadge(name: string, { state, label }: Summary): Badge {
+  return { label: shortened(name), message: label.toLowerCase(), colour: STATE_COLOURS[state] };
 }
 
 function daysText(days: number): string {

@@ -10,18 +10,17 @@ import {
   type ShownMaintenance,
   type ShownOutage,
 } from "../events.ts";
+import { IMPACT_LABELS } from "../labels.ts";
 import type { PageRow } from "../store.ts";
-import type { ShownMonitor, StatusView } from "../view.ts";
+import type { GroupView, ShownGroup, ShownMonitor, StatusView } from "../view.ts";
 import { durationText } from "./dates.ts";
-import { IMPACT_LABELS } from "./labels.ts";
 
 /** Renders the page as JSON: the same content as the HTML page. */
 export async function statusJson(view: StatusView): Promise<string> {
   const { page, groups, incidents, maintenance, outages, now } = view;
   const { title, description, footer } = page.settings;
   const shown: object[] = [];
-  for (const { name, monitors } of groups)
-    shown.push({ name, monitors: await mapInSlices(monitors, monitorJson) });
+  for (const group of groups) shown.push(await groupObject(group));
   return JSON.stringify({
     slug: page.slug,
     title,
@@ -48,6 +47,21 @@ export async function statusJson(view: StatusView): Promise<string> {
       monitors: window.numbers,
     })),
   });
+}
+
+/** Renders a group as JSON, with the same content as in the JSON of its page. */
+export async function groupJson({ group, firstDay, checkedAt }: GroupView): Promise<string> {
+  const { monitors, ...head } = await groupObject(group);
+  return JSON.stringify({
+    ...head,
+    checked_at: isoTimeOrNull(checkedAt),
+    first_day: isoTime(firstDay).slice(0, 10),
+    monitors,
+  });
+}
+
+async function groupObject({ number, name, state, sentence, monitors }: ShownGroup) {
+  return { number, name, status: state, sentence, monitors: await mapInSlices(monitors, monitorJson) };
 }
 
 /** Renders an incident as JSON, with the same updates as its HTML page. */

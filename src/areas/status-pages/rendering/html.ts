@@ -14,11 +14,11 @@ import {
   type ShownOutage,
   type ShownUpdate,
 } from "../events.ts";
+import { IMPACT_LABELS, STATE_LABELS } from "../labels.ts";
 import type { PageRow } from "../store.ts";
 import { DAYS_SHOWN, HOURS_SHOWN, type ShownGroup, type ShownMonitor, type StatusView } from "../view.ts";
 import { barsOf, datesFrom, hourBarsOf, hoursFrom } from "./bars.ts";
 import { clockText, durationText, timeText, weekdayText } from "./dates.ts";
-import { IMPACT_LABELS, STATE_LABELS } from "./labels.ts";
 
 /** Up to so many monitors, all groups of a page are unfolded; on larger pages only those with a problem. */
 export const UNFOLDED_MONITORS_MAX = 10;
@@ -119,7 +119,7 @@ function eventsSection(title: string, parts: readonly Markup[]): Markup | null {
 
 /** A named group of a large page can be folded, and is unless one of its monitors has a problem. */
 async function groupOf(
-  { name, state, isAllDown, monitors }: ShownGroup,
+  { name, state, label, monitors }: ShownGroup,
   monitorsOfPage: number,
   labels: BarLabels,
 ): Promise<Markup> {
@@ -131,14 +131,9 @@ ${items}</ul>
     return html`<section class="group">\n<h2 class="unnamed">Systems</h2>\n${list}</section>\n`;
   const isOpen = state !== "up" || monitorsOfPage <= UNFOLDED_MONITORS_MAX;
   return html`<details class="group"${isOpen ? new Markup(" open") : null}>
-<summary><h2>${name}</h2> <span class="state ${state}">${groupLabel(state, isAllDown)}</span></summary>
+<summary><h2>${name}</h2> <span class="state ${state}">${label}</span></summary>
 ${list}</details>
 `;
-}
-
-function groupLabel(state: ShownState, isAllDown: boolean): string {
-  if (state === "down") return isAllDown ? "Outage" : "Partial outage";
-  return STATE_LABELS[state];
 }
 
 interface BarLabels {

@@ -1,5 +1,5 @@
-import type { ShownState } from "../../../kernel/data/incident-words.ts";
-import type { PageIncident } from "../event-reader.ts";
+import type { ShownState } from "../../kernel/data/incident-words.ts";
+import type { PageIncident } from "./event-reader.ts";
 
 /** Status of a monitor, as pages and badges show it. */
 export const STATE_LABELS: Readonly<Record<ShownState, string>> = {
