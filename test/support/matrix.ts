@@ -181,6 +181,7 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     return {
       page: await create(owner, "/v1/pulse/pages", page, "slug"),
       badge: "1.json",
+      group: "1",
       incident: await create(owner, "/v1/pulse/incidents", incident, "id"),
     };
   },

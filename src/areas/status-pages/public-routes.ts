@@ -226,7 +226,8 @@ export function publicRoutes(
         {
           name: "status.page_badge",
           summary: "Get the badge of a status page",
-          description: "The overall status of the page.",
+          description:
+            "An image of the overall status, such as `operational` or `partial outage`, to embed in websites and README files.",
           ...BADGE_IMAGE,
           admit,
           ...ERRORS,
@@ -269,10 +270,8 @@ export function publicRoutes(
           ...ERRORS,
           params: PublicGroupParams,
         },
-        ({ call, params: { page, group } }) => {
-          const position = group.endsWith(SUFFIX) ? withoutSuffix(group) : "";
-          return respond(pages.group(page, position), ofPage(call, page), JSON_TYPE);
-        },
+        ({ call, params: { page, group } }) =>
+          respond(pages.group(page, withoutSuffix(group)), ofPage(call, page), JSON_TYPE),
       ),
     )
     .get(
@@ -281,7 +280,8 @@ export function publicRoutes(
         {
           name: "status.group_badge",
           summary: "Get the badge of a group of a status page",
-          description: "The worst status of the group's monitors.",
+          description:
+            "An image of the worst status among the monitors of the group, to embed in websites and README files.",
           ...BADGE_IMAGE,
           admit,
           ...ERRORS,

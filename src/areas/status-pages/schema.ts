@@ -187,7 +187,10 @@ export const BadgeParams = Type.Object({
 const GROUP_DESCRIPTION = "Position of the group on the page, from 1";
 export const PublicGroupParams = Type.Object({
   page: Type.String({ examples: ["acme"] }),
-  group: Type.String({ description: `${GROUP_DESCRIPTION}, with \`.json\`.`, examples: ["1.json"] }),
+  group: Type.String({
+    description: `${GROUP_DESCRIPTION}, with or without \`.json\`.`,
+    examples: ["1.json"],
+  }),
 });
 export const GroupBadgeParams = Type.Object({
   page: Type.String({ examples: ["acme"] }),

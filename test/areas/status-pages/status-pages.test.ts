@@ -385,12 +385,12 @@ describe("groups", () => {
 
   test("404 for a position without a group, or without monitors", async () => {
     const { slug } = await grouped();
-    const missing = ["0", "01", "3", "4", "99", "100", "-1", "x", "1.json"];
+    const missing = ["0", "01", "3", "4", "99", "100", "-1", "x", "1.svg"];
     for (const group of missing) {
       expectError(await look(`${slug}/groups/${group}/badge.svg`), "not_found");
       expectError(await look(`${slug}/groups/${group}.json`), "not_found");
     }
-    expectError(await look(`${slug}/groups/1`), "not_found");
+    expectError(await look(`${slug}/groups/1.json/badge.svg`), "not_found");
   });
 
   test("the last group of a page has an address", async () => {
