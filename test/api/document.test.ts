@@ -168,6 +168,7 @@ describe("every operation of the document", () => {
   }, 60_000);
 
   test("describes the responses of status pages, feeds and badges", async () => {
+    await server.clock.advance(MINUTE_MS);
     const account = await server.account();
     const monitor = await account.post("/v1/pulse", { url: "https://127.0.0.1:9/", interval: 300_000 });
     const monitor_ids = [monitor.body["id"]];
@@ -184,7 +185,6 @@ describe("every operation of the document", () => {
       ends_at: "2026-03-11T01:00:00Z",
     };
     expect((await account.post("/v1/pulse/maintenance", planned)).status).toBe(201);
-    await server.clock.advance(MINUTE_MS);
     const visitor = server.client(null);
     const page = await visitor.get("/status/described.json");
     expect(page.body).toMatchObject({ incidents: [{ title: "Slow" }], maintenance: [{ title: "Upgrade" }] });
