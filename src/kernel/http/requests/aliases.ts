@@ -86,7 +86,7 @@ function objectReader({ properties }: TObject): Reader | null {
     for (const [name, alias] of aliases) {
       if (Object.hasOwn(body, name) && body[name] !== undefined) addAliased(body, changed, name, alias);
     }
-    return Object.keys(changed).length === 0 ? value : withoutUndefined({ ...body, ...changed });
+    return Object.keys(changed).length === 0 ? value : withChanges(body, changed);
   };
 }
 
@@ -114,6 +114,10 @@ function addAliased(
   changed[name] = undefined;
 }
 
-function withoutUndefined(body: Members): object {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+/** A copy of an object with changed members, without those that are changed to undefined. */
+function withChanges(body: Members, changed: Members): object {
+  const copy = { ...body, ...changed };
+  for (const name of Object.keys(changed))
+    if (changed[name] === undefined) Reflect.deleteProperty(copy, name);
+  return copy;
 }
