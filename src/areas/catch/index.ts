@@ -54,7 +54,14 @@ interface AreaDeps extends CatchDeps {
     register(
       source: Pick<
         Targets,
-        "has" | "content" | "creditsOf" | "changed" | "bucketsOf" | "forwardsSecretTo" | "loopThrough"
+        | "has"
+        | "content"
+        | "methodOf"
+        | "creditsOf"
+        | "changed"
+        | "bucketsOf"
+        | "forwardsSecretTo"
+        | "loopThrough"
       >,
     ): void;
   };

@@ -55,7 +55,7 @@ export function forwardedRequest(
   const headers = originalHeaders(bucket, provider, received);
   if (!forward) return { method: "POST", below: undefined, headers, body };
   const way = events.way(sequence);
-  const method = forward.method === true ? (way?.method ?? "POST") : "POST";
+  const method = forwardedMethod({ events }, bucket, sequence);
   const sent = { ...headers, ...chosenHeaders(forward, received) };
   const isEmpty = !canHaveBody(method);
   if (isEmpty) for (const name of CONTENT_HEADERS) delete sent[name];
@@ -68,6 +68,16 @@ export function forwardedRequest(
     headers: sent,
     body: isEmpty ? null : body,
   };
+}
+
+/** The method of requests that forward an event. */
+export function forwardedMethod(
+  { events }: Pick<BodyDeps, "events">,
+  bucket: BucketActor,
+  sequence: number,
+): string {
+  const keepsMethod = bucket.settings.stored.forward?.method === true;
+  return (keepsMethod ? events.way(sequence)?.method : undefined) ?? "POST";
 }
 
 /** The headers that a bucket forwards by their names, if they can be sent. */

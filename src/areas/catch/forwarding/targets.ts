@@ -16,7 +16,7 @@ import { type EventStatus, mebibytesOf } from "../domain.ts";
 import { contentHeadersOf, readHeaders } from "../event-headers.ts";
 import { eventIdOf, sequenceOf } from "../event-ids.ts";
 import { type EventRow, QUEUED } from "../store.ts";
-import { forwardedRequest, standardHeadersOf } from "./exchange.ts";
+import { forwardedMethod, forwardedRequest, standardHeadersOf } from "./exchange.ts";
 import type { FailureNotices } from "./failure-notices.ts";
 
 /** Size from which a body is parsed in slices, in bytes: parsing a smaller one takes less than a millisecond. */
@@ -127,6 +127,12 @@ export class Targets {
   /** Whether an event is stored. */
   has(event: EventIds): boolean {
     return this.find(event) !== null;
+  }
+
+  /** The method that deliveries of an event have; null when it is deleted. */
+  methodOf(event: EventIds): string | null {
+    const found = this.find(event);
+    return found === null ? null : forwardedMethod(this.deps, found.bucket, found.row.sequence);
   }
 
   /** Credits that a delivery of an event costs. */

@@ -307,6 +307,7 @@ export class RelayService {
     const { retry_schedule, timeout_ms } = row;
     return {
       ...itemOf(row, this.deps.inFlight),
+      method: this.destinationOf(row).methodOf(row),
       retry_schedule: retry_schedule === null ? null : JSON.parse(retry_schedule),
       timeout_ms,
       ...shownCallbacks(row.hasCallback ? this.deps.store.callbacksOf(row.ref) : null),

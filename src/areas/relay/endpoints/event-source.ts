@@ -33,6 +33,8 @@ export interface EventChange {
 export interface EventSource {
   /** Whether an event is still stored. */
   has(event: InboundEvent): boolean;
+  /** The method that its deliveries have; null when it is deleted. */
+  methodOf(event: InboundEvent): string | null;
   /** Credits that a delivery of an event costs, by the size of its body. */
   creditsOf(event: InboundEvent): number;
   /** The request of an event; null when it is deleted. */

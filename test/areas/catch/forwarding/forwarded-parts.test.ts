@@ -157,6 +157,11 @@ test("endpoints among the targets get the same parts", async () => {
   const got = await forwarded("GET", "/x?b=2", ["X-Shop: 7"], "ignored");
   expect(got).toMatchObject({ method: "GET", path: "/a/x?k=1&b=2" });
   expect([got.body.length, got.headers.get("x-shop")]).toEqual([0, "7"]);
+  const [delivery] = (await stage.account.get("/v1/relay?limit=1")).body["deliveries"] as {
+    relay_id: string;
+  }[];
+  const shown = await stage.account.get(`/v1/relay/${delivery?.relay_id}`);
+  expect(shown.body).toMatchObject({ method: "GET", event_id: expect.any(String) });
   const posted = await forwarded("POST", "/y", ["User-Agent: shop/2"], "body");
   expect(posted).toMatchObject({ method: "POST", path: "/a/y?k=1" });
   expect([posted.body.toString(), posted.headers.get("user-agent")]).toEqual(["body", "shop/2"]);
