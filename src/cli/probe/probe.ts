@@ -24,7 +24,7 @@ import { type Answer, ProbeServer } from "./server.ts";
 export const QUEUE_MAX = 10_000;
 /** Results of one request. */
 const BATCH_MAX = 200;
-/** Time in which further results join the first one. */
+/** Time in which further results join those that wait: each request costs the server a commit. */
 const GATHER_MS = 200;
 /** First wait before a request is repeated; it doubles each time up to {@link RETRY_MS_MAX}. */
 const RETRY_MS = 500;
@@ -98,6 +98,8 @@ class Probing {
   private dropped = 0;
   private isLost = false;
   private isSending = false;
+  /** Results of the next request: fewer after one that was rejected, so that one result does not take others with it. */
+  private batchMax = BATCH_MAX;
 
   constructor(
     private readonly server: ProbeServer,
@@ -180,7 +182,7 @@ class Probing {
   /** Whether a failure may be this machine's own: none of the observer targets is reached, or without such the server is not. */
   private async isOffline({ error }: Measurement): Promise<boolean> {
     if (error === null || !CONNECTIVITY_FAILURE.test(error)) return false;
-    if (this.observerTargets.length === 0) return this.isLost;
+    if (this.observerTargets.length === 0) return this.isLost || !(await this.server.isReached());
     const rules = { account: null, timeoutMs: REACH_MS, anywhere: true };
     const reached = this.observerTargets.map((host) => this.outbound.reaches(`http://${host}`, rules));
     return !(await Promise.all(reached)).includes(true);
@@ -226,11 +228,13 @@ class Probing {
         const { promise, resolve } = Promise.withResolvers<void>();
         this.wake = resolve;
         await unlessAborted(promise, this.signal);
-        await unlessAborted(pause(GATHER_MS), this.signal);
       }
+      if (this.queue.length < this.batchMax) await unlessAborted(pause(GATHER_MS), this.signal);
       const answer = await this.sendBatch();
-      if (answer === null || "body" in answer) pauseMs = RETRY_MS;
-      else {
+      if (answer === null || "body" in answer) {
+        pauseMs = RETRY_MS;
+        if (answer !== null) this.back();
+      } else {
         await this.recover(answer.trouble.message, Math.max(pauseMs, answer.trouble.pauseMs));
         pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX);
       }
@@ -248,7 +252,7 @@ class Probing {
 
   /** Sends the oldest results. Null: there are none, or they are being sent. */
   private async sendBatch(): Promise<Answer<object> | null> {
-    const batch = this.queue.slice(0, BATCH_MAX);
+    const batch = this.queue.slice(0, this.batchMax);
     if (batch.length === 0 || this.isSending) return null;
     this.isSending = true;
     try {
@@ -258,11 +262,17 @@ class Probing {
         age_ms: Math.max(0, Math.round(now - at)),
       }));
       const answer = await this.server.send(results);
+      if ("trouble" in answer && (answer.trouble.isTemporary || batch.length > 1)) {
+        if (answer.trouble.isTemporary) return answer;
+        this.batchMax = Math.ceil(batch.length / 2);
+        return null;
+      }
+      this.batchMax = Math.min(2 * this.batchMax, BATCH_MAX);
       // Others may have been dropped meanwhile.
-      const isOver = "body" in answer || !answer.trouble.isTemporary;
-      if (isOver) while (this.queue[0] !== undefined && batch.includes(this.queue[0])) this.queue.shift();
-      if ("trouble" in answer && isOver) printError(`Results were rejected: ${answer.trouble.message}`);
-      return answer;
+      while (this.queue[0] !== undefined && batch.includes(this.queue[0])) this.queue.shift();
+      if ("body" in answer) return answer;
+      printError(`A result was rejected: ${answer.trouble.message}`);
+      return null;
     } finally {
       this.isSending = false;
     }

@@ -2,12 +2,16 @@ import { version } from "../../../package.json" with { type: "json" };
 import type { ProbeResult, ProbeResultsAccepted, ProbeWork } from "../../areas/monitors/probes/schema.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
-import { wallMs } from "../../kernel/time/clock.ts";
+import { monotonicMs, wallMs } from "../../kernel/time/clock.ts";
 
 /** How long the server waits for a change: short enough for every proxy. */
 const WAIT_MS = 25_000;
 /** How long the server may take beyond the requested wait. */
 const RESPONSE_MS = 20_000;
+/** Timeout of a look whether the server takes connections. */
+const REACH_MS = 2_000;
+/** How long what it has shown counts: when a line fails, many checks fail with it. */
+const REACHED_MS = 1_000;
 /** Longest response with work: a page of monitors with their bodies. */
 const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -29,6 +33,7 @@ class TokenRefused extends StartupError {}
 /** The server of a probe. At most two requests are open: one waits for work, and one sends results. */
 export class ProbeServer {
   private readonly outbound = new OutboundClient(["all"], { trustLoopback: true });
+  private reached: { readonly at: number; readonly isReached: Promise<boolean> } | null = null;
 
   constructor(
     private readonly url: string,
@@ -51,6 +56,20 @@ export class ProbeServer {
   /** Sends results. @throws TokenRefused */
   send(results: readonly ProbeResult[]): Promise<Answer<ProbeResultsAccepted>> {
     return this.call<ProbeResultsAccepted>("POST", "/v1/probe/results", { results }, RESPONSE_MS);
+  }
+
+  /** Whether the server takes connections now: otherwise this machine may be offline. Concurrent callers share the look. */
+  isReached(): Promise<boolean> {
+    const now = monotonicMs();
+    if (this.reached === null || now - this.reached.at >= REACHED_MS) {
+      const isReached = this.outbound.reaches(this.url, {
+        account: null,
+        timeoutMs: REACH_MS,
+        anywhere: true,
+      });
+      this.reached = { at: now, isReached };
+    }
+    return this.reached.isReached;
   }
 
   /** Ends all connections. */
@@ -91,7 +110,8 @@ export class ProbeServer {
         ? troubleOf("this is not a Ninefold server: it returned no JSON", true)
         : { body: parsed as T };
     }
-    const pauseMs = status === 409 || status === 403 ? 60_000 : 0;
+    // An update takes somebody's time; a suspension ends at once, and votes lapse soon.
+    const pauseMs = status === 409 ? 60_000 : status === 403 ? 15_000 : 0;
     const isTemporary = status === 403 || status === 409 || status === 429 || status >= 500 || status < 400;
     return troubleOf(`the server returned ${status}: ${messageIn(text)}`, isTemporary, pauseMs);
   }
