@@ -140,7 +140,7 @@ export function createMonitors(
     recheck: (tx, monitor) => behaviors(monitor.settings.type).recheck(tx, monitor),
   });
   const { probes, votes: voteRows } = deps;
-  const votes = new Votes(voteRows, kernel.clock);
+  const votes = new Votes(voteRows, kernel.clock, kernel.scheduler.suspended);
   const checks = new Checks(deps, deps.alerting, suppression, connectivity, votes);
   const workplace = new ProbeWorkplace({ ...deps, checks });
   declareProbeGauge(kernel, { ...deps, workplace });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SUSPENDED_MS } from "../../../src/kernel/scheduler/scheduler.ts";
+import { until } from "../../support/eventually.ts";
 import { MailServer } from "../../support/mail-server.ts";
 import { S3Server } from "../../support/s3-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -82,6 +83,48 @@ test("pings of a suspended account are rejected, no channel is notified, and its
   expect(await ping(up)).toBe(200);
   await server.clock.advance(15 * MINUTE);
   expect(sink.take().map(({ body: text }) => JSON.parse(text).event)).toEqual(["monitor.down"]);
+});
+
+test("probes of a suspended account get no work and report nothing, and come back without an alert", async () => {
+  await create("/v1/pulse/channels", { name: "Hook", kind: "webhook", config: { url: sink.url("/hook") } });
+  const { token } = await create("/v1/pulse/probes", { name: "home" });
+  const terms = { url: "https://10.9.8.7/", interval: 30_000, timeout: 1_000, probes: ["home"] };
+  const { id } = await create("/v1/pulse", terms);
+  let probe = server.client(String(token));
+  let results = 0;
+  const send = async () => {
+    results += 1;
+    const result = { result_id: `r-${results}`, monitor_id: id, age_ms: 0, status: "up", latency_ms: 9 };
+    return (await probe.post("/v1/probe/results", { results: [result] })).status;
+  };
+  const work = (after: unknown, waitMs: number) =>
+    probe.get(`/v1/probe/work?wait_ms=${waitMs}&after=${after}`);
+  const status = async () => (await account.get(`/v1/pulse/${id}`)).body["status"];
+  const { cursor } = (await work("", 0)).body;
+  expect([await send(), await status()]).toEqual([200, "up"]);
+  const waiting = work(cursor, 55_000);
+  await until(async () => (await account.get("/v1/pulse/probes")).text.includes('"online"'));
+  await suspend(true);
+  expect([(await waiting).status, (await work(cursor, 0)).status, await send()]).toEqual([403, 403, 403]);
+  await server.clock.advance(HOUR);
+  await server.restart();
+  account = Object.assign(account, { url: server.url });
+  probe = server.client(String(token));
+  expect((await work(cursor, 0)).status).toBe(403);
+  await server.clock.advance(HOUR);
+  await suspend(false);
+  // It tries again after a while.
+  await server.clock.advance(20_000);
+  expect((await work(cursor, 0)).body["monitors"]).toMatchObject([{ monitor_id: id }]);
+  await server.clock.advance(10_000);
+  expect(await send()).toBe(200);
+  await server.clock.advance(MINUTE);
+  expect([await send(), await status()]).toEqual([200, "up"]);
+  expect(sink.take()).toEqual([]);
+  // Those that stay away are reported.
+  await server.clock.advance(5 * MINUTE);
+  const events = sink.take().map(({ body: text }) => JSON.parse(text).event);
+  expect(events.toSorted()).toEqual(["monitor.unknown", "probe.offline"]);
 });
 
 test("refills of a suspended account are skipped, those before and after are made", async () => {

@@ -30,6 +30,9 @@ export const WAIT_MS = 25_000;
 /** Longest text of an error that a probe reports. */
 export const ERROR_LENGTH_MAX = 500;
 
+/** The earliest and the latest expiry that a certificate can have: the years 0 and 9999, Unix seconds. */
+const EXPIRY_MIN = Date.parse("0000-01-01T00:00:00Z") / 1_000;
+const EXPIRY_MAX = Date.UTC(9999, 11, 31, 23, 59, 59) / 1_000;
 const NAME_PATTERN = "^[a-z0-9][a-z0-9-]{0,31}$";
 const Location = text({
   min: 1,
@@ -210,7 +213,7 @@ const Result = Type.Object({
   icmp: Type.Optional({ ...IcmpResult, description: "Packets of the check, for `icmp`." }),
   certificate: Type.Optional(
     Type.Object({
-      not_after: Type.Integer({ description: "Expiry, Unix seconds." }),
+      not_after: integer({ min: EXPIRY_MIN, max: EXPIRY_MAX, description: "Expiry, Unix seconds." }),
       issuer: text({ min: 0, max: 64 }),
       intermediate: Type.Optional(text({ min: 1, max: 64 })),
     }),

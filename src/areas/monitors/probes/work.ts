@@ -1,12 +1,17 @@
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { TokenBuckets, takeTokens, waitForTokens } from "../../../kernel/http/access/token-buckets.ts";
+import {
+  type BucketRate,
+  TokenBuckets,
+  takeTokens,
+  waitForTokens,
+} from "../../../kernel/http/access/token-buckets.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { keyDigest, keyPrefix } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
-import { LOCAL } from "../options.ts";
+import { LOCAL, RETRY_MS_MIN } from "../options.ts";
 import type { AreaDeps } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "../targets/http.ts";
@@ -33,8 +38,10 @@ const MONITORS_PER_PAGE = 100;
 const PAGE_LENGTH_MAX = 256 * 1024;
 /** Results that one unit of work records: some milliseconds. */
 const RESULTS_PER_UNIT = 25;
-/** Results of a probe: what it keeps while it cannot send, and then as many a second as one probe checks. */
-const RESULT_RATE = { capacity: 20_000, parts: 5, gainPerMs: 2 };
+/** Results of a probe: twice what it keeps while it cannot send, and then one of each monitor in the shortest time between checks. */
+const RESULT_RATE = { capacity: 20_000, parts: RETRY_MS_MIN };
+/** Monitors beyond which results are not accepted faster: 400 a second. */
+const RATED_MONITORS_MAX = 2_000;
 /** Requests for work of a probe: one a second, and some more after lists have changed. */
 const REQUEST_RATE = { capacity: 120, parts: 1_000, gainPerMs: 4 };
 /** Probes whose rates are remembered. */
@@ -79,6 +86,7 @@ export class ProbeWorkplace {
   constructor(private readonly deps: Deps) {
     this.run = deps.ids.base62(8);
     this.startedAt = deps.clock.now();
+    deps.scheduler.suspended.onSuspended((tx) => tx.afterCommit(() => this.endWaits()));
     deps.scheduler.register(OFFLINE_JOB, {
       concurrency: CONCURRENCY,
       run: async ({ key }) => this.lookAt(Number(key)),
@@ -88,6 +96,11 @@ export class ProbeWorkplace {
   /** Ends all requests that wait, because the server stops. */
   stop(): void {
     this.ended.abort();
+    this.endWaits();
+  }
+
+  /** Lets requests that wait look whether they still may. */
+  private endWaits(): void {
     for (const presence of this.presences.values()) presence.end();
   }
 
@@ -117,8 +130,8 @@ export class ProbeWorkplace {
         const isNew = position.list !== presence.list || !position.isComplete || presence.hasDue;
         if (isNew || leftMs <= 0 || call.request.signal.aborted || this.ended.signal.aborted) break;
         await presence.wait(leftMs);
-        // It may have been revoked meanwhile; another request may wait in place of this one.
-        if (this.deps.probes.withRef(probe.ref) === null) throw unauthorized();
+        // It may have been revoked or suspended meanwhile; another request may wait in place of this one.
+        this.authenticate(call);
         if (presence.isWaiting) break;
       }
     } finally {
@@ -136,7 +149,8 @@ export class ProbeWorkplace {
    */
   async receive(call: OpenCall, { results }: ProbeResultsBody): Promise<ProbeResultsAccepted> {
     const probe = this.authenticate(call);
-    this.takeTokens(this.results, probe.ref, RESULT_RATE, Math.max(1, results.length));
+    const gainPerMs = Math.max(1, this.deps.votes.countOf(probe.ref, RATED_MONITORS_MAX));
+    this.takeTokens(this.results, probe.ref, { ...RESULT_RATE, gainPerMs }, Math.max(1, results.length));
     const received = this.deps.clock.now();
     const rejected: ProbeResultsAccepted["rejected"] = [];
     for (let start = 0; start < results.length || start === 0; start += RESULTS_PER_UNIT) {
@@ -227,12 +241,7 @@ export class ProbeWorkplace {
   }
 
   /** @throws ApiError `rate_limit_exceeded` */
-  private takeTokens(
-    buckets: TokenBuckets<number>,
-    ref: number,
-    rate: typeof RESULT_RATE,
-    count: number,
-  ): void {
+  private takeTokens(buckets: TokenBuckets<number>, ref: number, rate: BucketRate, count: number): void {
     const bucket = buckets.at(ref, rate, this.deps.clock.now());
     const waitMs = waitForTokens(bucket, count);
     if (waitMs > 0)
@@ -276,10 +285,16 @@ export class ProbeWorkplace {
 
   /** Looks whether a probe is silent. */
   private async lookAt(ref: number) {
-    const { probes, clock } = this.deps;
+    const { probes, clock, scheduler } = this.deps;
+    const { suspended } = scheduler;
     const probe = probes.withRef(ref);
     if (probe === null || probe.offline) return {};
-    const since = this.isWaiting(ref) ? clock.now() : Math.max(probe.lastSeenAt ?? 0, this.startedAt);
+    const { accountRef, lastSeenAt } = probe;
+    // It cannot call while its account is suspended.
+    const isSeen = this.isWaiting(ref) || suspended.has(accountRef);
+    const since = isSeen
+      ? clock.now()
+      : Math.max(lastSeenAt ?? 0, this.startedAt, suspended.activeSince(accountRef));
     if (clock.now() - since < OFFLINE_MS) return { retryAt: since + OFFLINE_MS, attempt: 0 };
     return {
       record: (tx: Tx) => {

@@ -84,6 +84,10 @@ export function voteStore(db: Database) {
     has: db.number<[monitorRef: number, probeRef: number]>(
       "SELECT 1 AS n FROM monitor_votes WHERE monitor_ref = ? AND probe_ref = ?",
     ),
+    /** Number of monitors of a probe, counted up to a limit. */
+    countOf: db.number<[probeRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM monitor_votes WHERE probe_ref = ? LIMIT ?)",
+    ),
     /** References of monitors of a probe, in their order, after a reference. */
     monitorsOf: db.all<{ readonly ref: number }, [probeRef: number, after: number, rowsMax: number]>(
       "SELECT monitor_ref AS ref FROM monitor_votes WHERE probe_ref = ? AND monitor_ref > ? ORDER BY monitor_ref LIMIT ?",

@@ -1,3 +1,4 @@
+import type { SuspendedAccounts } from "../../../kernel/projects/suspended-accounts.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { secondsOf } from "../../../kernel/time/units.ts";
@@ -44,6 +45,7 @@ export class Votes {
   constructor(
     private readonly store: VoteStore,
     clock: Pick<Clock, "now">,
+    private readonly suspended: Pick<SuspendedAccounts, "activeSince">,
   ) {
     this.startedAt = clock.now();
   }
@@ -75,9 +77,10 @@ export class Votes {
     return this.count(monitor, this.store.voters(monitor.ref), now);
   }
 
-  /** Whether missing votes show that nobody checks: after a start, each probe first has the time for a check. */
-  isObservable({ settings, updatedAt }: MonitorRow, now: number): boolean {
-    return now - Math.max(this.startedAt, updatedAt) >= voteMs(settings);
+  /** Whether missing votes show that nobody checks: after a start or a suspension, each probe first has the time for a check. */
+  isObservable({ settings, updatedAt, accountRef }: MonitorRow, now: number): boolean {
+    const since = Math.max(this.startedAt, updatedAt, this.suspended.activeSince(accountRef));
+    return now - since >= voteMs(settings);
   }
 
   /** Whether each of those that are online has found that it cannot check. */
