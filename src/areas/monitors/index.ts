@@ -205,7 +205,10 @@ export function createMonitors(
     resources: {
       name: "monitors",
       count: (projectRef) => deps.monitors.count(projectRef, COUNTED_MAX),
-      projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
+      projectDeleted: (tx, projectRef) => {
+        stopped.stop(tx, projectRef);
+        workplace.projectDeleted(tx, projectRef);
+      },
       removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
     },
   };

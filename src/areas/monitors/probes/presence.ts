@@ -9,6 +9,12 @@ interface DueCheck {
   readonly done: (isRecorded: boolean) => void;
 }
 
+/** Whose a probe is. */
+export interface PresenceOwner {
+  readonly projectRef: number;
+  readonly accountRef: number;
+}
+
 /** A probe as the server knows it while it runs: who waits, and what its list is. */
 export class Presence {
   /** Changes with its list of monitors: a cursor of another list begins again. */
@@ -21,7 +27,10 @@ export class Presence {
   private readonly told = new Set<string>();
 
   /** `run`: tells lists of this process from those of others. */
-  constructor(private readonly run: string) {}
+  constructor(
+    private readonly run: string,
+    readonly owner: PresenceOwner,
+  ) {}
 
   /** Identifies its list of monitors. */
   get list(): string {

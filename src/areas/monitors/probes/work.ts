@@ -17,7 +17,7 @@ import type { CompletedCheck, MonitorRow } from "../store.ts";
 import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "../targets/http.ts";
 import type { VoteStore } from "../votes/store.ts";
 import { isCompatible, OFFLINE_MS } from "./domain.ts";
-import { Presence } from "./presence.ts";
+import { Presence, type PresenceOwner } from "./presence.ts";
 import {
   type ProbeMonitor,
   type ProbeResult,
@@ -86,7 +86,12 @@ export class ProbeWorkplace {
   constructor(private readonly deps: Deps) {
     this.run = deps.ids.base62(8);
     this.startedAt = deps.clock.now();
-    deps.scheduler.suspended.onSuspended((tx) => tx.afterCommit(() => this.endWaits()));
+    deps.scheduler.suspended.onSuspended((tx, accountRef) =>
+      tx.afterCommit(() => {
+        for (const presence of this.presences.values())
+          if (presence.owner.accountRef === accountRef) presence.end();
+      }),
+    );
     deps.scheduler.register(OFFLINE_JOB, {
       concurrency: CONCURRENCY,
       run: async ({ key }) => this.lookAt(Number(key)),
@@ -96,11 +101,6 @@ export class ProbeWorkplace {
   /** Ends all requests that wait, because the server stops. */
   stop(): void {
     this.ended.abort();
-    this.endWaits();
-  }
-
-  /** Lets requests that wait look whether they still may. */
-  private endWaits(): void {
     for (const presence of this.presences.values()) presence.end();
   }
 
@@ -118,7 +118,7 @@ export class ProbeWorkplace {
       throw new ApiError("probe_version_unsupported", message);
     }
     await this.deps.writer.submit((tx) => this.seen(tx, probe, query));
-    const presence = this.presenceOf(probe.ref);
+    const presence = this.presenceOf(probe.ref, probe);
     const position = positionOf(after);
     const end = monotonicMs() + wait_ms;
     call.setIdleTimeout(0);
@@ -130,7 +130,7 @@ export class ProbeWorkplace {
         const isNew = position.list !== presence.list || !position.isComplete || presence.hasDue;
         if (isNew || leftMs <= 0 || call.request.signal.aborted || this.ended.signal.aborted) break;
         await presence.wait(leftMs);
-        // It may have been revoked or suspended meanwhile; another request may wait in place of this one.
+        // It may have been removed or suspended meanwhile; another request may wait in place of this one.
         this.authenticate(call);
         if (presence.isWaiting) break;
       }
@@ -163,7 +163,7 @@ export class ProbeWorkplace {
       for (const [index, reason] of reasons.entries())
         if (reason !== null) rejected.push({ index: start + index, reason });
     }
-    const presence = this.presenceOf(probe.ref);
+    const presence = this.presenceOf(probe.ref, probe);
     for (const { monitor_id } of results) presence.recorded(monitor_id.toLowerCase());
     return { accepted: results.length - rejected.length, rejected };
   }
@@ -195,8 +195,9 @@ export class ProbeWorkplace {
   }
 
   /** Has a probe check a monitor once. Resolves to whether its result came. */
-  request(probeRef: number, { monitorId, settings }: MonitorRow, manual: boolean): Promise<boolean> {
-    return this.presenceOf(probeRef).request(
+  request(probeRef: number, monitor: MonitorRow, manual: boolean): Promise<boolean> {
+    const { monitorId, settings } = monitor;
+    return this.presenceOf(probeRef, monitor).request(
       monitorId,
       manual,
       settings.timeout + REQUESTED_MS[manual ? "manual" : "due"],
@@ -217,6 +218,17 @@ export class ProbeWorkplace {
     tx.afterCommit(() => {
       this.presences.get(ref)?.end();
       this.presences.delete(ref);
+    });
+  }
+
+  /** A project is deleted: what its probes wait for ends. */
+  projectDeleted(tx: Tx, projectRef: number): void {
+    tx.afterCommit(() => {
+      for (const [ref, presence] of this.presences) {
+        if (presence.owner.projectRef !== projectRef) continue;
+        presence.end();
+        this.presences.delete(ref);
+      }
     });
   }
 
@@ -251,10 +263,10 @@ export class ProbeWorkplace {
     takeTokens(bucket, count);
   }
 
-  private presenceOf(ref: number): Presence {
+  private presenceOf(ref: number, { projectRef, accountRef }: PresenceOwner): Presence {
     const known = this.presences.get(ref);
     if (known !== undefined) return known;
-    const presence = new Presence(this.run);
+    const presence = new Presence(this.run, { projectRef, accountRef });
     this.presences.set(ref, presence);
     return presence;
   }
@@ -267,9 +279,9 @@ export class ProbeWorkplace {
 
   /** Records that a probe has called, and notifies channels if it was offline. */
   private seen(tx: Tx, { ref }: ProbeRow, { version, queue, time_ms }: ProbeWorkQuery): void {
-    const { probes, scheduler } = this.deps;
+    const { probes, scheduler, stopped } = this.deps;
     const before = probes.withRef(ref);
-    if (before === null) throw unauthorized();
+    if (before === null || stopped.has(before.projectRef)) throw unauthorized();
     probes.setSeen(tx, {
       ref,
       now: tx.now,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { RESULTS_BYTES_MAX, RESULTS_MAX } from "../../../../src/areas/monitors/probes/schema.ts";
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
+import { until } from "../../../support/eventually.ts";
 import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../../support/processor-time.ts";
 import { startTestServer, type TestServer } from "../../../support/server.ts";
 
@@ -71,6 +72,24 @@ describe("results that are not accepted", () => {
     expect((await view(id))["probe_states"]).toMatchObject([{ name: "nyc", status: "unknown" }]);
   });
 
+  test("are those of a deleted project", async () => {
+    const created = await account.post("/v1/projects", { name: "Other" });
+    const terms = { prefix: "sm", name: "k", scopes: ["*"] };
+    const minted = await account.post(`/v1/projects/${created.body["id"]}/keys`, terms);
+    const key = server.client(String(minted.body["secret"]));
+    const { body, text } = await key.post("/v1/pulse/probes", { name: "fra" });
+    expect(body["token"], text).toBeString();
+    const other = server.client(String(body["token"]));
+    const work = await other.get("/v1/probe/work?wait_ms=0");
+    const waiting = other.get(`/v1/probe/work?wait_ms=55000&after=${work.body["cursor"]}`);
+    await until(async () => (await key.get("/v1/pulse/probes")).text.includes('"online"'));
+    const path = `/v1/projects/${created.body["id"]}`;
+    const deleted = await account.delete(`${path}?confirm=${created.body["id"]}`);
+    expect(deleted.status, deleted.text).toBeLessThan(300);
+    expectError(await other.post("/v1/probe/results", { results: [] }), "unauthorized");
+    expectError(await waiting, "unauthorized");
+  });
+
   test("are beyond what is read", async () => {
     const id = await monitor();
     const body = JSON.stringify({ results: [resultOf(id)], pad: "x".repeat(1024 * 1024) });
@@ -89,7 +108,7 @@ describe("results that are not accepted", () => {
     ["an error that is too long", { status: "down", error: "x".repeat(501) }],
     ["a latency of more than a minute", { latency_ms: 60_001 }],
     ["an age that is no number", { age_ms: "1" }],
-    ["a status of another kind", { status: "unknown" }],
+    ["a status of another kind", { status: "degraded" }],
     ["a certificate that expires beyond all dates", { certificate: { not_after: 1e15, issuer: "a" } }],
     ["a certificate that expired before all dates", { certificate: { not_after: -1e15, issuer: "a" } }],
   ])("have %s", async (_, more) => {
