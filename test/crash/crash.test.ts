@@ -179,6 +179,11 @@ describe("the comparison notices", () => {
         /\d+ uses are taken, \d+ were answered/,
       ],
       [
+        "a lost change of a role",
+        `UPDATE key_roles SET permissions = '["role.0"]'`,
+        /role-\d\.\d+ was acknowledged, and is not in own-\d\.\d+, role\.0/,
+      ],
+      [
         "a lost incident",
         "DELETE FROM incidents WHERE monitor_ref IS NULL",
         /incidents: inc_\w+ was made and is lost/,

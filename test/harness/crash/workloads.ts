@@ -9,6 +9,7 @@ import { CheckWorkload } from "./checks.ts";
 import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
 import { IncidentWorkload } from "./incidents.ts";
+import { KeyRoleWorkload } from "./key-roles.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
 import { LargeEventWorkload } from "./large-events.ts";
 import { LimitLevelWorkload } from "./limit-levels.ts";
@@ -63,6 +64,7 @@ export function allWorkloads(): Workload[] {
     new ScheduledFlagWorkload(),
     new ProposalWorkload(),
     new SharedLockWorkload(),
+    new KeyRoleWorkload(),
     new KeyUsesWorkload(),
     new LimitLevelWorkload(),
     new MaintenanceWorkload(),
