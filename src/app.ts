@@ -334,6 +334,7 @@ function createAreas(
     people: peopleDirectory,
     notifier: relay,
     projectIdOf: directory.idOf,
+    timeZoneOf: directory.timeZoneOf,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
     trail,
   });
@@ -568,7 +569,7 @@ type WatchDeps = Pick<
   Parameters<typeof createAlerts>[1] &
     Parameters<typeof createIncidents>[2] &
     Parameters<typeof createMonitors>[2],
-  | ("owners" | "people" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf")
+  | ("owners" | "people" | "outbound" | "outbox" | "notifier" | "publicUrl" | "projectIdOf" | "timeZoneOf")
   | ("keyName" | "isTestClock" | "trail")
 > &
   Pick<LiveConfig, "brand">;
@@ -587,6 +588,7 @@ function createWatch(
     publicUrl,
     brand,
     projectIdOf,
+    timeZoneOf,
     keyName,
     trail,
   }: WatchDeps,
@@ -605,6 +607,7 @@ function createWatch(
     outbox,
     publicUrl,
     brand,
+    timeZoneOf,
   });
   const alerts = createAlerts(kernel, {
     incidents: incidentLog,
@@ -615,6 +618,7 @@ function createWatch(
     outbound,
     publicUrl,
     projectIdOf,
+    timeZoneOf,
   });
   const incidents = createIncidents(kernel, incidentLog, {
     monitors: monitorLog,
@@ -624,6 +628,7 @@ function createWatch(
     alerts,
     keyName,
     owners,
+    timeZoneOf,
     trail,
     statusStyle: STATUS_STYLE,
     publicUrl,
@@ -648,6 +653,7 @@ function createWatch(
     outbound,
     outbox,
     projectIdOf,
+    timeZoneOf,
     tiers,
     version,
     isTestClock,

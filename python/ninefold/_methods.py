@@ -4193,7 +4193,7 @@ class Projects(Methods):
         idempotency_key: Union[str, None, Default] = DEFAULT,
         **fields: Unpack[models.ProjectUpdateBody]
     ) -> models.Project:
-        """Update the name, description or review of a project.
+        """Update the name, description, time zone or review of a project.
 
         Omitted fields keep their value; ``null`` clears the description. The slug never changes.
         """

@@ -4800,6 +4800,8 @@ class Project(TypedDict):
     slug: str
     """URL-safe name, derived from `name`. It never changes."""
     description: Optional[str]
+    time_zone: str
+    """Time zone of times in texts for people."""
     review: bool
     """Whether changes of flags are proposals that somebody else must approve."""
     created_at: str
@@ -4812,6 +4814,10 @@ class _ProjectCreateBodyRequired(TypedDict):
 
 class ProjectCreateBody(_ProjectCreateBodyRequired, total=False):
     description: Optional[str]
+    time_zone: str
+    """Time zone of times in texts for people: alerts, e-mails and status pages. An IANA name; `UTC` by default.
+    JSON, stored errors and bars stay in UTC.
+    """
 
 
 class ProjectDeleted(TypedDict):
@@ -4826,6 +4832,8 @@ class ProjectItem(TypedDict):
     slug: str
     """URL-safe name, derived from `name`. It never changes."""
     description: Optional[str]
+    time_zone: str
+    """Time zone of times in texts for people."""
     review: bool
     """Whether changes of flags are proposals that somebody else must approve."""
     created_at: str
@@ -4875,6 +4883,10 @@ class ProjectPage(_ProjectPageRequired, total=False):
 class ProjectUpdateBody(TypedDict, total=False):
     name: str
     description: Optional[str]
+    time_zone: str
+    """Time zone of times in texts for people: alerts, e-mails and status pages. An IANA name; `UTC` by default.
+    JSON, stored errors and bars stay in UTC.
+    """
     review: bool
     """Whether changes of flags are proposals that somebody else must approve. Switching it off requires the scope
     `*`.
@@ -7822,6 +7834,20 @@ class StatusGroupBadgeDataQuery(TypedDict, total=False):
     label: str
     """Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name
     of the group.
+    """
+
+
+class StatusIncidentQuery(TypedDict, total=False):
+    tz: str
+    """Time zone of the times in the texts of the page, an IANA name; that of the project by default, and for an
+    unknown name. Bars and JSON stay in UTC.
+    """
+
+
+class StatusPageQuery(TypedDict, total=False):
+    tz: str
+    """Time zone of the times in the texts of the page, an IANA name; that of the project by default, and for an
+    unknown name. Bars and JSON stay in UTC.
     """
 
 

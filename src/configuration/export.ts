@@ -6,6 +6,7 @@ import { isExactNumber } from "../json-text.ts";
 import { SECRET } from "../kernel/audit/redaction.ts";
 import { isSecret, notNull } from "../kernel/data/schema.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
+import { UTC } from "../kernel/time/zone.ts";
 import { fileName, isFree, isHeaders, type Kind } from "./kinds.ts";
 import type { ProjectApi, ServerProject } from "./server.ts";
 import { replaced, shownValue } from "./shown.ts";
@@ -75,11 +76,18 @@ export function textOf(exported: readonly Exported[]): string {
     .join("---\n");
 }
 
-function describe({ slug, name, description, review }: ServerProject): Record<string, unknown> {
+function describe({
+  slug,
+  name,
+  description,
+  review,
+  time_zone = UTC,
+}: ServerProject): Record<string, unknown> {
   return {
     project: slug,
     ...(name === slug ? {} : { name }),
     ...(description === null ? {} : { description }),
+    ...(time_zone === UTC ? {} : { time_zone }),
     ...(review === true ? { review } : {}),
   };
 }

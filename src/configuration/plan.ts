@@ -1,6 +1,7 @@
 import type { Api, JsonObject } from "../api/http-api.ts";
 import { slugOf } from "../areas/projects/domain.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { UTC } from "../kernel/time/zone.ts";
 import { FileError } from "./document.ts";
 import type { Field, Kind } from "./kinds.ts";
 import { type FileProject, type FileResource, isRenamable } from "./read.ts";
@@ -134,11 +135,14 @@ function projectOf(
   return chosen;
 }
 
-function projectSteps({ name, description, review }: FileProject, project: ServerProject): Step[] {
+function projectSteps({ name, description, review, timeZone }: FileProject, project: ServerProject): Step[] {
   const fields: FieldChange[] = [];
   if (name !== null && name !== project.name) fields.push({ field: "name", old: project.name, new: name });
   if (description !== undefined && description !== project.description)
     fields.push({ field: "description", old: project.description, new: description });
+  const { time_zone: zone = UTC } = project;
+  if (timeZone !== undefined && timeZone !== zone)
+    fields.push({ field: "time_zone", old: zone, new: timeZone });
   if (review === false && project.review === true) fields.push({ field: "review", old: true, new: false });
   return fields.length === 0 ? [] : [projectStep(project.slug, fields, project)];
 }
@@ -505,8 +509,12 @@ function nameOf(ids: ReadonlyMap<string, ReadonlyMap<string, string>>, section: 
 }
 
 /** Fields of a request that creates a project with the slug of a file. */
-export function newProject({ slug, name, description }: FileProject): JsonObject {
+export function newProject({ slug, name, description, timeZone }: FileProject): JsonObject {
   if (slug === null) throw new StartupError("A new project needs a slug.");
   const shown = name !== null && slugOf(name) === slug ? name : slug;
-  return { name: shown, ...(description === undefined ? {} : { description }) };
+  return {
+    name: shown,
+    ...(description === undefined ? {} : { description }),
+    ...(timeZone === undefined ? {} : { time_zone: timeZone }),
+  };
 }

@@ -4,6 +4,7 @@ import { nearestName } from "../kernel/data/nearest-name.ts";
 import { durationUnitOf, isSecret, notNull, readDuration } from "../kernel/data/schema.ts";
 import { rejectionBy } from "../kernel/errors.ts";
 import { fieldMessages } from "../kernel/http/requests/validate.ts";
+import { isTimeZone } from "../kernel/scheduler/calendar.ts";
 import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
 import { FileError, type FileMap, type FileValue, type Place, parseDocuments, plainOf } from "./document.ts";
 import { aliasesIn, type Field, fileName, isFree, isHeaders, type Kind } from "./kinds.ts";
@@ -29,6 +30,9 @@ export interface FileResource {
   readonly places: ReadonlyMap<string, Place>;
 }
 
+/** Names of a project's time zone, as of other fields with one. */
+const TIME_ZONE_NAMES = ["time_zone", "timezone", "tz"] as const;
+
 /** A project as a file has it. */
 export interface FileProject {
   readonly at: Place;
@@ -38,6 +42,8 @@ export interface FileProject {
   readonly description: string | null | undefined;
   /** Undefined: as it is. */
   readonly review: boolean | undefined;
+  /** IANA name; undefined: as it is. */
+  readonly timeZone: string | undefined;
   /** In the order of changes. */
   readonly resources: readonly FileResource[];
 }
@@ -101,7 +107,7 @@ class Reader {
   project(document: FileValue, isFirst: boolean): FileProject {
     const map = this.mapOf(document, "a document");
     const sections = [...new Set(this.kinds.map(({ section }) => section.split(".")[0] ?? section))];
-    const known = ["ninefold", "project", "name", "description", "review", ...sections];
+    const known = ["ninefold", "project", "name", "description", "review", ...TIME_ZONE_NAMES, ...sections];
     this.assertKnown(map, known, "section");
     const version = map.entries.get("ninefold");
     if (version === undefined && isFirst)
@@ -129,8 +135,19 @@ class Reader {
       name: text("name") ?? null,
       description: text("description"),
       review: this.switchIn(map, "review"),
+      timeZone: this.timeZoneIn(map),
       resources,
     };
+  }
+
+  private timeZoneIn(map: FileMap): string | undefined {
+    const [name, another] = TIME_ZONE_NAMES.filter((candidate) => map.entries.has(candidate));
+    const entry = name === undefined ? undefined : map.entries.get(name);
+    if (name === undefined || entry === undefined) return undefined;
+    if (another !== undefined) throw this.error(entry.value.at, `${another} is ${name}: write one of them`);
+    const zone = this.textOf(entry.value, name);
+    if (zone !== null && isTimeZone(zone)) return zone;
+    throw this.error(entry.value.at, `${name} must be the IANA name of a time zone, such as Europe/Berlin`);
   }
 
   private switchIn(map: FileMap, name: string): boolean | undefined {

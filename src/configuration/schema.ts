@@ -42,6 +42,10 @@ export function fileSchema(kinds: readonly Kind[]): Json {
       project: { type: "string", description: "Slug of the project, which is created if it is missing." },
       name: { type: "string", description: "Name of the project." },
       description: { type: ["string", "null"], description: "Description of the project." },
+      time_zone: {
+        type: "string",
+        description: "Time zone of times in texts for people, an IANA name; UTC by default.",
+      },
       review: {
         type: "boolean",
         description: "Whether changes of flags are proposals that somebody else must approve.",

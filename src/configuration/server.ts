@@ -15,6 +15,8 @@ export type ServerProject = {
   readonly description: string | null;
   /** Whether changes of flags need the approval of somebody else; undefined on earlier servers. */
   readonly review?: boolean;
+  /** Undefined on earlier servers. */
+  readonly time_zone?: string;
 };
 
 /** Calls a server in one project. */

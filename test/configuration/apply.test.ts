@@ -763,6 +763,27 @@ describe("a number that a double does not hold", () => {
   });
 });
 
+test("a project has a time zone, under any of its names, which an export has unless it is UTC", async () => {
+  const account = await server.account();
+  const configured = new Configured(server, account.key ?? "");
+  expect(await configured.export()).not.toContain("time_zone");
+  for (const [name, zone] of [
+    ["time_zone", "Europe/Berlin"],
+    ["timezone", "Asia/Tokyo"],
+    ["tz", "Europe/Paris"],
+  ]) {
+    const text = `ninefold: 1\n${name}: ${zone}\n`;
+    expect(await configured.lines(text)).toEqual(["change project.default time_zone"]);
+    await configured.apply(text);
+    expect(await configured.lines(text)).toEqual([]);
+    expect(await configured.export()).toContain(`time_zone: ${zone}\n`);
+  }
+  await expect(configured.lines("ninefold: 1\ntime_zone: Mars/Base\n")).rejects.toThrow(
+    "time_zone must be the IANA name of a time zone",
+  );
+  await expect(configured.lines("ninefold: 1\ntime_zone: UTC\ntz: UTC\n")).rejects.toThrow("write one of them");
+});
+
 test("in a project with review, changes of flags are proposed, once, and the review begins last", async () => {
   const account = await server.account();
   const configured = new Configured(server, account.key ?? "");

@@ -66,6 +66,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const notifications = new Notifications({
     vault, clock, scheduler, channels, incidents: { ...incidents, linkToken: () => "TOKEN" }, publicUrl: () => "https://ninefold.example",
     projectIdOf: () => "proj_1",
+    timeZoneOf: () => "UTC",
     notifier,
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     people: { mayRead: () => null },
@@ -78,10 +79,11 @@ async function sentBy(server: TestServer): Promise<string[]> {
     ids, incidents, pages, changes, followIncidents: () => {},
     monitors: { find: (id) => facts(monitors.find(id)), monitor: (ref) => facts(monitors.monitor(ref)) },
     checkChanges: () => [],
+    timeZoneOf: () => "UTC",
     alerts: notifications,
     keyName: () => "Ada's key",
   });
-  const outages = new Outages(told, notifications);
+  const outages = new Outages(told, notifications, () => "UTC");
   const [shop, cafe] = [monitors.monitor(1), monitors.monitor(2)];
   if (shop === null || cafe === null) throw new Error("no monitors");
   const noticed = (notice: Omit<ChannelNotification, "projectRef">) => (tx: Tx) =>

@@ -134,6 +134,34 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "a reader without scripts chooses a time zone, which the page and its incidents keep",
+  async () => {
+    const context = await openContext({ javaScriptEnabled: false, viewport: { width: 390, height: 900 } });
+    const page = await context.newPage();
+    await page.goto(`${server.url}/status/with-3`);
+    const since = page.locator("article.incident time").first();
+    const shownAt = async () => `${await since.getAttribute("datetime")} ${await since.innerText()}`;
+    const inZone = (time: string, timeZone: string) => {
+      const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone });
+      return clock.format(new Date(time));
+    };
+    const [time = ""] = (await shownAt()).split(" ");
+    expect(await shownAt()).toEndWith(inZone(time, "UTC"));
+    await page.getByLabel("Time zone").selectOption("Asia/Kathmandu");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("All times are in Asia/Kathmandu").waitFor();
+    expect(page.url()).toContain("?tz=Asia%2FKathmandu");
+    expect(await shownAt()).toBe(`${time} ${(await shownAt()).slice(time.length + 1, -5)}${inZone(time, "Asia/Kathmandu")}`);
+    await page.getByRole("link", { name: "Payments fail" }).first().click();
+    await page.getByText("All times are in Asia/Kathmandu").waitFor();
+    await page.getByRole("link", { name: "Acme" }).click();
+    await page.getByText("All times are in Asia/Kathmandu").waitFor();
+    await context.close();
+  },
+  TIMEOUT_MS,
+);
+
 /** A PNG image of one pixel. */
 const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

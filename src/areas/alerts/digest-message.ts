@@ -46,16 +46,18 @@ export interface Digest {
   /** URL of the page with the incidents; null if the public URL is not configured. */
   readonly link: string | null;
   readonly now: number;
+  /** Time zone of the times in the text. */
+  readonly zone: string;
 }
 
 /** The message with what a channel has missed. `isMail`: a long one, with the links of each alert. */
 export function digestMessage(digest: Digest, isMail: boolean): ChannelMessage {
-  const { alerts, counts, dropped, now, link } = digest;
+  const { alerts, counts, dropped, link } = digest;
   const total = counts.reduce((sum, { n }) => sum + n, dropped);
   const heading = headingOf(EVENT, titleOf(counts));
   const text = reasonOf(digest, total);
   const facts = factsOf(digest, total, text);
-  const linesOf = (alert: DigestAlert) => (isMail ? mailLinesOf(alert, now) : lineOf(alert, now));
+  const linesOf = (alert: DigestAlert) => (isMail ? mailLinesOf(alert, digest) : lineOf(alert, digest));
   const lengthMax = isMail ? Number.POSITIVE_INFINITY : TEXT_MAX - text.length;
   const shown = fitting(alerts, (alert) => linesOf(alert).length + 1, lengthMax);
   const more = total === shown.length ? [] : [`and ${total - shown.length} more`];
@@ -104,15 +106,17 @@ function inOrder(alerts: readonly DigestAlert[]): DigestAlert[] {
   return [...alerts].sort((left, right) => left.ref - right.ref);
 }
 
-function lineOf({ at, message: { heading, text } }: DigestAlert, now: number): string {
-  return shortened(`${clockText(at, now)} ${heading}: ${text}`, LINE_MAX);
+type TextTime = Pick<Digest, "now" | "zone">;
+
+function lineOf({ at, message: { heading, text } }: DigestAlert, { now, zone }: TextTime): string {
+  return shortened(`${clockText(at, now, zone)} ${heading}: ${text}`, LINE_MAX);
 }
 
-function mailLinesOf(alert: DigestAlert, now: number): string {
+function mailLinesOf(alert: DigestAlert, time: TextTime): string {
   const { actionLink, message } = alert;
   const link = message.incidentLink ?? message.link;
   return [
-    lineOf(alert, now),
+    lineOf(alert, time),
     ...(link === null ? [] : [link]),
     ...(actionLink === null ? [] : [`Acknowledge or snooze: ${actionLink}`]),
   ].join("\n");

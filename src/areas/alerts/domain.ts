@@ -1,5 +1,5 @@
 import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
-import { isoTime } from "../../kernel/time/date-time.ts";
+import { localTime } from "../../kernel/time/readable.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
 import type { Remind } from "./schema.ts";
 
@@ -28,9 +28,11 @@ export function reminderKey(monitorRef: number, channelRef: number): string {
   return `${monitorRef}/${channelRef}`;
 }
 
-/** `10:02–10:04 UTC`, with dates if it is not of one day: `2026-03-10 10:02–2026-03-11 08:01 UTC`. */
-export function periodText(from: number, to: number): string {
-  const [start, end] = [isoTime(from), isoTime(to)].map((time) => time.slice(0, 16).replace("T", " "));
+/**
+ * `10:02–10:04 UTC`, with dates if it is not of one day in the time zone: `2026-03-10 10:02–2026-03-11 08:01 UTC`.
+ */
+export function periodText(from: number, to: number, zone: string): string {
+  const [start, end] = [from, to].map((at) => localTime(at, zone).slice(0, 16).replace("T", " "));
   const isOneDay = start?.slice(0, 10) === end?.slice(0, 10);
-  return isOneDay ? `${start?.slice(11)}–${end?.slice(11)} UTC` : `${start}–${end} UTC`;
+  return isOneDay ? `${start?.slice(11)}–${end?.slice(11)} ${zone}` : `${start}–${end} ${zone}`;
 }

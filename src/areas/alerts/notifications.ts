@@ -57,7 +57,10 @@ export interface ChannelNotification {
 }
 
 type NoticeDeps = Pick<Kernel, "vault" | "clock" | "scheduler"> &
-  Pick<AlertDeps, "notifier" | "outbox" | "owners" | "people" | "publicUrl" | "projectIdOf" | "incidents"> & {
+  Pick<
+    AlertDeps,
+    "notifier" | "outbox" | "owners" | "people" | "publicUrl" | "projectIdOf" | "timeZoneOf" | "incidents"
+  > & {
     readonly channels: ChannelStore;
   };
 
@@ -223,14 +226,20 @@ export class Notifications {
       const { monitor_id: monitorId } = message.facts;
       this.deliver(tx, { key, monitorRef, event }, (downSince) =>
         this.send(tx, recipient, typeof monitorId === "string" ? monitorId : null, {
-          ...(downSince === null ? message : withText(message, `was down ${periodText(downSince, tx.now)}`)),
+          ...(downSince === null
+            ? message
+            : withText(
+                message,
+                `was down ${periodText(downSince, tx.now, this.deps.timeZoneOf(channel.projectRef))}`,
+              )),
           actionLink,
         }),
       );
     } else {
       for (const { monitorRef } of linked) this.forgetPending(tx, `${key}/${monitorRef}`);
       const link = this.linkTo(channel.projectRef, "/monitors/incidents");
-      const digest = { ...missed, alerts: linked, link, now: tx.now };
+      const zone = this.deps.timeZoneOf(channel.projectRef);
+      const digest = { ...missed, alerts: linked, link, now: tx.now, zone };
       this.send(tx, recipient, null, digestMessage(digest, transport.transport === "mail"));
     }
     if (name === null || !this.isSent(recipient)) return;
@@ -388,7 +397,7 @@ export class Notifications {
     let usual: ChannelMessage | null = null;
     return (downSince) => {
       if (downSince !== null) {
-        const text = `was down ${periodText(downSince, now)}`;
+        const text = `was down ${periodText(downSince, now, this.deps.timeZoneOf(notification.projectRef))}`;
         return this.messageOf({ ...notification, text }, now);
       }
       usual ??= this.messageOf(notification, now);

@@ -60,6 +60,8 @@ export interface AlertDeps {
   readonly publicUrl: () => string | null;
   /** The id of a project, for links. */
   readonly projectIdOf: (projectRef: number) => string | null;
+  /** The time zone of texts of a project. */
+  readonly timeZoneOf: (projectRef: number) => string;
 }
 
 /** An outage that continues. */

@@ -23,11 +23,15 @@ interface Started {
   readonly startedAt: number;
 }
 
-/** The cause of an outage, and since when it lasts. */
-export function downText(error: string | null, incident: Started | null, now: number): string {
+/** The cause of an outage, and since when it lasts. `zone`: the time zone of the text. */
+export function downText(
+  error: string | null,
+  incident: Started | null,
+  { now, zone }: { readonly now: number; readonly zone: string },
+): string {
   const cause = error ?? "no response";
   if (incident === null) return cause;
-  const since = `since ${clockText(incident.startedAt, now)}`;
+  const since = `since ${clockText(incident.startedAt, now, zone)}`;
   // Causes that are sentences are those of heartbeats.
   return cause.endsWith(".") ? `${cause} Down ${since}.` : `${cause} · ${since}`;
 }

@@ -73,7 +73,7 @@ export interface ReminderOfOutage {
 /** Builds the area on its log: the incidents that monitors open and resolve, and manual ones. */
 export function createIncidents(kernel: Kernel, log: IncidentLog, deps: IncidentDeps): IncidentsArea {
   const incidents = new Incidents({ ...kernel, ...deps, incidents: log });
-  const outages = new Outages(incidents, deps.alerts);
+  const outages = new Outages(incidents, deps.alerts, deps.timeZoneOf);
   const links = new AlertLinks({ ...kernel, ...deps, incidents: log }, incidents);
   kernel.metrics.number(
     "ninefold_incidents_open",
@@ -96,7 +96,7 @@ export function createIncidents(kernel: Kernel, log: IncidentLog, deps: Incident
     openCount: ({ project }) => log.openCount(project.ref, COUNTED_MAX),
     carryOut: (tx, effects) => outages.carryOut(tx, effects),
     resolve: (tx, monitorRef) => void incidents.resolve(tx, monitorRef, tx.now),
-    reminderOf: (down, now) => reminderOf(log, down, now),
+    reminderOf: (down, now) => reminderOf(log, down, { now, zone: deps.timeZoneOf(down.monitor.projectRef) }),
   };
 }
 
@@ -104,14 +104,15 @@ export function createIncidents(kernel: Kernel, log: IncidentLog, deps: Incident
 function reminderOf(
   log: Pick<IncidentLog, "openOf">,
   { monitor, error, responseStatus }: DownMonitor,
-  now: number,
+  time: { readonly now: number; readonly zone: string },
 ): ReminderOfOutage | null {
+  const { now } = time;
   const incident = log.openOf(monitor.ref);
   if (incident === null || incident.acknowledgedAt !== null || incident.suppressedBy !== null) return null;
   return {
     incidentId: incident.id,
     silentUntil: (incident.snoozedUntil ?? 0) > now ? incident.snoozedUntil : null,
-    text: downText(incident.cause, incident, now),
+    text: downText(incident.cause, incident, time),
     facts: {
       status: monitor.status,
       previous_status: monitor.status,

@@ -35,7 +35,10 @@ export class Incidents {
 
   constructor(
     private readonly deps: Pick<Kernel, "ids" | "changes"> &
-      Pick<IncidentDeps, "monitors" | "checkChanges" | "keyName" | "pages" | "alerts" | "followIncidents"> & {
+      Pick<
+        IncidentDeps,
+        "monitors" | "checkChanges" | "keyName" | "pages" | "alerts" | "followIncidents" | "timeZoneOf"
+      > & {
         readonly incidents: IncidentStore;
       },
   ) {
@@ -117,7 +120,7 @@ export class Incidents {
       event: "monitor.acknowledged",
       incidentId: row.id,
       ...(monitor === null ? { title } : {}),
-      text: `by ${acknowledgedBy} · since ${clockText(row.startedAt, tx.now)}`,
+      text: `by ${acknowledgedBy} · since ${clockText(row.startedAt, tx.now, this.deps.timeZoneOf(projectRef))}`,
       facts: { acknowledged_by: acknowledgedBy },
     });
     return { row, change: this.changeOf(before, row, "acknowledged") };

@@ -4,6 +4,12 @@ import { clockText } from "../../kernel/time/readable.ts";
 import type { LinkAction } from "./links.ts";
 import type { IncidentRow } from "./store.ts";
 
+/** The time of a page, epoch milliseconds, and the zone in which it shows times. */
+interface PageTime {
+  readonly now: number;
+  readonly zone: string;
+}
+
 /** A page at `/alerts/{token}`. */
 function page(style: string, heading: string, content: Markup): string {
   const body = html`<main>
@@ -14,7 +20,7 @@ ${content}</main>
 }
 
 /** The page of a link in an alert. Only its buttons change something, since mail scanners open links. */
-export function linkHtml(incident: IncidentRow, style: string, now: number): string {
+export function linkHtml(incident: IncidentRow, style: string, { now, zone }: PageTime): string {
   const { title, startedAt, cause, acknowledgedBy } = incident;
   const known =
     acknowledgedBy === null
@@ -24,7 +30,7 @@ export function linkHtml(incident: IncidentRow, style: string, now: number): str
   return page(
     style,
     title,
-    html`<p>Since ${clockText(startedAt, now)}${cause === null ? null : html`: ${cause}`}</p>
+    html`<p>Since ${clockText(startedAt, now, zone)}${cause === null ? null : html`: ${cause}`}</p>
 ${known}<form class="form" method="post">
 <p>Acknowledge the outage if you take care of it: nobody is notified again. Snooze it to be notified again in an hour.</p>
 <button type="submit" name="action" value="acknowledge">Acknowledge</button>
@@ -39,11 +45,11 @@ export function linkUsedHtml(
   { title, acknowledgedBy, snoozedUntil }: IncidentRow,
   action: LinkAction,
   style: string,
-  now: number,
+  { now, zone }: PageTime,
 ): string {
   const text =
     action === "snooze"
-      ? `Nobody is notified again before ${clockText(snoozedUntil ?? now, now)}.`
+      ? `Nobody is notified again before ${clockText(snoozedUntil ?? now, now, zone)}.`
       : `Acknowledged by ${acknowledgedBy}. Nobody is notified again until the target recovers.`;
   return page(
     style,

@@ -10,6 +10,7 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import { MINUTE_MS } from "../../kernel/time/units.ts";
 import { deadLinkHtml, linkHtml, linkUsedHtml } from "./link-pages.ts";
 import type { AlertLinks } from "./links.ts";
+import type { IncidentRow } from "./store.ts";
 
 const HTML = "text/html; charset=utf-8";
 /** Requests for links of a network in a minute: a person opens a few, and guessing is hopeless anyway. */
@@ -59,6 +60,7 @@ export function linkRoutes(api: Api, { links, style, clock }: LinkRoutesDeps) {
       ]),
     ),
   };
+  const timeOf = (incident: IncidentRow) => ({ now: clock.now(), zone: links.timeZoneOf(incident) });
   const shown = (status: number, text: string): Reply<number, string> => reply(status, text, HEADERS);
   const gone = () =>
     shown(410, deadLinkHtml("This link is used up", "It was used before, or the outage is over.", style));
@@ -92,7 +94,7 @@ export function linkRoutes(api: Api, { links, style, clock }: LinkRoutesDeps) {
             const linked = links.find(token);
             if (linked === null) return gone();
             call.shows = linked.monitor.accountRef;
-            return shown(200, linkHtml(linked.incident, style, clock.now()));
+            return shown(200, linkHtml(linked.incident, style, timeOf(linked.incident)));
           }),
       ),
     )
@@ -119,7 +121,7 @@ export function linkRoutes(api: Api, { links, style, clock }: LinkRoutesDeps) {
             const incident = await links.act(token, action, call);
             return incident === null
               ? gone()
-              : shown(200, linkUsedHtml(incident, action, style, clock.now()));
+              : shown(200, linkUsedHtml(incident, action, style, timeOf(incident)));
           });
         },
       ),

@@ -37,7 +37,7 @@ export function linkToken(vault: Pick<Vault, "seal">, incidentRef: number, chann
 export class AlertLinks {
   constructor(
     private readonly deps: Pick<Kernel, "vault" | "writer"> &
-      Pick<IncidentDeps, "alerts" | "monitors" | "owners" | "trail"> & {
+      Pick<IncidentDeps, "alerts" | "monitors" | "owners" | "timeZoneOf" | "trail"> & {
         readonly incidents: IncidentStore;
       },
     private readonly incidents: Incidents,
@@ -57,6 +57,11 @@ export class AlertLinks {
       incidents.usedLinks(incidentRef) >= LINK_USES_MAX;
     const monitor = monitors.monitor(incident.monitorRef);
     return isUsed || monitor === null ? null : { incident, monitor, channelRef };
+  }
+
+  /** The time zone of the texts about an incident. */
+  timeZoneOf({ projectRef }: IncidentRow): string {
+    return this.deps.timeZoneOf(projectRef);
   }
 
   /**

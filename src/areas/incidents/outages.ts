@@ -56,6 +56,7 @@ export class Outages {
   constructor(
     private readonly incidents: Incidents,
     private readonly alerts: IncidentAlerts,
+    private readonly timeZoneOf: (projectRef: number) => string,
   ) {}
 
   /** Opens or resolves the incident of a monitor, and sends its notifications. */
@@ -100,7 +101,10 @@ export class Outages {
       monitor: before,
       event,
       incidentId: incident?.id ?? null,
-      text: event === "monitor.down" ? downText(check.error, incident, tx.now) : upText(check, incident),
+      text:
+        event === "monitor.down"
+          ? downText(check.error, incident, { now: tx.now, zone: this.timeZoneOf(projectRef) })
+          : upText(check, incident),
       detail: check.pingBody ? `Last ping: ${printable(check.pingBody)}` : null,
       toChannels: isFirst && !isSilenced,
       toAccount: isFirst && before.emailAlert && outcome.event !== null,

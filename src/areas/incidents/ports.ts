@@ -133,6 +133,8 @@ export interface IncidentDeps {
   readonly followIncidents: (tx: Tx, monitorIds: readonly string[]) => void;
   /** Name of the key of a credential; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
+  /** The time zone of texts of a project. */
+  readonly timeZoneOf: (projectRef: number) => string;
   /** Who an account is, for the audit log. */
   readonly owners: { account(accountRef: number): { readonly userId: string } };
   /** Writes the audit entry of somebody who has no key. */

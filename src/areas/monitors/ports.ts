@@ -27,6 +27,8 @@ export interface MonitorDeps {
   readonly observerTargets: readonly string[];
   /** The id of a project, a label of metrics. */
   readonly projectIdOf: (projectRef: number) => string | null;
+  /** The time zone of texts of a project. */
+  readonly timeZoneOf: (projectRef: number) => string;
   /** Version of the server, which probes must understand. */
   readonly version: string;
   /** Whether time stands still until a test advances it. */

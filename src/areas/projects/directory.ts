@@ -4,6 +4,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
+import { UTC } from "../../kernel/time/zone.ts";
 import { PROJECT_ID_LENGTH } from "./domain.ts";
 import { type ProjectRow, type ProjectStore, projectStore } from "./store.ts";
 
@@ -139,11 +140,13 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
     store,
     /** The id of the project with a reference; null if there is none. */
     idOf: (ref: number): string | null => store.withRef(ref)?.id ?? null,
+    /** The time zone of texts for people; UTC for a project that is gone. */
+    timeZoneOf: (ref: number): string => store.withRef(ref)?.time_zone ?? UTC,
     activity: new Activity(store, kernel.writer),
     create,
     /** Creates the default project of a new account. */
     createDefault: (tx: Tx, accountRef: number): CallerProject => {
-      const texts = { name: "Default", slug: "default", description: null, review: 0 };
+      const texts = { name: "Default", slug: "default", description: null, time_zone: UTC, review: 0 };
       const { ref, id } = create(tx, { account_ref: accountRef, ...texts, is_default: 1 });
       return { ref, id };
     },

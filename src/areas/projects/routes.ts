@@ -102,7 +102,7 @@ function updateAndDeleteRoutes(api: Api, projects: ProjectService) {
           audit: "yes",
           access: "projects:write",
           changesProject: false,
-          summary: "Update the name, description or review of a project",
+          summary: "Update the name, description, time zone or review of a project",
           description:
             "Omitted fields keep their value; `null` clears the description. The slug never changes.",
           errors: ["not_found"],

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { dateTime, flag, NextCursor, named, orNull, text } from "../../kernel/data/schema.ts";
+import { dateTime, flag, NextCursor, named, orNull, text, timeZone } from "../../kernel/data/schema.ts";
 import { COUNTED_MAX } from "../../kernel/projects/overview-card.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
@@ -10,6 +10,12 @@ const PROJECT_ID = "proj_8Zk2vQ1mX7cB4nL9pS3t";
 const Name = text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Shop"] });
 const Description = orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), {
   errorMessage: `must be a text of at most ${DESCRIPTION_LENGTH_MAX} characters, or null`,
+});
+
+const Zone = timeZone({
+  description:
+    "Time zone of times in texts for people: alerts, e-mails and status pages. An IANA name; `UTC` by default. JSON, stored errors and bars stay in UTC.",
+  examples: ["Europe/Berlin"],
 });
 
 export const ProjectParams = Type.Object({
@@ -23,6 +29,7 @@ export const ProjectParams = Type.Object({
 export const ProjectCreateBody = named("ProjectCreateBody", {
   name: Name,
   description: Type.Optional(Description),
+  time_zone: Type.Optional(Zone),
 });
 export type ProjectCreateBody = Static<typeof ProjectCreateBody>;
 
@@ -30,6 +37,7 @@ export type ProjectCreateBody = Static<typeof ProjectCreateBody>;
 export const ProjectUpdateBody = named("ProjectUpdateBody", {
   name: Type.Optional(Name),
   description: Type.Optional(Description),
+  time_zone: Type.Optional(Zone),
   review: Type.Optional(
     flag({
       description:
@@ -56,6 +64,7 @@ const ITEM = {
     examples: ["web-shop"],
   }),
   description: orNull(Type.String({ examples: ["Orders of the web shop"] })),
+  time_zone: Type.String({ description: "Time zone of times in texts for people.", examples: ["UTC"] }),
   review: Type.Boolean({
     description: "Whether changes of flags are proposals that somebody else must approve.",
     examples: [false],

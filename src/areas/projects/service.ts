@@ -3,14 +3,16 @@ import { changed } from "../../kernel/audit/change.ts";
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { removeInSlices } from "../../kernel/background/removal.ts";
 import type { Caller, CallerProject } from "../../kernel/callers/caller.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { ProjectContents, ProjectResources } from "../../kernel/projects/resources.ts";
+import { isTimeZone } from "../../kernel/scheduler/calendar.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { UTC } from "../../kernel/time/zone.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import { availableSlug } from "./domain.ts";
 import type {
@@ -189,8 +191,19 @@ function aboutProject({ id, name }: Pick<ProjectRow, "id" | "name">, what: strin
 }
 
 /** What an update can change. */
-function settingsOf({ name, description, review }: Pick<ProjectRow, "name" | "description" | "review">) {
-  return { name, description, review: review !== 0 };
+function settingsOf({
+  name,
+  description,
+  time_zone,
+  review,
+}: Pick<ProjectRow, "name" | "description" | "time_zone" | "review">) {
+  return { name, description, time_zone, review: review !== 0 };
+}
+
+/** @throws ApiError `validation_error` */
+function assertTimeZone(name: string): void {
+  if (!isTimeZone(name))
+    throw invalidField("time_zone", 'must be the IANA name of a time zone, such as "Europe/Berlin"');
 }
 
 /** The use cases of projects. */
@@ -203,13 +216,16 @@ export class ProjectService {
   ) {}
 
   /** Creates a project with a slug derived from its name. @throws ApiError `project_limit_exceeded` */
-  create(tx: Tx, { account }: Caller, { name, description = null }: ProjectCreateBody): Project {
+  create(tx: Tx, { account }: Caller, body: ProjectCreateBody): Project {
+    const { name, description = null, time_zone = UTC } = body;
     const { directory } = this.deps;
+    assertTimeZone(time_zone);
     this.limit.assertCapacity(account);
     const slug = availableSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
-    const project = { account_ref: account.ref, name, slug, description, is_default: 0, review: 0 };
+    const texts = { name, slug, description, time_zone };
+    const project = { account_ref: account.ref, ...texts, is_default: 0, review: 0 };
     const row = directory.create(tx, project);
-    tx.audit({ ...aboutProject(row, "created"), before: null, after: { name, slug, description } });
+    tx.audit({ ...aboutProject(row, "created"), before: null, after: texts });
     return projectView(row);
   }
 
@@ -228,7 +244,8 @@ export class ProjectService {
   /** Updates the given fields; without any, the project is unchanged. @throws ApiError `not_found` */
   update(tx: Tx, caller: Caller, id: string, change: ProjectUpdateBody): Project {
     const row = this.visible(caller, id);
-    const { name = row.name, description = row.description } = change;
+    const { name = row.name, description = row.description, time_zone = row.time_zone } = change;
+    assertTimeZone(time_zone);
     const review = Number(change.review ?? row.review !== 0);
     if (review < row.review && !caller.scopes.has("*"))
       throw new ApiError(
@@ -236,12 +253,13 @@ export class ProjectService {
         "Switching the review of flags off requires a key with the scope *, or an owner or admin of the account.",
       );
     const before = settingsOf(row);
-    const after = settingsOf({ name, description, review });
+    const after = settingsOf({ name, description, time_zone, review });
     tx.audit(changed({ ...aboutProject(row, "changed"), before, after }));
-    if (change.name === undefined && change.description === undefined && review === row.review)
-      return projectView(row);
+    const { name: newName, description: newText, time_zone: newZone } = change;
+    const isGiven = newName !== undefined || newText !== undefined || newZone !== undefined;
+    if (!isGiven && review === row.review) return projectView(row);
     const { directory } = this.deps;
-    const updated = { ...row, name, description, review, updated_at: tx.now };
+    const updated = { ...row, name, description, time_zone, review, updated_at: tx.now };
     directory.store.update(tx, updated);
     directory.activity.changed(tx, row.ref);
     this.overviews.drop(row.ref);
@@ -271,8 +289,9 @@ export class ProjectService {
       );
     }
     const successor = row.is_default === 0 ? null : this.successorOf(row);
-    const { name, slug, description } = row;
-    tx.audit({ ...aboutProject(row, "deleted"), before: { name, slug, description }, after: null });
+    const { name, slug, description, time_zone } = row;
+    const before = { name, slug, description, time_zone };
+    tx.audit({ ...aboutProject(row, "deleted"), before, after: null });
     directory.markDeleted(tx, row.ref);
     if (successor !== null) {
       directory.store.makeDefault(tx, successor.ref);
@@ -320,8 +339,8 @@ export class ProjectService {
   }
 }
 
-function itemView({ id, name, slug, description, review, created_at }: ProjectRow): ProjectItem {
-  return { id, name, slug, description, review: review !== 0, created_at: isoTime(created_at) };
+function itemView({ id, slug, created_at, ...row }: ProjectRow): ProjectItem {
+  return { id, slug, ...settingsOf(row), created_at: isoTime(created_at) };
 }
 
 function projectView(row: ProjectRow): Project {

@@ -9,6 +9,8 @@ export type ProjectRow = {
   readonly name: string;
   readonly slug: string;
   readonly description: string | null;
+  /** IANA name, for times in texts for people. */
+  readonly time_zone: string;
   readonly is_default: number;
   /** Whether changes of flags need the approval of somebody else. */
   readonly review: number;
@@ -16,7 +18,8 @@ export type ProjectRow = {
   readonly updated_at: number;
 };
 
-const COLUMNS = "ref, id, account_ref, name, slug, description, is_default, review, created_at, updated_at";
+const COLUMNS =
+  "ref, id, account_ref, name, slug, description, time_zone, is_default, review, created_at, updated_at";
 
 export type ProjectStore = ReturnType<typeof projectStore>;
 
@@ -27,7 +30,7 @@ export function projectStore(db: Database) {
     /** The largest reference so far, including removed projects; 0 if there was none. */
     highestRef: references.highest,
     insert: db.change<[ProjectRow]>(
-      `INSERT INTO projects (${COLUMNS}) VALUES ($ref, $id, $account_ref, $name, $slug, $description, $is_default, $review, $created_at, $updated_at)`,
+      `INSERT INTO projects (${COLUMNS}) VALUES ($ref, $id, $account_ref, $name, $slug, $description, $time_zone, $is_default, $review, $created_at, $updated_at)`,
     ),
     defaultOf: db.one<CallerProject, [accountRef: number]>(
       "SELECT ref, id FROM projects WHERE account_ref = ? AND is_default = 1",
@@ -62,8 +65,10 @@ export function projectStore(db: Database) {
     countOfAccount: db.number<[accountRef: number]>(
       "SELECT count AS n FROM account_counts WHERE account_ref = ? AND kind = 'projects'",
     ),
-    update: db.change<[row: Pick<ProjectRow, "ref" | "name" | "description" | "review" | "updated_at">]>(
-      "UPDATE projects SET name = $name, description = $description, review = $review, updated_at = $updated_at WHERE ref = $ref",
+    update: db.change<
+      [row: Pick<ProjectRow, "ref" | "name" | "description" | "time_zone" | "review" | "updated_at">]
+    >(
+      "UPDATE projects SET name = $name, description = $description, time_zone = $time_zone, review = $review, updated_at = $updated_at WHERE ref = $ref",
     ),
     markDeleted: db.change<[now: number, ref: number]>(
       "UPDATE projects SET deleted_at = ?, is_default = 0 WHERE ref = ?",

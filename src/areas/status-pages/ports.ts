@@ -146,4 +146,6 @@ export interface PageDeps {
   readonly brand: () => Pick<PageSettings, "color" | "logo" | "website_url">;
   /** File name of the stylesheet. */
   readonly statusStyle: string;
+  /** The time zone of texts of a project. */
+  readonly timeZoneOf: (projectRef: number) => string;
 }

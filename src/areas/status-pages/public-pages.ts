@@ -4,14 +4,7 @@ import { type Affected, ANYONE, type Tx } from "../../kernel/storage/tx.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Icon, iconOf } from "./brand.ts";
 import { type CachedPage, StatusCache } from "./cache.ts";
-import {
-  type EventDeps,
-  loadEvents,
-  loadIncident,
-  loadPositions,
-  type PageEvents,
-  type ShownIncident,
-} from "./events.ts";
+import { type EventDeps, loadEvents, loadIncident, loadPositions, type PageEvents } from "./events.ts";
 import type { PageDeps } from "./ports.ts";
 import {
   type Badge,
@@ -25,6 +18,7 @@ import {
 import { maintenanceCalendar } from "./rendering/calendar.ts";
 import { groupJson, incidentJson, statusFeed, statusJson } from "./rendering/feed.ts";
 import { incidentHtml, type PageAssets, statusHtml } from "./rendering/html.ts";
+import { PageTimes, zoneNamed } from "./rendering/times.ts";
 import type { PageRow, PageStore } from "./store.ts";
 import { TextBudget } from "./text-budget.ts";
 import {
@@ -42,7 +36,7 @@ export const RENDER_INTERVAL_MS = 10_000;
 
 interface StatusDeps
   extends EventDeps,
-    Pick<PageDeps, "owners" | "isStopped" | "incidents" | "statusStyle" | "brand"> {
+    Pick<PageDeps, "owners" | "isStopped" | "incidents" | "statusStyle" | "brand" | "timeZoneOf"> {
   readonly pages: PageStore;
   readonly clock: Clock;
   /** Subscriptions to a page by e-mail. */
@@ -50,6 +44,8 @@ interface StatusDeps
 }
 
 const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } as const;
+/** Texts of a page in zones that readers have chosen, each of which replaces another one: few readers choose one within seconds. */
+export const ZONE_SLOTS = 8;
 const SLUG = /^[a-z0-9-]{3,60}$/;
 const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
 const GROUP = /^[1-9][0-9]?$/;
@@ -86,13 +82,15 @@ export class PublicStatusPages {
     tx.afterCommit(() => this.cache.dropProject(projectRef));
   }
 
-  /** Returns the page as HTML. @throws ApiError `not_found` for an unknown and an unpublished page alike, as all methods below */
-  async html(slug: string): Promise<TaggedText> {
+  /** Returns the page as HTML, with times in the zone that the reader has chosen. @throws ApiError `not_found` for an unknown and an unpublished page alike, as all methods below */
+  async html(slug: string, tz?: string): Promise<TaggedText> {
     const cached = this.cachedPage(slug);
-    return this.cache.text(cached, "html", async () => {
+    const assets = this.assetsOf(cached.page, tz);
+    const render = async () => {
       const view = await buildView(this.deps, cached.page, cached.at);
-      return new TaggedText(await statusHtml(view, this.assets));
-    });
+      return new TaggedText(await statusHtml(view, assets));
+    };
+    return this.cache.text(cached, `html${slotOf(assets.times)}`, render, assets.times.zone);
   }
 
   /** Returns the page as JSON. */
@@ -121,15 +119,25 @@ export class PublicStatusPages {
   }
 
   /** Returns the page of an incident as HTML or JSON. */
-  async incident(slug: string, incidentId: string, format: "html" | "json"): Promise<TaggedText> {
+  async incident(
+    slug: string,
+    incidentId: string,
+    format: "html" | "json",
+    tz?: string,
+  ): Promise<TaggedText> {
     const cached = this.cachedPage(slug);
-    return this.cache.text(cached, `incident ${incidentId} ${format}`, async () => {
-      const { page } = cached;
+    const { page } = cached;
+    const assets = this.assetsOf(page, format === "html" ? tz : undefined);
+    const render = async () => {
       const incident = await loadIncident(this.deps, page, incidentId, this.deps.incidents.updatesMax);
       if (incident === null)
         throw new ApiError("not_found", "This status page has no incident with this id.");
-      return new TaggedText(renderIncident(page, incident, format, this.deps.statusStyle));
-    });
+      return new TaggedText(
+        format === "html" ? incidentHtml(page, incident, assets) : incidentJson(incident),
+      );
+    };
+    const name = `incident ${incidentId} ${format}${slotOf(assets.times)}`;
+    return this.cache.text(cached, name, render, assets.times.zone);
   }
 
   /** The account whose data a page shows; anyone's without such a page. */
@@ -218,8 +226,11 @@ export class PublicStatusPages {
     return loadEvents(this.deps, page, { now, positions, budget: new TextBudget() });
   }
 
-  private get assets(): PageAssets {
-    return { style: this.deps.statusStyle, hasMail: this.deps.subscriptions.available };
+  /** `tz`: the zone that the reader has chosen. A name that is none has no effect. */
+  private assetsOf({ projectRef }: PageRow, tz: string | undefined): PageAssets {
+    const chosen = tz === undefined ? null : zoneNamed(tz);
+    const times = new PageTimes(chosen ?? this.deps.timeZoneOf(projectRef), chosen !== null);
+    return { style: this.deps.statusStyle, hasMail: this.deps.subscriptions.available, times };
   }
 
   private valuesOf({ monitor, uptime }: ShownMonitor, metric: BadgeMetric, now: number) {
@@ -266,13 +277,11 @@ export class PublicStatusPages {
   }
 }
 
-function renderIncident(
-  page: PageRow,
-  incident: ShownIncident,
-  format: "html" | "json",
-  style: string,
-): string {
-  return format === "html" ? incidentHtml(page, incident, style) : incidentJson(incident);
+/** Where the text of a chosen zone is in the cache, which so has a limit; empty for the project's zone. */
+function slotOf({ zone, isChosen }: PageTimes): string {
+  if (!isChosen) return "";
+  const sum = [...zone].reduce((total, character) => total + character.charCodeAt(0), 0);
+  return ` zone ${sum % ZONE_SLOTS}`;
 }
 
 function drawn(badge: Badge, format: BadgeFormat, { style, label = badge.label }: BadgeLook): TaggedText {

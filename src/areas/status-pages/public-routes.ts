@@ -19,6 +19,7 @@ import {
   PublicIncidentParams,
   PublicPageParams,
   SummaryBadgeQuery,
+  ZoneQuery,
 } from "./schema.ts";
 
 /** Maximum number of requests for status pages per client network and minute: some open tabs, or a page full of badges. */
@@ -30,10 +31,10 @@ const ATOM = "application/atom+xml; charset=utf-8";
 const SVG = "image/svg+xml; charset=utf-8";
 const CALENDAR = "text/calendar; charset=utf-8";
 
-/** No scripts and no third-party content. Any site may embed the page: it has no controls that clickjacking could abuse. */
+/** No scripts and no third-party content. Any site may embed the page: its form changes nothing that clickjacking could abuse. */
 const SECURITY_HEADERS = {
   "content-security-policy":
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors *",
   "referrer-policy": "no-referrer",
 } as const;
 /** Half a minute is recent enough, and lets a shared cache serve a busy day of visitors. */
@@ -107,10 +108,11 @@ export function publicRoutes(
           admit,
           ...ERRORS,
           params: PublicPageParams,
+          query: ZoneQuery,
         },
-        ({ call, params: { page } }) =>
+        ({ call, params: { page }, query: { tz } }) =>
           respondWithPage(page, ofPage(call, withoutSuffix(page)), style, (slug, format) =>
-            pages[format](slug),
+            format === "html" ? pages.html(slug, tz) : pages.json(slug),
           ),
       ),
     )
@@ -190,10 +192,11 @@ export function publicRoutes(
           admit,
           ...ERRORS,
           params: PublicIncidentParams,
+          query: ZoneQuery,
         },
-        ({ call, params: { page, incident } }) =>
+        ({ call, params: { page, incident }, query: { tz } }) =>
           respondWithPage(incident, ofPage(call, page), `../../${style}`, (id, format) =>
-            pages.incident(page, id, format),
+            pages.incident(page, id, format, tz),
           ),
       ),
     )

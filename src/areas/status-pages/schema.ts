@@ -1,5 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { dateTime, flag, named, oneOf, orNull, patchOf, refersTo, text } from "../../kernel/data/schema.ts";
+import {
+  dateTime,
+  flag,
+  named,
+  oneOf,
+  orNull,
+  patchOf,
+  refersTo,
+  text,
+  timeZone,
+} from "../../kernel/data/schema.ts";
 
 /** Maximum number of characters of a page's texts. */
 export const PAGE_LENGTHS_MAX = { title: 100, description: 500, footer: 300, groupName: 100 } as const;
@@ -232,6 +242,17 @@ const BADGE_LOOK = {
 
 /** How a badge of a page or a group looks. */
 export const SummaryBadgeQuery = Type.Object(BADGE_LOOK);
+/** Query of pages for people. */
+export const ZoneQuery = Type.Object({
+  tz: Type.Optional(
+    timeZone({
+      description:
+        "Time zone of the times in the texts of the page, an IANA name; that of the project by default, and for an unknown name. Bars and JSON stay in UTC.",
+      examples: ["Europe/Berlin"],
+    }),
+  ),
+});
+
 export const BadgeQuery = Type.Object({
   ...BADGE_LOOK,
   metric: Type.Optional(

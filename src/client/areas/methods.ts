@@ -455,8 +455,8 @@ export class Projects extends Methods {
   }
 
   /**
-   * Update the name, description or review of a project. Omitted fields keep their value; `null` clears the
-   * description. The slug never changes.
+   * Update the name, description, time zone or review of a project. Omitted fields keep their value; `null`
+   * clears the description. The slug never changes.
    */
   update(id: string, body: ProjectUpdateBody, options?: ChangeOptions): Answers<"projects.update"> {
     return this.api.call("projects.update", { params: { id }, body }, options);

@@ -4146,7 +4146,12 @@ export interface ProbeWork {
 }
 
 /** The body of `POST /v1/projects`. */
-export type ProjectCreateBody = { name: string; description?: string | null | undefined };
+export interface ProjectCreateBody {
+  name: string;
+  description?: string | null | undefined;
+  /** Time zone of times in texts for people: alerts, e-mails and status pages. An IANA name; `UTC` by default. JSON, stored errors and bars stay in UTC. */
+  time_zone?: string | undefined;
+}
 
 /** The response of `POST /v1/projects`. */
 export interface Project extends ProjectItem {
@@ -4171,6 +4176,8 @@ export interface ProjectItem {
   /** URL-safe name, derived from `name`. It never changes. */
   slug: string;
   description: string | null;
+  /** Time zone of times in texts for people. */
+  time_zone: string;
   /** Whether changes of flags are proposals that somebody else must approve. */
   review: boolean;
   created_at: string;
@@ -4203,6 +4210,8 @@ export interface ProjectOverview {
 export interface ProjectUpdateBody {
   name?: string | undefined;
   description?: string | null | undefined;
+  /** Time zone of times in texts for people: alerts, e-mails and status pages. An IANA name; `UTC` by default. JSON, stored errors and bars stay in UTC. */
+  time_zone?: string | undefined;
   /** Whether changes of flags are proposals that somebody else must approve. Switching it off requires the scope `*`. */
   review?: boolean | undefined;
 }
@@ -6865,8 +6874,24 @@ export const OPERATIONS = {
     }
   >,
   "status.icon": "GET /status/{page}/icon" as Route<string, "page">,
-  "status.incident": "GET /status/{page}/incidents/{incident}" as Route<string, "page" | "incident">,
-  "status.page": "GET /status/{page}" as Route<string, "page">,
+  "status.incident": "GET /status/{page}/incidents/{incident}" as Route<
+    string,
+    "page" | "incident",
+    undefined,
+    {
+      /** Time zone of the times in the texts of the page, an IANA name; that of the project by default, and for an unknown name. Bars and JSON stay in UTC. */
+      tz?: string | undefined;
+    }
+  >,
+  "status.page": "GET /status/{page}" as Route<
+    string,
+    "page",
+    undefined,
+    {
+      /** Time zone of the times in the texts of the page, an IANA name; that of the project by default, and for an unknown name. Bars and JSON stay in UTC. */
+      tz?: string | undefined;
+    }
+  >,
   "status.page_badge": "GET /status/{page}/badge.svg" as Route<
     string,
     "page",

@@ -3223,6 +3223,14 @@ export const BODIES = {
   "projects.create": {
     name: { type: "string", required: true, example: "Shop", minLength: 1, maxLength: 100 },
     description: { type: "string", nullable: true, minLength: 0, maxLength: 500 },
+    time_zone: {
+      type: "string",
+      description:
+        "Time zone of times in texts for people: alerts, e-mails and status pages. An IANA name; `UTC` by default. JSON, stored errors and bars stay in UTC.",
+      example: "Europe/Berlin",
+      minLength: 1,
+      maxLength: 64,
+    },
   },
   "projects.keys.create": {
     prefix: {
@@ -3351,6 +3359,14 @@ export const BODIES = {
   "projects.update": {
     name: { type: "string", example: "Shop", minLength: 1, maxLength: 100 },
     description: { type: "string", nullable: true, minLength: 0, maxLength: 500 },
+    time_zone: {
+      type: "string",
+      description:
+        "Time zone of times in texts for people: alerts, e-mails and status pages. An IANA name; `UTC` by default. JSON, stored errors and bars stay in UTC.",
+      example: "Europe/Berlin",
+      minLength: 1,
+      maxLength: 64,
+    },
     review: {
       type: "boolean",
       description:

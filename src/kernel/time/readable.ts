@@ -1,8 +1,15 @@
-/** `12:01 UTC`, with the date if it is not today. */
-export function clockText(at: number, now: number): string {
-  const [day = "", time = ""] = new Date(at).toISOString().split("T");
-  const isToday = new Date(now).toISOString().startsWith(day);
-  return `${isToday ? "" : `${day} `}${time.slice(0, 5)} UTC`;
+import { offsetMs, UTC } from "./zone.ts";
+
+/** `12:01 UTC`, with the date if it is not today; in another time zone `13:01 Europe/Berlin`. */
+export function clockText(at: number, now: number, zone: string = UTC): string {
+  const [day = "", time = ""] = localTime(at, zone).split("T");
+  const isToday = localTime(now, zone).startsWith(day);
+  return `${isToday ? "" : `${day} `}${time.slice(0, 5)} ${zone}`;
+}
+
+/** A time as clocks in a zone show it: `2026-03-10T13:01:00.000`. */
+export function localTime(at: number, zone: string): string {
+  return new Date(at + offsetMs(at, zone)).toISOString().slice(0, -1);
 }
 
 /** A duration for people: `45 s`, `12 min`, `5 h`, `3 days`. */

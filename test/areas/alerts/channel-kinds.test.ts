@@ -76,6 +76,9 @@ test("a self-hosted server with a path gets requests below it", () => {
 test("durations are written in words", () => {
   const at = Date.UTC(2026, 2, 10, 12, 1, 59);
   expect(clockText(at, at + 1_000)).toBe("12:01 UTC");
+  expect(clockText(at, at + 1_000, "Europe/Berlin")).toBe("13:01 Europe/Berlin");
+  expect(clockText(at, at + 1_000, "Asia/Kathmandu")).toBe("17:46 Asia/Kathmandu");
+  expect(clockText(at, at + 43_200_000, "Asia/Tokyo")).toBe("2026-03-10 21:01 Asia/Tokyo");
   expect(clockText(at, at + 86_400_000)).toBe("2026-03-10 12:01 UTC");
   const durations: [ms: number, text: string][] = [
     ...([

@@ -70,6 +70,23 @@ function taken(): Record<string, Received> {
   );
 }
 
+test("texts have the time zone of the project, stored errors have UTC", async () => {
+  const client = await server.account();
+  const { projects } = (await client.get("/v1/projects")).body as { projects: { id: string }[] };
+  await client.patch(`/v1/projects/${projects[0]?.id}`, { time_zone: "Europe/Berlin" });
+  await create({ kind: "webhook", config: { url: sink.url("/zoned") } }, client);
+  const beat = { type: "heartbeat", period_ms: 60_000, grace_ms: 60_000, name: "Backup" };
+  const { body } = await client.post("/v1/pulse", beat);
+  await client.post(`/v1/pulse/${body["id"]}/ping`);
+  await server.client(null).get(new URL(String(body["ping_url"])).pathname);
+  sink.take();
+  await server.clock.advance(180 * SECOND);
+  const { zoned } = taken();
+  const down = JSON.parse(zoned?.body ?? "{}");
+  expect(down.text).toMatch(/Down since 13:\d\d Europe\/Berlin\.$/);
+  expect(down.error).toMatch(/Expected 12:\d\d UTC/);
+});
+
 test("each kind gets its own request: down immediately, and up regardless of notify_recovery", async () => {
   for (const channel of KINDS()) await create(channel);
   const id = await monitored();

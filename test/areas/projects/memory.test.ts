@@ -32,7 +32,15 @@ afterEach(() => bench.close());
 const NO_ACCOUNTS = { balance: () => 0, setDefaultProject: () => {} };
 
 function make(name: string, account_ref = 1, of = directory) {
-  const project = { account_ref, name, slug: name, description: null, is_default: 0, review: 0 };
+  const project = {
+    account_ref,
+    name,
+    slug: name,
+    description: null,
+    time_zone: "UTC",
+    is_default: 0,
+    review: 0,
+  };
   return bench.kernel.writer.submit((tx) => of.create(tx, project));
 }
 
@@ -69,6 +77,7 @@ describe("overviews in memory", () => {
       name,
       slug: name,
       description: null,
+      time_zone: "UTC",
       is_default: 0,
       review: 0,
       created_at: 0,

@@ -75,7 +75,7 @@ describe("without a key", () => {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "public, max-age=30",
       "content-security-policy":
-        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors *",
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
       refresh: "60",

@@ -15,6 +15,7 @@ import { maintenanceCalendar } from "../../../src/areas/status-pages/rendering/c
 import { durationText } from "../../../src/areas/status-pages/rendering/dates.ts";
 import { statusFeed, statusJson } from "../../../src/areas/status-pages/rendering/feed.ts";
 import { statusHtml, UNFOLDED_MONITORS_MAX } from "../../../src/areas/status-pages/rendering/html.ts";
+import { PageTimes } from "../../../src/areas/status-pages/rendering/times.ts";
 import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/status-pages/schema.ts";
 import { BARS_MAX, buildView, type StatusView } from "../../../src/areas/status-pages/view.ts";
 import { html, paragraphs } from "../../../src/kernel/data/markup.ts";
@@ -123,7 +124,7 @@ function view({
   return buildView(deps, page, NOW);
 }
 
-const ASSETS = { style: "s.css", hasMail: true };
+const ASSETS = { style: "s.css", hasMail: true, times: new PageTimes("UTC", false) };
 const rendered = (shown: StatusView) => statusHtml(shown, ASSETS);
 
 describe("the sentence", () => {

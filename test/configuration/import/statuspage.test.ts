@@ -95,7 +95,7 @@ test("components become manual monitors, groups those of a page, and incidents k
     "component Worker: status is operational, not degraded_performance: create an incident if it is not",
     "page Acme: domain is another one: status.acme.example leads to the new page if you redirect it",
     "page Acme: url is another one: https://status.acme.example leads to the new page if you redirect it",
-    "page Acme: time_zone is UTC, not Europe/Berlin",
+    "page Acme: time_zone is that of the project: set Europe/Berlin there",
     "Statuspage: subscribers are not part of a file: import the 4 with ninefold page subscribers import SLUG FILE",
   ]);
   const [before, after] = await imports.apply(result.text);

@@ -39,7 +39,7 @@ export interface GivenState {
 
 type Deps = Pick<
   AreaDeps,
-  "changes" | "checks" | "clock" | "metrics" | "monitors" | "outbound" | "scheduler" | "vault"
+  "changes" | "checks" | "clock" | "metrics" | "monitors" | "outbound" | "scheduler" | "timeZoneOf" | "vault"
 >;
 
 /** Runs checks and records their results. */
@@ -252,7 +252,7 @@ export class Checks {
     const after = check.isRepeat
       ? { ...before, ...effect.state }
       : this.store(tx, before, judged, effect, check);
-    this.alerting.carryOut(tx, effectsOf(before, after, judged, effect));
+    this.alerting.carryOut(tx, effectsOf(before, after, judged, effect, this.deps.timeZoneOf));
     return after;
   }
 
@@ -331,7 +331,7 @@ export class Checks {
     const before = check.isUnknown ? monitor : this.continued(monitor);
     const effect = this.suppression.apply(tx, before, check, this.evaluate(before, check));
     const after = check.isRepeat ? { ...before, ...effect.state } : this.store(tx, before, check, effect);
-    this.alerting.carryOut(tx, effectsOf(before, after, check, effect));
+    this.alerting.carryOut(tx, effectsOf(before, after, check, effect, this.deps.timeZoneOf));
     return after;
   }
 

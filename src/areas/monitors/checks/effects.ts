@@ -1,9 +1,12 @@
-import { isoTime } from "../../../kernel/time/date-time.ts";
+import { localTime } from "../../../kernel/time/readable.ts";
 import type { CheckEffects, HealthNotification } from "../alerting.ts";
 import { daysLeft } from "../certificate.ts";
 import { factsOf } from "../facts.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { FinalEffect } from "../suppression/suppression.ts";
+
+/** The time zone of texts of a project. */
+type TimeZones = (projectRef: number) => string;
 
 /** What a check causes after suppression. */
 export function effectsOf(
@@ -11,6 +14,7 @@ export function effectsOf(
   after: MonitorRow,
   check: CompletedCheck,
   { state, event, suppressedBy, isSilenced }: FinalEffect,
+  timeZoneOf: TimeZones,
 ): CheckEffects {
   // An outage is not over because nothing is known of it.
   const isSame = state.status === "unknown" || (event === null && state.status === before.status);
@@ -19,7 +23,7 @@ export function effectsOf(
     outcome: isSame
       ? null
       : { before: factsOf(before), after: state, check, event, suppressedBy, isSilenced },
-    health: healthNotifications(before, after, check),
+    health: healthNotifications(before, after, check, timeZoneOf),
   };
 }
 
@@ -28,12 +32,13 @@ function healthNotifications(
   before: MonitorRow,
   after: MonitorRow,
   check: CompletedCheck,
+  timeZoneOf: TimeZones,
 ): HealthNotification[] {
   if (check.manual) return [];
   return [
     unknownNotification(before, after, check),
     latencyNotification(before, after, check),
-    certificateNotification(before, after, check),
+    certificateNotification(before, after, check, timeZoneOf),
   ].filter((notice) => notice !== null);
 }
 
@@ -66,6 +71,7 @@ function certificateNotification(
   before: MonitorRow,
   after: MonitorRow,
   { at }: CompletedCheck,
+  timeZoneOf: TimeZones,
 ): HealthNotification | null {
   const { certificate } = after;
   if (certificate === null || certificate.told === (before.certificate?.told ?? null)) return null;
@@ -73,7 +79,7 @@ function certificateNotification(
   const days_left = daysLeft(certificate, at);
   const when = days_left === 0 ? "within a day" : `in ${days_left} ${days_left === 1 ? "day" : "days"}`;
   const which = intermediate === undefined ? "certificate" : `intermediate certificate ${intermediate}`;
-  const text = `the ${which} expires ${when}, on ${isoTime(notAfter).slice(0, 10)}`;
+  const text = `the ${which} expires ${when}, on ${localTime(notAfter, timeZoneOf(after.projectRef)).slice(0, 10)}`;
   const facts = {
     not_after: Math.floor(notAfter / 1_000),
     days_left,

@@ -1,5 +1,6 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
+import { clockText } from "../../../kernel/time/readable.ts";
 import type { MonitorNotification, OpenIncident } from "../alerting.ts";
 import { factsOf } from "../facts.ts";
 import { settle } from "../history/standing.ts";
@@ -30,7 +31,10 @@ export function createSuppression(deps: SuppressionDeps) {
     ...deps,
     store,
     notifyChannels: (tx, projectRef, outage) =>
-      alerting.notifyChannels(tx, outageNotification(projectRef, outage)),
+      alerting.notifyChannels(
+        tx,
+        outageNotification(projectRef, outage, { now: tx.now, zone: deps.timeZoneOf(projectRef) }),
+      ),
   });
   const windows = new MaintenanceWindows({
     ...deps,
@@ -42,7 +46,10 @@ export function createSuppression(deps: SuppressionDeps) {
       const isActive = deps.monitors.monitor(ref)?.settings.active === true;
       settle(deps, tx, ref, isObserved && isActive);
     },
-    notifyChannels: (tx, event, row) => alerting.notifyChannels(tx, maintenanceNotification(event, row)),
+    notifyChannels(tx, event, row) {
+      const time = { now: tx.now, zone: deps.timeZoneOf(row.projectRef) };
+      alerting.notifyChannels(tx, maintenanceNotification(event, row, time));
+    },
   });
   const suppression = new Suppression({
     ...deps,
@@ -58,14 +65,25 @@ export function createSuppression(deps: SuppressionDeps) {
   return { suppression, connectivity, maintenance: { windows, resource } };
 }
 
-function outageNotification(projectRef: number, outage: Outage): MonitorNotification {
+/** The time at which a text is written, epoch milliseconds, and the time zone of the times in it. */
+interface TextTime {
+  readonly now: number;
+  readonly zone: string;
+}
+
+function outageNotification(
+  projectRef: number,
+  outage: Outage,
+  { now, zone }: TextTime,
+): MonitorNotification {
   const [from, to] = [isoTime(outage.from), isoTime(outage.to)];
+  const [start, end] = [outage.from, outage.to].map((at) => clockText(at, now, zone));
   return {
     projectRef,
     monitor: null,
     event: "observer.offline",
     title: "The monitoring server",
-    text: `Ninefold was offline from ${from} to ${to}; checks in this time are ignored`,
+    text: `Ninefold was offline from ${start} to ${end}; checks in this time are ignored`,
     facts: { from, to },
   };
 }
@@ -73,6 +91,7 @@ function outageNotification(projectRef: number, outage: Outage): MonitorNotifica
 function maintenanceNotification(
   event: "maintenance.started" | "maintenance.ended",
   { projectRef, id, title, message, ...row }: MaintenanceRow,
+  { now, zone }: TextTime,
 ): MonitorNotification {
   const [starts_at, ends_at] = [isoTime(row.starts_at), isoTime(row.ends_at)];
   return {
@@ -80,7 +99,10 @@ function maintenanceNotification(
     monitor: null,
     event,
     title,
-    text: event === "maintenance.ended" ? "maintenance has ended" : `maintenance until ${ends_at}`,
+    text:
+      event === "maintenance.ended"
+        ? "maintenance has ended"
+        : `maintenance until ${clockText(row.ends_at, now, zone)}`,
     facts: { maintenance_id: id, title, message, starts_at, ends_at },
   };
 }

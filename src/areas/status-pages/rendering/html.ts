@@ -2,8 +2,6 @@ import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import { documentOf, headerOf } from "../../../kernel/data/document.ts";
 import type { ShownState } from "../../../kernel/data/incident-words.ts";
 import { html, Markup, paragraphs } from "../../../kernel/data/markup.ts";
-import { isoTime } from "../../../kernel/time/date-time.ts";
-import { DAY_MS, dayOf } from "../../../kernel/time/units.ts";
 import {
   endingWith,
   isInProgress,
@@ -18,13 +16,14 @@ import { IMPACT_LABELS, STATE_LABELS } from "../labels.ts";
 import type { PageRow } from "../store.ts";
 import { DAYS_SHOWN, HOURS_SHOWN, type ShownGroup, type ShownMonitor, type StatusView } from "../view.ts";
 import { barsOf, datesFrom, hourBarsOf, hoursFrom } from "./bars.ts";
-import { clockText, durationText, timeText, weekdayText } from "./dates.ts";
+import { durationText, weekdayText } from "./dates.ts";
+import { type PageTimes, zoneForm } from "./times.ts";
 
 /** Up to so many monitors, all groups of a page are unfolded; on larger pages only those with a problem. */
 export const UNFOLDED_MONITORS_MAX = 10;
 
 /** Renders a page as HTML without scripts and third-party content. Links are relative, so they work behind a path prefix. */
-export async function statusHtml(view: StatusView, { style, hasMail }: PageAssets): Promise<string> {
+export async function statusHtml(view: StatusView, { style, hasMail, times }: PageAssets): Promise<string> {
   const { page, incidents, maintenance, now, state, sentence } = view;
   const { slug, settings } = page;
   const openIncidents = incidents.filter(({ resolvedAt }) => resolvedAt === null);
@@ -47,22 +46,24 @@ export async function statusHtml(view: StatusView, { style, hasMail }: PageAsset
     body: html`${pageHeader(page, hasMail)}<main>
 ${settings.description === "" ? null : html`<div class="description">${paragraphs(settings.description)}</div>\n`}<div class="banner ${state}">
 <p class="sentence">${sentence}</p>
-<p class="checked">${lastCheck(view)}refreshes every minute</p>
+<p class="checked">${lastCheck(view, times)}refreshes every minute</p>
 </div>
 ${eventsSection(
   "Open incidents",
-  openIncidents.map((incident) => openIncident(incident, `${slug}/incidents/${incident.id}`, now)),
+  openIncidents.map((incident) =>
+    openIncident(incident, `${slug}/incidents/${incident.id}${times.query}`, { now, times }),
+  ),
 )}
 ${eventsSection(
   "Maintenance",
-  upcoming.map((window) => maintenanceOf(window, now, slug)),
+  upcoming.map((window) => maintenanceOf(window, slug, { now, times })),
 )}
 ${groups}
-${pastSection(view)}</main>
+${pastSection(view, times)}</main>
 <footer>
 ${settings.footer === "" ? null : paragraphs(settings.footer)}
-<p>All times are in UTC. <a href="${slug}/feed.atom">Feed</a> <a href="${slug}.json">JSON</a></p>
-</footer>
+<p>All times are in ${times.zone}${times.zone === "UTC" ? null : ", those of bars in UTC"}. <a href="${slug}/feed.atom">Feed</a> <a href="${slug}.json">JSON</a></p>
+${zoneForm(times.zone)}</footer>
 `,
   });
 }
@@ -73,6 +74,13 @@ export interface PageAssets {
   readonly style: string;
   /** Whether updates can be subscribed to by e-mail. */
   readonly hasMail: boolean;
+  readonly times: PageTimes;
+}
+
+/** The time of a page, epoch milliseconds, and its zone. */
+interface Clocks {
+  readonly now: number;
+  readonly times: PageTimes;
 }
 
 function pageHeader({ slug, settings: { title, website_url } }: PageRow, hasMail: boolean): Markup {
@@ -107,8 +115,8 @@ export function noticeHtml(style: string, title: string, text: string): string {
   return documentOf({ title, style, icon: null, index: false, body });
 }
 
-function lastCheck({ checkedAt }: StatusView): Markup | null {
-  return checkedAt === null ? null : html`Last check: ${time(checkedAt)} UTC · `;
+function lastCheck({ checkedAt }: StatusView, times: PageTimes): Markup | null {
+  return checkedAt === null ? null : html`Last check: ${times.time(checkedAt)} ${times.zone} · `;
 }
 
 function eventsSection(title: string, parts: readonly Markup[]): Markup | null {
@@ -163,13 +171,13 @@ function barAxis(days: readonly unknown[], dates: readonly string[]): Markup {
 }
 
 /** Renders an open incident within a status page. `address` is the relative URL of the incident's own page. */
-function openIncident(incident: ShownIncident, address: string, now: number): Markup {
+function openIncident(incident: ShownIncident, address: string, { now, times }: Clocks): Markup {
   const { impact, title, names, startedAt } = incident;
   const omitted = omittedText(incident);
   return html`<article class="incident">
 <h3><a href="${address}">${title}</a> <span class="state ${IMPACT_STATES[impact]}">${IMPACT_LABELS[impact]} · ${durationText(now - startedAt)}</span></h3>
 ${names === "" ? null : html`<p class="when">Affects ${names}</p>\n`}<div class="timeline">
-${incident.updates.map(updateOf)}<p class="when">Since ${time(startedAt)} UTC</p>
+${incident.updates.map((update) => updateOf(update, times))}<p class="when">Since ${times.time(startedAt)} ${times.zone}</p>
 </div>
 ${omitted && html`<p class="when"><a href="${address}">${omitted}</a></p>\n`}</article>
 `;
@@ -182,27 +190,26 @@ const IMPACT_STATES: Readonly<Record<ShownIncident["impact"], ShownState>> = {
 };
 
 /** Past incidents and outages by day. Beside bars with failures, a day without any is left out, and an empty list as a whole. */
-function pastSection({ page, incidents, outages, groups, now }: StatusView): Markup | null {
+function pastSection({ page, incidents, outages, groups, now }: StatusView, times: PageTimes): Markup | null {
   const { slug, settings } = page;
   const resolved = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
   const past = [
     ...resolved.map((incident) => ({
       at: incident.startedAt,
-      item: pastIncident(incident, `${slug}/incidents/${incident.id}`),
+      item: pastIncident(incident, `${slug}/incidents/${incident.id}${times.query}`, times),
     })),
     // With `all`, each outage is an incident.
     ...(settings.publish_incidents === "outages" ? outages : []).map((outage) => ({
       at: outage.startedAt,
-      item: outageOf(outage, now),
+      item: outageOf(outage, { now, times }),
     })),
   ].sort((a, b) => b.at - a.at);
-  const byDay = Map.groupBy(past, ({ at }) => dayOf(at));
+  const byDay = Map.groupBy(past, ({ at }) => times.dayOf(at));
   const hasFailures = groups.some(({ monitors }) =>
     monitors.some(({ state, uptime }) => state === "down" || (uptime !== null && uptime < 100)),
   );
   if (hasFailures && past.length === 0) return null;
-  const today = dayOf(now);
-  const usual = Array.from({ length: PAST_DAYS }, (_, index) => today - index * DAY_MS);
+  const usual = times.daysUpTo(now, PAST_DAYS);
   const empty = hasFailures ? [] : usual.filter((day) => !byDay.has(day));
   const days = [...byDay.keys(), ...empty].sort((a, b) => b - a);
   return html`<section class="past">
@@ -215,39 +222,43 @@ ${items ?? new Markup('<p class="when">No incidents.</p>\n')}`;
 `;
 }
 
-function outageOf({ name, startedAt, endedAt }: ShownOutage, now: number): Markup {
+function outageOf({ name, startedAt, endedAt }: ShownOutage, { now, times }: Clocks): Markup {
   const duration = durationText((endedAt ?? now) - startedAt);
-  const times =
+  const period =
     endedAt === null
-      ? html`since ${time(startedAt)} UTC`
-      : html`${time(startedAt)} to ${endOf(startedAt, endedAt)} UTC`;
+      ? html`since ${times.time(startedAt)} ${times.zone}`
+      : html`${times.time(startedAt)} to ${times.endOf(startedAt, endedAt)} ${times.zone}`;
   return html`<article class="incident">
 <h4>${name} ${endedAt === null ? "is" : "was"} down</h4>
-<p class="when">Down for <strong>${duration}</strong>, ${times}</p>
+<p class="when">Down for <strong>${duration}</strong>, ${period}</p>
 </article>
 `;
 }
 
-function pastIncident(incident: ShownIncident, address: string): Markup {
+function pastIncident(incident: ShownIncident, address: string, times: PageTimes): Markup {
   const { title, startedAt, resolvedAt, names, updates, impact } = incident;
   const end = resolvedAt ?? startedAt;
   const last = updates[0];
   const omitted = omittedText(incident);
   return html`<article class="incident">
 <h4><a href="${address}">${title}</a></h4>
-<p class="when">${IMPACT_LABELS[impact]} for <strong>${durationText(end - startedAt)}</strong>, ${time(startedAt)} to ${endOf(startedAt, end)} UTC${endingWith(names)}</p>
+<p class="when">${IMPACT_LABELS[impact]} for <strong>${durationText(end - startedAt)}</strong>, ${times.time(startedAt)} to ${times.endOf(startedAt, end)} ${times.zone}${endingWith(names)}</p>
 ${last?.markup ?? null}${omitted && html`<p class="when"><a href="${address}">${omitted}</a></p>\n`}</article>
 `;
 }
 
-function incidentTimes({ impact, startedAt, resolvedAt, names }: ShownIncident): Markup {
-  const end = resolvedAt === null ? null : html` to ${time(resolvedAt)}`;
+function incidentTimes({ impact, startedAt, resolvedAt, names }: ShownIncident, times: PageTimes): Markup {
+  const end = resolvedAt === null ? null : html` to ${times.time(resolvedAt)}`;
   const duration = resolvedAt === null ? "" : ` (${durationText(resolvedAt - startedAt)})`;
-  return html`<p class="when">${IMPACT_LABELS[impact]}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${duration}${endingWith(names)}</p>`;
+  return html`<p class="when">${IMPACT_LABELS[impact]}, ${resolvedAt === null ? "since " : ""}${times.time(startedAt)}${end}${duration}${endingWith(names)}</p>`;
 }
 
 /** Renders the page of one incident, with all updates that fit. Links are relative, so they work behind a path prefix. */
-export function incidentHtml({ settings, slug }: PageRow, incident: ShownIncident, style: string): string {
+export function incidentHtml(
+  { settings, slug }: PageRow,
+  incident: ShownIncident,
+  { style, times }: Pick<PageAssets, "style" | "times">,
+): string {
   const omitted = omittedText(incident);
   return documentOf({
     title: `${incident.title}: ${settings.title}`,
@@ -257,41 +268,28 @@ export function incidentHtml({ settings, slug }: PageRow, incident: ShownInciden
     head: html`<link rel="alternate" type="application/json" href="${incident.id}.json">\n`,
     body: html`${headerOf("../icon", incident.title)}<main>
 <div class="events"><article class="incident">
-${incidentTimes(incident)}
-${incident.updates.map(updateOf)}${omitted && html`<p class="when">${omitted} not shown</p>\n`}</article></div>
+${incidentTimes(incident, times)}
+${incident.updates.map((update) => updateOf(update, times))}${omitted && html`<p class="when">${omitted} not shown</p>\n`}</article></div>
 </main>
 <footer>
-<p><a href="../../${slug}">${settings.title}</a> All times are in UTC. <a href="${incident.id}.json">JSON</a></p>
+<p><a href="../../${slug}${times.query}">${settings.title}</a> All times are in ${times.zone}. <a href="${incident.id}.json">JSON</a></p>
 </footer>
 `,
   });
 }
 
-function updateOf({ at, status, markup }: ShownUpdate): Markup {
-  return html`<div class="update"><p class="when"><strong>${status}</strong> ${time(at)} UTC</p>${markup}</div>
+function updateOf({ at, status, markup }: ShownUpdate, times: PageTimes): Markup {
+  return html`<div class="update"><p class="when"><strong>${status}</strong> ${times.time(at)} ${times.zone}</p>${markup}</div>
 `;
 }
 
-function maintenanceOf(maintenance: ShownMaintenance, now: number, slug: string): Markup {
+function maintenanceOf(maintenance: ShownMaintenance, slug: string, { now, times }: Clocks): Markup {
   const { title, markup, startsAt, endsAt, names } = maintenance;
   const isNow = isInProgress(maintenance, now);
   const state = isNow ? "In progress" : `Scheduled, in ${durationText(startsAt - now)}`;
   return html`<article class="incident">
 <h3>${title} <span class="state maintenance">${state}</span></h3>
-<p class="when">${weekdayText(startsAt)}, ${clock(startsAt)} to ${endOf(startsAt, endsAt)} UTC${endingWith(names)} · <a href="${slug}/maintenance.ics">Add to calendar</a></p>
+<p class="when">${times.weekday(startsAt)}, ${times.clock(startsAt)} to ${times.endOf(startsAt, endsAt)} ${times.zone}${endingWith(names)} · <a href="${slug}/maintenance.ics">Add to calendar</a></p>
 ${markup}</article>
 `;
-}
-
-function time(epochMs: number): Markup {
-  return html`<time datetime="${isoTime(epochMs)}">${timeText(epochMs)}</time>`;
-}
-
-function clock(epochMs: number): Markup {
-  return html`<time datetime="${isoTime(epochMs)}">${clockText(epochMs)}</time>`;
-}
-
-/** The end of a period: its date is omitted on the day of the start. */
-function endOf(startsAt: number, endsAt: number): Markup {
-  return dayOf(startsAt) === dayOf(endsAt) ? clock(endsAt) : time(endsAt);
 }

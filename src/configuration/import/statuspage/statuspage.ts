@@ -129,7 +129,7 @@ function pageOf(draft: Draft, value: unknown, groups: readonly PageGroup[]): voi
   }
   const zone = page.text("time_zone");
   if (zone !== null && zone !== "UTC" && zone !== "Etc/UTC")
-    page.noteChange("time_zone", `is UTC, not ${shown(zone)}`);
+    page.noteChange("time_zone", `is that of the project: set ${shown(zone)} there`);
   // Colors, style sheets, rights and counts of other products.
   page.ignore(...page.names.filter((field) => !PAGE_FIELDS.has(field)));
   page.rest();

@@ -122,7 +122,11 @@ function ProjectForm(props: { of?: ProjectItem; onDone: () => void; onClose: () 
       operation={project === undefined ? "projects.create" : "projects.update"}
       of={project}
       params={{ id: project?.id ?? "" }}
-      fields={project === undefined ? ["name", "description"] : ["name", "description", "review"]}
+      fields={
+        project === undefined
+          ? ["name", "description", "time_zone"]
+          : ["name", "description", "time_zone", "review"]
+      }
       onDone={() => {
         onDone();
         onClose();
