@@ -781,7 +781,9 @@ test("a project has a time zone, under any of its names, which an export has unl
   await expect(configured.lines("ninefold: 1\ntime_zone: Mars/Base\n")).rejects.toThrow(
     "time_zone must be the IANA name of a time zone",
   );
-  await expect(configured.lines("ninefold: 1\ntime_zone: UTC\ntz: UTC\n")).rejects.toThrow("write one of them");
+  await expect(configured.lines("ninefold: 1\ntime_zone: UTC\ntz: UTC\n")).rejects.toThrow(
+    "write one of them",
+  );
 });
 
 test("in a project with review, changes of flags are proposed, once, and the review begins last", async () => {

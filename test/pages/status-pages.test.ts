@@ -152,7 +152,9 @@ test(
     await page.getByRole("button", { name: "Show" }).click();
     await page.getByText("All times are in Asia/Kathmandu").waitFor();
     expect(page.url()).toContain("?tz=Asia%2FKathmandu");
-    expect(await shownAt()).toBe(`${time} ${(await shownAt()).slice(time.length + 1, -5)}${inZone(time, "Asia/Kathmandu")}`);
+    expect(await shownAt()).toBe(
+      `${time} ${(await shownAt()).slice(time.length + 1, -5)}${inZone(time, "Asia/Kathmandu")}`,
+    );
     await page.getByRole("link", { name: "Payments fail" }).first().click();
     await page.getByText("All times are in Asia/Kathmandu").waitFor();
     await page.getByRole("link", { name: "Acme" }).click();

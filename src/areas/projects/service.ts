@@ -339,8 +339,16 @@ export class ProjectService {
   }
 }
 
-function itemView({ id, slug, created_at, ...row }: ProjectRow): ProjectItem {
-  return { id, slug, ...settingsOf(row), created_at: isoTime(created_at) };
+function itemView({ id, name, slug, description, time_zone, review, created_at }: ProjectRow): ProjectItem {
+  return {
+    id,
+    name,
+    slug,
+    description,
+    time_zone,
+    review: review !== 0,
+    created_at: isoTime(created_at),
+  };
 }
 
 function projectView(row: ProjectRow): Project {

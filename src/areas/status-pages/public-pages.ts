@@ -45,7 +45,7 @@ interface StatusDeps
 
 const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } as const;
 /** Texts of a page in zones that readers have chosen, each of which replaces another one: few readers choose one within seconds. */
-export const ZONE_SLOTS = 8;
+const ZONE_SLOTS = 8;
 const SLUG = /^[a-z0-9-]{3,60}$/;
 const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
 const GROUP = /^[1-9][0-9]?$/;

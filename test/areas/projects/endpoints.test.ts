@@ -36,7 +36,7 @@ function created(name: string, body: object, slug: string, description: string |
     name: (body as ProjectItem).name,
     slug,
     description,
-    review: false,
+    time_zone: "UTC", review: false,
     created_at: NOW,
     updated_at: NOW,
   };
@@ -161,7 +161,7 @@ describe("GET /v1/projects", () => {
           name: "Default",
           slug: "default",
           description: null,
-          review: false,
+          time_zone: "UTC", review: false,
           created_at: NOW,
         });
         expect(Object.keys(body)).toEqual(["projects"]);
@@ -254,7 +254,7 @@ function conflicting(method: string, body?: object): Scenario {
   });
 }
 
-const MADE = { name: "Shop", slug: "shop", description: "All of it", review: false, created_at: NOW };
+const MADE = { name: "Shop", slug: "shop", description: "All of it", time_zone: "UTC", review: false, created_at: NOW };
 
 /** Creates the project of most scenarios. */
 function makeShop({ account }: World): Promise<string> {
