@@ -36,7 +36,8 @@ function created(name: string, body: object, slug: string, description: string |
     name: (body as ProjectItem).name,
     slug,
     description,
-    time_zone: "UTC", review: false,
+    time_zone: "UTC",
+    review: false,
     created_at: NOW,
     updated_at: NOW,
   };
@@ -55,6 +56,7 @@ function created(name: string, body: object, slug: string, description: string |
         "name",
         "review",
         "slug",
+        "time_zone",
         "updated_at",
       ]);
       expect((await world.account.get(`/v1/projects/${answer.body.id}`)).body).toEqual(made);
@@ -161,7 +163,8 @@ describe("GET /v1/projects", () => {
           name: "Default",
           slug: "default",
           description: null,
-          time_zone: "UTC", review: false,
+          time_zone: "UTC",
+          review: false,
           created_at: NOW,
         });
         expect(Object.keys(body)).toEqual(["projects"]);
@@ -254,7 +257,14 @@ function conflicting(method: string, body?: object): Scenario {
   });
 }
 
-const MADE = { name: "Shop", slug: "shop", description: "All of it", time_zone: "UTC", review: false, created_at: NOW };
+const MADE = {
+  name: "Shop",
+  slug: "shop",
+  description: "All of it",
+  time_zone: "UTC",
+  review: false,
+  created_at: NOW,
+};
 
 /** Creates the project of most scenarios. */
 function makeShop({ account }: World): Promise<string> {
