@@ -33,6 +33,14 @@ test(
     expect((await runToEnd(["apply", path, "--yes"], own)).code).toBe(0);
     expect((await runToEnd(["export"], own)).out).toContain("second:\n    enabled: true\n");
     expect((await runToEnd(["plan"], own)).code).toBe(1);
+    // Of a reviewed project: 3 as long as somebody else has to approve something.
+    writeFileSync(path, `${flag("second")}review: true\n`);
+    expect((await runToEnd(["apply", path, "--yes"], own)).code).toBe(0);
+    writeFileSync(path, `${flag("third")}review: true\n`);
+    for (const run of ["proposes", "finds its proposal"])
+      expect([run, (await runToEnd(["apply", path, "--yes"], own)).code]).toEqual([run, 3]);
+    const { body } = await operatorOf(server).get("/v1/gate/config/proposals?status=open");
+    expect(body["proposals"]).toMatchObject([{ flag_key: "third", before: null }]);
     expect((await runToEnd(["lock", "job", "--", "sh", "-c", "exit 4"], own)).code).toBe(4);
     expect((await runToEnd(["ping", `${server.url}/ping/none`, "--", "/nowhere/at-all"], own)).code).toBe(
       127,
