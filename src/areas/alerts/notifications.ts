@@ -243,7 +243,8 @@ export class Notifications {
       this.send(tx, recipient, null, digestMessage(digest, transport.transport === "mail"));
     }
     if (name === null || !this.isSent(recipient)) return;
-    for (const alert of linked)
+    // In the order in which they happened: a digest shows others first.
+    for (const alert of linked.toSorted((left, right) => left.ref - right.ref))
       this.recordAlert(tx, { event: alert.event, incidentId: incidentIn(alert) }, [name]);
   }
 

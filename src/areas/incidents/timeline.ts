@@ -58,11 +58,13 @@ function alertsOf(
     });
   return [itself, ...others]
     .flatMap(({ ref, monitorId = null }) => {
-      const sent = incidents.alerts(ref, ref === incident.ref ? ALERTS_MAX : RELATED_ALERTS_MAX);
-      return sent.map((alert) => ({ ...alert, monitor_id: monitorId }));
+      // Channels that hold or collect alerts get its own after its end.
+      const isOwn = ref === incident.ref;
+      const sent = incidents.alerts(ref, isOwn ? ALERTS_MAX : RELATED_ALERTS_MAX);
+      return sent.map((alert) => ({ ...alert, monitor_id: monitorId, isOwn }));
     })
-    .filter(({ at }) => at >= from && at <= (until ?? at))
+    .filter(({ at, isOwn }) => at >= from && (isOwn || at <= (until ?? at)))
     .sort((a, b) => a.at - b.at)
     .slice(-ALERTS_MAX)
-    .map(({ at, channels, ...alert }) => ({ at: isoTime(at), ...alert, channels: [...channels] }));
+    .map(({ at, channels, isOwn: _, ...alert }) => ({ at: isoTime(at), ...alert, channels: [...channels] }));
 }

@@ -141,6 +141,23 @@ describe("quiet hours", () => {
     expect(summaries().toSorted().slice(1)).toEqual(["hook: monitor.up API", "loud: monitor.up API"]);
   });
 
+  test("are on the timeline of an outage that was over before their end", async () => {
+    await channel("night", { quiet_hours: QUIET });
+    const shop = await monitor("Shop");
+    await until(13, 30);
+    shop.answers(500);
+    await server.clock.advance(10 * MINUTE);
+    shop.answers(200);
+    await server.clock.advance(10 * MINUTE);
+    await until(15, 1);
+    const list = await owner.get(`/v1/pulse/incidents?monitor_id=${shop.id}`);
+    const [{ id }] = list.body["incidents"] as [Body];
+    const { resolved_at, alerts } = (await owner.get(`/v1/pulse/incidents/${id}`)).body;
+    expect(resolved_at).not.toBeNull();
+    const ofNight = (alerts as Body[]).filter(({ channels }) => (channels as string[]).includes("night"));
+    expect(ofNight.map(({ event }) => event)).toEqual(["monitor.down", "monitor.up"]);
+  });
+
   test("hold steps to the channel, and those of its own escalation wait", async () => {
     const phone = await channel("phone", { default: false, quiet_hours: QUIET });
     const boss = await channel("boss", { default: false });
