@@ -7,6 +7,7 @@ import { ChainWorkload } from "./chains.ts";
 import { ChannelWorkload } from "./channels.ts";
 import { CheckWorkload } from "./checks.ts";
 import { FlagWorkload } from "./flags.ts";
+import { HeldAlertWorkload } from "./held-alerts.ts";
 import { HoldWorkload } from "./holds.ts";
 import { IncidentWorkload } from "./incidents.ts";
 import { KeyRoleWorkload } from "./key-roles.ts";
@@ -69,5 +70,6 @@ export function allWorkloads(): Workload[] {
     new LimitLevelWorkload(),
     new MaintenanceWorkload(),
     new ChannelWorkload(),
+    new HeldAlertWorkload(),
   ];
 }
