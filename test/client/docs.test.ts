@@ -70,6 +70,7 @@ const OF_CHECKS: ReadonlySet<string> = new Set([
   "latency_ms",
   "last_checked_at",
   "consecutive_failures",
+  "error",
   "incident_id",
   "status",
 ]);
