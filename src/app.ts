@@ -577,7 +577,7 @@ type WatchDeps = Pick<
 /** Monitors, the incidents that they open, the channels that are alerted, and the pages that show them. */
 function createWatch(
   kernel: Kernel,
-  { observerTargets, tiers }: Config,
+  { observerTargets, rdapBootstrap, tiers }: Config,
   {
     isTestClock,
     outbound,
@@ -649,6 +649,7 @@ function createWatch(
     attention: { newestIncidents: incidentLog.newest, failingChannels: alerts.failingChannels },
     exportedChannels: alerts.exportOfMonitor,
     observerTargets,
+    rdapBootstrap,
     owners,
     outbound,
     outbox,

@@ -214,6 +214,7 @@ function assemble(values: Values, tiers: Tiers) {
     tls: pair(values, "tls_cert", "tls_key", (certPath, keyPath) => ({ certPath, keyPath })),
     smtp: smtpOf(values),
     observerTargets: values.observer_targets,
+    rdapBootstrap: values.rdap_bootstrap,
     publicUrl: values.public_url,
     brand: brandOf(values),
     corsOrigins: values.cors_origins,

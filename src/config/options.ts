@@ -79,6 +79,7 @@ const DECLARED = {
   mail_from: { ...optional("ADDRESS", "Sender of e-mails"), storable: "now" },
   operator_email: optional("ADDRESS", "E-mail address of the operator"),
   observer_targets: list("HOST:PORT,…", "Hosts for the connectivity check of this server (TCP, at most 5)"),
+  rdap_bootstrap: optional("FILE|URL", "List of RDAP servers for domain monitors; that of IANA by default"),
   public_url: {
     ...optional("URL", "Where browsers and senders reach this server: https://ninefold.example.com"),
     storable: "now",

@@ -58,6 +58,7 @@ const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
       record_values: ["a"],
     },
     { type: "heartbeat" },
+    { type: "domain", host: "example.com" },
     { type: "manual" },
     { type: "heartbeat", schedule: "30 2 * * *", tz: "Europe/Berlin" },
     { url: "https://example.com/", interval: 60_000, timeout: 30_000 },

@@ -144,6 +144,9 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     toml: '["192.0.2.1:53", "[2001:db8::1]:443"]',
     shown: { observerTargets: ["192.0.2.1:53", "[2001:db8::1]:443"] },
   },
+  rdap_bootstrap: textSample("https://rdap.example.com/dns.json", {
+    rdapBootstrap: "https://rdap.example.com/dns.json",
+  }),
   brand_color: textSample("#aa3300", { brand: { color: "#aa3300", logo: null, website_url: null } }),
   brand_logo: textSample("data:image/png;base64,AAAA", {
     brand: { color: null, logo: "data:image/png;base64,AAAA", website_url: null },
@@ -444,6 +447,7 @@ describe("defaults", () => {
       smtp: null,
       operatorEmail: null,
       observerTargets: [],
+      rdapBootstrap: null,
       publicUrl: null,
       brand: { color: null, logo: null, website_url: null },
       corsOrigins: [],

@@ -185,6 +185,7 @@ const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string
   "monitor.degraded": ["DEGRADED", "warning"],
   "monitor.recovered": ["RECOVERED", "success"],
   "monitor.certificate": ["CERTIFICATE", "warning"],
+  "monitor.domain": ["DOMAIN", "warning"],
   "monitor.flapping": ["FLAPPING", "warning"],
   "monitor.acknowledged": ["ACKNOWLEDGED", "info"],
   "monitor.overdue": ["OVERDUE", "warning"],

@@ -38,6 +38,7 @@ export const DEFAULT_EVENTS: readonly AlertEvent[] = [
   "probe.offline",
   "probe.online",
   "monitor.unknown",
+  "monitor.domain",
 ];
 
 /** Intervals of reminders. */

@@ -21,7 +21,7 @@ export interface CheckOutcome {
 export interface HealthNotification {
   readonly event:
     | ("monitor.degraded" | "monitor.recovered" | "monitor.certificate" | "monitor.overdue")
-    | ("monitor.runs_exceeded" | "monitor.unknown");
+    | ("monitor.runs_exceeded" | "monitor.unknown" | "monitor.domain");
   readonly text: string;
   /** Whether the webhook and the e-mail alert of the monitor itself are notified, too. */
   readonly isAlert?: boolean;

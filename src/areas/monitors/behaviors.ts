@@ -1,10 +1,14 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { DAY_MS, secondsOf } from "../../kernel/time/units.ts";
 import type { CheckQueue } from "./checks/queue.ts";
 import type { HeartbeatView } from "./heartbeat-fields.ts";
 import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
 import type { ManualMonitors } from "./manual.ts";
+import { daysUntil } from "./registry/expiry.ts";
+import type { Registries } from "./registry/registries.ts";
 import type { Monitor } from "./schema.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";
 import { targetOf } from "./targets/targets.ts";
@@ -22,7 +26,7 @@ export interface TypeBehavior {
   /** Reports a failure that was suppressed until now. */
   recheck(tx: Tx, monitor: MonitorRow): void;
   /** Additional fields of responses. */
-  view(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView & Pick<Monitor, "icmp">>;
+  view(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView & Pick<Monitor, "icmp" | "domain">>;
   /** Additional settings in the audit log. */
   settingsOf(monitor: MonitorRow): Partial<HeartbeatSettings>;
 }
@@ -36,6 +40,8 @@ export function typeBehaviors(
   queue: CheckQueue,
   heartbeats: Heartbeats,
   manualMonitors: ManualMonitors,
+  registries: Pick<Registries, "begin">,
+  clock: Pick<Clock, "now">,
 ): TypeBehaviors {
   const checked: TypeBehavior = {
     fixedSettings: (_monitorId, settings) => ({ url: targetOf(settings.type).urlOf(settings) }),
@@ -55,6 +61,18 @@ export function typeBehaviors(
     },
     view: ({ settings, icmp }) => (settings.type === "icmp" ? { icmp } : {}),
     settingsOf: () => ({}),
+  };
+  const domain: TypeBehavior = {
+    ...checked,
+    // Registries change a registration at most once a day.
+    fixedSettings: (id, settings) => ({ ...checked.fixedSettings(id, settings), interval: DAY_MS }),
+    start(tx, monitor, timing, addresses) {
+      registries.begin(tx);
+      checked.start(tx, monitor, timing, addresses);
+    },
+    view: ({ domain: seen }) => ({
+      domain: seen && { expires_at: secondsOf(seen.expiresAt), days_left: daysUntil(seen, clock.now()) },
+    }),
   };
   const heartbeat: TypeBehavior = {
     // The column of URLs is not null, and responses have this placeholder.
@@ -83,6 +101,7 @@ export function typeBehaviors(
   };
   return (type) => {
     if (type === "manual") return manual;
+    if (type === "domain") return domain;
     return type === "heartbeat" ? heartbeat : checked;
   };
 }

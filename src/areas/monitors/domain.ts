@@ -94,10 +94,10 @@ export function shownName({ name, url }: { readonly name: string | null; readonl
   return name ?? (hostOf(url) || (url.startsWith("manual:") ? "Component" : "Heartbeat"));
 }
 
-/** The host and the port of a target's URL, or the name that a `dns:` URL is about; empty for heartbeats and manual monitors. */
+/** The host and the port of a target's URL, or the name that a `dns:` or `domain:` URL is about; empty for heartbeats and manual monitors. */
 export function hostOf(url: string): string {
   const { protocol, host, pathname } = new URL(url);
-  return protocol === "dns:" ? pathname : host;
+  return protocol === "dns:" || protocol === "domain:" ? pathname : host;
 }
 
 /** Event of an alert. */

@@ -89,6 +89,7 @@ export function monitorExport({
               overdue: asFlag,
               certificate: asJson,
               icmp: asIcmp,
+              domain: asJson,
               last_check: null,
               hour: asTime,
             },

@@ -8,6 +8,7 @@ import { resolveOptions } from "./options.ts";
 import { assertResolver } from "./resolver.ts";
 import { INTERVAL_MS_MAX } from "./schema.ts";
 import { MONITOR_DEFAULTS } from "./settings.ts";
+import { assertRegisteredName } from "./targets/domain.ts";
 import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 
@@ -25,6 +26,7 @@ function checkNew(body: GivenMonitor): void {
   assertRequired(type, body);
   assertOfType(type, body);
   if (body.url !== undefined) ANY_TARGET.assertUrl("url", body.url);
+  if (type === "domain" && body.host !== undefined) assertRegisteredName(body.host);
   if (body.host !== undefined) ANY_TARGET.assertHost("host", body.host);
   if (typeof body.resolver === "string") assertResolver(ANY_TARGET, body.resolver);
   if (typeof body.webhook_url === "string")

@@ -36,6 +36,8 @@ import { ProbeAssignments, probeResource } from "./probes/probes.ts";
 import { probeRoutes } from "./probes/routes.ts";
 import { probeStore } from "./probes/store.ts";
 import { ProbeWorkplace } from "./probes/work.ts";
+import { Registries } from "./registry/registries.ts";
+import { registryStore } from "./registry/store.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { checkStore, monitorRows, monitorStore } from "./store.ts";
@@ -133,7 +135,8 @@ export function createMonitors(
     ...deps,
     checks: { recordState: (...state) => checks.recordState(...state) },
   });
-  const behaviors = typeBehaviors(deps.monitors, queue, heartbeats, manual);
+  const registries = new Registries(deps);
+  const behaviors = typeBehaviors(deps.monitors, queue, heartbeats, manual, registries, kernel.clock);
   const { suppression, connectivity, maintenance } = createSuppression({
     ...deps,
     checkAt: (tx, monitor, at) => queue.checkAt(tx, monitor, at),
@@ -141,7 +144,7 @@ export function createMonitors(
   });
   const { probes, votes: voteRows } = deps;
   const votes = new Votes(voteRows, kernel.clock, kernel.scheduler.suspended);
-  const checks = new Checks(deps, deps.alerting, suppression, connectivity, votes);
+  const checks = new Checks(deps, deps.alerting, suppression, connectivity, votes, registries);
   const workplace = new ProbeWorkplace({ ...deps, checks });
   declareProbeGauge(kernel, { ...deps, workplace });
   const assignments = new ProbeAssignments({ probes, votes: voteRows, workplace });
@@ -230,6 +233,7 @@ function openStores(kernel: Kernel) {
     maintenance: maintenanceStore(db),
     probes: probeStore(db),
     votes: voteStore(db),
+    registries: registryStore(db),
     steady,
     unsaved: steady,
   };

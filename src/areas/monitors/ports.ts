@@ -25,6 +25,8 @@ export interface MonitorDeps {
   readonly outbound: OutboundClient;
   /** Hosts with ports that show whether this server is online. */
   readonly observerTargets: readonly string[];
+  /** File or URL of the list of RDAP servers; null: that of IANA. */
+  readonly rdapBootstrap: string | null;
   /** The id of a project, a label of metrics. */
   readonly projectIdOf: (projectRef: number) => string | null;
   /** The time zone of texts of a project. */

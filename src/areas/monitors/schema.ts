@@ -275,6 +275,21 @@ const LAST_CHECK = {
       examples: [null],
     }),
   ),
+  domain: Type.Optional(
+    orNull(
+      Type.Object({
+        expires_at: Type.Integer({ description: "End of the registration, Unix seconds." }),
+        days_left: Type.Integer({
+          description: "Whole days until then; negative after it.",
+          examples: [211],
+        }),
+      }),
+      {
+        description: "Only for `domain`. Registration that the last successful check saw; null before one.",
+        examples: [null],
+      },
+    ),
+  ),
   error: orNull(Type.String(), {
     description:
       "Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded.",

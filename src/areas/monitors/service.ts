@@ -39,6 +39,7 @@ import {
 import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow, MonitorSettings } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
+import { assertRegisteredName } from "./targets/domain.ts";
 import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
 import { checksTarget, MONITOR_TYPES } from "./types.ts";
 import { aboutMonitor, type MonitorViews } from "./views.ts";
@@ -99,6 +100,7 @@ export class MonitorService {
     const host = isNewHere && settings.host !== null ? { host: settings.host } : {};
     const resolver = isNewHere && settings.resolver !== null ? { resolver: settings.resolver } : {};
     const changed = { ...target, ...host, ...resolver, ...body };
+    if ((settings?.type ?? body.type) === "domain" && body.host != null) assertRegisteredName(body.host);
     assertSettings(this.deps, changed, caller.account.tier, probes.includes(LOCAL));
   }
 

@@ -9,6 +9,7 @@ import type { CheckResult, ConnectivitySign, HourCount, MonitorState, StandingCh
 import type { HeartbeatView } from "./heartbeat-fields.ts";
 import { type IcmpResult, lossPercent } from "./icmp-result.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
+import type { Registration } from "./registry/expiry.ts";
 import type { Monitor, ProbeState, StatusFilter } from "./schema.ts";
 
 /** Settings of a monitor, by the names of the API. */
@@ -23,6 +24,7 @@ export type MonitorSettings = Omit<
       | "failing"
       | "certificate"
       | "icmp"
+      | "domain"
       | "error"
       | "created_at"
       | "updated_at"
@@ -59,6 +61,8 @@ export interface MonitorRow extends MonitorState, HourCount, StandingCheck {
   readonly certificate: StoredCertificate | null;
   /** What became of the packets of the last check; null before one, and for other types than `icmp`. */
   readonly icmp: IcmpResult | null;
+  /** The registration that the last check saw; null before one, and for other types than `domain`. */
+  readonly domain: Registration | null;
 }
 
 /** Settings that are stored as 0 or 1. */
@@ -68,7 +72,15 @@ type StoredSettings = Omit<MonitorSettings, keyof Flags<number> | keyof MonitorO
 };
 type StoredMonitor = Omit<
   MonitorRow,
-  "monitorId" | "settings" | "degraded" | "isSplit" | "overdue" | "standsUp" | "certificate" | "icmp"
+  | "monitorId"
+  | "settings"
+  | "degraded"
+  | "isSplit"
+  | "overdue"
+  | "standsUp"
+  | "certificate"
+  | "icmp"
+  | "domain"
 > &
   StoredSettings &
   Flags<number> & {
@@ -78,6 +90,7 @@ type StoredMonitor = Omit<
     readonly standsUp: number;
     readonly certificate: string | null;
     readonly icmp: string | null;
+    readonly domain: string | null;
   };
 
 const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' END";
@@ -92,7 +105,7 @@ const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monit
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
   hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, hour_latencies AS latencies, hour_known_ms AS knownMs, hour_up_ms AS upMs,
-  stands_since AS standsSince, stands_up AS standsUp, degraded, overdue, streak, certificate, icmp`;
+  stands_since AS standsSince, stands_up AS standsUp, degraded, overdue, streak, certificate, icmp, domain`;
 const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
 type NewSettings = MonitorSettings & { ref: number; now: number };
@@ -100,7 +113,7 @@ type SettingsParams = ReturnType<typeof storable<NewSettings>>;
 /** The columns that a check changes. */
 type StateParams = MonitorState & HourCount & StandingCheck & { ref: number; lastCheck: number };
 /** What the last checks have found beyond the state. */
-type Found = Pick<MonitorRow, "certificate" | "icmp">;
+type Found = Pick<MonitorRow, "certificate" | "icmp" | "domain">;
 type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number; managedBy: ManagedBy };
 type PageParams = { projectRef: number; before: number; rowsMax: number };
 
@@ -120,14 +133,15 @@ export function monitorRows(db: Database) {
   const updateState = db.change<
     [Readonly<Omit<StateParams, "degraded"> & { degraded: number } & Record<keyof Found, string | null>>]
   >(
-    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_latencies = $latencies, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate, icmp = $icmp WHERE monitor_ref = $ref`,
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, hour_latencies = $latencies, hour_known_ms = $knownMs, hour_up_ms = $upMs, stands_since = $standsSince, stands_up = $standsUp, degraded = $degraded, overdue = $overdue, streak = $streak, certificate = $certificate, icmp = $icmp, domain = $domain WHERE monitor_ref = $ref`,
   );
   return {
-    writeState(tx: Tx, { certificate, icmp, ...state }: StateParams & Found): void {
+    writeState(tx: Tx, { certificate, icmp, domain, ...state }: StateParams & Found): void {
       const degraded = state.isSplit ? SPLIT : Number(state.degraded);
       const found = {
         certificate: certificate && JSON.stringify(certificate),
         icmp: icmp && storedIcmp(icmp),
+        domain: domain && JSON.stringify(domain),
       };
       updateState(tx, { ...state, degraded, ...found });
     },
@@ -166,7 +180,7 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
   );
   const forgetFound = db.change<[ref: number]>(
-    "UPDATE monitor_states SET certificate = NULL, icmp = NULL WHERE monitor_ref = ?",
+    "UPDATE monitor_states SET certificate = NULL, icmp = NULL, domain = NULL WHERE monitor_ref = ?",
   );
   const setOverdue = db.change<[overdue: number, ref: number]>(
     "UPDATE monitor_states SET overdue = ? WHERE monitor_ref = ?",
@@ -294,7 +308,7 @@ function rowOf(stored: StoredMonitor): MonitorRow {
   const { type, url, name, method, headers, tls_client_key, body, timeout, interval, ...later } = stored;
   const { consecutive_threshold, ...more } = later;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, ...others } = more;
-  const { monitorId, degraded, overdue, standsUp, certificate, icmp, ...row } = others;
+  const { monitorId, degraded, overdue, standsUp, certificate, icmp, domain, ...row } = others;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
@@ -304,6 +318,7 @@ function rowOf(stored: StoredMonitor): MonitorRow {
     standsUp: standsUp !== 0,
     certificate: certificate === null ? null : JSON.parse(certificate),
     icmp: icmpOf(icmp),
+    domain: domain === null ? null : (JSON.parse(domain) as Registration),
     settings: {
       type,
       url,
@@ -361,6 +376,8 @@ export interface CompletedCheck extends CheckResult {
   readonly certificate?: Certificate;
   /** What became of the packets of an `icmp` check. */
   readonly icmp?: IcmpResult;
+  /** When the registration of a `domain` ends, epoch milliseconds. */
+  readonly expiresAt?: number;
 }
 
 /** Why a check is ignored. */
@@ -379,7 +396,7 @@ type NewCheck = Readonly<
   Omit<
     CompletedCheck,
     | ("certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate" | "isUnknown" | "pingBody")
-    | ("icmp" | "probe" | "isLate" | "probeStates")
+    | ("icmp" | "expiresAt" | "probe" | "isLate" | "probeStates")
   > & {
     probe: string | null;
     icmp: string | null;

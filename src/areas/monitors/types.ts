@@ -71,6 +71,13 @@ const TYPES = {
     required: ["host", "interval"],
     noun: "an icmp monitor",
   },
+  domain: {
+    does: "asks when a registered name expires",
+    checksTarget: true,
+    fields: ["host", "timeout"],
+    required: ["host"],
+    noun: "a domain monitor",
+  },
   heartbeat: {
     does: "waits for pings",
     checksTarget: false,

@@ -7,6 +7,7 @@ export const ALERT_EVENTS = [
   "monitor.degraded",
   "monitor.recovered",
   "monitor.certificate",
+  "monitor.domain",
   "monitor.flapping",
   "monitor.acknowledged",
   "monitor.overdue",

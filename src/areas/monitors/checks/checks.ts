@@ -6,6 +6,8 @@ import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
 import type { AreaDeps } from "../ports.ts";
+import { updatedRegistration } from "../registry/expiry.ts";
+import type { Registries } from "../registry/registries.ts";
 import {
   type CompletedCheck,
   LATE_MARK,
@@ -56,6 +58,7 @@ export class Checks {
     private readonly suppression: Suppression,
     private readonly connectivity: Connectivity,
     private readonly votes: Votes,
+    private readonly registries: Pick<Registries, "serverOf">,
   ) {
     this.counts = deps.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by trigger and outcome." },
@@ -71,7 +74,7 @@ export class Checks {
     const { settings, monitorId, accountRef: account } = monitor;
     const headers = MONITOR_HEADERS.openOrNull(vault, monitorId, settings.headers);
     const clientKey = MONITOR_CLIENT_KEY.openOrNull(vault, monitorId, settings.tls_client_key);
-    const target = { account, settings, headers, clientKey };
+    const target = { account, settings, headers, clientKey, registries: this.registries };
     const result = await measureTarget(outbound, target, () => clock.now());
     if (result === null) {
       this.counts[manual ? "manual" : "scheduled"].unknown.add();
@@ -343,7 +346,7 @@ export class Checks {
     { state, reason }: FinalEffect,
     countedCheck = check,
   ): MonitorRow {
-    const { at, up, manual, certificate: seen, icmp = monitor.icmp } = check;
+    const { at, up, manual, certificate: seen, icmp = monitor.icmp, expiresAt } = check;
     const isUnknown = countedCheck.isUnknown === true;
     const isCounted = reason === null && !isUnknown;
     const added = isCounted ? countOf(monitor, countedCheck) : NO_CHECKS;
@@ -363,7 +366,9 @@ export class Checks {
     const certificate = isRelevant
       ? updatedCertificate(monitor.certificate, seen, check, monitor.settings.tls_expiry_days)
       : monitor.certificate;
-    return { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate, icmp };
+    const isCurrent = expiresAt !== undefined && isCounted && state.lastCheckedAt === at;
+    const domain = isCurrent ? updatedRegistration(monitor.domain, expiresAt, check) : monitor.domain;
+    return { ...monitor, ...state, ...current, ...standing, lastCheck: sequence, certificate, icmp, domain };
   }
 
   rulesOf({ settings, projectRef }: MonitorRow): AlertRules {

@@ -2,6 +2,7 @@ import { localTime } from "../../../kernel/time/readable.ts";
 import type { CheckEffects, HealthNotification } from "../alerting.ts";
 import { daysLeft } from "../certificate.ts";
 import { factsOf } from "../facts.ts";
+import { daysUntil } from "../registry/expiry.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { FinalEffect } from "../suppression/suppression.ts";
 
@@ -39,6 +40,7 @@ function healthNotifications(
     unknownNotification(before, after, check),
     latencyNotification(before, after, check),
     certificateNotification(before, after, check, timeZoneOf),
+    domainNotification(before, after, check, timeZoneOf),
   ].filter((notice) => notice !== null);
 }
 
@@ -87,4 +89,19 @@ function certificateNotification(
     ...(intermediate === undefined ? {} : { intermediate }),
   };
   return { event: "monitor.certificate", text, facts };
+}
+
+function domainNotification(
+  before: MonitorRow,
+  after: MonitorRow,
+  { at }: CompletedCheck,
+  timeZoneOf: TimeZones,
+): HealthNotification | null {
+  const { domain } = after;
+  if (domain === null || domain.told === (before.domain?.told ?? null)) return null;
+  const { expiresAt } = domain;
+  const days_left = daysUntil(domain, at);
+  const when = days_left === 0 ? "within a day" : `in ${days_left} ${days_left === 1 ? "day" : "days"}`;
+  const text = `the registration of ${after.settings.host} expires ${when}, on ${localTime(expiresAt, timeZoneOf(after.projectRef)).slice(0, 10)}`;
+  return { event: "monitor.domain", text, facts: { expires_at: Math.floor(expiresAt / 1_000), days_left } };
 }

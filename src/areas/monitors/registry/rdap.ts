@@ -64,10 +64,14 @@ export function expiryIn(status: number, text: string, name: string): Expiry {
 
 /** Epoch milliseconds of a time of RFC 3339, which some registries give as a date alone. */
 function timeOf(date: string): number | null {
-  const isTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})?)?$/.test(date);
+  const isTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})?)?$/.test(
+    date,
+  );
   if (!isTime) return null;
   const hasZone = /[Zz]$|[+-]\d{2}:\d{2}$/.test(date.slice(10));
-  const time = Date.parse(date.length === 10 || hasZone ? date.replace(" ", "T") : `${date.replace(" ", "T")}Z`);
+  const time = Date.parse(
+    date.length === 10 || hasZone ? date.replace(" ", "T") : `${date.replace(" ", "T")}Z`,
+  );
   return Number.isFinite(time) ? time : null;
 }
 

@@ -25,6 +25,8 @@ export interface Measurement {
   readonly certificate?: Certificate;
   /** What became of the packets of an `icmp` check. */
   readonly icmp?: IcmpResult;
+  /** When the registration of a `domain` ends, epoch milliseconds. */
+  readonly expiresAt?: number;
 }
 
 /** A measurement, and the outcome that it is of. */
@@ -42,7 +44,7 @@ export async function measureTarget(
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     if (attempt > 0) await realDelay(ATTEMPT_PAUSE_MS);
     const at = now();
-    const outcome = await targetOf(target.settings.type).check(outbound, target);
+    const outcome = await targetOf(target.settings.type).check(outbound, target, at);
     if (isConclusive(outcome))
       return { outcome, measured: { at, ...findingsOf(outcome, target.settings.timeout) } };
   }
@@ -57,10 +59,12 @@ function isConclusive(outcome: TargetOutcome): boolean {
 
 function findingsOf(outcome: TargetOutcome, timeoutMs: number): Omit<Measurement, "at"> {
   const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
-  const details = outcome.icmp === undefined ? {} : { icmp: outcome.icmp };
+  const { icmp, expiresAt } = outcome;
+  const details = { ...(icmp && { icmp }), ...(expiresAt !== undefined && { expiresAt }) };
   if (outcome.answered) {
     const { status, certificate, error } = outcome;
-    const findings = { up: error === null, latencyMs, responseStatus: status, error, ...details };
+    const found = { up: error === null, latencyMs, responseStatus: status, error, ...details };
+    const findings = outcome.isUnknown ? { ...found, isUnknown: true } : found;
     return certificate === null ? findings : { ...findings, certificate };
   }
   const { kind, message } = outcome.failure;

@@ -15,10 +15,14 @@ export type TargetOutcome = (
       readonly status: number | null;
       /** Why the target is down in spite of its response; null: it is up. */
       readonly error: string | null;
+      /** Whether the check could not be made, for the reason in `error`. */
+      readonly isUnknown?: true;
     })
 ) & {
   /** What became of the packets of an `icmp` check. */
   readonly icmp?: IcmpResult;
+  /** When the registration of a `domain` ends, epoch milliseconds. */
+  readonly expiresAt?: number;
 };
 
 /** The settings that a check reads, whoever runs it: the server, or a probe. */
@@ -40,13 +44,16 @@ export interface CheckedTarget {
   readonly headers: RequestHeaders | null;
   /** Key of the client certificate, PEM; null without one. */
   readonly clientKey: string | null;
+  /** Registries of names, which a probe does not query. */
+  readonly registries?: { serverOf(name: string): Promise<string | null> };
 }
 
 /** How monitors of one type check their targets. */
 export interface TargetKind {
   /** URL that identifies the target in responses and alerts. */
   urlOf(settings: Pick<MonitorSettings, "url" | "host" | "port" | "record_type">): string;
-  check(outbound: OutboundClient, target: CheckedTarget): Promise<TargetOutcome>;
+  /** `now`: epoch milliseconds. */
+  check(outbound: OutboundClient, target: CheckedTarget, now: number): Promise<TargetOutcome>;
   /**
    * URL of a TCP port of the target, with the scheme of HTTP: whether it accepts connections shows whether the server is
    * online. Null if the target has none.

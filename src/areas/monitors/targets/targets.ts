@@ -1,5 +1,6 @@
 import type { MonitorType } from "../types.ts";
 import { DNS } from "./dns.ts";
+import { DOMAIN } from "./domain.ts";
 import { HTTP } from "./http.ts";
 import { ICMP } from "./icmp.ts";
 import type { TargetKind } from "./target.ts";
@@ -11,6 +12,7 @@ const TARGETS: Readonly<Record<Exclude<MonitorType, "heartbeat" | "manual">, Tar
   tcp: TCP,
   dns: DNS,
   icmp: ICMP,
+  domain: DOMAIN,
 };
 
 /** How a type that has a target checks it. */

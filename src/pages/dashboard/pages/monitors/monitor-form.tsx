@@ -18,6 +18,7 @@ const TYPES = [
   ["tcp", "Connect to a port"],
   ["dns", "Look up DNS records"],
   ["icmp", "Ping a host"],
+  ["domain", "Watch the expiry of a domain"],
   ["manual", "Nothing: incidents set its state"],
 ] as const;
 /** TLS of ports, and the labels. */

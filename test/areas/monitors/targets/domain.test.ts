@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expectError } from "../../../support/errors.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";
+import { WebhookSink } from "../../../support/webhook-sink.ts";
+
+const DAY = 24 * 3_600_000;
+
+/** What the registry responds. */
+let respond: () => Response;
+let asked: string[] = [];
+let registry: ReturnType<typeof Bun.serve>;
+let hooks: WebhookSink;
+let server: TestServer;
+let account: AccountClient;
+const folder = mkdtempSync(join(tmpdir(), "ninefold-rdap-"));
+const bootstrap = join(folder, "dns.json");
+
+beforeAll(() => {
+  registry = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      asked.push(new URL(request.url).pathname);
+      return respond();
+    },
+  });
+  writeFileSync(
+    bootstrap,
+    JSON.stringify({ services: [[["com"], [`http://127.0.0.1:${registry.port}/rdap`]]] }),
+  );
+  hooks = new WebhookSink();
+});
+afterAll(() => {
+  registry.stop(true);
+  hooks.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  asked = [];
+  server = await startTestServer({
+    manualClock: true,
+    args: ["--allow-private-targets", "loopback", "--rdap-bootstrap", bootstrap],
+  });
+  account = await server.account({ tier: "pro" });
+  hooks.take();
+});
+afterEach(async () => {
+  await server.stop();
+});
+
+/** The registry knows the name until a time, given in epoch milliseconds. */
+function registeredUntil(at: number): void {
+  const events = [
+    { eventAction: "registration", eventDate: "1995-08-14T04:00:00Z" },
+    { eventAction: "expiration", eventDate: new Date(at).toISOString() },
+  ];
+  respond = () => Response.json({ objectClassName: "domain", ldhName: "EXAMPLE.COM", events });
+}
+
+async function create(more: object = {}): Promise<string> {
+  const { status, body } = await account.post("/v1/pulse", { type: "domain", host: "example.com", ...more });
+  expect(status).toBe(201);
+  return String((body as { id: string }).id);
+}
+
+const view = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body as Record<string, unknown>;
+
+/** Runs the first check. */
+const first = () => server.clock.advance(5_000);
+
+describe("a domain monitor", () => {
+  test("is checked once a day at the registry of its name, and shows when that expires", async () => {
+    const expiresAt = server.clock.now() + 100 * DAY;
+    registeredUntil(expiresAt);
+    const id = await create();
+    expect(await view(id)).toMatchObject({
+      interval: DAY,
+      status: "unknown",
+      domain: null,
+      url: "domain:example.com",
+    });
+    await first();
+    expect(asked).toEqual(["/rdap/domain/example.com"]);
+    expect(await view(id)).toMatchObject({
+      status: "up",
+      name: "example.com",
+      error: null,
+      domain: { expires_at: Math.floor(expiresAt / 1_000), days_left: 99 },
+    });
+    await server.clock.advance(3 * DAY);
+    expect(asked.length).toBe(4);
+  });
+
+  test("notifies 30, 14, 7 and 1 days before, once each, and is down when the registration has expired", async () => {
+    const hook = { name: "Hook", kind: "webhook", config: { url: hooks.url("/") } };
+    expect((await account.post("/v1/pulse/channels", hook)).status).toBe(201);
+    registeredUntil(server.clock.now() + 32 * DAY);
+    const id = await create();
+    await first();
+    for (let days = 0; days < 33; days += 1) await server.clock.advance(DAY);
+    const sent = hooks.take().map(({ body }) => JSON.parse(body));
+    expect(sent.map(({ event, days_left }) => days_left ?? event)).toEqual([30, 14, 7, 1, "monitor.down"]);
+    expect(sent[0]).toMatchObject({ event: "monitor.domain" });
+    expect(await view(id)).toMatchObject({
+      status: "down",
+      error: expect.stringMatching(/^domain: the registration expired on \d{4}-\d\d-\d\d$/),
+    });
+    registeredUntil(server.clock.now() + 365 * DAY);
+    await server.clock.advance(DAY);
+    expect(await view(id)).toMatchObject({ status: "up" });
+  });
+
+  test.each([
+    ["a name that is not registered", () => new Response("", { status: 404 }), /does not know example\.com/],
+    ["an error", () => new Response("", { status: 503 }), /responded with 503/],
+    ["no JSON", () => new Response("<html>"), /something else than a domain/],
+    ["no date", () => Response.json({ objectClassName: "domain", events: [] }), /publishes no expiry/],
+    [
+      "another name",
+      () => Response.json({ objectClassName: "domain", ldhName: "example.net", events: [] }),
+      /about another name/,
+    ],
+    ["too much", () => new Response("[".repeat(300_000)), /did not respond/],
+    ["a deep object", () => new Response("[".repeat(100_000)), /something else than a domain/],
+  ] as const)("is unknown after %s", async (_name, response, error) => {
+    respond = response;
+    const id = await create();
+    await first();
+    const { status, error: shown, domain } = await view(id);
+    expect([status, domain]).toEqual(["unknown", null]);
+    expect(shown).toMatch(error);
+    expect(shown).toMatch(/^domain: /);
+  });
+
+  test("is unknown where the registry has no RDAP server", async () => {
+    const id = await create({ host: "example.nosuch" });
+    await first();
+    expect(await view(id)).toMatchObject({
+      status: "unknown",
+      error: "domain: the registry of example.nosuch has no RDAP server",
+    });
+  });
+
+  test.each([
+    ["host", { host: "localhost" }],
+    ["host", { host: "192.0.2.1" }],
+    ["interval", { interval: 60_000 }],
+    ["probes", { probes: ["local"] }],
+  ])("rejects %s that does not suit it", async (field, more) => {
+    const response = await account.post("/v1/pulse", { type: "domain", host: "example.com", ...more });
+    expectError(response, 400, "validation_error");
+    expect(JSON.stringify(response.body)).toContain(field);
+  });
+
+  test("takes another name, in letters of any script, and forgets what it knew of the one before", async () => {
+    registeredUntil(server.clock.now() + 100 * DAY);
+    const id = await create();
+    await first();
+    expectError(await account.put(`/v1/pulse/${id}`, { host: "local" }), 400, "validation_error");
+    respond = () => new Response("", { status: 404 });
+    expect((await account.put(`/v1/pulse/${id}`, { host: "Bücher.com" })).status).toBe(200);
+    expect(await view(id)).toMatchObject({ domain: null, url: "domain:xn--bcher-kva.com" });
+    await first();
+    expect(asked.at(-1)).toBe("/rdap/domain/xn--bcher-kva.com");
+  });
+});
