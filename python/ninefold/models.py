@@ -777,7 +777,7 @@ class _ChannelRequired(TypedDict):
     """Configuration that the kind requires. Responses show secrets as `[secret]`."""
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.domain", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
     escalate: List[ChannelEscalateItem]
@@ -859,7 +859,7 @@ class _ChannelCreateBodyRequired(TypedDict):
 class ChannelCreateBody(_ChannelCreateBodyRequired, total=False):
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.domain", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
@@ -937,7 +937,7 @@ class ChannelPatch(TypedDict, total=False):
     """Configuration that the kind requires. Responses show secrets as `[secret]`."""
     default: bool
     """Whether monitors without `channels` use the channel."""
-    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
+    events: List[Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.domain", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]]
     """Events that the channel is notified of."""
     remind: Literal["never", "1h", "6h", "1d"]
     """Time after which an alert is repeated while a target stays down; `never` by default."""
@@ -1823,7 +1823,7 @@ class IncidentUpdatesItem(TypedDict):
 class IncidentAlertsItem(TypedDict):
     at: str
     """Time at which the alert was queued."""
-    event: Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]
+    event: Literal["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate", "monitor.domain", "monitor.flapping", "monitor.acknowledged", "monitor.overdue", "monitor.runs_exceeded", "monitor.unknown", "probe.offline", "probe.online", "observer.offline", "maintenance.started", "maintenance.ended", "catch.failed"]
     """Event of the alert."""
     monitor_id: Optional[str]
     """Id of the monitor; null for an alert about a manual incident."""
@@ -3062,12 +3062,19 @@ class MonitorIcmp(TypedDict):
     """Longest round-trip time, in milliseconds; null without a response."""
 
 
+class MonitorDomain(TypedDict):
+    expires_at: int
+    """End of the registration, Unix seconds."""
+    days_left: int
+    """Whole days until then; negative after it."""
+
+
 class _MonitorRequired(TypedDict):
     id: str
-    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    type: Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]
     """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
-    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
-    creation.
+    `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the
+    incidents that name it. Default `http`; fixed after creation.
     """
     url: str
     """URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats
@@ -3211,6 +3218,8 @@ class Monitor(_MonitorRequired, total=False):
     """Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them."""
     icmp: Optional[MonitorIcmp]
     """Only for `icmp`. Packets of the last check; null before one."""
+    domain: Optional[MonitorDomain]
+    """Only for `domain`. Registration that the last successful check saw; null before one."""
     warning: str
     """Notice that an interval was raised to the minimum of the tier."""
 
@@ -3263,10 +3272,10 @@ class MonitorCreateBody(TypedDict, total=False):
     """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
     for heartbeats.
     """
-    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    type: Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]
     """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
-    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
-    creation.
+    `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the
+    incidents that name it. Default `http`; fixed after creation.
     """
     slug: str
     """Heartbeats only: name in `ping_slug_url`, unique within the project."""
@@ -3328,7 +3337,9 @@ class MonitorCreateBody(TypedDict, total=False):
     """Whether channels are notified when the target becomes slow, and when its latency is normal again."""
     accept_status: Optional[List[str]]
     host: str
-    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`."""
+    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, `icmp`, and
+    `domain`.
+    """
     port: int
     """Port of the host. Required for `tcp`."""
     record_type: Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]
@@ -3565,12 +3576,19 @@ class MonitorStatusIcmp(TypedDict):
     """Longest round-trip time, in milliseconds; null without a response."""
 
 
+class MonitorStatusDomain(TypedDict):
+    expires_at: int
+    """End of the registration, Unix seconds."""
+    days_left: int
+    """Whole days until then; negative after it."""
+
+
 class _MonitorStatusRequired(TypedDict):
     monitor_id: str
-    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    type: Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]
     """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
-    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
-    creation.
+    `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the
+    incidents that name it. Default `http`; fixed after creation.
     """
     url: str
     """URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats
@@ -3716,6 +3734,8 @@ class MonitorStatus(_MonitorStatusRequired, total=False):
     """Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them."""
     icmp: Optional[MonitorStatusIcmp]
     """Only for `icmp`. Packets of the last check; null before one."""
+    domain: Optional[MonitorStatusDomain]
+    """Only for `domain`. Registration that the last successful check saw; null before one."""
     uptime: Optional[float]
     """Share of the last 24 hours that was up, in percent. Only in lists with `details`."""
     hours: List[Optional[float]]
@@ -3731,10 +3751,10 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
     for heartbeats.
     """
-    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    type: Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]
     """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
-    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
-    creation.
+    `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the
+    incidents that name it. Default `http`; fixed after creation.
     """
     slug: Optional[str]
     """Heartbeats only: name in `ping_slug_url`, unique within the project."""
@@ -3788,7 +3808,9 @@ class MonitorUpdateBody(TypedDict, total=False):
     """Whether channels are notified when the target becomes slow, and when its latency is normal again."""
     accept_status: Optional[List[str]]
     host: str
-    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`."""
+    """Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, `icmp`, and
+    `domain`.
+    """
     port: int
     """Port of the host. Required for `tcp`."""
     record_type: Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"]
@@ -3884,7 +3906,7 @@ class OverviewLatch(TypedDict):
 class OverviewPulseIncidentsItem(TypedDict):
     id: str
     title: str
-    monitor_type: Optional[Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]]
+    monitor_type: Optional[Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]]
     """Type of the monitor that opened the incident; null for a manual incident."""
     cause: Optional[str]
     """Error of the check that opened the incident."""
@@ -4732,10 +4754,10 @@ class ProbeResultsBody(TypedDict):
 
 class ProbeWorkMonitorsItem(TypedDict):
     monitor_id: str
-    type: Literal["http", "tcp", "dns", "icmp", "heartbeat", "manual"]
+    type: Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]
     """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
-    `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after
-    creation.
+    `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the
+    incidents that name it. Default `http`; fixed after creation.
     """
     url: str
     method: str

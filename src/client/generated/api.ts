@@ -2312,6 +2312,7 @@ export interface ChannelPatch {
         | "monitor.degraded"
         | "monitor.recovered"
         | "monitor.certificate"
+        | "monitor.domain"
         | "monitor.flapping"
         | "monitor.acknowledged"
         | "monitor.overdue"
@@ -2375,6 +2376,7 @@ export interface Channel {
     | "monitor.degraded"
     | "monitor.recovered"
     | "monitor.certificate"
+    | "monitor.domain"
     | "monitor.flapping"
     | "monitor.acknowledged"
     | "monitor.overdue"
@@ -2445,6 +2447,7 @@ export interface ChannelCreateBody {
         | "monitor.degraded"
         | "monitor.recovered"
         | "monitor.certificate"
+        | "monitor.domain"
         | "monitor.flapping"
         | "monitor.acknowledged"
         | "monitor.overdue"
@@ -2509,8 +2512,8 @@ export interface ChannelTested {
 /** The response of `POST /v1/pulse/{monitorId}/check`. */
 export interface MonitorStatus {
   monitor_id: string;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual";
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual";
   /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
@@ -2656,6 +2659,13 @@ export interface MonitorStatus {
     /** Longest round-trip time, in milliseconds; null without a response. */
     max_ms: number | null;
   } | null;
+  /** Only for `domain`. Registration that the last successful check saw; null before one. */
+  domain?: {
+    /** End of the registration, Unix seconds. */
+    expires_at: number;
+    /** Whole days until then; negative after it. */
+    days_left: number;
+  } | null;
   /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded. */
   error: string | null;
   /** Id of the open incident; null while the target is not down. */
@@ -2680,8 +2690,8 @@ export interface MonitorCreateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | string | undefined;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type?: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type?: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -2727,7 +2737,7 @@ export interface MonitorCreateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`. */
+  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, `icmp`, and `domain`. */
   host?: string | undefined;
   /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
@@ -2785,8 +2795,8 @@ export interface MonitorCreateBody {
 /** The response of `POST /v1/pulse`. */
 export interface Monitor {
   id: string;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual";
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual";
   /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
@@ -2930,6 +2940,13 @@ export interface Monitor {
     avg_ms: number | null;
     /** Longest round-trip time, in milliseconds; null without a response. */
     max_ms: number | null;
+  } | null;
+  /** Only for `domain`. Registration that the last successful check saw; null before one. */
+  domain?: {
+    /** End of the registration, Unix seconds. */
+    expires_at: number;
+    /** Whole days until then; negative after it. */
+    days_left: number;
   } | null;
   /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded. */
   error: string | null;
@@ -3104,6 +3121,7 @@ export interface Incident {
       | "monitor.degraded"
       | "monitor.recovered"
       | "monitor.certificate"
+      | "monitor.domain"
       | "monitor.flapping"
       | "monitor.acknowledged"
       | "monitor.overdue"
@@ -3577,8 +3595,8 @@ export interface MonitorUpdateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | string | undefined;
-  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-  type?: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+  type?: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | null | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -3620,7 +3638,7 @@ export interface MonitorUpdateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`. */
+  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, `icmp`, and `domain`. */
   host?: string | undefined;
   /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
@@ -3735,7 +3753,7 @@ export interface Overview {
       id: string;
       title: string;
       /** Type of the monitor that opened the incident; null for a manual incident. */
-      monitor_type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual" | null;
+      monitor_type: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual" | null;
       /** Error of the check that opened the incident. */
       cause: string | null;
       status: string;
@@ -4097,8 +4115,8 @@ export interface ProbeWork {
   /** Monitors to check at their intervals. */
   monitors: {
     monitor_id: string;
-    /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
-    type: "http" | "tcp" | "dns" | "icmp" | "heartbeat" | "manual";
+    /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
+    type: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual";
     url: string;
     method: string;
     headers: Record<string, string> | null;

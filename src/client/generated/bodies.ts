@@ -1818,6 +1818,7 @@ export const BODIES = {
         "probe.offline",
         "probe.online",
         "monitor.unknown",
+        "monitor.domain",
       ],
       enum: [
         "monitor.down",
@@ -1825,6 +1826,7 @@ export const BODIES = {
         "monitor.degraded",
         "monitor.recovered",
         "monitor.certificate",
+        "monitor.domain",
         "monitor.flapping",
         "monitor.acknowledged",
         "monitor.overdue",
@@ -1942,6 +1944,7 @@ export const BODIES = {
         "probe.offline",
         "probe.online",
         "monitor.unknown",
+        "monitor.domain",
       ],
       enum: [
         "monitor.down",
@@ -1949,6 +1952,7 @@ export const BODIES = {
         "monitor.degraded",
         "monitor.recovered",
         "monitor.certificate",
+        "monitor.domain",
         "monitor.flapping",
         "monitor.acknowledged",
         "monitor.overdue",
@@ -2031,8 +2035,8 @@ export const BODIES = {
     type: {
       type: "string",
       description:
-        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
-      enum: ["http", "tcp", "dns", "icmp", "heartbeat", "manual"],
+        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
+      enum: ["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"],
     },
     slug: {
       type: "string",
@@ -2188,7 +2192,7 @@ export const BODIES = {
     host: {
       type: "string",
       description:
-        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`.",
+        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, `icmp`, and `domain`.",
       example: "db.example.com",
       minLength: 1,
       maxLength: 253,
@@ -2761,8 +2765,8 @@ export const BODIES = {
     type: {
       type: "string",
       description:
-        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
-      enum: ["http", "tcp", "dns", "icmp", "heartbeat", "manual"],
+        "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation.",
+      enum: ["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"],
     },
     slug: {
       type: "string",
@@ -2907,7 +2911,7 @@ export const BODIES = {
     host: {
       type: "string",
       description:
-        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, and `icmp`.",
+        "Name or address of the host; for `dns` the name that is looked up. Required for `tcp`, `dns`, `icmp`, and `domain`.",
       example: "db.example.com",
       minLength: 1,
       maxLength: 253,

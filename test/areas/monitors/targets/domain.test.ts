@@ -90,8 +90,9 @@ describe("a domain monitor", () => {
       error: null,
       domain: { expires_at: Math.floor(expiresAt / 1_000), days_left: 99 },
     });
-    await server.clock.advance(3 * DAY);
-    expect(asked.length).toBe(4);
+    const before = asked.length;
+    for (let days = 0; days < 5; days += 1) await server.clock.advance(DAY);
+    expect(asked.length).toBe(before + 5);
   });
 
   test("notifies 30, 14, 7 and 1 days before, once each, and is down when the registration has expired", async () => {
@@ -151,7 +152,7 @@ describe("a domain monitor", () => {
     ["probes", { probes: ["local"] }],
   ])("rejects %s that does not suit it", async (field, more) => {
     const response = await account.post("/v1/pulse", { type: "domain", host: "example.com", ...more });
-    expectError(response, 400, "validation_error");
+    expectError(response, "validation_error");
     expect(JSON.stringify(response.body)).toContain(field);
   });
 
@@ -159,7 +160,7 @@ describe("a domain monitor", () => {
     registeredUntil(server.clock.now() + 100 * DAY);
     const id = await create();
     await first();
-    expectError(await account.put(`/v1/pulse/${id}`, { host: "local" }), 400, "validation_error");
+    expectError(await account.put(`/v1/pulse/${id}`, { host: "local" }), "validation_error");
     respond = () => new Response("", { status: 404 });
     expect((await account.put(`/v1/pulse/${id}`, { host: "Bücher.com" })).status).toBe(200);
     expect(await view(id)).toMatchObject({ domain: null, url: "domain:xn--bcher-kva.com" });

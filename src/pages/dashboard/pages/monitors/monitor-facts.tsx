@@ -30,7 +30,7 @@ export function MonitorNumbers({
   of: MonitorStatus;
   history: MonitorHistory | null;
 }) {
-  const { certificate, icmp, last_duration_ms, started_at } = monitor;
+  const { certificate, domain, icmp, last_duration_ms, started_at } = monitor;
   const isHeartbeat = monitor.interval === null;
   const average = history?.series === undefined ? null : averageOf(history.series);
   const age = now.value - instant(monitor.created_at);
@@ -76,6 +76,9 @@ export function MonitorNumbers({
         ...(icmp == null
           ? []
           : [["Packets lost", number(`${icmp.loss_percent} %`, packetText(icmp), lossTone(icmp))] as const]),
+        ...(domain == null
+          ? []
+          : [["Registration", number(`${count(domain.days_left, "day")} left`, date(domain.expires_at), daysTone(domain.days_left))] as const]),
         ...(certificate === null
           ? []
           : [
@@ -143,6 +146,7 @@ function number(value: ComponentChildren, note: ComponentChildren, tone = "") {
 /** How it works, in one line. */
 export function workOf(monitor: MonitorStatus): string {
   const { type, host, packets, method, url, interval, schedule, tz, period_ms } = monitor;
+  if (type === "domain") return `Registration of ${host}, asked once a day`;
   if (type === "icmp") return `${count(packets, "packet")} to ${host}, every ${duration(interval ?? 0)}`;
   if (interval !== null) return `${method} ${url}, every ${duration(interval)}`;
   return schedule ? `Pinged at ${schedule}, ${tz}` : `Pinged every ${duration(period_ms ?? 0)}`;

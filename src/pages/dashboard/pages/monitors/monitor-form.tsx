@@ -99,15 +99,14 @@ function checkFields(
   intervals: readonly number[],
   parents: readonly (readonly [string, string])[],
 ): readonly MonitorRow[] {
+  const isDomain = get("type") === "domain";
   return [
     ...targetFields(String(get("type")), String(get("match") ?? "")),
     { name: "name", placeholder: "", hint: "Leave empty to use the host." },
     [
-      {
-        name: "interval",
-        options: intervals.map((ms) => [String(ms), span(ms)] as const),
-        hint: "",
-      },
+      isDomain
+        ? null
+        : { name: "interval", options: intervals.map((ms) => [String(ms), span(ms)] as const), hint: "" },
       get("type") === "http" ? { name: "method", placeholder: "GET", hint: "" } : null,
       { name: "timeout", kind: SECONDS, required: true, hint: "" },
       { name: "consecutive_threshold", label: "Failures until down", required: true, hint: "" },
@@ -180,7 +179,7 @@ function targetFields(type: string, match: string): readonly MonitorRow[] {
   const host = {
     name: "host",
     required: true,
-    placeholder: type === "dns" ? "example.com" : "db.example.com",
+    placeholder: type === "dns" || type === "domain" ? "example.com" : "db.example.com",
     hint: "",
   } as const;
   if (type === "tcp")
@@ -197,6 +196,8 @@ function targetFields(type: string, match: string): readonly MonitorRow[] {
         hint: "Optional: must appear in what the server sends first.",
       },
     ];
+  if (type === "domain")
+    return [{ ...host, label: "Domain", hint: "The registered name, such as example.com. It is checked once a day." }];
   if (type === "icmp")
     return [
       host,
