@@ -7,7 +7,7 @@ import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
 import { mergedTiming } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
 import type { ManualMonitors } from "./manual.ts";
-import { daysUntil } from "./registry/expiry.ts";
+import { daysUntil } from "./registration.ts";
 import type { Registries } from "./registry/registries.ts";
 import type { Monitor } from "./schema.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";

@@ -8,7 +8,7 @@ import { resolveOptions } from "./options.ts";
 import { assertResolver } from "./resolver.ts";
 import { INTERVAL_MS_MAX } from "./schema.ts";
 import { MONITOR_DEFAULTS } from "./settings.ts";
-import { assertRegisteredName } from "./targets/domain.ts";
+import { assertRegisteredName } from "./targets/registration.ts";
 import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
 import { MONITOR_TYPES, type MonitorType } from "./types.ts";
 

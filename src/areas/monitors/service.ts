@@ -39,7 +39,7 @@ import {
 import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow, MonitorSettings } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
-import { assertRegisteredName } from "./targets/domain.ts";
+import { assertRegisteredName } from "./targets/registration.ts";
 import { assertOfType, assertRequired, type GivenMonitor, splitGiven } from "./type-fields.ts";
 import { checksTarget, MONITOR_TYPES } from "./types.ts";
 import { aboutMonitor, type MonitorViews } from "./views.ts";

@@ -9,7 +9,7 @@ import type { CheckResult, ConnectivitySign, HourCount, MonitorState, StandingCh
 import type { HeartbeatView } from "./heartbeat-fields.ts";
 import { type IcmpResult, lossPercent } from "./icmp-result.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
-import type { Registration } from "./registry/expiry.ts";
+import type { Registration } from "./registration.ts";
 import type { Monitor, ProbeState, StatusFilter } from "./schema.ts";
 
 /** Settings of a monitor, by the names of the API. */

@@ -6,7 +6,7 @@ import { type AlertRules, afterCheck, NO_CHECKS, sumOf } from "../domain.ts";
 import { factsOf } from "../facts.ts";
 import { settled } from "../history/standing.ts";
 import type { AreaDeps } from "../ports.ts";
-import { updatedRegistration } from "../registry/expiry.ts";
+import { updatedRegistration } from "../registration.ts";
 import type { Registries } from "../registry/registries.ts";
 import {
   type CompletedCheck,

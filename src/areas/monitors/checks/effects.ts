@@ -2,7 +2,7 @@ import { localTime } from "../../../kernel/time/readable.ts";
 import type { CheckEffects, HealthNotification } from "../alerting.ts";
 import { daysLeft } from "../certificate.ts";
 import { factsOf } from "../facts.ts";
-import { daysUntil } from "../registry/expiry.ts";
+import { daysUntil } from "../registration.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { FinalEffect } from "../suppression/suppression.ts";
 

@@ -10,7 +10,7 @@ import type { RegistryStore } from "./store.ts";
 /** Where IANA publishes which registry serves which names (RFC 9224). */
 const IANA_URL = "https://data.iana.org/rdap/dns.json";
 /** Time between two reads of the list: registries move seldom. */
-export const REFRESH_MS = 30 * DAY_MS;
+const REFRESH_MS = 30 * DAY_MS;
 /** Time until a read that failed is repeated. */
 const RETRY_MS = DAY_MS;
 const TIMEOUT_MS = 30_000;

@@ -1,8 +1,8 @@
 import type { MonitorType } from "../types.ts";
 import { DNS } from "./dns.ts";
-import { DOMAIN } from "./domain.ts";
 import { HTTP } from "./http.ts";
 import { ICMP } from "./icmp.ts";
+import { DOMAIN } from "./registration.ts";
 import type { TargetKind } from "./target.ts";
 import { TCP } from "./tcp.ts";
 

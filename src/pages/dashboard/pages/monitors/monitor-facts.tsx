@@ -78,7 +78,12 @@ export function MonitorNumbers({
           : [["Packets lost", number(`${icmp.loss_percent} %`, packetText(icmp), lossTone(icmp))] as const]),
         ...(domain == null
           ? []
-          : [["Registration", number(`${count(domain.days_left, "day")} left`, date(domain.expires_at), daysTone(domain.days_left))] as const]),
+          : [
+              [
+                "Registration",
+                number(count(domain.days_left, "day"), "until it expires", daysTone(domain.days_left)),
+              ] as const,
+            ]),
         ...(certificate === null
           ? []
           : [
@@ -94,6 +99,14 @@ export function MonitorNumbers({
       ]}
     />
   );
+}
+
+/** Days before expiry from which a registration is highlighted. */
+const REGISTRATION_DAYS = 30;
+
+function daysTone(days: number): string {
+  if (days < 0) return "bad";
+  return days <= REGISTRATION_DAYS ? "warn" : "";
 }
 
 type Icmp = NonNullable<MonitorStatus["icmp"]>;

@@ -197,7 +197,13 @@ function targetFields(type: string, match: string): readonly MonitorRow[] {
       },
     ];
   if (type === "domain")
-    return [{ ...host, label: "Domain", hint: "The registered name, such as example.com. It is checked once a day." }];
+    return [
+      {
+        ...host,
+        label: "Domain",
+        hint: "The registered name, such as example.com. It is checked once a day.",
+      },
+    ];
   if (type === "icmp")
     return [
       host,

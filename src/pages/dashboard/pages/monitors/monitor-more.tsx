@@ -46,24 +46,29 @@ function typedValue(typed: string): string | number | boolean | null {
 /** Settings that few monitors need. */
 export function moreFields(get: Entered): readonly MonitorRow[] {
   const isHttp = get("type") === "http";
+  const isDomain = get("type") === "domain";
   return [
     { name: "group", placeholder: "", hint: "" },
     ...(isHttp ? responseFields(get) : []),
     [
-      {
-        name: "retry_interval",
-        label: "Interval after a failed check",
-        kind: SECONDS,
-        hint: "Leave empty to keep the normal interval.",
-      },
-      {
-        name: "down_interval",
-        label: "Interval while down",
-        kind: SECONDS,
-        hint: "Leave empty to keep the normal interval.",
-      },
+      isDomain
+        ? null
+        : {
+            name: "retry_interval",
+            label: "Interval after a failed check",
+            kind: SECONDS,
+            hint: "Leave empty to keep the normal interval.",
+          },
+      isDomain
+        ? null
+        : {
+            name: "down_interval",
+            label: "Interval while down",
+            kind: SECONDS,
+            hint: "Leave empty to keep the normal interval.",
+          },
       { name: "recovery_threshold", label: "Successes until up", required: true, hint: "" },
-      { name: "degraded_ms", label: "Slow above", kind: MILLISECONDS, hint: "" },
+      isDomain ? null : { name: "degraded_ms", label: "Slow above", kind: MILLISECONDS, hint: "" },
       hasTls(get)
         ? {
             name: "tls_expiry_days",

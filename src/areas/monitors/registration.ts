@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../../kernel/time/units.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 
 /** Days before expiry at which channels are notified, once each. */
 const NOTIFICATION_DAYS = [30, 14, 7, 1] as const;
