@@ -3088,7 +3088,7 @@ class _MonitorRequired(TypedDict):
     body: Optional[str]
     timeout: int
     interval: Optional[int]
-    """Time between checks, in milliseconds; null for heartbeats."""
+    """Time between checks, in milliseconds; a day for `domain`, and null for heartbeats and manual monitors."""
     consecutive_threshold: int
     cooldown_ms: int
     webhook_url: Optional[str]
@@ -3269,8 +3269,8 @@ class MonitorCreateBody(TypedDict, total=False):
     url: str
     """URL to check. Required for `http`."""
     interval: Union[int, str]
-    """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
-    for heartbeats.
+    """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required for
+    `http`, `tcp`, `dns` and `icmp`; a `domain` is checked once a day.
     """
     type: Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]
     """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,
@@ -3602,7 +3602,7 @@ class _MonitorStatusRequired(TypedDict):
     body: Optional[str]
     timeout: int
     interval: Optional[int]
-    """Time between checks, in milliseconds; null for heartbeats."""
+    """Time between checks, in milliseconds; a day for `domain`, and null for heartbeats and manual monitors."""
     consecutive_threshold: int
     cooldown_ms: int
     webhook_url: Optional[str]
@@ -3748,8 +3748,8 @@ class MonitorUpdateBody(TypedDict, total=False):
     url: str
     """URL to check. Required for `http`."""
     interval: Union[int, str]
-    """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except
-    for heartbeats.
+    """Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required for
+    `http`, `tcp`, `dns` and `icmp`; a `domain` is checked once a day.
     """
     type: Literal["http", "tcp", "dns", "icmp", "domain", "heartbeat", "manual"]
     """`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping,

@@ -48,7 +48,7 @@ const Interval = duration({
   min: INTERVAL_MS_MIN,
   max: INTERVAL_MS_MAX,
   description:
-    "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats.",
+    "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required for `http`, `tcp`, `dns` and `icmp`; a `domain` is checked once a day.",
 });
 const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
   errorMessage: "must be an object of header names to texts",
@@ -345,7 +345,8 @@ const CONFIGURED = {
   body: orNull(Type.String(), { examples: [null] }),
   timeout: Type.Integer({ examples: [10_000] }),
   interval: orNull(Type.Integer({ examples: [60_000] }), {
-    description: "Time between checks, in milliseconds; null for heartbeats.",
+    description:
+      "Time between checks, in milliseconds; a day for `domain`, and null for heartbeats and manual monitors.",
   }),
   consecutive_threshold: Type.Integer({ examples: [3] }),
   cooldown_ms: Type.Integer({ examples: [300_000] }),

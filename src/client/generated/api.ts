@@ -2523,7 +2523,7 @@ export interface MonitorStatus {
   method: string;
   body: string | null;
   timeout: number;
-  /** Time between checks, in milliseconds; null for heartbeats. */
+  /** Time between checks, in milliseconds; a day for `domain`, and null for heartbeats and manual monitors. */
   interval: number | null;
   consecutive_threshold: number;
   cooldown_ms: number;
@@ -2688,7 +2688,7 @@ export interface MonitorCreateBody {
   managed_by?: "apply" | undefined;
   /** URL to check. Required for `http`. */
   url?: string | undefined;
-  /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
+  /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required for `http`, `tcp`, `dns` and `icmp`; a `domain` is checked once a day. */
   interval?: number | string | undefined;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
   type?: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual" | undefined;
@@ -2806,7 +2806,7 @@ export interface Monitor {
   method: string;
   body: string | null;
   timeout: number;
-  /** Time between checks, in milliseconds; null for heartbeats. */
+  /** Time between checks, in milliseconds; a day for `domain`, and null for heartbeats and manual monitors. */
   interval: number | null;
   consecutive_threshold: number;
   cooldown_ms: number;
@@ -3593,7 +3593,7 @@ export type PushAccepted = { ok: true };
 export interface MonitorUpdateBody {
   /** URL to check. Required for `http`. */
   url?: string | undefined;
-  /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
+  /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required for `http`, `tcp`, `dns` and `icmp`; a `domain` is checked once a day. */
   interval?: number | string | undefined;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `icmp` sends packets by ping, `domain` asks when a registered name expires, `heartbeat` waits for pings, `manual` has the state of the incidents that name it. Default `http`; fixed after creation. */
   type?: "http" | "tcp" | "dns" | "icmp" | "domain" | "heartbeat" | "manual" | undefined;

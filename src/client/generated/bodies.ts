@@ -2028,7 +2028,7 @@ export const BODIES = {
     interval: {
       type: "integer",
       description:
-        "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats.",
+        "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required for `http`, `tcp`, `dns` and `icmp`; a `domain` is checked once a day.",
       minimum: 15000,
       maximum: 86400000,
     },
@@ -2758,7 +2758,7 @@ export const BODIES = {
     interval: {
       type: "integer",
       description:
-        "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats.",
+        "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required for `http`, `tcp`, `dns` and `icmp`; a `domain` is checked once a day.",
       minimum: 15000,
       maximum: 86400000,
     },

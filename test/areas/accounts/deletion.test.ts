@@ -84,6 +84,7 @@ const NOT_FILLED: Readonly<Record<string, string>> = {
   notary_witnessed: "of the server",
   open_claims: "only between the two units of work of a request",
   probe_results: "only of probes that have sent results",
+  rdap_bootstrap: "of the server",
   relay_fan_outs: "only while the deliveries of a message are being stored",
   relay_later_deliveries: "only of messages that were resent to an endpoint without a delivery",
   relay_stopped_projects: "only while a project is being removed",

@@ -67,6 +67,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   notary_witnessed: "of the server",
   open_claims: "only between the two units of work of a request",
   probe_results: "digests of ids of results",
+  rdap_bootstrap: "of the server",
   receipt_leaves: "hashes of the receipts",
   receipt_values: "an index of the receipts",
   receipts_without_log: "in the receipts",

@@ -1,7 +1,7 @@
 /** Bytes of a bootstrap file that are read: that of IANA has 40,000. */
 export const BOOTSTRAP_BYTES_MAX = 512 * 1024;
 /** Suffixes of a bootstrap file: ten times those of today. */
-const SUFFIXES_MAX = 15_000;
+export const SUFFIXES_MAX = 15_000;
 /** Longest name, and longest URL of a server. */
 const TEXT_LENGTH_MAX = 253;
 
@@ -45,9 +45,7 @@ export function serverFor(servers: RdapServers, name: string): string | null {
 
 /** Those with HTTPS come first (RFC 9224, section 3). */
 function serverOf(urls: readonly string[]): string | null {
-  const [url] = urls
-    .filter((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""))
-    .sort((a, b) => Number(b.startsWith("https:")) - Number(a.startsWith("https:")));
+  const url = urls.find((text) => /^https:\/\//i.test(text)) ?? urls.find((text) => /^http:\/\//i.test(text));
   if (url === undefined) return null;
   return url.endsWith("/") ? url : `${url}/`;
 }

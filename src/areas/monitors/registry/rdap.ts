@@ -3,7 +3,7 @@ import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { Answered, Failed } from "../../../kernel/outbound/outcome.ts";
 
 /** Bytes of a response that are read: those of registries have 2 to 50 KiB. It is parsed in some milliseconds. */
-const RESPONSE_BYTES_MAX = 256 * 1024;
+export const RESPONSE_BYTES_MAX = 256 * 1024;
 /** Levels of a response: contacts of contacts have 10. */
 const LEVELS_MAX = 50;
 /** Redirects that are followed: registries refer to each other. */

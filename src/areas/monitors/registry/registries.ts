@@ -45,7 +45,7 @@ export class Registries {
     scheduler.register(REFRESH_JOB, {
       concurrency: 1,
       run: async () => {
-        if (this.deps.registries.hasDomains() === 0) return {};
+        if (this.url === null || this.deps.registries.hasDomains() === 0) return {};
         const isRead = await this.refresh();
         return { retryAt: clock.now() + (isRead ? REFRESH_MS : RETRY_MS), attempt: 0 };
       },

@@ -7,6 +7,8 @@ import { type AccountClient, startTestServer, type TestServer } from "../../../s
 import { WebhookSink } from "../../../support/webhook-sink.ts";
 
 const DAY = 24 * 3_600_000;
+/** For tests of many days. */
+const TIMEOUT_MS = 60_000;
 
 /** What the registry responds. */
 let respond: () => Response;
@@ -68,6 +70,22 @@ async function create(more: object = {}): Promise<string> {
 
 const view = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body as Record<string, unknown>;
 
+/** A channel with the default events. */
+async function channel(): Promise<void> {
+  const hook = { name: "Hook", kind: "webhook", config: { url: hooks.url("/") } };
+  expect((await account.post("/v1/pulse/channels", hook)).status).toBe(201);
+}
+
+/** What the channel was notified of since the last time: the days that are left, or another event. */
+function told(): unknown[] {
+  const sent = hooks.take().map(({ body }) => JSON.parse(body));
+  return sent.map(({ event, days_left }) => (event === "monitor.domain" ? days_left : event));
+}
+
+async function days(count: number): Promise<void> {
+  for (let day = 0; day < count; day += 1) await server.clock.advance(DAY);
+}
+
 /** Runs the first check. */
 const first = () => server.clock.advance(5_000);
 
@@ -93,27 +111,94 @@ describe("a domain monitor", () => {
     // The second check is at the time of day of the monitor, up to two days later.
     await server.clock.advance(2 * DAY);
     const before = asked.length;
-    for (let days = 0; days < 5; days += 1) await server.clock.advance(DAY);
+    await days(5);
     expect(asked.length).toBe(before + 5);
   });
 
-  test("notifies 30, 14, 7 and 1 days before, once each, and is down when the registration has expired", async () => {
-    const hook = { name: "Hook", kind: "webhook", config: { url: hooks.url("/") } };
-    expect((await account.post("/v1/pulse/channels", hook)).status).toBe(201);
-    registeredUntil(server.clock.now() + 32 * DAY);
+  test(
+    "notifies 30, 14, 7 and 1 days before, once each, and is down when the registration has expired",
+    async () => {
+      await channel();
+      registeredUntil(server.clock.now() + 32 * DAY);
+      const id = await create();
+      await first();
+      await days(33);
+      expect(told()).toEqual([30, 14, 7, 1, "monitor.down"]);
+      expect(await view(id)).toMatchObject({
+        status: "down",
+        error: expect.stringMatching(/^domain: the registration expired on \d{4}-\d\d-\d\d$/),
+      });
+      registeredUntil(server.clock.now() + 365 * DAY);
+      await server.clock.advance(DAY);
+      expect(await view(id)).toMatchObject({ status: "up" });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "is notified of once, also when the server restarts between two checks",
+    async () => {
+      await channel();
+      registeredUntil(server.clock.now() + 32 * DAY);
+      await create();
+      await days(8);
+      expect(told()).toEqual([30]);
+      await server.restart();
+      await days(8);
+      expect(told()).toEqual([]);
+      await days(8);
+      expect(told()).toEqual([14]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "that is renewed is notified of again before its new end",
+    async () => {
+      await channel();
+      registeredUntil(server.clock.now() + 32 * DAY);
+      await create();
+      await days(20);
+      expect(told()).toEqual([30, 14]);
+      registeredUntil(server.clock.now() + 40 * DAY);
+      await days(5);
+      expect(told()).toEqual([]);
+      await days(25);
+      expect(told()).toEqual([30, 14]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test("is checked by hand without a notification, and the next check notifies", async () => {
+    await channel();
+    registeredUntil(server.clock.now() + 100 * DAY);
     const id = await create();
     await first();
-    for (let days = 0; days < 33; days += 1) await server.clock.advance(DAY);
-    const sent = hooks.take().map(({ body }) => JSON.parse(body));
-    expect(sent.map(({ event, days_left }) => days_left ?? event)).toEqual([30, 14, 7, 1, "monitor.down"]);
-    expect(sent[0]).toMatchObject({ event: "monitor.domain" });
-    expect(await view(id)).toMatchObject({
-      status: "down",
-      error: expect.stringMatching(/^domain: the registration expired on \d{4}-\d\d-\d\d$/),
+    registeredUntil(server.clock.now() + 20 * DAY);
+    expect((await account.post(`/v1/pulse/${id}/check`)).status).toBe(200);
+    expect(await view(id)).toMatchObject({ domain: { days_left: 20 } });
+    await server.clock.advance(60_000);
+    expect(told()).toEqual([]);
+    await days(2);
+    expect(told()).toHaveLength(1);
+  });
+
+  test("notifies of nothing during maintenance, but after it", async () => {
+    await channel();
+    const now = server.clock.now();
+    registeredUntil(now + 13.5 * DAY);
+    const at = (ms: number) => new Date(now + ms).toISOString();
+    const planned = await account.post("/v1/pulse/maintenance", {
+      title: "Work",
+      monitor_ids: [await create()],
+      starts_at: at(0),
+      ends_at: at(3 * DAY),
     });
-    registeredUntil(server.clock.now() + 365 * DAY);
-    await server.clock.advance(DAY);
-    expect(await view(id)).toMatchObject({ status: "up" });
+    expect(planned.status).toBe(201);
+    await server.clock.advance(3 * DAY - 60_000);
+    expect(told()).toEqual([]);
+    await days(2);
+    expect(told()).toHaveLength(1);
   });
 
   test.each([

@@ -18,6 +18,16 @@ export function certificateEnd({ certificate }: MonitorStatus): string | null {
   return days_left < 0 ? "certificate expired" : `certificate expires in ${count(days_left, "day")}`;
 }
 
+/** Days before expiry from which a registration is highlighted. */
+const REGISTRATION_DAYS = 30;
+
+/** The end of a domain's registration, if it is soon. */
+export function registrationEnd({ domain }: MonitorStatus): string | null {
+  if (domain == null || domain.days_left > REGISTRATION_DAYS) return null;
+  const { days_left } = domain;
+  return days_left < 0 ? "registration expired" : `registration expires in ${count(days_left, "day")}`;
+}
+
 /** Uptime in percent below which a range is highlighted. */
 const UPTIME_BAD = 99;
 const UPTIME_FAIR = 99.5;
@@ -100,9 +110,6 @@ export function MonitorNumbers({
     />
   );
 }
-
-/** Days before expiry from which a registration is highlighted. */
-const REGISTRATION_DAYS = 30;
 
 function daysTone(days: number): string {
   if (days < 0) return "bad";

@@ -17,7 +17,7 @@ import { Status } from "../../ui/status.tsx";
 import { type Column, type Section, Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { MonitorBulk } from "./monitor-bulk.tsx";
-import { certificateEnd, workOf } from "./monitor-facts.tsx";
+import { certificateEnd, registrationEnd, workOf } from "./monitor-facts.tsx";
 import { countsOf, type Group, groupsOf, matches, ORDERS, type Order, ordered } from "./monitor-order.ts";
 import { stateOf } from "./monitor-state.ts";
 
@@ -215,6 +215,7 @@ function columnsOf(withGroup: boolean): readonly Column<MonitorStatus>[] {
             {workOf(monitor)}
           </span>
           {certificateEnd(monitor) === null ? null : <span class="sub">{certificateEnd(monitor)}</span>}
+          {registrationEnd(monitor) === null ? null : <span class="sub">{registrationEnd(monitor)}</span>}
           <span class="narrow">
             <LastDay of={monitor} />
           </span>
