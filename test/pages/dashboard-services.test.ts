@@ -275,8 +275,16 @@ describe("ports and records", () => {
       await page.getByText("2 packets to 127.0.0.2").waitFor();
       await page.getByText("more than 40 % of the packets are lost").waitFor();
       await page.getByText("2 of 2 packets returned").waitFor();
-      const { monitors } = (await server.operator.get("/v1/pulse?limit=3")).body as { monitors: object[] };
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Check", { exact: true }).selectOption("domain");
+      await page.getByLabel("Domain", { exact: true }).fill("shop.nosuch");
+      expect(await page.getByLabel("Interval", { exact: true }).count()).toBe(0);
+      await page.getByRole("button", { name: "Create monitor" }).click();
+      await page.getByRole("heading", { name: "shop.nosuch", level: 1 }).waitFor();
+      await page.getByText("Registration of shop.nosuch, asked once a day").waitFor();
+      const { monitors } = (await server.operator.get("/v1/pulse?limit=4")).body as { monitors: object[] };
       expect(monitors).toMatchObject([
+        { type: "domain", host: "shop.nosuch", interval: 86_400_000 },
         { type: "icmp", host: "127.0.0.2", packets: 2, max_loss_percent: 40 },
         { type: "dns", host: "shop.example", record_type: "MX", record_value: "10 mail.example" },
         { type: "tcp", host: "127.0.0.1", port: Number(port), keyword: "ESMTP", interval: 86_400_000 },
