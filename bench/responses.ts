@@ -28,6 +28,8 @@ export const RESPONSES = {
     key_id: UUID,
     project_id: null,
     scopes: ["orders:read"],
+    roles: [],
+    permissions: [],
     error: null,
     owner_id: null,
     meter_id: null,
