@@ -1,3 +1,5 @@
+import { firstNotBefore } from "../../kernel/data/sorted.ts";
+
 /** A held text with one of these suffixes covers every text that starts with the text before the `*`. */
 const WILDCARD_SUFFIXES = [":*", ".*", "/*"] as const;
 
@@ -22,13 +24,8 @@ export class HeldTexts {
   covers(required: string): boolean {
     if (this.hasAll || this.set.has(required)) return true;
     // As no stem begins with another, only the last one that is not after the text can be its beginning.
-    let [low, high] = [0, this.stems.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.stems[middle] ?? "") <= required) low = middle + 1;
-      else high = middle;
-    }
-    const stem = this.stems[low - 1];
+    const { stems } = this;
+    const stem = stems[firstNotBefore(0, stems.length, (at) => (stems[at] ?? "") <= required) - 1];
     return stem !== undefined && required.startsWith(stem);
   }
 }

@@ -1,3 +1,5 @@
+import { firstNotBefore } from "./sorted.ts";
+
 /** Most texts of a block: inserting into one moves a few kilobytes at most. */
 export const BLOCK_MAX = 512;
 
@@ -64,23 +66,12 @@ export class SortedTexts {
 
   /** Index of the first block that begins after `text`. */
   private blockAfter(text: string): number {
-    let [from, to] = [0, this.blocks.length];
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if (((this.blocks[middle] as string[])[0] as string) <= text) from = middle + 1;
-      else to = middle;
-    }
-    return from;
+    const { blocks } = this;
+    return firstNotBefore(0, blocks.length, (at) => ((blocks[at] as string[])[0] as string) <= text);
   }
 }
 
 /** Index of the first text that is not before `text`. */
 function firstAtLeast(texts: readonly string[], text: string): number {
-  let [from, to] = [0, texts.length];
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if ((texts[middle] as string) < text) from = middle + 1;
-    else to = middle;
-  }
-  return from;
+  return firstNotBefore(0, texts.length, (at) => (texts[at] as string) < text);
 }

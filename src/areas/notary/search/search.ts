@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { MISSING, memberAt, pointerNames } from "../../../kernel/data/json-pointer.ts";
+import { firstNotBefore } from "../../../kernel/data/sorted.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { ChainActor } from "../chain.ts";
@@ -99,13 +100,7 @@ export class Search {
 
   /** First position with a time from `at` on; one past the end without one. */
   private firstFrom(chainRef: number, end: number, at: number): number {
-    let [low, high] = [1, end + 1];
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if (this.store.timeAt(chainRef, middle) < at) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstNotBefore(1, end + 1, (position) => this.store.timeAt(chainRef, position) < at);
   }
 }
 
