@@ -102,7 +102,8 @@ function fitting(
   return inOrder(end === -1 ? alerts : alerts.slice(0, end));
 }
 
-function inOrder(alerts: readonly DigestAlert[]): DigestAlert[] {
+/** Alerts in the order in which they happened. */
+export function inOrder(alerts: readonly DigestAlert[]): DigestAlert[] {
   return [...alerts].sort((left, right) => left.ref - right.ref);
 }
 

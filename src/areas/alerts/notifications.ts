@@ -18,7 +18,7 @@ import {
   TEXT_MAX,
   type Transport,
 } from "./channel-kinds.ts";
-import { type Digest, type DigestAlert, digestMessage, isOngoing } from "./digest-message.ts";
+import { type Digest, type DigestAlert, digestMessage, inOrder, isOngoing } from "./digest-message.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
 import { type HeldAlert, HeldAlerts } from "./held-alerts.ts";
 import { mailRecipients } from "./mail-recipients.ts";
@@ -228,10 +228,7 @@ export class Notifications {
         this.send(tx, recipient, typeof monitorId === "string" ? monitorId : null, {
           ...(downSince === null
             ? message
-            : withText(
-                message,
-                `was down ${periodText(downSince, tx.now, this.deps.timeZoneOf(channel.projectRef))}`,
-              )),
+            : withText(message, this.downText(channel.projectRef, downSince, tx.now))),
           actionLink,
         }),
       );
@@ -243,9 +240,13 @@ export class Notifications {
       this.send(tx, recipient, null, digestMessage(digest, transport.transport === "mail"));
     }
     if (name === null || !this.isSent(recipient)) return;
-    // In the order in which they happened: a digest shows others first.
-    for (const alert of linked.toSorted((left, right) => left.ref - right.ref))
+    for (const alert of inOrder(linked))
       this.recordAlert(tx, { event: alert.event, incidentId: incidentIn(alert) }, [name]);
+  }
+
+  /** The text of a recovery that replaces the alert of its outage. */
+  private downText(projectRef: number, since: number, now: number): string {
+    return `was down ${periodText(since, now, this.deps.timeZoneOf(projectRef))}`;
   }
 
   private isSent({ transport }: Recipient): boolean {
@@ -398,7 +399,7 @@ export class Notifications {
     let usual: ChannelMessage | null = null;
     return (downSince) => {
       if (downSince !== null) {
-        const text = `was down ${periodText(downSince, now, this.deps.timeZoneOf(notification.projectRef))}`;
+        const text = this.downText(notification.projectRef, downSince, now);
         return this.messageOf({ ...notification, text }, now);
       }
       usual ??= this.messageOf(notification, now);
