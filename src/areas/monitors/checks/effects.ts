@@ -79,9 +79,8 @@ function certificateNotification(
   if (certificate === null || certificate.told === (before.certificate?.told ?? null)) return null;
   const { notAfter, issuer, intermediate } = certificate;
   const days_left = daysLeft(certificate, at);
-  const when = days_left === 0 ? "within a day" : `in ${days_left} ${days_left === 1 ? "day" : "days"}`;
   const which = intermediate === undefined ? "certificate" : `intermediate certificate ${intermediate}`;
-  const text = `the ${which} expires ${when}, on ${localTime(notAfter, timeZoneOf(after.projectRef)).slice(0, 10)}`;
+  const text = `the ${which} ${expiryText(days_left, notAfter, timeZoneOf(after.projectRef))}`;
   const facts = {
     not_after: Math.floor(notAfter / 1_000),
     days_left,
@@ -101,7 +100,13 @@ function domainNotification(
   if (domain === null || domain.told === (before.domain?.told ?? null)) return null;
   const { expiresAt } = domain;
   const days_left = daysUntil(domain, at);
-  const when = days_left === 0 ? "within a day" : `in ${days_left} ${days_left === 1 ? "day" : "days"}`;
-  const text = `the registration of ${after.settings.host} expires ${when}, on ${localTime(expiresAt, timeZoneOf(after.projectRef)).slice(0, 10)}`;
+  const when = expiryText(days_left, expiresAt, timeZoneOf(after.projectRef));
+  const text = `the registration of ${after.settings.host} ${when}`;
   return { event: "monitor.domain", text, facts: { expires_at: Math.floor(expiresAt / 1_000), days_left } };
+}
+
+/** `expires in 7 days, on 2026-12-06`. */
+function expiryText(daysLeft: number, at: number, timeZone: string): string {
+  const when = daysLeft === 0 ? "within a day" : `in ${daysLeft} ${daysLeft === 1 ? "day" : "days"}`;
+  return `expires ${when}, on ${localTime(at, timeZone).slice(0, 10)}`;
 }
