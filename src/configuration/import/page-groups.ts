@@ -1,4 +1,5 @@
-import { GROUP_MONITORS_MAX, PAGE_LENGTHS_MAX } from "../../areas/status-pages/schema.ts";
+import { GROUP_MONITORS_MAX, GROUPS_MAX, PAGE_LENGTHS_MAX } from "../../areas/status-pages/schema.ts";
+import type { Draft } from "./draft.ts";
 import { type SourceObject, shown } from "./source.ts";
 
 /** A group of an imported status page. */
@@ -23,6 +24,24 @@ export function splitGroup(page: SourceObject, { name, monitors }: PageGroup): r
       monitors: monitors.slice(index * GROUP_MONITORS_MAX, (index + 1) * GROUP_MONITORS_MAX),
     };
   });
+}
+
+/** Adds a status page, and further ones for groups that it may not have. */
+export function addPages(
+  draft: Draft,
+  page: SourceObject,
+  slug: string,
+  { values, groups }: { readonly values: object; readonly groups: readonly PageGroup[] },
+): void {
+  if (groups.length > GROUPS_MAX)
+    page.noteChange("groups", `continue on further pages: a page has at most ${GROUPS_MAX}`);
+  for (let from = 0; from === 0 || from < groups.length; from += GROUPS_MAX)
+    draft.add({
+      section: "status_pages",
+      name: slug,
+      subject: page,
+      values: { ...values, groups: groups.slice(from, from + GROUPS_MAX) },
+    });
 }
 
 /** A text of at most so many characters, with a note if that is another one. */

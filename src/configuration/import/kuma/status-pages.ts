@@ -1,6 +1,6 @@
-import { GROUPS_MAX, PAGE_LENGTHS_MAX } from "../../../areas/status-pages/schema.ts";
+import { PAGE_LENGTHS_MAX } from "../../../areas/status-pages/schema.ts";
 import type { Draft } from "../draft.ts";
-import { shortened, splitGroup } from "../page-groups.ts";
+import { addPages, shortened, splitGroup } from "../page-groups.ts";
 import { SourceObject, shown } from "../source.ts";
 import { type Names, namesOf } from "./monitors.ts";
 
@@ -33,13 +33,5 @@ export function statusPageOf(draft: Draft, value: unknown, monitors: Names): voi
   };
   page.ignore("id", "created_date", "modified_date", "show_powered_by", "auto_refresh_interval");
   page.rest({ icon: ["/icon.svg"], theme: ["auto", "light"] });
-  if (groups.length > GROUPS_MAX)
-    page.noteChange("groups", `continue on further pages: a page has at most ${GROUPS_MAX}`);
-  for (let from = 0; from === 0 || from < groups.length; from += GROUPS_MAX)
-    draft.add({
-      section: "status_pages",
-      name: slug,
-      subject: page,
-      values: { ...values, groups: groups.slice(from, from + GROUPS_MAX) },
-    });
+  addPages(draft, page, slug, { values, groups });
 }

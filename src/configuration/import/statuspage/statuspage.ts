@@ -1,6 +1,6 @@
-import { GROUPS_MAX, PAGE_LENGTHS_MAX } from "../../../areas/status-pages/schema.ts";
+import { PAGE_LENGTHS_MAX } from "../../../areas/status-pages/schema.ts";
 import type { Draft } from "../draft.ts";
-import { type PageGroup, shortened, splitGroup } from "../page-groups.ts";
+import { addPages, type PageGroup, shortened, splitGroup } from "../page-groups.ts";
 import { isObject, SourceObject, shown } from "../source.ts";
 import { incidentOf, type KnownComponents } from "./incidents.ts";
 import type { StatuspageExport } from "./read.ts";
@@ -139,15 +139,7 @@ function pageOf(draft: Draft, value: unknown, groups: readonly PageGroup[]): voi
       name: shortened(page, "group name", group.name, PAGE_LENGTHS_MAX.groupName),
     }),
   );
-  if (all.length > GROUPS_MAX)
-    page.noteChange("groups", `continue on further pages: a page has at most ${GROUPS_MAX}`);
-  for (let from = 0; from === 0 || from < all.length; from += GROUPS_MAX)
-    draft.add({
-      section: "status_pages",
-      name: slug,
-      subject: page,
-      values: { ...values, groups: all.slice(from, from + GROUPS_MAX) },
-    });
+  addPages(draft, page, slug, { values, groups: all });
 }
 
 /** Fields of a page that are noted if they have a value and are not carried over. */
