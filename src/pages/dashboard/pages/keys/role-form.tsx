@@ -1,39 +1,20 @@
-import { useState } from "preact/hooks";
 import type { KeyRole } from "../../../../client/generated/api.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { DataForm } from "../../ui/form.tsx";
 import { TEXT_LINES } from "../../ui/kinds.ts";
-
-interface FormProps {
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
+import { type FormProps, NameFirst } from "../../ui/name-first.tsx";
 
 /** Creates a role: asks for its name, then for its permissions. */
-export function RoleForm({ onClose, onDone }: FormProps) {
-  const [name, setName] = useState("");
-  const [isNamed, setNamed] = useState(false);
-  if (isNamed) return <RoleSettings name={name} of={null} onClose={onClose} onDone={onDone} />;
+export function RoleForm(form: FormProps) {
   return (
-    <Dialog title="New role" onClose={onClose}>
-      <Form
-        submit="Continue"
-        operation="keys.roles.save"
-        onCancel={onClose}
-        onSubmit={async () => setNamed(true)}
-      >
-        <TextField
-          name="name"
-          label="Name"
-          value={name}
-          onInput={setName}
-          required
-          placeholder="editor"
-          hint="Keys have the role by this name."
-        />
-      </Form>
-    </Dialog>
+    <NameFirst
+      title="New role"
+      operation="keys.roles.save"
+      placeholder="editor"
+      hint="Keys have the role by this name."
+      onClose={form.onClose}
+    >
+      {(name) => <RoleSettings name={name} of={null} {...form} />}
+    </NameFirst>
   );
 }
 

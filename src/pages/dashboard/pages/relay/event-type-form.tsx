@@ -1,38 +1,19 @@
-import { useState } from "preact/hooks";
 import type { RelayEventType } from "../../../../client/generated/api.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { DataForm } from "../../ui/form.tsx";
-
-interface FormProps {
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
+import { type FormProps, NameFirst } from "../../ui/name-first.tsx";
 
 /** Creates an event type: asks for its name, then for what it describes. */
-export function EventTypeForm({ onClose, onDone }: FormProps) {
-  const [name, setName] = useState("");
-  const [isNamed, setNamed] = useState(false);
-  if (isNamed) return <EventTypeSettings name={name} of={null} onClose={onClose} onDone={onDone} />;
+export function EventTypeForm(form: FormProps) {
   return (
-    <Dialog title="New event type" onClose={onClose}>
-      <Form
-        submit="Continue"
-        operation="relay.event_types.save"
-        onCancel={onClose}
-        onSubmit={async () => setNamed(true)}
-      >
-        <TextField
-          name="name"
-          label="Name"
-          value={name}
-          onInput={setName}
-          required
-          placeholder="invoice.paid"
-          hint="The event_type of its messages."
-        />
-      </Form>
-    </Dialog>
+    <NameFirst
+      title="New event type"
+      operation="relay.event_types.save"
+      placeholder="invoice.paid"
+      hint="The event_type of its messages."
+      onClose={form.onClose}
+    >
+      {(name) => <EventTypeSettings name={name} of={null} {...form} />}
+    </NameFirst>
   );
 }
 
