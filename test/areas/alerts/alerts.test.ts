@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/errors.ts";
-import { MailServer } from "../../support/mail-server.ts";
-import { consoleOf, startTestServer, type TestServer } from "../../support/server.ts";
+import type { MailServer } from "../../support/mail-server.ts";
+import { startMailing } from "../../support/mailing-server.ts";
+import { consoleOf, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
@@ -11,15 +12,7 @@ let mail: MailServer;
 let site: WebhookSink;
 beforeEach(async () => {
   site = new WebhookSink();
-  mail = await new MailServer().start();
-  server = await startTestServer({
-    manualClock: true,
-    args: [
-      ...["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
-      ...["--public-url", "https://ninefold.example"],
-    ],
-    environment: { NINEFOLD_SMTP_URL: mail.url },
-  });
+  ({ server, mail } = await startMailing(["--public-url", "https://ninefold.example"]));
 });
 afterEach(async () => {
   await server.stop();

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ALERT_EVENTS } from "../../../src/kernel/data/incident-words.ts";
 import type { Client } from "../../support/client.ts";
-import { MailServer } from "../../support/mail-server.ts";
-import { consoleOf, startTestServer, type TestServer } from "../../support/server.ts";
+import type { MailServer } from "../../support/mail-server.ts";
+import { startMailing } from "../../support/mailing-server.ts";
+import { consoleOf, type TestServer } from "../../support/server.ts";
 import { type Received, WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
@@ -17,15 +18,7 @@ let mail: MailServer;
 let owner: Client;
 beforeEach(async () => {
   [site, sink] = [new WebhookSink(), new WebhookSink()];
-  mail = await new MailServer().start();
-  server = await startTestServer({
-    manualClock: true,
-    args: [
-      ...["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
-      ...["--public-url", "https://ninefold.example"],
-    ],
-    environment: { NINEFOLD_SMTP_URL: mail.url },
-  });
+  ({ server, mail } = await startMailing(["--public-url", "https://ninefold.example"]));
   owner = await server.account({ tier: "pro", email: "owner@example.com" });
 });
 afterEach(async () => {

@@ -5,8 +5,9 @@ import { HELD_ALERTS_MAX, HeldAlerts } from "../../../src/areas/alerts/held-aler
 import { channelStore } from "../../../src/areas/alerts/store.ts";
 import type { AlertEvent } from "../../../src/kernel/data/incident-words.ts";
 import type { Client } from "../../support/client.ts";
-import { MailServer } from "../../support/mail-server.ts";
-import { startTestServer, type TestServer } from "../../support/server.ts";
+import type { MailServer } from "../../support/mail-server.ts";
+import { startMailing } from "../../support/mailing-server.ts";
+import type { TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const HOUR = 3_600_000;
@@ -19,12 +20,7 @@ let mail: MailServer;
 let owner: Client;
 beforeEach(async () => {
   sink = new WebhookSink();
-  mail = await new MailServer().start();
-  server = await startTestServer({
-    manualClock: true,
-    args: ["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
-    environment: { NINEFOLD_SMTP_URL: mail.url },
-  });
+  ({ server, mail } = await startMailing());
   owner = await server.account({ tier: "pro", email: "owner@example.com" });
 });
 afterEach(async () => {

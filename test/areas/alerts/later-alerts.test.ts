@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
-import { MailServer } from "../../support/mail-server.ts";
-import { startTestServer, type TestServer } from "../../support/server.ts";
+import type { MailServer } from "../../support/mail-server.ts";
+import { startMailing } from "../../support/mailing-server.ts";
+import type { TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
@@ -18,12 +19,7 @@ let mail: MailServer;
 let owner: Client;
 beforeEach(async () => {
   [site, sink] = [new WebhookSink(), new WebhookSink()];
-  mail = await new MailServer().start();
-  server = await startTestServer({
-    manualClock: true,
-    args: ["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
-    environment: { NINEFOLD_SMTP_URL: mail.url },
-  });
+  ({ server, mail } = await startMailing());
   owner = await server.account({ tier: "pro", email: "owner@example.com" });
 });
 afterEach(async () => {

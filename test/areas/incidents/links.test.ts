@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { LINKS_PER_MINUTE } from "../../../src/areas/incidents/link-routes.ts";
-import { MailServer } from "../../support/mail-server.ts";
-import type { AccountClient } from "../../support/server.ts";
-import { startTestServer, type TestServer } from "../../support/server.ts";
+import type { MailServer } from "../../support/mail-server.ts";
+import { startMailing } from "../../support/mailing-server.ts";
+import type { AccountClient, TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
@@ -19,15 +19,7 @@ let owner: AccountClient;
 let prefix: string;
 beforeAll(async () => {
   [site, sink] = [new WebhookSink(), new WebhookSink()];
-  mail = await new MailServer().start();
-  server = await startTestServer({
-    manualClock: true,
-    args: [
-      ...["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
-      ...["--public-url", PUBLIC_URL],
-    ],
-    environment: { NINEFOLD_SMTP_URL: mail.url },
-  });
+  ({ server, mail } = await startMailing(["--public-url", PUBLIC_URL]));
 });
 afterAll(async () => {
   await server.stop();

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Client } from "../../../support/client.ts";
 import { makeHeartbeat, type TestHeartbeat } from "../../../support/heartbeats.ts";
-import { MailServer } from "../../../support/mail-server.ts";
-import { startTestServer, type TestServer } from "../../../support/server.ts";
+import type { MailServer } from "../../../support/mail-server.ts";
+import { startMailing } from "../../../support/mailing-server.ts";
+import type { TestServer } from "../../../support/server.ts";
 import { WebhookSink } from "../../../support/webhook-sink.ts";
 
 const MINUTE = 60_000;
@@ -15,12 +16,7 @@ let mail: MailServer;
 let account: Client;
 beforeAll(async () => {
   sink = new WebhookSink();
-  mail = await new MailServer().start();
-  server = await startTestServer({
-    manualClock: true,
-    args: ["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
-    environment: { NINEFOLD_SMTP_URL: mail.url },
-  });
+  ({ server, mail } = await startMailing());
 });
 afterAll(async () => {
   await server.stop();
