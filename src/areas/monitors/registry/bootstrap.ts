@@ -24,11 +24,13 @@ export function serversIn(file: unknown): RdapServers {
   if (!Array.isArray(services)) throw new Error("it has no services (RFC 9224)");
   const servers = new Map<string, string>();
   for (const service of services) {
-    const [suffixes, urls]: readonly unknown[] = Array.isArray(service) ? service : [];
-    const url = serverOf(textsOf(urls));
+    if (!Array.isArray(service)) continue;
+    const url = serverOf(textsOf(service[1]));
     if (url === null) continue;
-    for (const suffix of textsOf(suffixes)) servers.set(suffix.toLowerCase(), url);
-    if (servers.size > SUFFIXES_MAX) throw new Error(`it has more than ${SUFFIXES_MAX} suffixes`);
+    for (const suffix of textsOf(service[0])) {
+      servers.set(suffix.toLowerCase(), url);
+      if (servers.size > SUFFIXES_MAX) throw new Error(`it has more than ${SUFFIXES_MAX} suffixes`);
+    }
   }
   return servers;
 }
