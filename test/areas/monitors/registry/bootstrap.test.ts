@@ -46,10 +46,10 @@ test("what is no list is rejected", () => {
   expect(() => readBootstrap("null")).toThrow("it has no services");
 });
 
-test("a list has at most 512 KiB and 15,000 suffixes", () => {
+test("a list has at most 256 KiB and 15,000 suffixes", () => {
   const list = file([["com"], ["https://a.example/"]]);
   expect(readBootstrap(list.padEnd(BOOTSTRAP_BYTES_MAX)).size).toBe(1);
-  expect(() => readBootstrap(list.padEnd(BOOTSTRAP_BYTES_MAX + 1))).toThrow("more than 512 KiB");
+  expect(() => readBootstrap(list.padEnd(BOOTSTRAP_BYTES_MAX + 1))).toThrow("more than 256 KiB");
   const suffixes = Array.from({ length: SUFFIXES_MAX + 1 }, (_, index) => `s${index}`);
   expect(readBootstrap(file([suffixes.slice(1), ["https://a.example/"]])).size).toBe(SUFFIXES_MAX);
   expect(() => readBootstrap(file([suffixes, ["https://a.example/"]]))).toThrow("more than 15000 suffixes");
@@ -61,7 +61,7 @@ test.each([
   ["URLs", filled('{"services":[[["com"],[', () => '"http:"', "]]]}", MAX)],
   ["services", filled('{"services":[', () => '[["a"],["http://a"]]', "]}", MAX)],
   ["services without a server", filled('{"services":[', () => "0", "]}", MAX)],
-])("a list of 512 KiB of %s holds the event loop for less than a turn", async (_name, text) => {
+])("a list of 256 KiB of %s holds the event loop for less than a turn", async (_name, text) => {
   const read = () => {
     try {
       readBootstrap(text);

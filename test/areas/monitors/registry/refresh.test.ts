@@ -100,7 +100,7 @@ test(
 test.each([
   ["an error", () => new Response("", { status: 503 })],
   ["no list", () => new Response("<html>")],
-  ["more than 512 KiB", () => listOf("com", 512 * 1_024 + 1)],
+  ["more than 256 KiB", () => listOf("com", 256 * 1_024 + 1)],
 ] as const)(
   "after %s the last list is used, and it is read again a day later",
   async (_name, response) => {
@@ -113,7 +113,7 @@ test.each([
     expect(await checked(id)).toBe("up");
     await days(1);
     expect(reads).toBe(failed + 1);
-    list = () => listOf("com", 512 * 1_024);
+    list = () => listOf("com", 256 * 1_024);
     await days(1);
     expect(reads).toBe(failed + 2);
     await days(29);
