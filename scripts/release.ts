@@ -1,5 +1,5 @@
 // Makes a release, everything but its publication; see scripts/release for the options.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { repositoryOf, sourcesOf, tryOut } from "./releases/checkout.ts";
@@ -7,10 +7,12 @@ import { buildExecutables, runner } from "./releases/executables.ts";
 import { addressesOf, feedText, finishRelease, notesOf, writeSums } from "./releases/finish.ts";
 import { publicKeyFile, publicKeyText, readSecretKey, signFile, throwAwayKey } from "./releases/minisign.ts";
 import { choosePlatforms } from "./releases/platforms.ts";
+import { publicationOf } from "./releases/rdap-list.ts";
 import { billOfMaterials } from "./releases/sbom.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
+const RDAP_LIST = "src/areas/monitors/registry/iana-dns.json";
 /** The repository of a release that is a dry run, if package.json names none. */
 const TRIED_REPOSITORY = "https://example.com/ninefold";
 
@@ -37,6 +39,8 @@ async function main(): Promise<void> {
     const key = isTried ? throwAwayKey() : readSecretKey(secret);
     const { root, commit, date } = sources;
     const release = { version, date };
+    const list = publicationOf(readFileSync(join(root, RDAP_LIST), "utf8"));
+    console.log(`list of RDAP servers of ${list}; scripts/rdap-list renews it`);
     const folder = resolve(values.output);
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });

@@ -7837,7 +7837,7 @@ class StatusBadgeQuery(TypedDict, total=False):
     """Text on the left side, by default the name of the monitor and the metric, the title of the page, or the name
     of the group.
     """
-    metric: Literal["status", "uptime-24h", "uptime-7d", "uptime-30d", "uptime-90d", "latency", "cert"]
+    metric: Literal["status", "uptime-24h", "uptime-7d", "uptime-30d", "uptime-90d", "latency", "cert", "domain"]
     """Metric of the badge, by default `status`. `latency` requires that the page shows latencies."""
 
 

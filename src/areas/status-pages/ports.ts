@@ -38,6 +38,8 @@ export interface PageMonitor {
 export interface MonitorWithHistory extends PageMonitor {
   /** Whole days until its certificate expires, negative after that; null without one. */
   certificateDays(now: number): number | null;
+  /** Whole days until the registration of its domain ends, negative after that; null without one. */
+  domainDays(now: number): number | null;
   /** Counts by the start of the day in UTC, from a day until now, today included. */
   days(from: number, now: number): ReadonlyMap<number, PageDay>;
   /** Counts of the hours that began after a time, until now. */

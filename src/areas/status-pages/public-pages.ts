@@ -238,6 +238,7 @@ export class PublicStatusPages {
     return {
       uptime: hours === null ? uptime : uptimeOfHours(monitor, now, hours),
       certificateDays: monitor.certificateDays(now),
+      domainDays: monitor.domainDays(now),
     };
   }
 

@@ -216,6 +216,7 @@ export const METRICS = [
   "uptime-90d",
   "latency",
   "cert",
+  "domain",
 ] as const;
 
 /** Maximum number of characters of a badge's label. */

@@ -6863,6 +6863,7 @@ export const OPERATIONS = {
         | "uptime-90d"
         | "latency"
         | "cert"
+        | "domain"
         | undefined;
     }
   >,

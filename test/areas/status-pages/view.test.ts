@@ -96,6 +96,7 @@ function view({
     url: "https://example.com/",
     isActive: state !== "paused",
     certificateDays: () => null,
+    domainDays: () => null,
     days: () => new Map(days.map((row) => [row.day, row])),
     hours: () => hours,
   }));
@@ -531,7 +532,13 @@ test("a percentage is rounded down exactly, also on a badge", async () => {
   expect(uptimeOf([{ checks: 1, up: 1, knownMs: 10_000, upMs: 6_410 }])).toBe(64.1);
   const monitor = (await view({})).groups[0]?.monitors[0];
   if (monitor === undefined) throw new Error("no monitor");
-  const badge = badgeOf({ monitor, metric: "uptime-90d", uptime: 64.1, certificateDays: null });
+  const badge = badgeOf({
+    monitor,
+    metric: "uptime-90d",
+    uptime: 64.1,
+    certificateDays: null,
+    domainDays: null,
+  });
   expect(badge.message).toBe("64.1%");
 });
 
@@ -580,8 +587,22 @@ test.each([
 ] as const)("a certificate with %p days left", async (certificateDays, message, colour) => {
   const monitor = (await view({})).groups[0]?.monitors[0];
   if (monitor === undefined) throw new Error("no monitor");
-  const badge = badgeOf({ monitor, metric: "cert", uptime: null, certificateDays });
+  const badge = badgeOf({ monitor, metric: "cert", uptime: null, certificateDays, domainDays: null });
   expect(badge).toEqual({ label: "Name 1 certificate", message, colour });
+});
+
+test.each([
+  [null, "no data", "grey"],
+  [-1, "expired", "red"],
+  [7, "7 days", "red"],
+  [8, "8 days", "amber"],
+  [29, "29 days", "amber"],
+  [30, "30 days", "green"],
+] as const)("a registration with %p days left", async (domainDays, message, colour) => {
+  const monitor = (await view({})).groups[0]?.monitors[0];
+  if (monitor === undefined) throw new Error("no monitor");
+  const badge = badgeOf({ monitor, metric: "domain", uptime: null, certificateDays: null, domainDays });
+  expect(badge).toEqual({ label: "Name 1 registration", message, colour });
 });
 
 describe("templates", () => {

@@ -43,6 +43,11 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, deps: GaugeD
       "Expiry of the certificate that the last check saw, Unix time.",
       ({ certificate }) => inSeconds(certificate?.notAfter ?? null),
     ],
+    [
+      "domain_expires_timestamp_seconds",
+      "End of the registration that the last check saw, Unix time.",
+      ({ domain }) => inSeconds(domain?.expiresAt ?? null),
+    ],
   ];
   for (const [name, help, read] of gauges) {
     metrics.declare({

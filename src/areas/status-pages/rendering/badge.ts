@@ -37,9 +37,11 @@ const STATE_COLOURS: Readonly<Record<ShownState, Colour>> = {
 };
 const RATING_COLOURS = { good: "green", fair: "amber", bad: "red", none: "grey" } as const;
 
-/** A certificate is green with at least 14 days left, and red with at most 3. */
-const CERTIFICATE_DAYS_GREEN = 14;
-const CERTIFICATE_DAYS_RED = 3;
+/**
+ * Days that are left from which a badge is green, and up to which it is red. A registration takes longer to renew than a
+ * certificate, and channels are notified 30 days before.
+ */
+const DAYS = { cert: { green: 14, red: 3 }, domain: { green: 30, red: 7 } } as const;
 /** Maximum number of characters of a name on a badge: longer names are shortened. */
 const LABEL_LENGTH_MAX = 40;
 
@@ -51,10 +53,12 @@ export interface BadgeInput {
   readonly uptime: number | null;
   /** Days until the certificate expires; null if no certificate was seen. */
   readonly certificateDays: number | null;
+  /** Days until the registration of the domain ends; null if none was seen. */
+  readonly domainDays: number | null;
 }
 
 /** Composes the label, message and colour of a badge. */
-export function badgeOf({ monitor, metric, uptime, certificateDays }: BadgeInput): Badge {
+export function badgeOf({ monitor, metric, uptime, certificateDays, domainDays }: BadgeInput): Badge {
   const { name, state, latencyMs } = monitor;
   const withSuffix = (suffix: string): string => `${shortened(name)} ${suffix}`;
   const unknown = { message: "no data", colour: "grey" } as const;
@@ -68,10 +72,13 @@ export function badgeOf({ monitor, metric, uptime, certificateDays }: BadgeInput
     const label = withSuffix("latency");
     return latencyMs === null ? { label, ...unknown } : { label, message: `${latencyMs} ms`, colour: "blue" };
   }
-  if (metric === "cert") {
-    const label = withSuffix("certificate");
-    if (certificateDays === null) return { label, ...unknown };
-    return { label, message: daysText(certificateDays), colour: certificateColour(certificateDays) };
+  if (metric === "cert" || metric === "domain") {
+    const [label, days] =
+      metric === "cert"
+        ? [withSuffix("certificate"), certificateDays]
+        : [withSuffix("registration"), domainDays];
+    if (days === null) return { label, ...unknown };
+    return { label, message: daysText(days), colour: daysColour(days, DAYS[metric]) };
   }
   const label = withSuffix(metric.replace("-", " "));
   if (uptime === null) return { label, ...unknown };
@@ -88,9 +95,9 @@ function daysText(days: number): string {
   return days === 1 ? "1 day" : `${days} days`;
 }
 
-function certificateColour(days: number): Colour {
-  if (days >= CERTIFICATE_DAYS_GREEN) return "green";
-  return days > CERTIFICATE_DAYS_RED ? "amber" : "red";
+function daysColour(days: number, { green, red }: (typeof DAYS)[keyof typeof DAYS]): Colour {
+  if (days >= green) return "green";
+  return days > red ? "amber" : "red";
 }
 
 function shortened(name: string): string {

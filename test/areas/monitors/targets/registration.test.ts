@@ -70,6 +70,12 @@ async function create(more: object = {}): Promise<string> {
 
 const view = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body as Record<string, unknown>;
 
+/** Values of a metric. */
+async function gauge(family: string): Promise<number[]> {
+  const { text } = await server.operator.get("/metrics");
+  return [...text.matchAll(new RegExp(`^${family}\\{.*\\} (.+)$`, "gm"))].map(([, value]) => Number(value));
+}
+
 /** A channel with the default events. */
 async function channel(): Promise<void> {
   const hook = { name: "Hook", kind: "webhook", config: { url: hooks.url("/") } };
@@ -108,6 +114,16 @@ describe("a domain monitor", () => {
       error: null,
       domain: { expires_at: Math.floor(expiresAt / 1_000), days_left: 99 },
     });
+    expect(await gauge("ninefold_monitor_domain_expires_timestamp_seconds")).toEqual([expiresAt / 1_000]);
+    const page = { title: "Acme", slug: "acme", published: true, groups: [{ name: "", monitor_ids: [id] }] };
+    expect((await account.post("/v1/pulse/pages", page)).status).toBe(201);
+    const badge = {
+      schemaVersion: 1,
+      label: "Monitor 1 registration",
+      message: "99 days",
+      color: "brightgreen",
+    };
+    expect((await account.get("/status/acme/badge/1.json?metric=domain")).body).toEqual(badge);
     // The second check is at the time of day of the monitor, up to two days later.
     await server.clock.advance(2 * DAY);
     const before = asked.length;
