@@ -3290,7 +3290,9 @@ class MonitorCreateBody(TypedDict, total=False):
     milliseconds. Default 3600000.
     """
     start_grace_ms: Optional[Union[int, str]]
-    """Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."""
+    """Heartbeats only: maximum duration of a run from its start, in milliseconds. A run that starts in time
+    postpones the deadline of its success. Null: `grace_ms`, and nothing is postponed.
+    """
     max_runs_per_period: Optional[int]
     """Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an
     alert, once per period. Null: any number.
@@ -3769,7 +3771,9 @@ class MonitorUpdateBody(TypedDict, total=False):
     milliseconds. Default 3600000.
     """
     start_grace_ms: Optional[Union[int, str]]
-    """Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."""
+    """Heartbeats only: maximum duration of a run from its start, in milliseconds. A run that starts in time
+    postpones the deadline of its success. Null: `grace_ms`, and nothing is postponed.
+    """
     max_runs_per_period: Optional[int]
     """Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an
     alert, once per period. Null: any number.

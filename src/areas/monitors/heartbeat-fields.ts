@@ -50,7 +50,9 @@ const TIMING = {
     ),
   ),
   start_grace_ms: clearable(
-    wait("Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`."),
+    wait(
+      "Heartbeats only: maximum duration of a run from its start, in milliseconds. A run that starts in time postpones the deadline of its success. Null: `grace_ms`, and nothing is postponed.",
+    ),
   ),
   max_runs_per_period: clearable(
     Type.Integer({

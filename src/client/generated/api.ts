@@ -2702,7 +2702,7 @@ export interface MonitorCreateBody {
   tz?: string | undefined;
   /** Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. Default 3600000. */
   grace_ms?: number | string | undefined;
-  /** Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`. */
+  /** Heartbeats only: maximum duration of a run from its start, in milliseconds. A run that starts in time postpones the deadline of its success. Null: `grace_ms`, and nothing is postponed. */
   start_grace_ms?: number | string | null | undefined;
   /** Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an alert, once per period. Null: any number. */
   max_runs_per_period?: number | null | undefined;
@@ -3607,7 +3607,7 @@ export interface MonitorUpdateBody {
   tz?: string | undefined;
   /** Heartbeats only: maximum delay of a ping, and maximum duration of a run without `start_grace_ms`, in milliseconds. Default 3600000. */
   grace_ms?: number | string | undefined;
-  /** Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`. */
+  /** Heartbeats only: maximum duration of a run from its start, in milliseconds. A run that starts in time postpones the deadline of its success. Null: `grace_ms`, and nothing is postponed. */
   start_grace_ms?: number | string | null | undefined;
   /** Heartbeats only: runs that may begin in a period, or between two times of the `schedule`. One more is an alert, once per period. Null: any number. */
   max_runs_per_period?: number | null | undefined;

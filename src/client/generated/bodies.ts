@@ -2076,7 +2076,7 @@ export const BODIES = {
       type: "integer",
       nullable: true,
       description:
-        "Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`.",
+        "Heartbeats only: maximum duration of a run from its start, in milliseconds. A run that starts in time postpones the deadline of its success. Null: `grace_ms`, and nothing is postponed.",
       minimum: 60000,
       maximum: 31536000000,
     },
@@ -2807,7 +2807,7 @@ export const BODIES = {
       type: "integer",
       nullable: true,
       description:
-        "Heartbeats only: maximum duration of a run from its start, in milliseconds. Null: `grace_ms`.",
+        "Heartbeats only: maximum duration of a run from its start, in milliseconds. A run that starts in time postpones the deadline of its success. Null: `grace_ms`, and nothing is postponed.",
       minimum: 60000,
       maximum: 31536000000,
     },

@@ -255,10 +255,12 @@ export class HeartbeatChecks {
     }
     const watched = isOver ? afterOverrun(row, row, openRuns(heartbeats.runPings(ref))) : row;
     const next = { ...row, ...watched, missedAt: null };
-    const error = isMissed
-      ? missedText(row, tx.now)
-      : isOver
-        ? overranText(row, tx.now)
+    // A run that began in time has its own limit.
+    const isTooLong = isOver && (missedAt === null || overranAt <= missedAt);
+    const error = isTooLong
+      ? overranText(row, tx.now)
+      : isMissed
+        ? missedText(row, tx.now)
         : this.lastError(monitor);
     const check = {
       ...checkOf(tx, error, null),

@@ -11,7 +11,14 @@ import type { AreaDeps } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { GivenAddresses } from "../type-fields.ts";
 import { PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
-import { deadlineOf, type HeartbeatState, NO_RUNS, runMsMax, withNextExpected } from "./state.ts";
+import {
+  deadlineOf,
+  type HeartbeatState,
+  NO_RUNS,
+  runMsMax,
+  withNextExpected,
+  withTimeToRun,
+} from "./state.ts";
 import { PLAIN_SUCCESS, type SteadyHeartbeats } from "./steady.ts";
 import type { HeartbeatRow, HeartbeatSettings, HeartbeatStore, NumberedPing } from "./store.ts";
 
@@ -99,13 +106,14 @@ export class Heartbeats {
     const isOverdue =
       before.overdue && isActive && !isResumed && next.missedAt !== null && next.missedAt <= tx.now;
     if (before.overdue && !isOverdue) this.deps.monitors.setOverdue(tx, ref, false);
-    this.save(tx, ref, {
+    const changed = {
       ...next,
       missedAt: isActive && status !== "down" && !isOverdue ? next.missedAt : null,
       overranAt: isActive && was.overranAt !== null ? (was.startedAt ?? 0) + runMsMax(settings) : null,
       repeatAt: isActive ? was.repeatAt : null,
       ...(PERIOD.every((name) => settings[name] === was[name]) ? {} : NO_RUNS),
-    });
+    };
+    this.save(tx, ref, withTimeToRun(changed, settings));
   }
 
   /** Deletes the heartbeat of a monitor. Returns the number of deleted rows. */

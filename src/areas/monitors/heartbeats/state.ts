@@ -204,13 +204,28 @@ export function afterPing(
     const isWatched = current !== null && state.overranAt !== null;
     if (isWatched && !isItsEnd) return seen;
     const next = isWatched ? runAfter(open(), current) : null;
-    return watching(seen, next ?? { at: now, rid }, timing);
+    return withTimeToRun(watching(seen, next ?? { at: now, rid }, timing), timing);
   }
   const ends = current !== null && endsRun({ kind, rid }, current);
   const next = ends && rid !== null ? runAfter(open(), current) : null;
   const left = ends ? watching(seen, next, timing) : seen;
   const ended = { ...left, lastDurationMs: isItsEnd ? ranMs(current.at, now) : otherMs, repeatAt: null };
-  return kind === "fail" ? ended : withNextExpected(ended, timing, now, true);
+  return kind === "fail" ? ended : withTimeToRun(withNextExpected(ended, timing, now, true), timing);
+}
+
+/**
+ * The state whose current run may last as long as `start_grace_ms`, if that is set: a run that began before the next success
+ * was overdue postpones that deadline to its own. One that begins later does not, so a job that is started again and again is
+ * reported.
+ */
+export function withTimeToRun(
+  state: HeartbeatState,
+  { start_grace_ms, grace_ms }: Pick<Timing, "start_grace_ms" | "grace_ms">,
+): HeartbeatState {
+  const { startedAt, overranAt, expectedAt, missedAt } = state;
+  if (start_grace_ms === null || startedAt === null || overranAt === null) return state;
+  const isInTime = expectedAt !== null && startedAt <= expectedAt + grace_ms;
+  return missedAt !== null && isInTime ? { ...state, missedAt: Math.max(missedAt, overranAt) } : state;
 }
 
 /** The state after the end of its current run was overdue: the next one is watched. */

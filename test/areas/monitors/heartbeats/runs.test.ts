@@ -96,6 +96,90 @@ describe("the longest run", () => {
     expect((await beat.view())["status"]).toBe("down");
   });
 
+  describe("is awaited before a success is missed", () => {
+    const LATE = { period_ms: HOUR, grace_ms: 10 * MINUTE, start_grace_ms: 2 * HOUR };
+
+    /** The errors in a heartbeat's history, newest first. */
+    async function errors(id: string): Promise<string[]> {
+      const { checks } = (await account.get(`/v1/pulse/${id}/history`)).body as {
+        checks: { error: string }[];
+      };
+      return checks.flatMap(({ error }) => error ?? []);
+    }
+
+    test("if it began by expected_at and the grace", async () => {
+      const beat = await makeHeartbeat(server, account, LATE);
+      await beat.ping();
+      await server.clock.advance(70 * MINUTE - 1);
+      await beat.ping("/start");
+      await server.clock.advance(2 * HOUR - 1);
+      expect((await beat.view())["status"]).toBe("up");
+      await beat.ping();
+      // The next success has its usual deadline.
+      await server.clock.advance(70 * MINUTE - 1);
+      expect((await beat.view())["status"]).toBe("up");
+      await server.clock.advance(1);
+      expect((await beat.view())["status"]).toBe("down");
+      expect((await errors(beat.id))[0]).toStartWith("No ping for ");
+    });
+
+    test("and its own deadline is the one that is reported, once", async () => {
+      const beat = await makeHeartbeat(server, account, LATE);
+      await beat.ping();
+      await server.clock.advance(HOUR);
+      await beat.ping("/start");
+      await server.clock.advance(2 * HOUR);
+      expect((await beat.view())["status"]).toBe("down");
+      expect(await errors(beat.id)).toEqual([expect.stringContaining("has not ended within 2 h")]);
+      expect(await alerts()).toEqual(["monitor.down"]);
+    });
+
+    test("but not if a job begins again and again", async () => {
+      const beat = await makeHeartbeat(server, account, LATE);
+      await beat.ping();
+      await server.clock.advance(HOUR);
+      for (let minutes = 0; minutes < 125; minutes += 5) {
+        await beat.ping("/start");
+        await server.clock.advance(5 * MINUTE);
+      }
+      // The last one in time began 10 minutes after the expected time.
+      expect((await beat.view())["status"]).toBe("up");
+      await server.clock.advance(5 * MINUTE);
+      expect((await beat.view())["status"]).toBe("down");
+    });
+
+    test("nor if it begins afterwards, or has no limit of its own", async () => {
+      const late = await makeHeartbeat(server, account, LATE);
+      const without = await makeHeartbeat(server, account, { ...LATE, start_grace_ms: null });
+      await late.ping();
+      await without.ping();
+      await server.clock.advance(HOUR + MINUTE);
+      await without.ping("/start");
+      await server.clock.advance(9 * MINUTE);
+      expect((await late.view())["status"]).toBe("down");
+      expect((await without.view())["status"]).toBe("down");
+      await late.ping("/start");
+      expect((await late.view())["status"]).toBe("down");
+    });
+
+    test("also the first one, and one whose limit is changed meanwhile", async () => {
+      const first = await makeHeartbeat(server, account, LATE);
+      const changed = await makeHeartbeat(server, account, { ...LATE, start_grace_ms: null });
+      await changed.ping();
+      await server.clock.advance(HOUR);
+      await first.ping("/start");
+      await changed.ping("/start");
+      await account.put(`/v1/pulse/${changed.id}`, { start_grace_ms: "2h" });
+      await server.clock.advance(2 * HOUR - 1);
+      expect(await first.view()).toMatchObject({ status: "unknown", overdue: false });
+      expect((await changed.view())["status"]).toBe("up");
+      await account.put(`/v1/pulse/${changed.id}`, { start_grace_ms: null });
+      await server.clock.advance(1);
+      expect(await first.view()).toMatchObject({ status: "down", overdue: false });
+      expect((await changed.view())["status"]).toBe("down");
+    });
+  });
+
   test("has limits, and is for heartbeats", async () => {
     for (const start_grace_ms of [WAIT_MS_MIN, WAIT_MS_MAX, null, "2h"])
       await makeHeartbeat(server, account, { start_grace_ms });

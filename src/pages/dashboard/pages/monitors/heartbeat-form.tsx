@@ -71,7 +71,7 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
               name: "start_grace_ms",
               label: "Longest run",
               kind: MINUTES,
-              hint: "Leave empty for the grace period.",
+              hint: "Time from a start to its end. A run that starts in time is not missed meanwhile. Leave empty for the grace period.",
             },
             {
               name: "max_runs_per_period",
