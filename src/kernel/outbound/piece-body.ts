@@ -13,11 +13,30 @@ export function isPieces(body: Uint8Array | string | PieceBody | null): body is 
   return body !== null && typeof body === "object" && "pieces" in body;
 }
 
-/** Feeds all pieces to hashers, in slices of the event loop. */
-export async function updateInSlices(
-  hashers: readonly Pick<Bun.CryptoHasher, "update">[],
-  body: PieceBody,
-): Promise<void> {
+type Hashers = readonly Pick<Bun.CryptoHasher, "update">[];
+
+/** A pass over a body that begins soon. */
+interface Pass {
+  readonly hashers: Hashers[number][];
+  readonly done: Promise<void>;
+}
+
+const beginning = new WeakMap<PieceBody, Pass>();
+
+/** Feeds all pieces to hashers, in slices of the event loop. What is called for the same body in the same turn shares one pass. */
+export function updateInSlices(hashers: Hashers, body: PieceBody): Promise<void> {
+  let pass = beginning.get(body);
+  if (pass === undefined) {
+    const all: Hashers[number][] = [];
+    pass = { hashers: all, done: slices.next().then(() => runPass(all, body)) };
+    beginning.set(body, pass);
+  }
+  pass.hashers.push(...hashers);
+  return pass.done;
+}
+
+async function runPass(hashers: Hashers, body: PieceBody): Promise<void> {
+  beginning.delete(body);
   for (const piece of body.pieces()) {
     for (const hasher of hashers) hasher.update(piece);
     // Many bodies make garbage faster than it is collected.

@@ -31,6 +31,26 @@ describe("signatures", () => {
     expect(await replaySignature(api_key, timestamp, body)).toBe(header["X-Svc-Signature"]);
   });
 
+  test("of one body in pieces are made in one pass over it, and another pass begins later", async () => {
+    const key = vectors.replay.api_key;
+    const text = "a body in pieces";
+    let passes = 0;
+    const body = {
+      length: text.length,
+      *pieces() {
+        passes += 1;
+        for (const part of ["a body ", "in ", "pieces"]) yield new TextEncoder().encode(part);
+      },
+    };
+    const keys = [Buffer.alloc(24, 1), Buffer.alloc(24, 2)];
+    const both = (of: typeof body | string) =>
+      Promise.all([replaySignature(key, "1", of), standardHeaders(keys, "evt_1", 1_000, of)]);
+    expect(await both(body)).toEqual(await both(text));
+    expect(passes).toBe(1);
+    expect(await both(body)).toEqual(await both(text));
+    expect(passes).toBe(2);
+  });
+
   test("of a delivery without a body cover the timestamp alone", () => {
     const key = vectors.relay.api_key;
     const expected = new Bun.CryptoHasher("sha256", key).update("1760000000123").digest("hex");

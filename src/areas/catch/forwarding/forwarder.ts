@@ -94,17 +94,22 @@ function forwardRequest(
     below,
     requireHttps: true,
     custom: headers,
-    headers: async (now) => ({
-      ...(key === null
-        ? {}
-        : { "X-Svc-Signature": await replaySignature(key, String(Math.floor(now / 1000)), signed) }),
-      "X-Svc-Event-Id": eventId,
-      "X-Svc-Timestamp": String(received_at),
-      ...("user-agent" in headers ? {} : { "User-Agent": "Svc-Relay/1.0" }),
-      ...hopsHeader(received),
-      // A receiver checks only one set of these headers.
-      ...(standardHeadersOf(received) ?? (await secrets.headers(bucket.project_ref, eventId, now, signed))),
-    }),
+    headers: async (now) => {
+      // Together, so that a body in pieces is read once for all signatures.
+      const [signature, standard] = await Promise.all([
+        key === null ? null : replaySignature(key, String(Math.floor(now / 1000)), signed),
+        // A receiver checks only one set of these headers.
+        standardHeadersOf(received) ?? secrets.headers(bucket.project_ref, eventId, now, signed),
+      ]);
+      return {
+        ...(signature === null ? {} : { "X-Svc-Signature": signature }),
+        "X-Svc-Event-Id": eventId,
+        "X-Svc-Timestamp": String(received_at),
+        ...("user-agent" in headers ? {} : { "User-Agent": "Svc-Relay/1.0" }),
+        ...hopsHeader(received),
+        ...standard,
+      };
+    },
     body,
   };
 }
