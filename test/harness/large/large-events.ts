@@ -41,6 +41,8 @@ export interface Measured {
   /** 99th percentile of the latency of another account's reads, and how many there were. */
   readonly p99Ms: number;
   readonly reads: number;
+  /** The same of a server that does nothing else, read at the same times by the same client: what the machine and the client take. */
+  readonly bareP99Ms: number;
   /** Processor time that the server has taken in all its threads, in milliseconds; null where the system does not report it. */
   readonly processorMs: number | null;
 }
@@ -75,7 +77,9 @@ export async function runLargeLoad({
     stderr: "inherit",
   });
   const lines = linesOf(senders.stdout);
+  const bare = Bun.spawn([process.execPath, join(import.meta.dir, "bare-server.ts")], { stderr: "inherit" });
   try {
+    const bareUrl = await linesOf(bare.stdout)();
     const { target } = JSON.parse(await lines()) as { target: string };
     const owner = await newAccount(server, "receiver");
     const buckets = await Promise.all(
@@ -84,7 +88,7 @@ export async function runLargeLoad({
       ),
     );
     const reader = await newAccount(server, "reader");
-    const watch = new Watch(server, reader);
+    const watch = new Watch(server, reader, bareUrl);
     const orders: Orders = {
       events,
       networks,
@@ -101,8 +105,9 @@ export async function runLargeLoad({
     await watch.stop();
     return { ...sent, ...forwarded, sending, forwarding };
   } finally {
+    bare.kill();
     senders.kill();
-    await senders.exited;
+    await Promise.all([bare.exited, senders.exited]);
     await server.stop();
   }
 }
@@ -110,6 +115,7 @@ export async function runLargeLoad({
 /** Reads as another account, and measures the server's memory. */
 class Watch {
   private latencies: number[] = [];
+  private bareLatencies: number[] = [];
   private mib = 0;
   private processorMs = 0;
   private isOver = false;
@@ -118,22 +124,24 @@ class Watch {
   constructor(
     private readonly server: ServerProcess,
     private readonly key: string,
+    private readonly bareUrl: string,
   ) {
     this.done = Promise.all([this.read(), this.measure()]);
   }
 
   /** What was measured since the last call. */
   take(): Measured {
-    const sorted = this.latencies.toSorted((a, b) => a - b);
-    const { mib, processorMs } = this;
+    const { mib, processorMs, latencies, bareLatencies } = this;
     this.latencies = [];
+    this.bareLatencies = [];
     this.mib = 0;
     const isReported = mib > 0;
     this.processorMs = isReported ? processorMsOf(this.server.pid) : 0;
     return {
       mib: isReported ? mib : null,
-      p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
-      reads: sorted.length,
+      p99Ms: p99Of(latencies),
+      reads: latencies.length,
+      bareP99Ms: p99Of(bareLatencies),
       processorMs: isReported ? this.processorMs - processorMs : null,
     };
   }
@@ -144,13 +152,10 @@ class Watch {
   }
 
   private async read(): Promise<void> {
+    const headers = { authorization: `Bearer ${this.key}`, "x-forwarded-for": "203.0.113.9" };
     while (!this.isOver) {
-      const startedAt = performance.now();
-      const response = await fetch(`${this.server.url}/v1/meter/balance`, {
-        headers: { authorization: `Bearer ${this.key}`, "x-forwarded-for": "203.0.113.9" },
-      });
-      await response.text();
-      this.latencies.push(performance.now() - startedAt);
+      this.latencies.push(await latencyOf(`${this.server.url}/v1/meter/balance`, headers));
+      this.bareLatencies.push(await latencyOf(this.bareUrl, headers));
       await Bun.sleep(READ_MS);
     }
   }
@@ -161,6 +166,18 @@ class Watch {
       await Bun.sleep(MEMORY_MS);
     }
   }
+}
+
+/** Milliseconds that a read takes. */
+async function latencyOf(url: string, headers: Record<string, string>): Promise<number> {
+  const startedAt = performance.now();
+  await (await fetch(url, { headers })).text();
+  return performance.now() - startedAt;
+}
+
+function p99Of(latencies: readonly number[]): number {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }
 
 /** The lines of a stream, one by one. */
@@ -205,8 +222,10 @@ export function describeLargeLoad(result: LargeLoadResult): string {
   ].join("\n");
 }
 
-function describeMeasured({ mib, p99Ms, reads, processorMs }: Measured): string {
-  const measured = [`p99 of ${reads} reads ${p99Ms.toFixed(1)} ms`];
+function describeMeasured({ mib, p99Ms, reads, bareP99Ms, processorMs }: Measured): string {
+  const measured = [
+    `p99 of ${reads} reads ${p99Ms.toFixed(1)} ms (of a server that does nothing else ${bareP99Ms.toFixed(1)} ms)`,
+  ];
   if (mib !== null) measured.push(`memory ${mib.toFixed(0)} MiB`);
   if (processorMs !== null) measured.push(`processor ${seconds(processorMs)}`);
   return measured.join(", ");
