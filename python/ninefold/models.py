@@ -4284,6 +4284,7 @@ class PortalDelivery(TypedDict):
     event_type: str
     """Type of the event."""
     url: str
+    """URL of the request; of a callback, the origin and `/[secret]` if the rest may be a secret."""
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
     attempts: int
     """Number of finished attempts."""
@@ -4315,6 +4316,7 @@ class PortalDeliveryItem(TypedDict):
     event_type: str
     """Type of the event."""
     url: str
+    """URL of the request; of a callback, the origin and `/[secret]` if the rest may be a secret."""
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
     attempts: int
     """Number of finished attempts."""
@@ -5245,6 +5247,7 @@ class Relay(TypedDict):
     waiting_for: Optional[str]
     """Earlier delivery with the same order key that must be finished first; null if the delivery waits for none."""
     target_url: str
+    """URL of the request; of a callback, the origin and `/[secret]` if the rest may be a secret."""
     method: str
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
     attempts: int
@@ -5905,6 +5908,7 @@ class RelayItem(TypedDict):
     waiting_for: Optional[str]
     """Earlier delivery with the same order key that must be finished first; null if the delivery waits for none."""
     target_url: str
+    """URL of the request; of a callback, the origin and `/[secret]` if the rest may be a secret."""
     method: str
     status: Literal["scheduled", "delivering", "delivered", "failed", "cancelled"]
     attempts: int

@@ -15,6 +15,7 @@ import {
 import type { SealedColumn } from "../../kernel/secrets/sealed-column.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Database } from "../../kernel/storage/database.ts";
+import { shownCallbackUrl } from "./deliveries/callback-urls.ts";
 import { RELAY_STATUSES } from "./deliveries/schema.ts";
 import { RELAY_KINDS } from "./domain.ts";
 import { ENDPOINT_STATES } from "./endpoints/schema.ts";
@@ -22,6 +23,12 @@ import { coverSealed, SECRET_FIELDS } from "./endpoints/secret-settings.ts";
 import { SCHEDULE_HEADERS } from "./schedules/runs.ts";
 
 const OF_PROJECT = { project_ref: "ref" };
+
+const asCallbackUrl: Shown = (url) => shownCallbackUrl(String(url));
+const CALLBACK_URLS = { callback_url: asCallbackUrl, failure_callback_url: asCallbackUrl };
+const asKind = asName(RELAY_KINDS, 1);
+const asTarget: Shown = (url, row, context) =>
+  asKind(Number(row["kind"]), row, context) === "callback" ? shownCallbackUrl(String(url)) : url;
 
 /** Opens a signing secret, by its owner. */
 type OpenSecret = (ownerRef: number, number: number, sealed: Uint8Array) => string;
@@ -116,7 +123,8 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
         show: {
           relay_id: asUuid,
           monitor_id: asUuid,
-          kind: asName(RELAY_KINDS, 1),
+          kind: asKind,
+          target_url: asTarget,
           status: asName(RELAY_STATUSES, 1),
           // Sealed: the API does not show them either.
           headers: null,
@@ -149,7 +157,7 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
             table: "relay_callbacks",
             of: { relay_ref: "ref" },
             key: ["relay_ref"],
-            show: { callback_of: asUuid },
+            show: { ...CALLBACK_URLS, callback_of: asUuid },
           },
         ],
       },
@@ -198,6 +206,7 @@ export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayE
           headers: headers(SCHEDULE_HEADERS, "schedule_id"),
           payload: asJson,
           retry_schedule: asJson,
+          ...CALLBACK_URLS,
         },
       },
     ],

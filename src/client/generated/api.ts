@@ -4577,6 +4577,7 @@ export interface RelayItem {
   callback_of: string | null;
   /** Earlier delivery with the same order key that must be finished first; null if the delivery waits for none. */
   waiting_for: string | null;
+  /** URL of the request; of a callback, the origin and `/[secret]` if the rest may be a secret. */
   target_url: string;
   method: string;
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
@@ -4774,6 +4775,7 @@ export interface PortalDeliveryItem {
   message_id: string;
   /** Type of the event. */
   event_type: string;
+  /** URL of the request; of a callback, the origin and `/[secret]` if the rest may be a secret. */
   url: string;
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
   /** Number of finished attempts. */

@@ -1,19 +1,16 @@
 import type { CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
 import { rejectionBy } from "../../../kernel/errors.ts";
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
-import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { storedHeaders } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";
 import type { DeliveryCounts } from "./status.ts";
-import type { CallbackUrls, NewRelay, RelayRequest, RelayStore } from "./store.ts";
+import type { NewRelay, RelayRequest, RelayStore } from "./store.ts";
 import type { UrlDestination } from "./url-destination.ts";
 
 /** The operation that credits are charged for. */
 const CHARGED_AS = "relay.callback";
 const NO_CREDITS = "the account has no credits left";
-/** Shortest part of a path that may be a secret. */
-const SECRET_LENGTH_MIN = 16;
 
 /** The end of a delivery. */
 interface Ended {
@@ -94,31 +91,4 @@ function bodyIn(bytes: Uint8Array, isTruncated: boolean): object {
   } catch {
     return { body: null, body_base64: Buffer.from(bytes).toString("base64") };
   }
-}
-
-/** Checks the callback URLs of a request. @throws ApiError `validation_error` naming the field */
-export function assertCallbackUrls(
-  urls: { readonly [Name in keyof CallbackUrls]?: string | null | undefined },
-  policy: Pick<TargetPolicy, "assertUrl">,
-): void {
-  for (const name of ["callback_url", "failure_callback_url"] as const) {
-    const url = urls[name];
-    if (typeof url === "string") policy.assertUrl(name, url);
-  }
-}
-
-/** Callback URLs as they are shown. */
-export function shownCallbacks(urls: CallbackUrls | null): CallbackUrls {
-  return {
-    callback_url: shownUrl(urls?.callback_url ?? null),
-    failure_callback_url: shownUrl(urls?.failure_callback_url ?? null),
-  };
-}
-
-function shownUrl(text: string | null): string | null {
-  if (text === null) return null;
-  const { origin, pathname, search, hash } = new URL(text);
-  const mayHoldSecret =
-    search !== "" || hash !== "" || pathname.split("/").some((part) => part.length >= SECRET_LENGTH_MIN);
-  return mayHoldSecret ? `${origin}/[secret]` : text;
 }

@@ -4,6 +4,7 @@ import { dateTime, orNull } from "../../../kernel/data/schema.ts";
 import { COUNTED_MAX, countsSchema, waitingSince } from "../../../kernel/projects/overview-card.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
+import { shownCallbackUrl } from "./callback-urls.ts";
 import { SCANNED_ROWS_MAX } from "./listing.ts";
 import type { RelayStore } from "./store.ts";
 
@@ -50,7 +51,11 @@ export function deliveriesCard(store: RelayStore) {
     details: ({ project: { ref } }: Caller, now: number) => ({
       failing: store
         .failingTargets(ref, FAILED_SCANNED_MAX, now - DAY_MS, FAILING_SHOWN_MAX)
-        .map(({ since, ...target }) => ({ ...target, since: isoTime(since) })),
+        .map(({ since, isCallback, target_url, ...target }) => ({
+          ...target,
+          target_url: isCallback === 1 ? shownCallbackUrl(target_url) : target_url,
+          since: isoTime(since),
+        })),
     }),
   } as const;
 }

@@ -367,7 +367,10 @@ const DELIVERY = {
     }),
     { examples: [null] },
   ),
-  target_url: Type.String({ examples: ["https://example.com/hooks"] }),
+  target_url: Type.String({
+    description: "URL of the request; of a callback, the origin and `/[secret]` if the rest may be a secret.",
+    examples: ["https://example.com/hooks"],
+  }),
   method: Type.String({ examples: ["POST"] }),
   status: RelayStatus,
   attempts: Type.Integer({ description: "Number of finished attempts." }),

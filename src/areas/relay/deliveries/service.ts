@@ -13,7 +13,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { DEDUPLICATION_MS, dueAt, NOTIFICATION } from "../domain.ts";
 import { payloadText } from "../payload.ts";
-import { assertCallbackUrls, shownCallbacks } from "./callbacks.ts";
+import { assertCallbackUrls, shownCallbacks } from "./callback-urls.ts";
 import { type Destination, type Destinations, destinationOf } from "./destination.ts";
 import { attemptView } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";

@@ -1,5 +1,6 @@
 import type { Metrics } from "../../../kernel/metrics/metrics.ts";
 import { RELAY_KINDS } from "../domain.ts";
+import { shownTarget } from "./callback-urls.ts";
 import type { RelayItem, RelayStatus } from "./schema.ts";
 import type { RelayRow } from "./store.ts";
 
@@ -32,7 +33,12 @@ export function statusOf({ ref, item: { status } }: RelayRow, inFlight: InFlight
 }
 
 export function itemOf(row: RelayRow, inFlight: InFlight): RelayItem {
-  return { ...row.item, status: statusOf(row, inFlight), next_attempt_at: nextAttemptOf(row, inFlight) };
+  return {
+    ...row.item,
+    target_url: shownTarget(row.item),
+    status: statusOf(row, inFlight),
+    next_attempt_at: nextAttemptOf(row, inFlight),
+  };
 }
 
 /** Time of the next attempt; null when none is planned, and during an attempt. */

@@ -465,9 +465,9 @@ function listStore(db: Database) {
     >(
       `SELECT (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id,
          (SELECT name FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS name,
-         target_url, failed, since, response_status, error
-       FROM (SELECT endpoint_ref, target_url, count(*) AS failed, min(finished_at) AS since, response_status, error, max(ref)
-         FROM (SELECT ref, endpoint_ref, target_url, finished_at, response_status, error, destination IS NULL AS isPlain
+         target_url, kind = 4 AS isCallback, failed, since, response_status, error
+       FROM (SELECT endpoint_ref, target_url, kind, count(*) AS failed, min(finished_at) AS since, response_status, error, max(ref)
+         FROM (SELECT ref, endpoint_ref, target_url, kind, finished_at, response_status, error, destination IS NULL AS isPlain
          FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ? AND isPlain
          GROUP BY coalesce(endpoint_ref, target_url) ORDER BY failed DESC LIMIT ?)`,
     ),
@@ -482,6 +482,8 @@ function listStore(db: Database) {
 type FailingTarget = Pick<RelayItem, "target_url" | "response_status" | "error"> & {
   readonly endpoint_id: string | null;
   readonly name: string | null;
+  /** 1 if the last one was a callback. */
+  readonly isCallback: number;
   readonly failed: number;
   /** Epoch milliseconds. */
   readonly since: number;

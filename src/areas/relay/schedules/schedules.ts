@@ -9,7 +9,7 @@ import { tierLimitPerProject } from "../../../kernel/resources/limit.ts";
 import { resource } from "../../../kernel/resources/resource.ts";
 import { assertSecretStays } from "../../../kernel/secrets/bound-secret.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { shownCallbacks } from "../deliveries/callbacks.ts";
+import { shownCallbacks } from "../deliveries/callback-urls.ts";
 import { reservedHeaderWarnings } from "../deliveries/reserved-headers.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
 import { rejectedBy, type SchemaProblem } from "../event-types/event-types.ts";

@@ -4,7 +4,7 @@ import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { ANY_TARGET, type TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, requestedTimes } from "../../../kernel/scheduler/calendar.ts";
-import { assertCallbackUrls } from "../deliveries/callbacks.ts";
+import { assertCallbackUrls } from "../deliveries/callback-urls.ts";
 import { assertSendable, withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import { assertNotReservedType } from "../endpoints/notices.ts";
 import { payloadText } from "../payload.ts";

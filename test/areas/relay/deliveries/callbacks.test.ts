@@ -170,6 +170,37 @@ test("both URLs are checked, and shown without what may be a secret", async () =
   }
 });
 
+test("a secret in the URL of a callback is shown nowhere, and cannot be searched for", async () => {
+  const secret = "t0ken-0123456789abcdef";
+  stage.sink.answersBy(({ path }) => (path.startsWith("/done") ? 410 : 200));
+  const relayId = await stage.sent({ callback_url: stage.sink.url(`/done/${secret}`) });
+  await settle();
+  expect(takenAt(`/done/${secret}`)).toHaveLength(1);
+  const shown = `${new URL(stage.sink.url("/")).origin}/[secret]`;
+  const [callback] = await callbacks();
+  expect(callback).toMatchObject({ kind: "callback", callback_of: relayId, target_url: shown });
+  const overview = await stage.account.get("/v1/overview?details=true");
+  expect(overview.body).toMatchObject({ relay: { failing: [{ target_url: shown, failed: 1 }] } });
+  await stage.account.post("/v1/relay/schedules", {
+    cron: "* * * * *",
+    target_url: stage.sink.url("/hook"),
+    failure_callback_url: stage.sink.url(`/done/${secret}`),
+  });
+  const of = async (path: string) => (await stage.account.get(path)).text;
+  const account = await stage.server.operator.get(`/v1/admin/accounts/${stage.account.userId}/export`);
+  expect(account.text).toContain(shown);
+  const texts = [
+    overview.text,
+    account.text,
+    await of(`/v1/relay/${String(callback?.["relay_id"])}`),
+    await of("/v1/relay/schedules"),
+    await of("/v1/audit"),
+    await of(`/v1/relay?q=${secret.slice(0, 8)}`),
+  ];
+  for (const text of texts) expect(text).not.toContain(secret);
+  expect(texts.at(-1)).toBe('{"deliveries":[]}');
+});
+
 test("runs of schedules with a target_url call back", async () => {
   const created = await stage.account.post("/v1/relay/schedules", {
     cron: "* * * * *",
