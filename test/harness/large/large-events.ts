@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type Command, ServerProcess } from "../processes/server-process.ts";
-import { processorMs as processorMsOf, residentMiB } from "../processes/usage.ts";
+import { describeMeasured, type Measured, secondsText, Watch } from "../processes/watch.ts";
 
 /** Settings of a run. */
 export interface LargeLoad {
@@ -34,29 +34,12 @@ export interface ForwardedReport {
   readonly forwardedEqual: boolean;
 }
 
-/** Measurements of a part of a run. */
-export interface Measured {
-  /** The most memory that the server has used; null where the system does not report it. */
-  readonly mib: number | null;
-  /** 99th percentile of the latency of another account's reads, and how many there were. */
-  readonly p99Ms: number;
-  readonly reads: number;
-  /** The same of a server that does nothing else, read at the same times by the same client: what the machine and the client take. */
-  readonly bareP99Ms: number;
-  /** Processor time that the server has taken in all its threads, in milliseconds; null where the system does not report it. */
-  readonly processorMs: number | null;
-}
-
 /** Measurements of a run, while the events were sent, and while they were forwarded. */
 export interface LargeLoadResult extends SentReport, ForwardedReport {
   readonly sending: Measured;
   readonly forwarding: Measured;
 }
 
-/** How often memory is measured. */
-const MEMORY_MS = 50;
-/** Time between two reads of the other account. */
-const READ_MS = 10;
 /** Buckets of the accounts that receive the events. */
 const BUCKETS = 10;
 
@@ -77,9 +60,7 @@ export async function runLargeLoad({
     stderr: "inherit",
   });
   const lines = linesOf(senders.stdout);
-  const bare = Bun.spawn([process.execPath, join(import.meta.dir, "bare-server.ts")], { stderr: "inherit" });
   try {
-    const bareUrl = await linesOf(bare.stdout)();
     const { target } = JSON.parse(await lines()) as { target: string };
     const owner = await newAccount(server, "receiver");
     const buckets = await Promise.all(
@@ -88,7 +69,7 @@ export async function runLargeLoad({
       ),
     );
     const reader = await newAccount(server, "reader");
-    const watch = new Watch(server, reader, bareUrl);
+    const watch = await Watch.start(server, reader);
     const orders: Orders = {
       events,
       networks,
@@ -105,79 +86,10 @@ export async function runLargeLoad({
     await watch.stop();
     return { ...sent, ...forwarded, sending, forwarding };
   } finally {
-    bare.kill();
     senders.kill();
-    await Promise.all([bare.exited, senders.exited]);
+    await senders.exited;
     await server.stop();
   }
-}
-
-/** Reads as another account, and measures the server's memory. */
-class Watch {
-  private latencies: number[] = [];
-  private bareLatencies: number[] = [];
-  private mib = 0;
-  private processorMs = 0;
-  private isOver = false;
-  private readonly done: Promise<unknown>;
-
-  constructor(
-    private readonly server: ServerProcess,
-    private readonly key: string,
-    private readonly bareUrl: string,
-  ) {
-    this.done = Promise.all([this.read(), this.measure()]);
-  }
-
-  /** What was measured since the last call. */
-  take(): Measured {
-    const { mib, processorMs, latencies, bareLatencies } = this;
-    this.latencies = [];
-    this.bareLatencies = [];
-    this.mib = 0;
-    const isReported = mib > 0;
-    this.processorMs = isReported ? processorMsOf(this.server.pid) : 0;
-    return {
-      mib: isReported ? mib : null,
-      p99Ms: p99Of(latencies),
-      reads: latencies.length,
-      bareP99Ms: p99Of(bareLatencies),
-      processorMs: isReported ? this.processorMs - processorMs : null,
-    };
-  }
-
-  async stop(): Promise<void> {
-    this.isOver = true;
-    await this.done;
-  }
-
-  private async read(): Promise<void> {
-    const headers = { authorization: `Bearer ${this.key}`, "x-forwarded-for": "203.0.113.9" };
-    while (!this.isOver) {
-      this.latencies.push(await latencyOf(`${this.server.url}/v1/meter/balance`, headers));
-      this.bareLatencies.push(await latencyOf(this.bareUrl, headers));
-      await Bun.sleep(READ_MS);
-    }
-  }
-
-  private async measure(): Promise<void> {
-    while (!this.isOver) {
-      this.mib = Math.max(this.mib, residentMiB(this.server.pid) ?? 0);
-      await Bun.sleep(MEMORY_MS);
-    }
-  }
-}
-
-/** Milliseconds that a read takes. */
-async function latencyOf(url: string, headers: Record<string, string>): Promise<number> {
-  const startedAt = performance.now();
-  await (await fetch(url, { headers })).text();
-  return performance.now() - startedAt;
-}
-
-function p99Of(latencies: readonly number[]): number {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }
 
 /** The lines of a stream, one by one. */
@@ -217,20 +129,7 @@ async function newAccount(server: ServerProcess, name: string): Promise<string> 
 export function describeLargeLoad(result: LargeLoadResult): string {
   const { accepted, sentMs, forwardedMs, sending, forwarding } = result;
   return [
-    `${accepted} accepted in ${seconds(sentMs)}: ${describeMeasured(sending)}`,
-    `all forwarded in ${seconds(forwardedMs)}: ${describeMeasured(forwarding)}`,
+    `${accepted} accepted in ${secondsText(sentMs)}: ${describeMeasured(sending)}`,
+    `all forwarded in ${secondsText(forwardedMs)}: ${describeMeasured(forwarding)}`,
   ].join("\n");
-}
-
-function describeMeasured({ mib, p99Ms, reads, bareP99Ms, processorMs }: Measured): string {
-  const measured = [
-    `p99 of ${reads} reads ${p99Ms.toFixed(1)} ms (of a server that does nothing else ${bareP99Ms.toFixed(1)} ms)`,
-  ];
-  if (mib !== null) measured.push(`memory ${mib.toFixed(0)} MiB`);
-  if (processorMs !== null) measured.push(`processor ${seconds(processorMs)}`);
-  return measured.join(", ");
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`;
 }
