@@ -7108,8 +7108,10 @@ class StatusPageSubscribersImportBody(TypedDict):
 class StatusPageSubscribersImportedRejectedItem(TypedDict):
     index: int
     """Position in `subscribers`, from 0."""
-    reason: Literal["invalid_address", "page_full"]
-    """`page_full`: the page has the maximum number of subscribers."""
+    reason: Literal["invalid_address", "page_full", "unsubscribed"]
+    """`page_full`: the page has the maximum number of subscribers. `unsubscribed`: its owner has unsubscribed from
+    this page, and can only subscribe again themselves.
+    """
 
 
 class StatusPageSubscribersImported(TypedDict):

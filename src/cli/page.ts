@@ -27,13 +27,17 @@ export async function pageSubscribersImport(args: Arguments): Promise<number> {
   const { addresses, skipped } = readSubscribers(text, path);
   const result = await withApi(args, async (api) => importAll(api, await pageIdOf(api, slug), addresses));
   const all = { ...result, skipped };
+  // That they left is respected, and nothing to be corrected.
+  const rejected = result.rejected.filter(({ reason }) => reason !== "unsubscribed");
   if (args.has("--json")) printJson(all);
   else {
     print(`${result.imported} imported, ${result.known} had subscribed already.\n`);
+    const left = result.rejected.length - rejected.length;
+    if (left > 0) printError(`${left} skipped: they have unsubscribed from the page.`);
     for (const [reason, count] of Object.entries(skipped)) printError(`${count} skipped: ${reason}.`);
-    for (const { email, reason } of result.rejected) printError(`${email} ${REASONS[reason] ?? reason}.`);
+    for (const { email, reason } of rejected) printError(`${email} ${REASONS[reason] ?? reason}.`);
   }
-  return result.rejected.length === 0 ? 0 : REJECTED;
+  return rejected.length === 0 ? 0 : REJECTED;
 }
 
 async function pageIdOf(api: Api, slug: string): Promise<string> {

@@ -200,6 +200,9 @@ async function fillMonitors(server: TestServer, account: AccountClient): Promise
     `INSERT INTO status_subscribers (page_ref, account_ref, project_ref, email, created_at, confirmed_at)
      SELECT ref, account_ref, project_ref, 'visitor@example.com', created_at, created_at FROM status_pages ORDER BY ref DESC LIMIT 1`,
   );
+  server.server.kernel.db.execute(
+    "INSERT INTO status_unsubscribed (page_ref, project_ref, digest) SELECT ref, project_ref, randomblob(16) FROM status_pages ORDER BY ref DESC LIMIT 1",
+  );
   await server.clock.advance(3 * MINUTE);
 }
 

@@ -63,7 +63,8 @@ export function createStatusPages(kernel: Kernel, deps: PageDeps): StatusPagesAr
       removeRows(tx, projectRef, rowsMax) {
         publicPages.invalidateProject(tx, projectRef);
         const removed = pages.removeOfProject(tx, projectRef, rowsMax);
-        return removed + subscribers.removeOfProject(tx, projectRef, rowsMax - removed);
+        const left = removed + subscribers.removeOfProject(tx, projectRef, rowsMax - removed);
+        return left + subscribers.removeUnsubscribedOfProject(tx, projectRef, rowsMax - left);
       },
     },
   };

@@ -137,6 +137,7 @@ export function statusPageResource(deps: PageResourceDeps) {
       remove({ tx }, { ref, slug }) {
         pages.remove(tx, ref);
         subscribers.removeOfPage(tx, ref);
+        subscribers.removeUnsubscribedOfPage(tx, ref);
         invalidate(tx, slug);
       },
     },

@@ -278,11 +278,12 @@ function summaryOf(
   { openImpacts, isUnderMaintenance }: Pick<PageEvents, "openImpacts" | "isUnderMaintenance">,
 ): Summary {
   const known = knownOf(shown);
+  const rest = restOf(shown);
   const countOf = (counted: ShownState) => shown.filter(({ state }) => state === counted).length;
   const down = countOf("down");
   if (down > 0) {
     const label = down === known.length ? "Outage" : "Partial outage";
-    return { state: "down", sentence: outageSentence(down, known.length), label };
+    return { state: "down", sentence: outageSentence(down, known.length, rest), label };
   }
   if (openImpacts.has("outage"))
     return { state: "down", sentence: "Partial outage", label: "Partial outage" };
@@ -296,15 +297,9 @@ function summaryOf(
   if (isUnderMaintenance) return alike("maintenance");
   if (known.length === 0) return { ...alike("unknown"), sentence: "No data yet" };
   if (known.length === shown.length) return { ...alike("up"), sentence: "All systems operational" };
-  const paused = countOf("paused");
-  const unknown = shown.length - known.length - paused;
-  const rest = [
-    ...(paused > 0 ? [`${paused} paused`] : []),
-    ...(unknown > 0 ? [`${unknown} without data`] : []),
-  ];
   return {
     state: "up",
-    sentence: `${known.length} of ${shown.length} systems operational, ${rest.join(", ")}`,
+    sentence: `${known.length} of ${shown.length} systems operational${rest}`,
     label: `${known.length} of ${shown.length} operational`,
   };
 }
@@ -314,7 +309,18 @@ function alike(state: ShownState): Summary {
   return { state, sentence: STATE_LABELS[state], label: STATE_LABELS[state] };
 }
 
-function outageSentence(down: number, known: number): string {
-  if (down === known) return "Major outage";
-  return `Partial outage: ${down} of ${known} systems ${down === 1 ? "is" : "are"} down`;
+/** What is not known of, as the end of a sentence; empty if there is nothing. */
+function restOf(shown: readonly Pick<ShownMonitor, "state">[]): string {
+  const paused = shown.filter(({ state }) => state === "paused").length;
+  const unknown = shown.length - knownOf(shown).length - paused;
+  return `${paused > 0 ? `, ${paused} paused` : ""}${unknown > 0 ? `, ${unknown} without data` : ""}`;
+}
+
+/** `rest`: monitors of which nothing is known, which can be operational. */
+function outageSentence(down: number, known: number, rest: string): string {
+  const are = down === 1 ? "is" : "are";
+  if (down < known) return `Partial outage: ${down} of ${known} systems ${are} down`;
+  return rest === ""
+    ? "Major outage"
+    : `Outage: ${down} ${down === 1 ? "system" : "systems"} ${are} down${rest}`;
 }

@@ -3471,8 +3471,8 @@ export interface StatusPageSubscribersImported {
   rejected: {
     /** Position in `subscribers`, from 0. */
     index: number;
-    /** `page_full`: the page has the maximum number of subscribers. */
-    reason: "invalid_address" | "page_full";
+    /** `page_full`: the page has the maximum number of subscribers. `unsubscribed`: its owner has unsubscribed from this page, and can only subscribe again themselves. */
+    reason: "invalid_address" | "page_full" | "unsubscribed";
   }[];
 }
 

@@ -81,6 +81,7 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   server_settings: "of the server",
   settings: "of the server",
   sqlite_sequence: "of the server",
+  status_unsubscribed: "digests of addresses that have left",
 };
 
 test("every table is exported or has a reason, and every row of the account is a record", async () => {

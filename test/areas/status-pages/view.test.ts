@@ -154,6 +154,18 @@ describe("the sentence", () => {
     ],
     ["some of them", { monitors: ["up", "down", "down"] }, "down", "Partial outage: 2 of 3 systems are down"],
     ["all of them", { monitors: ["down", "down"] }, "down", "Major outage"],
+    [
+      "all that are known",
+      { monitors: ["down", "paused", "unknown", "paused"] },
+      "down",
+      "Outage: 1 system is down, 2 paused, 1 without data",
+    ],
+    [
+      "all but one that is paused",
+      { monitors: ["down", "down", "paused"] },
+      "down",
+      "Outage: 2 systems are down, 1 paused",
+    ],
     ["a slow one", { monitors: ["up", "slow"] }, "degraded", "Degraded performance"],
     ["an incident of degraded performance", { incidents: [INCIDENT] }, "degraded", "Degraded performance"],
     [

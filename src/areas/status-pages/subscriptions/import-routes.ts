@@ -6,7 +6,7 @@ import type { Api } from "../../../kernel/http/api.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { timestampOf } from "../../../kernel/time/date-time.ts";
 import type { PageRow } from "../store.ts";
-import { IMPORTED_MAX, type Subscriptions } from "./subscriptions.ts";
+import { IMPORT_REJECTIONS, IMPORTED_MAX, type Subscriptions } from "./subscriptions.ts";
 
 /** Characters of an address with spaces around it, which are ignored. */
 const ADDRESS_LENGTH_MAX = 300;
@@ -45,8 +45,9 @@ const Imported = named("StatusPageSubscribersImported", {
   rejected: Type.Array(
     Type.Object({
       index: Type.Integer({ description: "Position in `subscribers`, from 0.", examples: [1] }),
-      reason: oneOf(["invalid_address", "page_full"], {
-        description: "`page_full`: the page has the maximum number of subscribers.",
+      reason: oneOf(IMPORT_REJECTIONS, {
+        description:
+          "`page_full`: the page has the maximum number of subscribers. `unsubscribed`: its owner has unsubscribed from this page, and can only subscribe again themselves.",
       }),
     }),
     { description: "Addresses that were not imported." },

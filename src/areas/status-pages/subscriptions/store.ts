@@ -62,6 +62,28 @@ export function subscriberStore(db: Database) {
     removeOfProject: db.change<[projectRef: number, rowsMax: number]>(
       "DELETE FROM status_subscribers WHERE ref IN (SELECT ref FROM status_subscribers WHERE project_ref = ? LIMIT ?)",
     ),
+    /** Whether an address has unsubscribed from a page. */
+    hasUnsubscribed: db.number<[pageRef: number, digest: Uint8Array]>(
+      "SELECT count(*) AS n FROM status_unsubscribed WHERE page_ref = ? AND digest = ?",
+    ),
+    unsubscribedCount: db.number<[pageRef: number]>(
+      "SELECT count(*) AS n FROM status_unsubscribed WHERE page_ref = ?",
+    ),
+    insertUnsubscribed: db.change<[pageRef: number, projectRef: number, digest: Uint8Array]>(
+      "INSERT OR IGNORE INTO status_unsubscribed (page_ref, project_ref, digest) VALUES (?, ?, ?)",
+    ),
+    removeUnsubscribed: db.change<[pageRef: number, digest: Uint8Array]>(
+      "DELETE FROM status_unsubscribed WHERE page_ref = ? AND digest = ?",
+    ),
+    removeFirstUnsubscribed: db.change<[pageRef: number]>(
+      "DELETE FROM status_unsubscribed WHERE ref = (SELECT min(ref) FROM status_unsubscribed WHERE page_ref = ?)",
+    ),
+    removeUnsubscribedOfPage: db.change<[pageRef: number]>(
+      "DELETE FROM status_unsubscribed WHERE page_ref = ?",
+    ),
+    removeUnsubscribedOfProject: db.change<[projectRef: number, rowsMax: number]>(
+      "DELETE FROM status_unsubscribed WHERE ref IN (SELECT ref FROM status_unsubscribed WHERE project_ref = ? LIMIT ?)",
+    ),
     removeUnconfirmed: db.change<[before: number, rowsMax: number]>(
       "DELETE FROM status_subscribers WHERE ref IN (SELECT ref FROM status_subscribers WHERE confirmed_at IS NULL AND created_at < ? LIMIT ?)",
     ),

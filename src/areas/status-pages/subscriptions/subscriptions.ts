@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { networkOf } from "../../../kernel/data/addresses.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
@@ -14,6 +15,8 @@ import type { SubscriberRow, SubscriberStore } from "./store.ts";
 export const SUBSCRIBERS_MAX = 1_000;
 /** Maximum number of unconfirmed addresses of a page, which anyone can enter. */
 export const UNCONFIRMED_MAX = 200;
+/** Addresses that unsubscribed from a page and are remembered, the last ones: five times the subscribers that it can have. */
+export const UNSUBSCRIBED_MAX = 5 * SUBSCRIBERS_MAX;
 /** Time in which an address can be confirmed, in milliseconds; then it is removed. */
 export const CONFIRMATION_MS = DAY_MS;
 /** Time before another e-mail asks the same address for a confirmation, in milliseconds. */
@@ -130,6 +133,8 @@ export class Subscriptions {
       const email = written.trim().toLowerCase();
       if (!isEmail(email)) rejected.push({ index, reason: "invalid_address" });
       else if ((subscribers.findByEmail(pageRef, email)?.confirmedAt ?? null) !== null) continue;
+      else if (subscribers.hasUnsubscribed(pageRef, digestOf(pageRef, email)) > 0)
+        rejected.push({ index, reason: "unsubscribed" });
       else if (count >= SUBSCRIBERS_MAX) rejected.push({ index, reason: "page_full" });
       else {
         const times = { createdAt: tx.now, confirmedAt: confirmedAt ?? tx.now, importedAt: tx.now };
@@ -150,17 +155,37 @@ export class Subscriptions {
   }
 
   /** Confirms an address, or ends a subscription. Repeating it changes nothing. Returns false if the page is full. */
-  act({ ref, pageRef, confirmedAt }: SubscriberRow, action: SubscriptionAction): Promise<boolean> {
+  act(subscriber: SubscriberRow, action: SubscriptionAction): Promise<boolean> {
     const { subscribers, writer } = this.deps;
+    const { ref, pageRef, email, confirmedAt } = subscriber;
     return writer.submit((tx) => {
-      if (action === "unsubscribe") subscribers.remove(tx, ref);
+      if (action === "unsubscribe") this.unsubscribe(tx, subscriber);
       else if (confirmedAt === null) {
         if (subscribers.confirmedCount(pageRef) >= SUBSCRIBERS_MAX) return false;
         subscribers.confirm(tx, tx.now, ref);
+        subscribers.removeUnsubscribed(tx, pageRef, digestOf(pageRef, email));
       }
       return true;
     });
   }
+
+  /** Ends a subscription. The address is remembered as a digest, so that an import does not add it again. */
+  private unsubscribe(tx: Tx, { ref, pageRef, projectRef, email }: SubscriberRow): void {
+    const { subscribers } = this.deps;
+    // The page may have been deleted meanwhile, and its subscribers with it.
+    if (subscribers.remove(tx, ref) === 0) return;
+    subscribers.insertUnsubscribed(tx, pageRef, projectRef, digestOf(pageRef, email));
+    if (subscribers.unsubscribedCount(pageRef) > UNSUBSCRIBED_MAX)
+      subscribers.removeFirstUnsubscribed(tx, pageRef);
+  }
+}
+
+/** Bytes of a digest of an address. */
+const DIGEST_BYTES = 16;
+
+/** Digest of an address of a page. Without a key, which a restore without the master key would change. */
+function digestOf(pageRef: number, email: string): Uint8Array {
+  return createHash("sha256").update(`${pageRef} ${email}`).digest().subarray(0, DIGEST_BYTES);
 }
 
 /** Addresses that one request imports: some milliseconds. */
@@ -173,12 +198,16 @@ export interface ImportedSubscriber {
   readonly confirmedAt: number | null;
 }
 
+/** Why an address was not imported. */
+export const IMPORT_REJECTIONS = ["invalid_address", "page_full", "unsubscribed"] as const;
+type ImportRejection = (typeof IMPORT_REJECTIONS)[number];
+
 /** What became of imported addresses. */
 export interface ImportedSubscribers {
   readonly imported: number;
   /** Those that had subscribed already. */
   readonly known: number;
-  readonly rejected: readonly { readonly index: number; readonly reason: "invalid_address" | "page_full" }[];
+  readonly rejected: readonly { readonly index: number; readonly reason: ImportRejection }[];
 }
 
 /** Headers with which mail clients offer to unsubscribe with one click (RFC 8058). */

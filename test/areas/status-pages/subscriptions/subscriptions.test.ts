@@ -9,6 +9,7 @@ import {
   REQUESTS_MAX,
   SUBSCRIBERS_MAX,
   UNCONFIRMED_MAX,
+  UNSUBSCRIBED_MAX,
 } from "../../../../src/areas/status-pages/subscriptions/subscriptions.ts";
 import { MailServer } from "../../../support/mail-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";
@@ -67,6 +68,8 @@ const confirmedCount = () =>
   server.server.kernel.db.number(
     "SELECT count(*) AS n FROM status_subscribers WHERE confirmed_at IS NOT NULL",
   )();
+
+const unsubscribed = () => server.server.kernel.db.number("SELECT count(*) AS n FROM status_unsubscribed")();
 
 /** Stores the subscribers `u<from>@x.example` to `u<to>@x.example` of every page. */
 function fill(from: number, to: number, confirmedAt: number | null) {
@@ -132,6 +135,40 @@ describe("importing", () => {
     const [{ sequence }] = entries as [{ sequence: string }];
     const entry = (await account.get(`/v1/audit/${sequence}`)).body;
     expect(entry["after"]).toEqual({ imported: 2, known: 1, rejected: 1 });
+  });
+
+  test("does not add who has unsubscribed, until they subscribe again", async () => {
+    const id = await page();
+    const other = await page({}, "other");
+    const [ann, bob] = ["ann@example.com", "bob@example.com"];
+    const link = await confirmed(ann);
+    expect((await send(link, { action: "unsubscribe" })).status).toBe(200);
+    const both = [{ email: "Ann@Example.com" }, { email: bob }];
+    const rejected = [{ index: 0, reason: "unsubscribed" }];
+    expect((await importOf(id, both)).body).toEqual({ imported: 1, known: 0, rejected });
+    expect((await importOf(id, both)).body).toEqual({ imported: 0, known: 1, rejected });
+    expect((await importOf(other, both)).body).toEqual({ imported: 2, known: 0, rejected: [] });
+    await server.clock.advance(REPEAT_MS);
+    await confirmed(ann);
+    expect((await importOf(id, both)).body).toEqual({ imported: 0, known: 2, rejected: [] });
+    expect(unsubscribed()).toBe(0);
+  });
+
+  test("remembers the last addresses that have unsubscribed, as long as the page exists", async () => {
+    const id = await page();
+    const first = { email: "first@example.com" };
+    expect((await send(await confirmed(first.email), { action: "unsubscribe" })).status).toBe(200);
+    server.server.kernel.db.execute(
+      `WITH RECURSIVE n (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n WHERE n < ${UNSUBSCRIBED_MAX})
+       INSERT INTO status_unsubscribed (page_ref, project_ref, digest) SELECT page_ref, project_ref, randomblob(16) FROM status_unsubscribed, n`,
+    );
+    expect(unsubscribed()).toBe(UNSUBSCRIBED_MAX);
+    expect((await importOf(id, [first])).body).toMatchObject({ imported: 0 });
+    expect((await send(await confirmed("last@example.com"), { action: "unsubscribe" })).status).toBe(200);
+    expect(unsubscribed()).toBe(UNSUBSCRIBED_MAX);
+    expect((await importOf(id, [first])).body).toMatchObject({ imported: 1 });
+    expect((await account.delete(`/v1/pulse/pages/${id}`)).status).toBe(200);
+    expect(unsubscribed()).toBe(0);
   });
 
   test("has a limit for a request and for a page, and is for pages of the project", async () => {
