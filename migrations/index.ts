@@ -89,6 +89,7 @@ import icmp from "./0088_icmp.sql" with { type: "text" };
 import projectTimeZone from "./0089_project_time_zone.sql" with { type: "text" };
 import domain from "./0090_domain.sql" with { type: "text" };
 import statusUnsubscribed from "./0091_status_unsubscribed.sql" with { type: "text" };
+import probeRemoval from "./0092_probe_removal.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -182,4 +183,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0089_project_time_zone", sql: projectTimeZone },
   { name: "0090_domain", sql: domain },
   { name: "0091_status_unsubscribed", sql: statusUnsubscribed },
+  { name: "0092_probe_removal", sql: probeRemoval },
 ];

@@ -4738,11 +4738,11 @@ class _ProbeResultsBodyResultsItemRequired(TypedDict):
     """Time since the start of the check, in milliseconds, by the monotonic clock of the probe: 0 to 7 days."""
     status: Literal["up", "down", "unknown"]
     """`unknown` if the probe could not check, such as without `ping`: it does not vote then."""
-    latency_ms: int
-    """Latency of the check, in milliseconds."""
 
 
 class ProbeResultsBodyResultsItem(_ProbeResultsBodyResultsItemRequired, total=False):
+    latency_ms: Optional[int]
+    """Latency of the check, in milliseconds. Null, if nothing was measured, counts as 0."""
     response_status: Optional[int]
     error: Optional[str]
     """Why the target is down, or why it could not be checked."""

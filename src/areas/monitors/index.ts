@@ -33,6 +33,7 @@ import { ManualMonitors } from "./manual.ts";
 import { monitorCard } from "./overview-card.ts";
 import type { MonitorDeps } from "./ports.ts";
 import { ProbeAssignments, probeResource } from "./probes/probes.ts";
+import { ProbeRemoval } from "./probes/removal.ts";
 import { probeRoutes } from "./probes/routes.ts";
 import { probeStore } from "./probes/store.ts";
 import { ProbeWorkplace } from "./probes/work.ts";
@@ -146,6 +147,7 @@ export function createMonitors(
   const votes = new Votes(voteRows, kernel.clock, kernel.scheduler.suspended);
   const checks = new Checks(deps, deps.alerting, suppression, connectivity, votes, registries);
   const workplace = new ProbeWorkplace({ ...deps, checks });
+  const removal = new ProbeRemoval(deps);
   declareProbeGauge(kernel, { ...deps, workplace });
   const assignments = new ProbeAssignments({ probes, votes: voteRows, workplace });
   new CheckSchedule(deps, queue, checks, suppression, workplace);
@@ -200,7 +202,7 @@ export function createMonitors(
     routes: (api) => [
       ...monitorRoutes(api, service),
       resourceRoutes(api, maintenance.resource),
-      resourceRoutes(api, probeResource({ ...deps, workplace })),
+      resourceRoutes(api, probeResource({ ...deps, workplace, removal })),
       probeRoutes(api, workplace),
       ...heartbeatRoutes(api, { heartbeats, pings, findMonitor }),
     ],

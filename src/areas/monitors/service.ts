@@ -78,6 +78,8 @@ interface ServiceDeps extends AreaDeps {
 
 /** A probe has made and recorded the check. */
 const BY_PROBE = "by probe";
+/** A probe was asked, and has sent no result. */
+const NOT_BY_PROBE = "not by probe";
 
 /** Manages monitors. */
 export class MonitorService {
@@ -221,6 +223,8 @@ export class MonitorService {
     }
     removed += this.deps.windows.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
+    removed += this.deps.probes.forgetResultsOfProject(tx, projectRef, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
     removed += this.deps.probes.removeOfProject(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     this.deps.heartbeats.removeKey(tx, projectRef);
@@ -297,10 +301,12 @@ export class MonitorService {
       },
       outside: async ({ monitor, probeRef }) => {
         if (probeRef === null) return await this.deps.checker.run(monitor, true);
-        return (await this.deps.probeWork.request(probeRef, monitor, true)) ? BY_PROBE : null;
+        return (await this.deps.probeWork.request(probeRef, monitor, true)) ? BY_PROBE : NOT_BY_PROBE;
       },
       settle: (tx, { monitor }, check) => {
         if (check === BY_PROBE) return this.status(call, monitorId);
+        if (check === NOT_BY_PROBE)
+          throw new ApiError("probe_offline", "The probe was asked for the check, and has sent no result.");
         if (check === null) {
           throw new ApiError("service_unavailable", "The server is too busy to measure. Retry in a second.", {
             retryAfterSeconds: 1,

@@ -4061,8 +4061,8 @@ export interface ProbeResultsBody {
     age_ms: number;
     /** `unknown` if the probe could not check, such as without `ping`: it does not vote then. */
     status: "up" | "down" | "unknown";
-    /** Latency of the check, in milliseconds. */
-    latency_ms: number;
+    /** Latency of the check, in milliseconds. Null, if nothing was measured, counts as 0. */
+    latency_ms?: number | null | undefined;
     response_status?: number | null | undefined;
     /** Why the target is down, or why it could not be checked. */
     error?: string | null | undefined;

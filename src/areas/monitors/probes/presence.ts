@@ -21,6 +21,7 @@ export class Presence {
   private version = 0;
   private wake: (() => void) | null = null;
   private seenAt = Number.NEGATIVE_INFINITY;
+  private wasCut = false;
   /** By monitor id. */
   private readonly due = new Map<string, DueCheck>();
   /** Checks that it has been told of. */
@@ -42,6 +43,11 @@ export class Presence {
     return this.wake !== null;
   }
 
+  /** Whether its connection was closed from the other end, and it has not called since. */
+  get isCut(): boolean {
+    return this.wasCut && !this.isWaiting;
+  }
+
   /** Whether it can be asked for a check. */
   get isConnected(): boolean {
     return this.isWaiting || this.told.size > 0 || monotonicMs() - this.seenAt < CONNECTED_MS;
@@ -58,9 +64,10 @@ export class Presence {
     this.wake?.();
   }
 
-  /** A request for work has ended: the next one follows. */
-  seen(): void {
-    this.seenAt = monotonicMs();
+  /** A request for work has begun, or has ended: the next one follows, unless the probe has closed the connection (`isCut`). */
+  seen(isCut: boolean): void {
+    this.wasCut = isCut;
+    this.seenAt = isCut ? Number.NEGATIVE_INFINITY : monotonicMs();
   }
 
   /** Whether there are checks that it has not been told of. */

@@ -12,6 +12,7 @@ import { LOCAL } from "../options.ts";
 import type { MonitorRow, MonitorStore } from "../store.ts";
 import { LOCAL_REF, type VoteStore } from "../votes/store.ts";
 import { isLocalOnly } from "../votes/votes.ts";
+import type { ProbeRemoval } from "./removal.ts";
 import { PROBES_PAGE, Probe, ProbeCreateBody, ProbeDeleted, ProbePatch } from "./schema.ts";
 import type { ProbeRow, ProbeStore } from "./store.ts";
 import { type ProbeWorkplace, TOKEN_PREFIX } from "./work.ts";
@@ -24,10 +25,11 @@ interface Deps {
   readonly votes: VoteStore;
   readonly monitors: Pick<MonitorStore, "monitor">;
   readonly workplace: Pick<ProbeWorkplace, "changed" | "isOnline" | "isWaiting" | "removed">;
+  readonly removal: Pick<ProbeRemoval, "remove">;
 }
 
 /** Declares probes. */
-export function probeResource({ db, ids, tiers, probes, votes, monitors, workplace }: Deps) {
+export function probeResource({ db, ids, tiers, probes, votes, monitors, workplace, removal }: Deps) {
   /** Tokens of probes that are being created, which are shown once. */
   const minted = new WeakMap<ResourceContext, string>();
 
@@ -133,9 +135,7 @@ export function probeResource({ db, ids, tiers, probes, votes, monitors, workpla
           const message = `Only this probe checks the monitor ${only.monitorId}. Give it another probe first, or delete it.`;
           throw new ApiError("probe_in_use", message);
         }
-        votes.removeFromSettings(tx, { name: row.name, probeRef: row.ref, now: tx.now });
-        votes.removeProbe(tx, row.ref);
-        probes.remove(tx, row.ref);
+        removal.remove(tx, row);
         workplace.removed(tx, row.ref);
       },
     },

@@ -199,7 +199,12 @@ const Result = Type.Object({
   status: oneOf(["up", "down", "unknown"], {
     description: "`unknown` if the probe could not check, such as without `ping`: it does not vote then.",
   }),
-  latency_ms: integer({ min: 0, max: 60_000, description: "Latency of the check, in milliseconds." }),
+  latency_ms: Type.Optional(
+    orNull(integer({ min: 0, max: 60_000 }), {
+      description: "Latency of the check, in milliseconds. Null, if nothing was measured, counts as 0.",
+      examples: [120],
+    }),
+  ),
   response_status: Type.Optional(orNull(integer({ min: 100, max: 999 }), { examples: [200] })),
   error: Type.Optional(
     orNull(text({ min: 0, max: ERROR_LENGTH_MAX }), {

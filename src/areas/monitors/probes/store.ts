@@ -62,6 +62,16 @@ export function probeStore(db: Database) {
       `UPDATE probes SET last_seen_at = $now, offline = 0, version = coalesce($version, version), queue = coalesce($queue, queue),
          clock_offset_ms = coalesce($clockOffsetMs, clock_offset_ms) WHERE ref = $ref`,
     ),
+    /** Removes ids of results of a probe. Returns how many. */
+    forgetResults: db.change<[{ readonly probeRef: number; readonly rowsMax: number }]>(
+      `DELETE FROM probe_results WHERE probe_ref = $probeRef
+         AND place IN (SELECT place FROM probe_results WHERE probe_ref = $probeRef ORDER BY place LIMIT $rowsMax)`,
+    ),
+    /** The same of all probes of a project. */
+    forgetResultsOfProject: db.change<[projectRef: number, rowsMax: number]>(
+      `DELETE FROM probe_results WHERE (probe_ref, place) IN (SELECT probe_ref, place FROM probes
+         JOIN probe_results ON probe_ref = ref WHERE project_ref = ? LIMIT ?)`,
+    ),
     setOffline: db.change<[ref: number]>("UPDATE probes SET offline = 1 WHERE ref = ?"),
     /** Remembers the id of a result. Returns false if it has been seen since a time. */
     remember(tx: Tx, probeRef: number, resultId: string, since: number): boolean {

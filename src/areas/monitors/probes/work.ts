@@ -7,6 +7,7 @@ import {
 } from "../../../kernel/http/access/token-buckets.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import type { Ids } from "../../../kernel/ids.ts";
+import { onOneLine } from "../../../kernel/one-line.ts";
 import { keyDigest, keyPrefix } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
@@ -119,6 +120,7 @@ export class ProbeWorkplace {
     }
     await this.deps.writer.submit((tx) => this.seen(tx, probe, query));
     const presence = this.presenceOf(probe.ref, probe);
+    presence.seen(false);
     const position = positionOf(after);
     const end = monotonicMs() + wait_ms;
     call.setIdleTimeout(0);
@@ -128,7 +130,10 @@ export class ProbeWorkplace {
       for (;;) {
         const leftMs = end - monotonicMs();
         const isNew = position.list !== presence.list || !position.isComplete || presence.hasDue;
-        if (isNew || leftMs <= 0 || call.request.signal.aborted || this.ended.signal.aborted) break;
+        // Nobody reads this response: checks that are due stay for the next request.
+        if (call.request.signal.aborted)
+          throw new ApiError("service_unavailable", "The probe has closed the connection.");
+        if (isNew || leftMs <= 0 || this.ended.signal.aborted) break;
         await presence.wait(leftMs);
         // It may have been removed or suspended meanwhile; another request may wait in place of this one.
         this.authenticate(call);
@@ -136,7 +141,7 @@ export class ProbeWorkplace {
       }
     } finally {
       call.request.signal.removeEventListener("abort", wake);
-      presence.seen();
+      presence.seen(call.request.signal.aborted);
     }
     if (this.ended.signal.aborted)
       throw new ApiError("service_unavailable", "The server is shutting down. Retry the request.");
@@ -156,15 +161,17 @@ export class ProbeWorkplace {
     for (let start = 0; start < results.length || start === 0; start += RESULTS_PER_UNIT) {
       const part = results.slice(start, start + RESULTS_PER_UNIT);
       const reasons = await this.deps.writer.submit((tx) => {
-        if (this.deps.probes.withRef(probe.ref) === null) throw unauthorized();
+        // It may have been removed or suspended since the last part.
+        this.authenticate(call);
         if (start === 0) this.seen(tx, probe, {});
         return part.map((result) => this.record(tx, probe, result, received));
       });
-      for (const [index, reason] of reasons.entries())
-        if (reason !== null) rejected.push({ index: start + index, reason });
+      const presence = this.presenceOf(probe.ref, probe);
+      for (const [index, reason] of reasons.entries()) {
+        if (reason === null) presence.recorded(part[index]?.monitor_id.toLowerCase() ?? "");
+        else rejected.push({ index: start + index, reason });
+      }
     }
-    const presence = this.presenceOf(probe.ref, probe);
-    for (const { monitor_id } of results) presence.recorded(monitor_id.toLowerCase());
     return { accepted: results.length - rejected.length, rejected };
   }
 
@@ -178,7 +185,8 @@ export class ProbeWorkplace {
   }
 
   /**
-   * The probe that makes a manual check: the named one, else none if the server checks, else the first that is online.
+   * The probe that makes a manual check: the named one, else none if the server checks, else the first that is online, those that
+   * are connected before the others.
    * @throws ApiError `validation_error` for a name that the monitor does not have, `probe_offline`
    */
   chosenFor(monitor: MonitorRow, name: string | undefined): number | null {
@@ -186,12 +194,13 @@ export class ProbeWorkplace {
     if (name !== undefined && !probes.includes(name))
       throw invalidField("probe", "must be the name of a probe of this monitor, or local");
     if (name === LOCAL || (name === undefined && probes.includes(LOCAL))) return null;
-    const online = this.probesOf(monitor).find(
-      (probe) => (name ?? probe.name) === probe.name && this.presences.get(probe.ref)?.isConnected === true,
-    );
-    if (online === undefined)
+    const online = this.probesOf(monitor)
+      .filter((probe) => (name ?? probe.name) === probe.name && this.isOnline(probe) === true)
+      .filter(({ ref }) => this.presences.get(ref)?.isCut !== true);
+    const [chosen] = [...online.filter(({ ref }) => this.presences.get(ref)?.isConnected), ...online];
+    if (chosen === undefined)
       throw new ApiError("probe_offline", `No probe of this monitor is online: ${probes.join(", ")}.`);
-    return online.ref;
+    return chosen.ref;
   }
 
   /** Has a probe check a monitor once. Resolves to whether its result came. */
@@ -349,11 +358,12 @@ export class ProbeWorkplace {
     const check: CompletedCheck = {
       up: result.status === "up",
       ...(result.status === "unknown" && { isUnknown: true }),
-      latencyMs: result.latency_ms,
+      latencyMs: result.latency_ms ?? 0,
       at: Math.floor(received - ageMs),
       manual: this.presences.get(probe.ref)?.isManual(monitorId) === true,
       responseStatus: result.response_status ?? null,
-      error: result.status === "up" ? null : (result.error ?? "the probe reports no reason"),
+      // It stands in lines of e-mails and terminals.
+      error: result.status === "up" ? null : onOneLine(result.error ?? "the probe reports no reason", " "),
       probe: { ref: probe.ref, name: probe.name },
       isLate: ageMs > interval + timeout,
       ...(result.observer_offline === true && { offline: "account" as const }),

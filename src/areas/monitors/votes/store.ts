@@ -38,7 +38,7 @@ export function voteStore(db: Database) {
        CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' END AS status, latency_ms AS latencyMs,
        checked_at AS lastCheckedAt, consecutive_failures AS consecutiveFailures, degraded, streak, error
      FROM monitor_votes AS votes LEFT JOIN probes ON probes.ref = votes.probe_ref
-     WHERE votes.monitor_ref = ? ORDER BY votes.probe_ref`,
+     WHERE votes.monitor_ref = ? AND (votes.probe_ref = 0 OR probes.ref IS NOT NULL) ORDER BY votes.probe_ref`,
   );
   const save = db.change<[Readonly<Record<string, string | number | null>>]>(
     `UPDATE monitor_votes SET status = CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 END, latency_ms = $latencyMs,
@@ -46,7 +46,7 @@ export function voteStore(db: Database) {
        error = $error WHERE monitor_ref = $monitorRef AND probe_ref = $probeRef`,
   );
   return {
-    /** Those that check a monitor, the server first; none if only the server does. */
+    /** Those that check a monitor, the server first, without removed ones; none if only the server does. */
     voters: (monitorRef: number): Voter[] =>
       voters(monitorRef).map((row) => ({
         ...row,
@@ -95,16 +95,30 @@ export function voteStore(db: Database) {
     /** A monitor that only this probe checks; 0 for none. */
     onlyOf: db.number<[probeRef: number]>(
       `SELECT monitor_ref AS n FROM monitor_votes AS one WHERE probe_ref = ?
-       AND NOT EXISTS (SELECT 1 FROM monitor_votes AS other WHERE other.monitor_ref = one.monitor_ref AND other.probe_ref <> one.probe_ref) LIMIT 1`,
+       AND NOT EXISTS (SELECT 1 FROM monitor_votes AS other WHERE other.monitor_ref = one.monitor_ref AND other.probe_ref <> one.probe_ref
+         AND (other.probe_ref = 0 OR EXISTS (SELECT 1 FROM probes WHERE probes.ref = other.probe_ref))) LIMIT 1`,
     ),
-    /** Removes a probe from the settings of its monitors. */
+    /** Removes a probe from the settings of its first monitors, unless another one has its name by now. */
     removeFromSettings: db.change<
-      [{ readonly name: string; readonly probeRef: number; readonly now: number }]
+      [
+        {
+          readonly name: string;
+          readonly probeRef: number;
+          readonly now: number;
+          readonly rowsMax: number;
+        },
+      ]
     >(
       `UPDATE monitors SET version = version + 1, updated_at = $now, options = json_set(options, '$.probes',
          json((SELECT json_group_array(value) FROM json_each(options, '$.probes') WHERE value <> $name)))
-       WHERE ref IN (SELECT monitor_ref FROM monitor_votes WHERE probe_ref = $probeRef)`,
+       WHERE ref IN (SELECT monitor_ref FROM monitor_votes WHERE probe_ref = $probeRef ORDER BY monitor_ref LIMIT $rowsMax)
+         AND NOT EXISTS (SELECT 1 FROM monitor_votes AS other JOIN probes ON probes.ref = other.probe_ref
+           WHERE other.monitor_ref = monitors.ref AND other.probe_ref <> $probeRef AND probes.name = $name)`,
     ),
-    removeProbe: db.change<[probeRef: number]>("DELETE FROM monitor_votes WHERE probe_ref = ?"),
+    /** Removes the votes of a probe on its first monitors. Returns how many. */
+    removeOfProbe: db.change<[{ readonly probeRef: number; readonly rowsMax: number }]>(
+      `DELETE FROM monitor_votes WHERE probe_ref = $probeRef
+         AND monitor_ref IN (SELECT monitor_ref FROM monitor_votes WHERE probe_ref = $probeRef ORDER BY monitor_ref LIMIT $rowsMax)`,
+    ),
   };
 }
