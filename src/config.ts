@@ -4,6 +4,7 @@ import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
 import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
 import { readCommandLine } from "./config/command-line.ts";
 import { type FilePerson, loginOf, readPeople } from "./config/login.ts";
+import { assertObserverTargets } from "./config/observer-targets.ts";
 import { type OidcProvider, type OidcSetting, readOidcProviders } from "./config/oidc.ts";
 import { OPTIONS, type Option, type OptionName, type Value, type Values } from "./config/options.ts";
 import {
@@ -392,20 +393,6 @@ function assertHost(host: string): void {
   );
 }
 
-/** More hosts would not make the check more reliable. */
-const OBSERVER_TARGETS_MAX = 5;
-const HOST_AND_PORT = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
-
-function assertObserverTargets(targets: readonly string[]): void {
-  if (targets.length > OBSERVER_TARGETS_MAX)
-    throw new StartupError(`observer_targets: at most ${OBSERVER_TARGETS_MAX} hosts can be named.`);
-  for (const target of targets) {
-    const port = Number(target.slice(target.lastIndexOf(":") + 1));
-    if (HOST_AND_PORT.test(target) && port > 0 && URL.canParse(`http://${target}`)) continue;
-    throw new StartupError(`observer_targets: "${target}" is not a host and port such as 192.0.2.1:53.`);
-  }
-}
-
 /** Whether it is an origin, optionally with the path prefix under which a proxy serves this server. */
 function isPublicUrl(text: string): boolean {
   const url = URL.parse(text);
@@ -454,7 +441,7 @@ function checked(config: Config, options: Resolved): Config {
   if (config.operatorEmail !== null && !isEmail(config.operatorEmail)) {
     throw new StartupError(`operator_email: "${config.operatorEmail}" is not an e-mail address.`);
   }
-  assertObserverTargets(config.observerTargets);
+  assertObserverTargets("observer_targets", config.observerTargets);
   assertOrigins("cors_origins", config.corsOrigins, ORIGIN);
   assertOrigins("portal_origins", config.portalOrigins, FRAMING_ORIGIN);
   return config;

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { version } from "../../../package.json" with { type: "json" };
 import { OPTION_DEFAULTS } from "../../areas/monitors/options.ts";
 import {
@@ -10,7 +9,10 @@ import {
 import { type Measurement, measureTarget } from "../../areas/monitors/targets/measure.ts";
 import { MONITOR_TYPES } from "../../areas/monitors/types.ts";
 import { UsageError } from "../../config/command-line.ts";
-import { errorText, StartupError } from "../../kernel/errors.ts";
+import { assertObserverTargets } from "../../config/observer-targets.ts";
+import { readText } from "../../config/sources.ts";
+import { counted } from "../../kernel/data/backup-check.ts";
+import { StartupError } from "../../kernel/errors.ts";
 import { isPublicAddress } from "../../kernel/outbound/address.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { monotonicMs, realTimeout } from "../../kernel/time/clock.ts";
@@ -48,7 +50,9 @@ interface Kept {
 /** `ninefold probe`: checks monitors of a server from this machine. */
 export async function probe(args: Arguments): Promise<number> {
   const signal = interruption();
-  const run = new Probing(serverOf(args), outboundOf(args), args.texts("--observer-targets"), signal);
+  const observerTargets = listOf(args, "--observer-targets");
+  assertObserverTargets("--observer-targets", observerTargets);
+  const run = new Probing(serverOf(args), outboundOf(args), observerTargets, signal);
   await run.work();
   return 0;
 }
@@ -59,20 +63,28 @@ function serverOf(args: Arguments): ProbeServer {
   const file = args.text("--token-file");
   if (url === null || file === null) throw new UsageError("probe needs --url URL and --token-file FILE.");
   const server = serverUrl(url);
-  let token: string;
-  try {
-    token = readFileSync(file, "utf8").trim();
-  } catch (error) {
-    throw new StartupError(`--token-file cannot be read: ${errorText(error)}.`);
-  }
+  const token = readText(file, "--token-file").trim();
+  if (!TOKEN.test(token))
+    throw new StartupError(
+      `--token-file: ${file} does not contain the token of a probe, which begins with probe_. Create a probe with POST /v1/pulse/probes or in the console, and write its token to the file.`,
+    );
   return new ProbeServer(server, token);
 }
+
+/** The form of a token: whether it is valid, the server knows. */
+const TOKEN = /^probe_[A-Za-z0-9_]{1,120}$/;
 
 /** The token must not travel unencrypted through the Internet. @throws UsageError */
 function serverUrl(text: string): string {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new UsageError("--url must be the URL of a server, such as https://ninefold.example.com.");
+  const isServer =
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    `${url.username}${url.password}${url.search}${url.hash}` === "";
+  if (!isServer)
+    throw new UsageError(
+      "--url must be the URL of a server, such as https://ninefold.example.com, without a password or query.",
+    );
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const isAddress = /^[\d.]+$/.test(host) || host.includes(":");
   const isPrivate = isAddress
@@ -84,8 +96,13 @@ function serverUrl(text: string): string {
 }
 
 function outboundOf(args: Arguments): OutboundClient {
-  const allowed = args.texts("--allow-private-targets").flatMap((text) => text.split(","));
-  return new OutboundClient(allowed.map((range) => range.trim()).filter((range) => range !== ""));
+  return new OutboundClient(listOf(args, "--allow-private-targets"), { runsIn: "probe" });
+}
+
+/** The values of an option that can be repeated, and have several with commas. */
+function listOf(args: Arguments, flag: string): string[] {
+  const values = args.texts(flag).flatMap((text) => text.split(","));
+  return values.map((value) => value.trim()).filter((value) => value !== "");
 }
 
 /** A running probe. */
@@ -97,6 +114,7 @@ class Probing {
   private running = 0;
   private dropped = 0;
   private isLost = false;
+  private wasConnected = false;
   private isSending = false;
   /** Results of the next request: fewer after one that was rejected, so that one result does not take others with it. */
   private batchMax = BATCH_MAX;
@@ -139,7 +157,7 @@ class Probing {
       const body: ProbeWork = answer.body;
       cursor = body.cursor;
       isComplete = body.complete;
-      if (this.schedule.take(body)) printError(`Checking ${this.schedule.size} monitors.`);
+      if (this.schedule.take(body)) printError(`Checking ${counted(this.schedule.size, "monitor")}.`);
       for (const id of body.due) {
         const monitor = this.schedule.find(id);
         if (monitor !== null) void this.check(monitor);
@@ -279,7 +297,8 @@ class Probing {
   }
 
   private async recover(message: string, pauseMs: number): Promise<void> {
-    if (!this.isLost) printError(`Connection lost: ${sentence(message)} Retrying until it is back.`);
+    const what = this.wasConnected ? "Connection lost" : `No connection to ${this.server.url}`;
+    if (!this.isLost) printError(`${what}: ${sentence(message)} Retrying until it is back.`);
     this.isLost = true;
     await unlessAborted(pause(pauseMs), this.signal);
   }
@@ -287,6 +306,7 @@ class Probing {
   private back(): void {
     if (this.isLost) printError("Connection is back.");
     this.isLost = false;
+    this.wasConnected = true;
   }
 }
 
@@ -298,5 +318,5 @@ function pause(ms: number): Promise<void> {
 
 /** Messages of servers end with a full stop, and those of networks do not. */
 function sentence(message: string): string {
-  return message.endsWith(".") ? message : `${message}.`;
+  return /[.?]$/.test(message) ? message : `${message}.`;
 }

@@ -36,7 +36,7 @@ export class ProbeServer {
   private reached: { readonly at: number; readonly isReached: Promise<boolean> } | null = null;
 
   constructor(
-    private readonly url: string,
+    readonly url: string,
     private readonly token: string,
   ) {}
 
@@ -103,7 +103,10 @@ export class ProbeServer {
     if (!outcome.answered) return troubleOf(outcome.failure.message, true);
     const { status } = outcome;
     const text = Buffer.from(outcome.body).toString("utf8");
-    if (status === 401) throw new TokenRefused(`The server rejects the token: ${messageIn(text)}`);
+    if (status === 401)
+      throw new TokenRefused(
+        `${this.url} rejects the token: the probe was deleted, or the token is that of another server. Create a probe there with POST /v1/pulse/probes or in the console, and write its token to the file.`,
+      );
     if (status === 200) {
       const parsed = parsedObject(text);
       return parsed === null
@@ -113,7 +116,9 @@ export class ProbeServer {
     // An update takes somebody's time; a suspension ends at once, and votes lapse soon.
     const pauseMs = status === 409 ? 60_000 : status === 403 ? 15_000 : 0;
     const isTemporary = status === 403 || status === 409 || status === 429 || status >= 500 || status < 400;
-    return troubleOf(`the server returned ${status}: ${messageIn(text)}`, isTemporary, pauseMs);
+    const hint =
+      status === 404 ? " Check that --url is the address of the server, without a path of its API." : "";
+    return troubleOf(`the server returned ${status}: ${messageIn(text)}${hint}`, isTemporary, pauseMs);
   }
 }
 

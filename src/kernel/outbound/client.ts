@@ -144,6 +144,8 @@ export interface OutboundOverrides {
   readonly leadTo?: (address: string) => string;
   /** Path of a command of the machine by its name; null without one. */
   readonly commandNamed?: (name: string) => string | null;
+  /** The process that sends, as errors name it: `server` by default. */
+  readonly runsIn?: "server" | "probe";
 }
 
 /** An HTTP/2 session to a checked address. */
@@ -202,7 +204,7 @@ export class OutboundClient {
     { onTick, isIdle = () => false }: EventLoopWatch = {},
     private readonly gate: Pick<WorkGate, "pass"> | null = null,
   ) {
-    this.policy = new TargetPolicy(allowedAddresses(allowPrivateTargets));
+    this.policy = new TargetPolicy(allowedAddresses(allowPrivateTargets), overrides.runsIn);
     this.lookups = new Lookups(overrides.resolver ?? createSystemResolver());
     this.connector = new Connector(
       overrides.certificateAuthorities,

@@ -61,7 +61,11 @@ const OWN_NETWORK = allowedAddresses(["private"]);
 export class TargetPolicy {
   private readonly remembered = new LruMap<string, Target>(TARGETS_REMEMBERED_MAX);
 
-  constructor(private readonly allowed: AllowedAddresses) {}
+  /** `runsIn`: the process whose option permits other addresses. */
+  constructor(
+    private readonly allowed: AllowedAddresses,
+    private readonly runsIn: "server" | "probe" = "server",
+  ) {}
 
   /** Parses a URL and checks what it shows. Names are checked when they have been resolved. */
   examine(text: string, rules: TargetRules = {}): Target | Refusal {
@@ -99,7 +103,7 @@ export class TargetPolicy {
     if (others.length === 0) return null;
     // First what stands in the way of HTTPS, too.
     const inner = others.filter((address) => !isPublicAddress(address));
-    if (inner.length > 0) return blocked(inner);
+    if (inner.length > 0) return blocked(inner, this.runsIn);
     return !target.secure && requireHttps ? malformed(HTTPS_ONLY) : null;
   }
 
@@ -158,9 +162,9 @@ function malformed(refused: string): Refusal {
 const HTTPS_ONLY = `must be an https URL: for plain HTTP within your own network, start the server with ${PERMITTING_OPTION} private`;
 
 /** Says how the operator permits such addresses, but not the addresses themselves: those of a name may be private. */
-function blocked(addresses: readonly string[]): Refusal {
+function blocked(addresses: readonly string[], runsIn: string): Refusal {
   const word = wordFor(addresses);
   const [which, value] = word === null ? ["such", "and their range"] : [word, word];
-  const refused = `must have a public address. To allow ${which} addresses, start the server with ${PERMITTING_OPTION} ${value}`;
+  const refused = `must have a public address. To allow ${which} addresses, start the ${runsIn} with ${PERMITTING_OPTION} ${value}`;
   return { refused, isBlocked: true };
 }

@@ -73,6 +73,13 @@ type Deps = Pick<
   readonly isTestClock: boolean;
 };
 
+/** What a request of a probe takes of its limit. */
+interface Use {
+  readonly probe: Pick<ProbeRow, "ref">;
+  readonly rate: BucketRate;
+  readonly count: number;
+}
+
 /** Gives probes their work, and records their results. */
 export class ProbeWorkplace {
   /** Of probes that have called, by reference. */
@@ -113,7 +120,11 @@ export class ProbeWorkplace {
   async poll(call: OpenCall, query: ProbeWorkQuery): Promise<ProbeWork> {
     const { after, wait_ms = WAIT_MS, version = null } = query;
     const probe = this.authenticate(call);
-    this.takeTokens(this.requests, probe.ref, REQUEST_RATE, 1);
+    this.takeTokens(
+      this.requests,
+      { probe, rate: REQUEST_RATE, count: 1 },
+      "The probe polls too often. Two processes with the same token end each other's requests: create a probe for each.",
+    );
     if (version !== null && !isCompatible(this.deps.version, version)) {
       const message = `The server has version ${this.deps.version}, and the probe ${version.slice(0, 20)}. Update the older one.`;
       throw new ApiError("probe_version_unsupported", message);
@@ -155,7 +166,11 @@ export class ProbeWorkplace {
   async receive(call: OpenCall, { results }: ProbeResultsBody): Promise<ProbeResultsAccepted> {
     const probe = this.authenticate(call);
     const gainPerMs = Math.max(1, this.deps.votes.countOf(probe.ref, RATED_MONITORS_MAX));
-    this.takeTokens(this.results, probe.ref, { ...RESULT_RATE, gainPerMs }, Math.max(1, results.length));
+    this.takeTokens(
+      this.results,
+      { probe, rate: { ...RESULT_RATE, gainPerMs }, count: Math.max(1, results.length) },
+      "The probe sends too much. Retry later.",
+    );
     const received = this.deps.clock.now();
     const rejected: ProbeResultsAccepted["rejected"] = [];
     for (let start = 0; start < results.length || start === 0; start += RESULTS_PER_UNIT) {
@@ -262,11 +277,11 @@ export class ProbeWorkplace {
   }
 
   /** @throws ApiError `rate_limit_exceeded` */
-  private takeTokens(buckets: TokenBuckets<number>, ref: number, rate: BucketRate, count: number): void {
-    const bucket = buckets.at(ref, rate, this.deps.clock.now());
+  private takeTokens(buckets: TokenBuckets<number>, { probe, rate, count }: Use, message: string): void {
+    const bucket = buckets.at(probe.ref, rate, this.deps.clock.now());
     const waitMs = waitForTokens(bucket, count);
     if (waitMs > 0)
-      throw new ApiError("rate_limit_exceeded", "The probe sends too much. Retry later.", {
+      throw new ApiError("rate_limit_exceeded", message, {
         retryAfterSeconds: Math.ceil(waitMs / 1_000),
       });
     takeTokens(bucket, count);

@@ -141,7 +141,12 @@ describe("ninefold probe", () => {
       await until(async () => (await statusOf("home")) === "online");
       await advanceUntil(async () => (await statusOfMonitor(id)) === "down");
       const { body } = await account.get(`/v1/pulse/${id}/history?limit=1`);
-      expect(body["checks"]).toMatchObject([{ probe: "home", error: expect.stringContaining("private") }]);
+      expect(body["checks"]).toMatchObject([
+        {
+          probe: "home",
+          error: expect.stringContaining("start the probe with --allow-private-targets loopback"),
+        },
+      ]);
       expect(target.take()).toEqual([]);
     },
     2 * TIMEOUT_MS,
@@ -157,7 +162,9 @@ describe("ninefold probe", () => {
       expect(await child.exited).toBe(0);
       const refused = start(`${token.slice(0, -8)}00000000`);
       expect(await refused.exited).toBe(1);
-      expect(await new Response(refused.stderr).text()).toContain("token");
+      expect(await new Response(refused.stderr).text()).toContain(
+        `${server.url} rejects the token: the probe was deleted`,
+      );
       for (const url of ["http://ninefold.example.com", "ftp://127.0.0.1", "http://9.9.9.9"]) {
         const wrong = Bun.spawn([...NINEFOLD_COMMAND, "probe", "--url", url, "--token-file", "none"], {
           env: plainEnvironment({}),
@@ -168,5 +175,54 @@ describe("ninefold probe", () => {
       }
     },
     2 * TIMEOUT_MS,
+  );
+
+  test.each<[string, { token?: string; url?: string; more?: string[] }, number, string]>([
+    ["an empty file", { token: "" }, 1, "does not contain the token of a probe, which begins with probe_"],
+    ["another key", { token: "sm_123456" }, 1, "Create a probe with POST /v1/pulse/probes or in the console"],
+    [
+      "a URL with a password",
+      { url: "https://ann:x@ninefold.example.com" },
+      2,
+      "without a password or query",
+    ],
+    [
+      "a host without a port",
+      { more: ["--observer-targets", "1.1.1.1"] },
+      1,
+      '"1.1.1.1" is not a host and port',
+    ],
+    ["too many hosts", { more: ["--observer-targets", "a:1,b:1,c:1,d:1,e:1,f:1"] }, 1, "at most 5 hosts"],
+  ])(
+    "says what to do about %s",
+    async (_name, { token = "probe_x", url, more = [] }, code, message) => {
+      const child = start(token, [...(url === undefined ? [] : ["--url", url]), ...more]);
+      expect(await child.exited).toBe(code);
+      expect(await new Response(child.stderr).text()).toContain(message);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "says that the server is away at its start, and follows it when it is there",
+    async () => {
+      const token = await tokenOf("home");
+      await server.halt();
+      const child = start(token);
+      let said = "";
+      const reading = (async () => {
+        for await (const chunk of child.stderr) said += Buffer.from(chunk).toString();
+      })();
+      await until(async () => said.includes("Retrying until it is back."));
+      await server.restart();
+      await until(async () => (await statusOf("home")) === "online");
+      child.kill("SIGTERM");
+      await Promise.all([child.exited, reading]);
+      expect(said).toContain(
+        `No connection to ${server.url}: the connection was refused. Retrying until it is back.`,
+      );
+      expect(said).toContain("Connection is back.\nChecking 0 monitors.");
+    },
+    TIMEOUT_MS,
   );
 });
