@@ -118,9 +118,11 @@ export function endpointStore(db: Database) {
     waiting: db.number<[ref: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE endpoint_ref = ? AND status IN (1, 2) LIMIT ?)",
     ),
-    /** Unfinished deliveries after a reference, oldest first. */
+    /** Unfinished deliveries after a reference, oldest first. With both statuses in one condition, all of them would be read and sorted. */
     waitingAfter: db.all<Referenced, [ref: number, after: number, limit: number]>(
-      "SELECT ref FROM relays WHERE endpoint_ref = ? AND status IN (1, 2) AND ref > ? ORDER BY ref LIMIT ?",
+      `SELECT ref FROM (SELECT ref FROM relays WHERE endpoint_ref = ?1 AND status = 1 AND ref > ?2 ORDER BY ref LIMIT ?3)
+       UNION ALL SELECT ref FROM (SELECT ref FROM relays WHERE endpoint_ref = ?1 AND status = 2 AND ref > ?2 ORDER BY ref LIMIT ?3)
+       ORDER BY ref LIMIT ?3`,
     ),
     ...parkedStore(db),
     /** Endpoints deleted before a time that have no deliveries. */
