@@ -140,13 +140,13 @@ export function messageStore(db: Database) {
       `SELECT ${DELIVERY} FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3
        UNION ALL SELECT ${DELIVERY} FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3 ORDER BY ref`,
     ),
-    /** The delivery of a message to an endpoint. */
+    /** The delivery of a message to an endpoint. The plus signs keep it from the index by endpoint, with all deliveries of that endpoint. */
     deliveryTo: db.one<
       Pick<MessageDelivery, "ref" | "status">,
       [firstRef: number, count: number, ref: number, endpointRef: number]
     >(
-      `SELECT ref, status FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 AND endpoint_ref = ?4
-       UNION ALL SELECT ref, status FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3 AND endpoint_ref = ?4 LIMIT 1`,
+      `SELECT ref, status FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 AND +endpoint_ref = ?4
+       UNION ALL SELECT ref, status FROM relays WHERE ref IN (${LATER}) AND message_ref = ?3 AND +endpoint_ref = ?4 LIMIT 1`,
     ),
     /** Adds a delivery that is created after its message. */
     addLater: db.change<[messageRef: number, relayRef: number, projectRef: number, ownerId: string | null]>(
