@@ -73,7 +73,7 @@ export function newRun(
   now: number,
   filters: object,
   per_second: number,
-  { matched, more, through }: Matching,
+  { matched, more, from, through }: Matching,
 ): BulkRow {
   const isDone = matched === 0;
   return {
@@ -82,7 +82,7 @@ export function newRun(
     matched,
     more: more === true ? 1 : 0,
     per_second,
-    after_ref: 0,
+    after_ref: isDone ? 0 : from - 1,
     through_ref: through,
     resent: 0,
     error: null,
@@ -127,7 +127,8 @@ export interface Candidate {
 export interface Matching {
   readonly matched: number;
   readonly more?: true;
-  /** The last one. */
+  /** References of the first one and of the last one; 0 without any. */
+  readonly from: number;
   readonly through: number;
 }
 
@@ -138,16 +139,27 @@ export const BULK_ENDS = {
 } as const;
 export type BulkEnd = keyof typeof BULK_ENDS;
 
-/** A kind of run, implemented by an area. */
-export interface BulkKind<Row extends BulkRow> {
+/** A part of the items after a reference. */
+export interface Part {
+  readonly after: number;
+  /** Most items that are looked at. */
+  readonly limit: number;
+  /** Matches that are enough: the items after them need not be looked at. */
+  readonly matchesMax: number;
+}
+
+/** A kind of run, implemented by an area. `Prepared`: what sending some items needs. */
+export interface BulkKind<Row extends BulkRow, Prepared = null> {
   /** Name of the job. */
   readonly job: string;
   /** The row of a job; null if nothing is left to do. */
   find(job: Pick<Job, "key" | "payload">): Row | null;
-  /** The items after a reference, ascending, at most `limit`; none after the last one. */
-  look(row: Row, after: number, limit: number): readonly Candidate[];
+  /** The items of a part, ascending; none after the last one. */
+  look(row: Row, part: Part): readonly Candidate[];
+  /** Reads what takes too long for the unit of work that sends some items. */
+  prepare(row: Row, refs: readonly number[]): Promise<Prepared>;
   /** Sends one, and charges for it. */
-  sendOne(tx: Tx, row: Row, ref: number): "sent" | "skipped" | BulkEnd;
+  sendOne(tx: Tx, row: Row, ref: number, prepared: Prepared): "sent" | "skipped" | BulkEnd;
   insert(tx: Tx, row: Row): void;
   update(tx: Tx, row: Row): void;
   /** Removes the oldest finished runs of the owner of a row beyond the newest `storedMax`. */
@@ -193,7 +205,11 @@ export function bulkRequest<Claim, Found extends Matching, Started extends objec
 }
 
 /** The work of one job run. */
-interface Turn {
+interface Turn<Prepared> extends Looked {
+  readonly prepared: Prepared;
+}
+
+interface Looked {
   readonly refs: readonly number[];
   readonly after: number;
   readonly isLast: boolean;
@@ -201,34 +217,35 @@ interface Turn {
 
 /** Counts the matches, up to a maximum, in slices of the event loop. */
 export async function countMatching(
-  look: (after: number, limit: number) => readonly Candidate[],
+  look: (part: Part) => readonly Candidate[],
   matchedMax: number = BULK_MAX,
 ): Promise<Matching> {
-  let [matched, through, after, more] = [0, 0, 0, false];
+  let [matched, from, through, after, more] = [0, 0, 0, 0, false];
   const slice = async (): Promise<boolean> => {
-    const found = look(after, EXAMINED_MAX);
+    const found = look({ after, limit: EXAMINED_MAX, matchesMax: EXAMINED_MAX });
     for (const { ref, matches } of found) {
       after = ref;
       if (matches === 0) continue;
       more = matched === matchedMax;
       if (more) return false;
+      if (matched === 0) from = ref;
       matched += 1;
       through = ref;
     }
     return found.length > 0;
   };
   await removeInSlices(slice, () => false);
-  return { matched, through, ...(more ? { more } : {}) };
+  return { matched, from, through, ...(more ? { more } : {}) };
 }
 
 /**
  * Resends many items at a fixed rate, each in the unit of work that records it: a restart continues where it stopped, and
  * none is sent twice.
  */
-export class Bulk<Row extends BulkRow> {
+export class Bulk<Row extends BulkRow, Prepared = null> {
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "clock">,
-    private readonly kind: BulkKind<Row>,
+    private readonly kind: BulkKind<Row, Prepared>,
   ) {
     deps.scheduler.register(kind.job, { concurrency: CONCURRENCY, run: (job) => this.run(job) });
   }
@@ -259,11 +276,13 @@ export class Bulk<Row extends BulkRow> {
   private async run(job: Job): Promise<JobOutcome> {
     const row = this.running(job);
     if (row === null) return {};
-    const turn = this.turnOf(row);
+    const startedAt = this.deps.clock.now();
+    const looked = this.turnOf(row);
+    const turn = { ...looked, prepared: await this.kind.prepare(row, looked.refs) };
     const record = (tx: Tx): void => this.record(tx, job, turn);
     if (turn.isLast) return { record };
     const pauseMs = Math.round((turn.refs.length * 1_000) / row.per_second);
-    return { record, retryAt: this.deps.clock.now() + pauseMs };
+    return { record, retryAt: startedAt + pauseMs };
   }
 
   private running(job: Job): Row | null {
@@ -272,9 +291,9 @@ export class Bulk<Row extends BulkRow> {
   }
 
   /** The next matches, at most those of one second. */
-  private turnOf(row: Row): Turn {
+  private turnOf(row: Row): Looked {
     const { after_ref, through_ref, per_second } = row;
-    const looked = this.kind.look(row, after_ref, EXAMINED_MAX);
+    const looked = this.kind.look(row, { after: after_ref, limit: EXAMINED_MAX, matchesMax: per_second });
     const refs: number[] = [];
     for (const { ref, matches } of looked) {
       if (ref > through_ref) return { refs, after: through_ref, isLast: true };
@@ -286,13 +305,13 @@ export class Bulk<Row extends BulkRow> {
     return { refs, after: isLast ? through_ref : (looked.at(-1)?.ref ?? through_ref), isLast };
   }
 
-  private record(tx: Tx, job: Job, turn: Turn): void {
+  private record(tx: Tx, job: Job, turn: Turn<Prepared>): void {
     const row = this.running(job);
     // Stopped or removed meanwhile.
     if (row === null) return;
     let { resent } = row;
     for (const ref of turn.refs) {
-      const outcome = this.kind.sendOne(tx, row, ref);
+      const outcome = this.kind.sendOne(tx, row, ref, turn.prepared);
       if (outcome === "sent") resent += 1;
       else if (outcome !== "skipped") {
         this.cancel(tx, { ...row, resent, after_ref: ref - 1 }, BULK_ENDS[outcome]);

@@ -7,6 +7,7 @@ import {
   isRunning,
   type Matching,
   newRun,
+  type Part,
   PER_SECOND,
   runView,
   skippedOf,
@@ -96,8 +97,8 @@ export class Replays {
         const { bucket } = payload as { bucket: number };
         return buckets.withRef(bucket) === undefined ? null : deps.replays.find(bucket, key);
       },
-      look: (row, after, limit) =>
-        this.matching(row.bucket_ref, JSON.parse(row.filters) as Filters, after, limit),
+      look: (row, part) => this.matching(row.bucket_ref, JSON.parse(row.filters) as Filters, part),
+      prepare: async () => null,
       sendOne: (tx, row, ref) => this.queueEvent(tx, row, ref),
       insert: (tx, row) => deps.replays.insert(tx, row),
       update: (tx, row) => deps.replays.update(tx, row),
@@ -213,8 +214,8 @@ export class Replays {
 
   private async countMatching(bucketRef: number, filters: Filters): Promise<Found> {
     let invalid = 0;
-    const found = await countMatching((after, limit) =>
-      this.matching(bucketRef, filters, after, limit, () => {
+    const found = await countMatching((part) =>
+      this.matching(bucketRef, filters, part, () => {
         invalid += 1;
       }),
     );
@@ -225,19 +226,21 @@ export class Replays {
   private matching(
     bucketRef: number,
     filters: Filters,
-    after: number,
-    limit: number,
+    { after, limit, matchesMax }: Part,
     onInvalid: () => void = () => undefined,
   ): Candidate[] {
     const missed = this.missedOf(bucketRef, filters);
     const found: Candidate[] = [];
+    let matches = 0;
     for (const row of this.rowsAfter(bucketRef, filters, after, limit)) {
       const isIncluded =
         row.sequence <= filters.last && isMatching(row, filters) && !isAboutSubscription(row.provider, row);
       const isInvalid = row.verification === "invalid";
       if (isIncluded && isInvalid) onInvalid();
-      found.push({ ref: row.sequence, matches: isIncluded && !isInvalid && missed.has(row) ? 1 : 0 });
-      if (missed.isEnough()) break;
+      const isMatch = isIncluded && !isInvalid && missed.has(row);
+      if (isMatch) matches += 1;
+      found.push({ ref: row.sequence, matches: isMatch ? 1 : 0 });
+      if (matches === matchesMax || missed.isEnough()) break;
     }
     return found;
   }

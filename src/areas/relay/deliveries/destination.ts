@@ -67,12 +67,17 @@ export interface Destination {
   creditsOf(relay: RelayRequest): number;
   /** Whether a finished delivery can be sent again. */
   canRestart(relay: RelayRequest): boolean;
-  /** Restarts a finished delivery, due now. Returns whether it is finished and can be sent. */
-  restart(tx: Tx, ref: number): boolean;
+  /** Restarts a finished delivery, due now. `key`: by {@link EndpointDestination.orderKeys}. Returns whether it is finished and can be sent. */
+  restart(tx: Tx, ref: number, key: string | null): boolean;
 }
+
+/** Order keys by reference of a delivery or message; null for no order. */
+export type OrderKeys = ReadonlyMap<number, string | null>;
 
 /** Endpoints, whose jobs have lanes with limits of their own, and probes. */
 export interface EndpointDestination extends Destination {
+  /** The order keys of deliveries that are read from their payload or body, by reference. Called before they are restarted: it takes long. */
+  orderKeys(refs: readonly number[]): Promise<OrderKeys>;
   laneTerms(destination: string): LaneOptions | null;
   /** The outcome of a job whose delivery was finished before its attempt: if it was a probe, another one replaces it. */
   abandoned(job: DeliveryJob): JobOutcome;

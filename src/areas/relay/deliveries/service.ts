@@ -14,7 +14,7 @@ import { HOUR_MS } from "../../../kernel/time/units.ts";
 import { DEDUPLICATION_MS, dueAt, NOTIFICATION } from "../domain.ts";
 import { payloadText } from "../payload.ts";
 import { assertCallbackUrls, shownCallbacks } from "./callback-urls.ts";
-import { type Destination, type Destinations, destinationOf } from "./destination.ts";
+import { type Destination, type Destinations, destinationOf, type OrderKeys } from "./destination.ts";
 import { attemptView } from "./exchange.ts";
 import type { DeliveryIds } from "./ids.ts";
 import { listRelays, type OfMessages } from "./listing.ts";
@@ -355,11 +355,22 @@ export class RelayService {
     return { relay_id, status: "cancelled" };
   }
 
+  /** The order key of a delivery that will be resent, if its payload or body has it. Called before the unit of work: it takes long. */
+  async orderKey(projectRef: number, relayId: string): Promise<string | null> {
+    const row = this.lookUp(projectRef, relayId);
+    return row === null ? null : ((await this.orderKeys([row.ref])).get(row.ref) ?? null);
+  }
+
+  /** The same of several deliveries, by reference. */
+  orderKeys(refs: readonly number[]): Promise<OrderKeys> {
+    return this.deps.endpoints.orderKeys(refs);
+  }
+
   /**
-   * Resends a failed delivery immediately, under the same id.
+   * Resends a failed delivery immediately, under the same id. `key`: by {@link orderKey}.
    * @throws ApiError `not_found`, `conflict` when it is not finished, or its content is deleted.
    */
-  resend(tx: Tx, { account, project }: Caller, relayId: string): RelayResent {
+  resend(tx: Tx, { account, project }: Caller, relayId: string, key: string | null): RelayResent {
     const row = this.find(project.ref, relayId);
     const { relay_id } = row.item;
     const status = this.statusOf(row);
@@ -376,7 +387,7 @@ export class RelayService {
     // The request has paid for the first MiB.
     const further = this.creditsOf(failed) - 1;
     if (further > 0) this.deps.charger.charge(tx, account, "relay.resend", further);
-    this.restart(tx, failed);
+    this.restart(tx, failed, key);
     const target = { type: "delivery", id: relay_id };
     tx.audit({ summary: "Delivery resent", target, before: { status }, after: { status: "scheduled" } });
     return { relay_id, status: "scheduled" };
@@ -399,9 +410,9 @@ export class RelayService {
     return this.deps.store.head(ref)?.isFailed === true;
   }
 
-  /** Restarts a failed delivery, due now. */
-  restart(tx: Tx, row: RelayRequest): void {
-    this.destinationOf(row).restart(tx, row.ref);
+  /** Restarts a failed delivery, due now. `key`: by {@link orderKeys}. */
+  restart(tx: Tx, row: RelayRequest, key: string | null): void {
+    this.destinationOf(row).restart(tx, row.ref, key);
   }
 
   /** `host`: the target's host. */

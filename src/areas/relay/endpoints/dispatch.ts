@@ -15,6 +15,7 @@ import type {
   DeliveryJob,
   DeliveryRequest,
   EndpointDestination,
+  OrderKeys,
 } from "../deliveries/destination.ts";
 import type { DeliveryCounts, InFlight } from "../deliveries/status.ts";
 import {
@@ -29,7 +30,7 @@ import { messageBody, parsedOnce } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
 import type { RegisteredSource } from "./event-source.ts";
 import type { EndpointHealth } from "./health.ts";
-import { type EndpointOrder, orderKeyOf } from "./order.ts";
+import { type EndpointOrder, readOrderKey, readsOrderKey } from "./order.ts";
 import { END, type EndpointQueue, SLICE } from "./queue.ts";
 import { type Endpoint, type EndpointRegistry, endpointIn, isOrdered } from "./registry.ts";
 import { CONCURRENCY } from "./schema.ts";
@@ -388,26 +389,46 @@ export class EndpointDispatch implements EndpointDestination {
     return this.endpointFor(relay) !== null;
   }
 
-  restart(tx: Tx, ref: number): boolean {
+  restart(tx: Tx, ref: number, read: string | null): boolean {
     const { store, order } = this.deps;
     const row = store.request(ref);
     const endpoint = row === null || row.item.finished_at === null ? null : this.endpointFor(row);
     if (row === null || endpoint === null) return false;
     store.restart(tx, tx.now, ref);
-    order.accept(tx, endpoint, { ref, dueAt: tx.now, key: this.orderKeyOf(endpoint, row) });
+    const explicit = this.explicitKeyOf(row);
+    const key = readsOrderKey(endpoint, explicit) ? read : explicit;
+    order.accept(tx, endpoint, { ref, dueAt: tx.now, key });
     this.eventChanged(tx, row);
     return true;
   }
 
-  private orderKeyOf(endpoint: Endpoint, row: RelayRequest): string | null {
+  async orderKeys(refs: readonly number[]): Promise<OrderKeys> {
+    const { store, registry } = this.deps;
+    const keys = new Map<number, string | null>();
+    let last: { readonly messageRef: number; readonly value: () => unknown } | null = null;
+    for (const ref of refs) {
+      const row = store.request(ref);
+      const endpoint = row === null ? null : registry.get(row.endpointRef ?? 0);
+      if (row === null || endpoint === null || !readsOrderKey(endpoint, this.explicitKeyOf(row))) continue;
+      const { messageRef } = row;
+      // Deliveries of one message share its payload.
+      const value: () => unknown = last?.messageRef === messageRef ? last.value : this.valueOf(row);
+      last = messageRef === null ? null : { messageRef, value };
+      keys.set(ref, await readOrderKey(endpoint, { explicit: null, value }));
+    }
+    return keys;
+  }
+
+  private explicitKeyOf(row: RelayRequest): string | null {
+    return eventOf(row) === null ? (this.deps.messages.find(row.messageRef ?? 0)?.order_key ?? null) : null;
+  }
+
+  /** What a delivery sends, parsed at its first use. */
+  private valueOf(row: RelayRequest): () => unknown {
     const { messages, source } = this.deps;
     const event = eventOf(row);
-    if (event !== null)
-      return orderKeyOf(endpoint, { explicit: null, value: parsedOnce(() => source.textOf(event)) });
-    const messageRef = row.messageRef ?? 0;
-    const explicit = messages.find(messageRef)?.order_key ?? null;
-    const value = parsedOnce(() => messages.content(messageRef)?.payload ?? null);
-    return orderKeyOf(endpoint, { explicit, value });
+    if (event !== null) return parsedOnce(() => source.textOf(event));
+    return parsedOnce(() => messages.content(row.messageRef ?? 0)?.payload ?? null);
   }
 
   /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { isExactNumber } from "../../../json-text.ts";
+import { slices } from "../../../kernel/background/time-slices.ts";
 import { memberAt, pointerSteps } from "../../../kernel/data/json-pointer.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -136,6 +137,16 @@ export function orderKeyOf({ terms: { order_by } }: Endpoint, { explicit, value 
   if (explicit !== null) return explicit;
   const steps = order_by === null ? null : pointerSteps(order_by);
   return steps === null ? null : keyText(memberAt(value(), steps));
+}
+
+/** The same, before a unit of work: parsing a large payload takes long, and has a slice of the event loop of its own. */
+export async function readOrderKey(endpoint: Endpoint, keyed: Keyed): Promise<string | null> {
+  if (readsOrderKey(endpoint, keyed.explicit)) {
+    await slices.next();
+    keyed.value();
+    await slices.next();
+  }
+  return orderKeyOf(endpoint, keyed);
 }
 
 function keyText(value: unknown): string | null {

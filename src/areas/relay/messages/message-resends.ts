@@ -4,7 +4,7 @@ import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { Destination } from "../deliveries/destination.ts";
+import type { EndpointDestination, OrderKeys } from "../deliveries/destination.ts";
 import { RELAY_STATUSES } from "../deliveries/schema.ts";
 import { type Endpoint, type EndpointRegistry, isEnabled } from "../endpoints/registry.ts";
 import { LATER_DELIVERIES_MAX, type Messages } from "./messages.ts";
@@ -31,7 +31,7 @@ export class MessageResends {
     private readonly deps: Pick<Kernel, "writer"> & {
       readonly messages: Messages;
       readonly registry: EndpointRegistry;
-      readonly dispatch: Pick<Destination, "restart">;
+      readonly dispatch: Pick<EndpointDestination, "restart" | "orderKeys">;
       readonly charger: Charger;
     },
   ) {}
@@ -55,9 +55,7 @@ export class MessageResends {
         return selected;
       },
       outside: ({ message, refs, missing }) =>
-        missing === null
-          ? this.resendAll(account, refs)
-          : this.deps.writer.submit((tx) => this.deliver(tx, caller, message, missing.row.ref)),
+        missing === null ? this.resendAll(account, refs) : this.deliverMissing(caller, message, missing),
       settle: (tx, selected, resent, refund) => {
         if (resent === 0) refund();
         const target = { type: "message", id: selected.message.message_id };
@@ -97,11 +95,18 @@ export class MessageResends {
   }
 
   /** Sends a message to an endpoint for the first time. Returns the number of deliveries. */
+  private async deliverMissing(caller: Caller, message: MessageRow, endpoint: Endpoint): Promise<number> {
+    const { messages, writer } = this.deps;
+    const key = await messages.orderKey(message, endpoint);
+    return writer.submit((tx) => this.deliver(tx, caller, message, endpoint.row.ref, key));
+  }
+
   private deliver(
     tx: Tx,
     { account, project }: Caller,
     { message_id }: MessageRow,
     endpointRef: number,
+    key: string | null,
   ): number {
     const { messages, registry } = this.deps;
     const message = messages.find(project.ref, message_id);
@@ -110,7 +115,7 @@ export class MessageResends {
     if (endpoint === null || message.has_payload === 0) throw disabledError();
     if (messages.deliveryTo(message, endpointRef) !== null) return 0;
     this.assertCanDeliver(message);
-    messages.deliver(tx, { accountRef: account.ref, projectRef: project.ref }, message, endpoint);
+    messages.deliver(tx, { accountRef: account.ref, projectRef: project.ref }, message, endpoint, key);
     return 1;
   }
 
@@ -134,8 +139,9 @@ export class MessageResends {
     for (let from = 0; from < refs.length; from += RESEND_UNIT) {
       const unit = refs.slice(from, from + RESEND_UNIT);
       const isFirst = resent === 0;
+      const keys = await this.deps.dispatch.orderKeys(unit);
       try {
-        resent += await this.deps.writer.submit((tx) => this.resendUnit(tx, account, unit, isFirst));
+        resent += await this.deps.writer.submit((tx) => this.resendUnit(tx, account, unit, keys, isFirst));
       } catch (error) {
         // Other requests have spent the credits in the meantime: those that were sent count.
         if (isFirst || !(error instanceof ApiError) || error.code !== "insufficient_balance") throw error;
@@ -146,10 +152,16 @@ export class MessageResends {
   }
 
   /** `isFirst`: the request itself has paid for one delivery. */
-  private resendUnit(tx: Tx, account: CallerAccount, refs: readonly number[], isFirst: boolean): number {
+  private resendUnit(
+    tx: Tx,
+    account: CallerAccount,
+    refs: readonly number[],
+    keys: OrderKeys,
+    isFirst: boolean,
+  ): number {
     const { dispatch, charger } = this.deps;
     tx.affects = account.ref;
-    const resent = refs.filter((ref) => dispatch.restart(tx, ref)).length;
+    const resent = refs.filter((ref) => dispatch.restart(tx, ref, keys.get(ref) ?? null)).length;
     const cost = isFirst ? resent - 1 : resent;
     if (cost > 0) charger.charge(tx, account, RESEND, cost);
     return resent;

@@ -13,6 +13,7 @@ import type { DeliveryOwner } from "../deliveries/store.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
 import type { MessageSource } from "../endpoints/endpoints.ts";
 import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "../endpoints/notices.ts";
+import { readOrderKey } from "../endpoints/order.ts";
 import {
   acceptsNow,
   type Endpoint,
@@ -251,13 +252,25 @@ export class Messages {
     return this.deps.messages.laterDeliveries(ref) < LATER_DELIVERIES_MAX;
   }
 
-  /** Creates a delivery of a message that has none to this endpoint, due now. */
-  deliver(tx: Tx, { accountRef, projectRef }: DeliveryOwner, row: MessageRow, endpoint: Endpoint): void {
+  /** The order key of a message to an endpoint. Called before the unit of work: a large payload takes long. */
+  orderKey({ ref, order_key }: MessageRow, endpoint: Endpoint): Promise<string | null> {
+    const value = parsedOnce(() => this.deps.messages.content(ref)?.payload ?? null);
+    return readOrderKey(endpoint, { explicit: order_key, value });
+  }
+
+  /** Creates a delivery of a message that has none to this endpoint, due now. `order_key`: by {@link orderKey}. */
+  deliver(
+    tx: Tx,
+    { accountRef, projectRef }: DeliveryOwner,
+    row: MessageRow,
+    endpoint: Endpoint,
+    order_key: string | null,
+  ): void {
     const { messages, fanOut, relayIds } = this.deps;
-    const value = parsedOnce(() => messages.content(row.ref)?.payload ?? null);
     const reserved = relayIds.reserve(1);
-    const delivery = { ...row, scheduled_for: tx.now, created_at: tx.now, accountRef, projectRef };
-    fanOut.storeNow(tx, delivery, reserved, [endpoint.row.ref], value);
+    const times = { scheduled_for: tx.now, created_at: tx.now };
+    const delivery = { ...row, ...times, accountRef, projectRef, order_key };
+    fanOut.storeNow(tx, delivery, reserved, [endpoint.row.ref], () => undefined);
     messages.addLater(tx, row.ref, reserved.first, projectRef, row.owner_id);
   }
 
@@ -309,9 +322,8 @@ export class Messages {
   /** The delivery of a message to an endpoint, including one that is not stored yet; null without one. */
   deliveryTo(row: MessageRow, endpointRef: number): Pick<MessageDelivery, "ref" | "status"> | null {
     const stored = this.deps.messages.deliveryTo(row.first_ref, row.deliveries, row.ref, endpointRef);
-    return (
-      stored ?? this.deps.fanOut.pending(row).find((delivery) => delivery.endpointRef === endpointRef) ?? null
-    );
+    if (stored !== null || row.deliveries === 0) return stored;
+    return this.deps.fanOut.pending(row).find((delivery) => delivery.endpointRef === endpointRef) ?? null;
   }
 
   /** @throws ApiError `not_found` */

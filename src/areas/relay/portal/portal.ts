@@ -49,7 +49,7 @@ export class Portal {
   constructor(
     private readonly deps: {
       readonly endpoints: Endpoints;
-      readonly relays: Pick<RelayService, "list" | "owned" | "ownedBody">;
+      readonly relays: Pick<RelayService, "list" | "owned" | "ownedBody" | "orderKey">;
       readonly dispatch: Pick<Destination, "restart">;
       readonly messageRows: Pick<MessageStore, "content">;
       readonly resends: Pick<BulkResends, "read" | "stop">;
@@ -152,12 +152,17 @@ export class Portal {
     return this.deps.relays.ownedBody(caller.project.ref, ownerOf(caller), relayId);
   }
 
+  /** The order key of a delivery that will be resent, if its payload has it. Called before the unit of work: it takes long. */
+  orderKey(caller: Caller, relayId: string): Promise<string | null> {
+    return this.deps.relays.orderKey(caller.project.ref, relayId);
+  }
+
   /**
-   * Sends a delivered or failed delivery again. One that the account has cancelled stays so.
+   * Sends a delivered or failed delivery again. One that the account has cancelled stays so. `key`: by {@link orderKey}.
    * @throws ApiError `not_found`; `conflict` when it is not finished, its payload is deleted, or its endpoint is disabled or
    *   deleted.
    */
-  resend(tx: Tx, caller: Caller, relayId: string): RelayResent {
+  resend(tx: Tx, caller: Caller, relayId: string, key: string | null): RelayResent {
     const { dispatch, relays } = this.deps;
     const { relay, row } = relays.owned(caller.project.ref, ownerOf(caller), relayId);
     if (relay.status !== "delivered" && relay.status !== "failed")
@@ -165,7 +170,7 @@ export class Portal {
         "conflict",
         `This delivery is ${relay.status}. Only a delivered or failed one can be sent again.`,
       );
-    if (!dispatch.restart(tx, row.ref))
+    if (!dispatch.restart(tx, row.ref, key))
       throw new ApiError(
         "conflict",
         "This delivery cannot be sent again: its endpoint is disabled or deleted, or its payload is deleted.",

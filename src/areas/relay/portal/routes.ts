@@ -369,8 +369,10 @@ export function portalDeliveryRoutes(api: Api, portal: Portal) {
           description:
             "Sends a delivered or failed delivery immediately, under the same ids and with all its retries.",
         },
-        ({ call, params }) =>
-          call.perform((tx) => reply(202, portal.resend(tx, call.caller, params.relay_id))),
+        async ({ call, params: { relay_id } }) => {
+          const key = await portal.orderKey(call.caller, relay_id);
+          return call.perform((tx) => reply(202, portal.resend(tx, call.caller, relay_id, key)));
+        },
       ),
     );
 }

@@ -4,6 +4,7 @@ import {
   type Candidate,
   countMatching,
   isRunning,
+  type Part,
   PER_SECOND,
   runView,
   skippedOf,
@@ -14,6 +15,7 @@ import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { OrderKeys } from "../deliveries/destination.ts";
 import { filtersOf } from "../deliveries/listing.ts";
 import type { RelayResend, RelayResendBody } from "../deliveries/schema.ts";
 import type { MessageRefs, RelayService } from "../deliveries/service.ts";
@@ -45,9 +47,9 @@ export class BulkResends {
   ) {
     this.runs = new ResendRuns(deps, {
       job: RESENDS,
-      look: ({ projectRef, filters }, after, limit) =>
-        this.candidates(projectRef, storedFilters(filters), after, limit),
-      sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
+      look: ({ projectRef, filters }, part) => this.candidates(projectRef, storedFilters(filters), part),
+      prepare: (_row, refs) => deps.service.orderKeys(refs),
+      sendOne: (tx, row, ref, keys) => this.sendOne(tx, row, ref, keys),
     });
   }
 
@@ -80,8 +82,7 @@ export class BulkResends {
         };
         return filters;
       },
-      count: (filters) =>
-        countMatching((after, limit) => this.candidates(project.ref, filters, after, limit)),
+      count: (filters) => countMatching((part) => this.candidates(project.ref, filters, part)),
       start: (tx, filters, matching, matched) => {
         this.assertBelowLimit(project.ref);
         const resend_id = this.runs.start(tx, caller, filters, per_second, matching);
@@ -96,8 +97,7 @@ export class BulkResends {
   private candidates(
     projectRef: number,
     { refs, ...filters }: ResendFilters,
-    after: number,
-    limit: number,
+    { after, limit }: Part,
   ): Candidate[] {
     const { resends, service } = this.deps;
     if (refs === null) return resends.failedAfter({ ...filters, projectRef, after, limit });
@@ -134,7 +134,12 @@ export class BulkResends {
     assertBelowRunLimit(this.deps.resends.running(projectRef), "resends of this project");
   }
 
-  private sendOne(tx: Tx, { accountRef }: ResendRow, ref: number): "sent" | "skipped" | "no-credits" {
+  private sendOne(
+    tx: Tx,
+    { accountRef }: ResendRow,
+    ref: number,
+    keys: OrderKeys,
+  ): "sent" | "skipped" | "no-credits" {
     const { service, charger, accounts, changes } = this.deps;
     const row = service.resendable(ref);
     // Resent by another request in the meantime.
@@ -143,7 +148,7 @@ export class BulkResends {
       charger.charge(tx, accounts.account(accountRef), CHARGED_AS, service.creditsOf(row)),
     );
     if (rejection !== null) return "no-credits";
-    service.restart(tx, row);
+    service.restart(tx, row, keys.get(ref) ?? null);
     changes.inProject(tx, row.projectRef, "relay", row.item.relay_id);
     return "sent";
   }

@@ -4,6 +4,7 @@ import {
   bulkRequest,
   type Candidate,
   countMatching,
+  type Part,
   PER_SECOND,
 } from "../../../kernel/bulk/bulk.ts";
 import type { Caller, CallerAccount, Charger } from "../../../kernel/callers/caller.ts";
@@ -12,6 +13,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { HOUR_MS } from "../../../kernel/time/units.ts";
+import type { OrderKeys } from "../deliveries/destination.ts";
 import { RELAY_STATUSES, type RelayRecoverBody } from "../deliveries/schema.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
@@ -35,7 +37,8 @@ export const PORTAL_RUNS_MAX = 5;
 export const PORTAL_MATCHED_MAX = 1_000;
 /** Time in which portal links start one recovery of an endpoint. */
 export const PORTAL_INTERVAL_MS = HOUR_MS;
-/** Deliveries, and characters of payloads, that are looked at in one step: a few milliseconds. */
+/** Messages of the time, their deliveries, and characters of payloads, that are looked at in one step: a few milliseconds. */
+const LOOKED_MESSAGES_MAX = 200;
 const LOOKED_DELIVERIES_MAX = 2_000;
 const LOOKED_LENGTH_MAX = 256 * 1024;
 
@@ -59,9 +62,10 @@ export class Recoveries {
   ) {
     this.runs = new ResendRuns(deps, {
       job: RECOVERIES,
-      look: ({ projectRef, filters }, after, limit) =>
-        this.candidates(projectRef, JSON.parse(filters) as RecoveryFilters, after, limit),
-      sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
+      look: ({ projectRef, filters }, part) =>
+        this.candidates(projectRef, JSON.parse(filters) as RecoveryFilters, part),
+      prepare: ({ filters }, refs) => this.orderKeys(JSON.parse(filters) as RecoveryFilters, refs),
+      sendOne: (tx, row, ref, keys) => this.sendOne(tx, row, ref, keys),
     });
   }
 
@@ -88,7 +92,7 @@ export class Recoveries {
       },
       count: (filters) =>
         countMatching(
-          (after, limit) => this.candidates(project.ref, filters, after, limit),
+          (part) => this.candidates(project.ref, filters, part),
           portal === undefined ? BULK_MAX : PORTAL_MATCHED_MAX,
         ),
       start: (tx, filters, matching, matched) => {
@@ -107,19 +111,25 @@ export class Recoveries {
   private candidates(
     projectRef: number,
     { recover, since, until }: RecoveryFilters,
-    after: number,
-    limit: number,
+    { after, limit, matchesMax }: Part,
   ): Candidate[] {
     const endpoint = this.deps.registry.get(recover);
     const found: Candidate[] = [];
-    let deliveries = 0;
-    let length = 0;
-    for (const row of this.deps.messageRows.after(projectRef, after, limit)) {
+    let [looked, deliveries, length, matches] = [0, 0, 0, 0];
+    const isEnough = (): boolean =>
+      matches === matchesMax ||
+      looked === LOOKED_MESSAGES_MAX ||
+      deliveries >= LOOKED_DELIVERIES_MAX ||
+      length >= LOOKED_LENGTH_MAX;
+    for (const row of this.messagesAfter(projectRef, after, limit)) {
       if (row.created_at >= until) break;
       // Deliveries are stored for so long: of an older message nobody knows whether it was delivered.
       const from = Math.max(since, this.deps.clock.now() - RELAY_RETENTION_MS);
       const isInTime = row.created_at >= from;
-      if (isInTime) deliveries += row.deliveries + this.deps.messageRows.laterDeliveries(row.ref);
+      if (isInTime) {
+        looked += 1;
+        deliveries += row.deliveries + this.deps.messageRows.laterDeliveries(row.ref);
+      }
       const read = (): string => {
         const text = this.deps.messageRows.content(row.ref)?.payload ?? "null";
         length += text.length;
@@ -128,10 +138,23 @@ export class Recoveries {
       // A run ends with the next message when its endpoint is disabled or deleted: it does not count as done.
       const isMissed = () =>
         endpoint === null || (this.missedBy(endpoint, row) !== null && accepts(endpoint, row, read));
-      found.push({ ref: row.ref, matches: isInTime && isMissed() ? 1 : 0 });
-      if (deliveries >= LOOKED_DELIVERIES_MAX || length >= LOOKED_LENGTH_MAX) break;
+      const isMatch = isInTime && isMissed();
+      if (isMatch) matches += 1;
+      found.push({ ref: row.ref, matches: isMatch ? 1 : 0 });
+      if (isEnough()) break;
     }
     return found;
+  }
+
+  /** At most `limit` messages after a reference, read as they are needed. */
+  private *messagesAfter(projectRef: number, after: number, limit: number): Generator<MessageRow> {
+    let last = after;
+    for (let read = 0; read < limit; read += LOOKED_MESSAGES_MAX) {
+      const rows = this.deps.messageRows.after(projectRef, last, LOOKED_MESSAGES_MAX);
+      yield* rows;
+      if (rows.length < LOOKED_MESSAGES_MAX) return;
+      last = rows.at(-1)?.ref ?? last;
+    }
   }
 
   /** The failed delivery of a message to an endpoint, `none` if there is no delivery; null if it needs none. */
@@ -145,7 +168,25 @@ export class Recoveries {
     return RELAY_STATUSES[delivery.status - 1] === "failed" ? { failed: delivery.ref } : null;
   }
 
-  private sendOne(tx: Tx, row: ResendRow, ref: number): "sent" | "skipped" | "no-credits" | "disabled" {
+  /** The order keys of messages that an endpoint reads from their payload, by reference. */
+  private async orderKeys({ recover }: RecoveryFilters, refs: readonly number[]): Promise<OrderKeys> {
+    const { messages, messageRows, registry } = this.deps;
+    const endpoint = registry.get(recover);
+    const keys = new Map<number, string | null>();
+    if (endpoint === null || endpoint.terms.order_by === null) return keys;
+    for (const ref of refs) {
+      const message = messageRows.find(ref);
+      if (message !== null) keys.set(ref, await messages.orderKey(message, endpoint));
+    }
+    return keys;
+  }
+
+  private sendOne(
+    tx: Tx,
+    row: ResendRow,
+    ref: number,
+    keys: OrderKeys,
+  ): "sent" | "skipped" | "no-credits" | "disabled" {
     const { service, messages, messageRows, charger, accounts, registry } = this.deps;
     const { recover } = JSON.parse(row.filters) as RecoveryFilters;
     const endpoint = registry.get(recover);
@@ -158,8 +199,9 @@ export class Recoveries {
     if (missed !== "none" && failed === null) return "skipped";
     const rejection = rejectionBy(() => charger.charge(tx, accounts.account(row.accountRef), CHARGED_AS, 1));
     if (rejection !== null) return "no-credits";
-    if (failed !== null) service.restart(tx, failed);
-    else messages.deliver(tx, row, message, endpoint);
+    const key = keys.get(ref) ?? message.order_key;
+    if (failed !== null) service.restart(tx, failed, key);
+    else messages.deliver(tx, row, message, endpoint, key);
     return "sent";
   }
 

@@ -74,9 +74,10 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
   return new Elysia({ tags: ["Relay"] })
     .post(
       "/v1/relay/:relay_id/resend",
-      api.endpoint(RESEND_OPERATIONS.resend, ({ call, params }) =>
-        call.perform((tx) => reply(202, relays.resend(tx, call.caller, params.relay_id))),
-      ),
+      api.endpoint(RESEND_OPERATIONS.resend, async ({ call, params: { relay_id } }) => {
+        const key = await relays.orderKey(call.caller.project.ref, relay_id);
+        return call.perform((tx) => reply(202, relays.resend(tx, call.caller, relay_id, key)));
+      }),
     )
     .post(
       "/v1/relay/resend",

@@ -4,6 +4,7 @@ import { prefixedId } from "../../../kernel/data/uuid.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { OrderKeys } from "../deliveries/destination.ts";
 import type { RecoveryFilters, ResendRow, ResendStore } from "./store.ts";
 
 /** The operation that credits are charged for, per delivery of a run. */
@@ -30,11 +31,11 @@ interface RunJob {
 
 /** One kind of runs that send deliveries: they share a table, ids and routes, and each has a job of its own. */
 export class ResendRuns {
-  private readonly bulk: Bulk<ResendRow>;
+  private readonly bulk: Bulk<ResendRow, OrderKeys>;
 
   constructor(
     private readonly deps: RunDeps,
-    kind: Pick<BulkKind<ResendRow>, "job" | "look" | "sendOne">,
+    kind: Pick<BulkKind<ResendRow, OrderKeys>, "job" | "look" | "prepare" | "sendOne">,
   ) {
     const { resends, stopped } = deps;
     this.bulk = new Bulk(deps, {

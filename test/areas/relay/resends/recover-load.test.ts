@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../../support/processor-time.ts";
+import { messagingStage } from "../messages-support.ts";
+
+const { stage, messaging } = messagingStage();
+
+/** Deliveries of an endpoint, and messages that it has missed: so many that looking at all of one for each of the other takes seconds. */
+const DELIVERIES = 3_000;
+const MISSED = 6_000;
+const BATCH = 100;
+const TIMEOUT_MS = 120_000;
+
+async function unlimited(): Promise<void> {
+  stage.account = await stage.server.account({ tier: "unlimited" });
+}
+
+async function sendMany(event_type: string, count: number): Promise<void> {
+  for (let sent = 0; sent < count; sent += BATCH) {
+    const messages = Array.from({ length: BATCH }, (_, at) => ({ event_type, payload: { n: sent + at } }));
+    const { status } = await stage.account.post("/v1/relay/messages/batch", { messages });
+    expect(status).toBe(201);
+  }
+}
+
+test(
+  "counting what an endpoint with many deliveries has missed holds up no other request",
+  async () => {
+    await unlimited();
+    const id = await messaging.endpoint("/many", { event_types: ["a"], state: "paused" });
+    await sendMany("a", DELIVERIES);
+    await sendMany("b", MISSED);
+    await messaging.patch(id, { event_types: ["a", "b"] });
+    const best = await leastMs(TURN_MS_MAX, () =>
+      longestTurnMs(async () => {
+        const path = `/v1/relay/endpoints/${id}/recover`;
+        const { body } = await stage.account.post(path, { since: 0, dry_run: true });
+        expect(body).toEqual({ matched: MISSED });
+      }),
+    );
+    expect(best).toBeLessThanOrEqual(TURN_MS_MAX);
+  },
+  TIMEOUT_MS,
+);
+
+/** Large payloads, in which their order key stands: each takes milliseconds to be parsed. */
+const LARGE = 10;
+const PAYLOAD = { id: "customer", list: Array.from({ length: 45_000 }, (_, at) => `item number ${at}`) };
+
+test(
+  "resends and recoveries of messages with large payloads, which have their order keys, hold up no other request",
+  async () => {
+    await unlimited();
+    stage.sink.answersBy(() => 500);
+    const terms = { order_by: "/id", retry_schedule: [] };
+    const id = await messaging.endpoint("/large", terms);
+    const sent: string[] = [];
+    for (let n = 0; n < LARGE; n += 1)
+      sent.push((await messaging.send(PAYLOAD, { message_id: `large-${n}` }))[id] ?? "");
+    const later = await messaging.endpoint("/later", terms);
+    const fail = async (): Promise<void> => {
+      for (const one of [id, later]) await messaging.patch(one, { state: "live" });
+      for (let turn = 0; turn < LARGE; turn += 1) await messaging.settle();
+    };
+    const requests: readonly (readonly [string, object, paused: string])[] = [
+      [`/v1/relay/${sent[0]}/resend`, {}, id],
+      ["/v1/relay/resend", { relay_ids: sent, per_second: 100 }, id],
+      ["/v1/relay/messages/large-1/resend", {}, id],
+      [`/v1/relay/endpoints/${id}/recover`, { since: 0, per_second: 100 }, id],
+      [`/v1/relay/endpoints/${later}/recover`, { since: 0, per_second: 100 }, later],
+    ];
+    const slow: string[] = [];
+    for (const [path, body, paused] of requests) {
+      const best = await leastMs(TURN_MS_MAX, async () => {
+        await fail();
+        return longestTurnMs(async () => {
+          const { status, text } = await stage.account.post(path, body);
+          expect(status, text).toBe(202);
+          // Nothing is sent, which takes time, too.
+          await messaging.patch(paused, { state: "paused" });
+          await messaging.settle();
+        });
+      });
+      if (best > TURN_MS_MAX) slow.push(`${path}: ${best.toFixed(1)} ms`);
+    }
+    expect(slow).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
