@@ -38,8 +38,6 @@ export interface Digest {
   readonly alerts: readonly DigestAlert[];
   /** The numbers of all alerts by their events. */
   readonly counts: readonly { readonly event: AlertEvent; readonly n: number }[];
-  /** Alerts that were not stored. */
-  readonly dropped: number;
   /** Quiet hours in which they were held; null: they are of a short time, `groupMs`. */
   readonly quietHours: QuietHours | null;
   readonly groupMs: number;
@@ -52,8 +50,8 @@ export interface Digest {
 
 /** The message with what a channel has missed. `isMail`: a long one, with the links of each alert. */
 export function digestMessage(digest: Digest, isMail: boolean): ChannelMessage {
-  const { alerts, counts, dropped, link } = digest;
-  const total = counts.reduce((sum, { n }) => sum + n, dropped);
+  const { alerts, counts, link } = digest;
+  const total = totalOf(counts);
   const heading = headingOf(EVENT, titleOf(counts));
   const text = reasonOf(digest, total);
   const facts = factsOf(digest, total, text);
@@ -65,6 +63,11 @@ export function digestMessage(digest: Digest, isMail: boolean): ChannelMessage {
   const severity = severityOfAll(alerts);
   const links = { url: null, link, incidentLink: null, actionLink: null };
   return { event: EVENT, heading, text, detail, severity, ...links, facts };
+}
+
+/** The number of all alerts of a digest. */
+export function totalOf(counts: Digest["counts"]): number {
+  return counts.reduce((sum, { n }) => sum + n, 0);
 }
 
 /** `2 down, 1 up`. */
@@ -103,7 +106,7 @@ function fitting(
 }
 
 /** Alerts in the order in which they happened. */
-export function inOrder(alerts: readonly DigestAlert[]): DigestAlert[] {
+function inOrder(alerts: readonly DigestAlert[]): DigestAlert[] {
   return [...alerts].sort((left, right) => left.ref - right.ref);
 }
 

@@ -38,16 +38,16 @@ export class Digests {
       ...alert,
       message: JSON.parse(message) as ChannelMessage,
     }));
-    if (alerts.length === 0) return;
+    const counts = channels.heldCounts(channelRef);
+    if (counts.length === 0) return;
     const wasQuiet = alerts.some(({ at }) => quietUntil(quietHours, at) !== null);
     this.notifications.sendHeld(tx, channel, {
       alerts,
-      counts: channels.heldCounts(channelRef),
-      dropped: channels.heldDropped(channelRef),
+      counts,
+      number: channels.digestNumber(channelRef),
       quietHours: wasQuiet ? quietHours : null,
       groupMs,
     });
     channels.releaseHeld(tx, channelRef);
-    channels.setHeldDropped(tx, 0, channelRef);
   }
 }

@@ -70,10 +70,12 @@ export function createAlerts(kernel: Kernel, deps: AlertDeps): AlertsArea {
     exported: channelExport(kernel.vault, kernel.db),
     exportOfMonitor: exportOfMonitor(kernel.db),
     contents: {
-      removeRows(tx, projectRef) {
+      removeRows(tx, projectRef, rowsMax) {
+        const removed = channels.removeHeldOfProject(tx, projectRef, rowsMax);
+        if (removed >= rowsMax) return removed;
         channels.removeOfProject(tx, projectRef, CHANNELS_MAX);
         notifications.channelsChanged(tx, projectRef);
-        return 0;
+        return removed;
       },
     },
     notifyChannels: (tx, notification) => notifications.notifyChannels(tx, notification),

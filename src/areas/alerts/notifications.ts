@@ -18,11 +18,11 @@ import {
   TEXT_MAX,
   type Transport,
 } from "./channel-kinds.ts";
-import { type Digest, type DigestAlert, digestMessage, inOrder, isOngoing } from "./digest-message.ts";
+import { type Digest, type DigestAlert, digestMessage, isOngoing, totalOf } from "./digest-message.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
 import { type HeldAlert, HeldAlerts } from "./held-alerts.ts";
 import { mailRecipients } from "./mail-recipients.ts";
-import type { AlertDeps, AlertedMonitor } from "./ports.ts";
+import type { AlertDeps, AlertedMonitor, DigestKey } from "./ports.ts";
 import { CHANNELS_MAX, type ChannelConfig } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
 
@@ -123,7 +123,9 @@ export interface EscalationState {
 const TEST_TEXT = "Test message: alerts of this channel arrive here";
 
 /** What a channel has missed, as it is stored. */
-export interface MissedAlerts extends Pick<Digest, "counts" | "dropped" | "quietHours" | "groupMs"> {
+export interface MissedAlerts extends Pick<Digest, "counts" | "quietHours" | "groupMs"> {
+  /** Of the messages of the channel. */
+  readonly number: number;
   /** Those that are shown before others come first. */
   readonly alerts: readonly Omit<DigestAlert, "actionLink">[];
 }
@@ -175,8 +177,7 @@ export class Notifications {
       const { key, channel, name } = recipient;
       const heldUntil = channel && this.held.until(channel, tx.now);
       if (channel !== null && heldUntil !== null) {
-        const monitorRef = monitor?.ref ?? null;
-        this.held.hold(tx, channel, heldUntil, { monitorRef, event, message: messageOf(null) });
+        this.hold(tx, channel, heldUntil, notification, messageOf(null));
       } else {
         const actionLink = this.actionLinkFor(notification, recipient);
         this.deliver(tx, { key, monitorRef: monitor?.ref ?? null, event }, (downSince) =>
@@ -188,8 +189,23 @@ export class Notifications {
       if (channel !== null && isFirst)
         this.scheduleEscalation(tx, channel, notification, heldUntil ?? tx.now);
     }
-    this.recordAlert(tx, notification, names);
+    this.recordAlert(tx, notification, names, null);
     if (monitor !== null && event === "monitor.up") this.deps.channels.removeEscalated(tx, monitor.ref);
+  }
+
+  /** An alert that a channel gets later, which the timeline of its incident shows then. */
+  private hold(
+    tx: Tx,
+    channel: ChannelRow,
+    until: number,
+    notification: ChannelNotification,
+    message: ChannelMessage,
+  ): void {
+    const { monitor, event, incidentId = null } = notification;
+    const incident = incidentId === null ? null : this.deps.incidents.find(incidentId);
+    const about = { monitorRef: monitor?.ref ?? null, incidentRef: incident?.ref ?? null };
+    const digest = this.held.hold(tx, channel, until, { ...about, event, message });
+    if (digest !== null) this.recordAlert(tx, notification, [channel.name], digest);
   }
 
   /** Delays the alert of an outage until a time, epoch milliseconds. */
@@ -212,16 +228,16 @@ export class Notifications {
   }
 
   /** Sends a channel what was held: a single alert as it is, unless it is of quiet hours, and others in one message. */
-  sendHeld(tx: Tx, channel: ChannelRow, { alerts, ...missed }: MissedAlerts): void {
+  sendHeld(tx: Tx, channel: ChannelRow, { alerts, number, ...missed }: MissedAlerts): void {
     const recipient = this.recipientOf(channel);
-    const { key, name, transport } = recipient;
+    const { key, transport } = recipient;
     const linked = alerts.map((alert) => {
       const notification = { event: alert.event, incidentId: incidentIn(alert) };
       const actionLink = isOngoing(alerts, alert) ? this.actionLinkFor(notification, recipient) : null;
       return { ...alert, actionLink };
     });
-    const [single, ...others] = linked;
-    if (single !== undefined && others.length === 0 && missed.dropped === 0 && missed.quietHours === null) {
+    const [single] = linked;
+    if (single !== undefined && totalOf(missed.counts) === 1 && missed.quietHours === null) {
       const { message, actionLink, monitorRef, event } = single;
       const { monitor_id: monitorId } = message.facts;
       this.deliver(tx, { key, monitorRef, event }, (downSince) =>
@@ -239,9 +255,9 @@ export class Notifications {
       const digest = { ...missed, alerts: linked, link, now: tx.now, zone };
       this.send(tx, recipient, null, digestMessage(digest, transport.transport === "mail"));
     }
-    if (name === null || !this.isSent(recipient)) return;
-    for (const alert of inOrder(linked))
-      this.recordAlert(tx, { event: alert.event, incidentId: incidentIn(alert) }, [name]);
+    const { ref: channelRef, projectRef } = channel;
+    if (this.isSent(recipient))
+      this.deps.incidents.addDigest(tx, { channelRef, number, projectRef, at: tx.now });
   }
 
   /** The text of a recovery that replaces the alert of its outage. */
@@ -293,15 +309,17 @@ export class Notifications {
     return recipients;
   }
 
-  /** Stores which channels were notified of an incident, for its timeline. */
+  /** Stores which channels are notified of an incident, for its timeline. `digest`: the message that notifies them later. */
   private recordAlert(
     tx: Tx,
     { incidentId = null, event }: Pick<ChannelNotification, "incidentId" | "event">,
     channels: string[],
+    digest: DigestKey | null,
   ): void {
     const incident =
       incidentId === null || channels.length === 0 ? null : this.deps.incidents.find(incidentId);
-    if (incident !== null) this.deps.incidents.addAlert(tx, incident.ref, { at: tx.now, event, channels });
+    if (incident === null) return;
+    this.deps.incidents.addAlert(tx, incident.ref, { at: tx.now, event, channels }, digest);
   }
 
   /** The channels that a notification is for. */
@@ -359,6 +377,7 @@ export class Notifications {
     const { channels, scheduler } = this.deps;
     this.dropDelayed(tx, ref);
     channels.removeEscalated(tx, ref);
+    for (const { incidentRef } of channels.heldIncidents(ref)) this.deps.incidents.removeUnsent(tx, incidentRef);
     channels.removeHeldOf(tx, ref);
     for (const channel of channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX))
       for (const kind of [REMINDER, ESCALATION]) scheduler.cancel(tx, kind, reminderKey(ref, channel.ref));
@@ -413,7 +432,7 @@ export class Notifications {
    */
   private deliver(
     tx: Tx,
-    { key: recipient, monitorRef, event }: Omit<HeldAlert, "message"> & Pick<Recipient, "key">,
+    { key: recipient, monitorRef, event }: Pick<HeldAlert, "monitorRef" | "event"> & Pick<Recipient, "key">,
     send: (downSince: number | null) => Withdraw,
   ): void {
     if (recipient === null || monitorRef === null || (event !== "monitor.down" && event !== "monitor.up")) {

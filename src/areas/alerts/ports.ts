@@ -35,16 +35,28 @@ interface ChannelPeople {
   mayRead(accountRef: number, projectRef: number, email: string): boolean | null;
 }
 
+/** A message with which a channel gets alerts later: the channel, by reference, and the number of the message. */
+export interface DigestKey {
+  readonly channelRef: number;
+  readonly number: number;
+}
+
 /** The incidents whose timelines show who was notified of them. */
 interface AlertLog {
   find(incidentId: string): { readonly ref: number } | null;
   /** A token of a link in an alert about an incident to a channel; its reference is 0 for the e-mail of the account. */
   linkToken(incidentRef: number, channelRef: number): string;
+  /** `digest`: the message with which a channel gets the alert; null: it was sent. */
   addAlert(
     tx: Tx,
     incidentRef: number,
     alert: { readonly at: number; readonly event: AlertEvent; readonly channels: readonly string[] },
+    digest: DigestKey | null,
   ): void;
+  /** A message was sent: the timelines show its alerts. */
+  addDigest(tx: Tx, digest: DigestKey & { readonly projectRef: number; readonly at: number }): void;
+  /** Removes alerts of an incident whose messages were not sent. */
+  removeUnsent(tx: Tx, incidentRef: number): void;
 }
 
 /** What alerts need of other areas and the kernel's optional parts. */

@@ -51,9 +51,12 @@ export type ChannelStore = ReturnType<typeof channelStore>;
 export type HeldAlertRow = {
   /** Ascending. */
   readonly ref: number;
+  readonly accountRef: number;
   readonly channelRef: number;
   /** Null: it is about the project. */
   readonly monitorRef: number | null;
+  /** Null: it is about none. */
+  readonly incidentRef: number | null;
   readonly event: AlertEvent;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -61,42 +64,81 @@ export type HeldAlertRow = {
   readonly message: string;
 };
 
-/** Whether an alert, `held`, was followed by another one about its monitor. */
-const IS_FOLLOWED = `EXISTS (SELECT 1 FROM held_alerts AS later WHERE later.channel_ref = held.channel_ref
-  AND later.monitor_ref = held.monitor_ref AND later.ref > held.ref)`;
+/** A number of alerts. */
+interface EventCount {
+  readonly event: AlertEvent;
+  readonly n: number;
+}
 
 /** All SQL of the alerts that channels get later. */
 function heldStatements(db: Database) {
+  const heldCounts = db.all<EventCount, [channelRef: number]>(
+    "SELECT event, count(*) AS n FROM held_alerts WHERE channel_ref = ? GROUP BY event",
+  );
+  const counted = db.one<{ counts: string }, [channelRef: number]>(
+    "SELECT held_counts AS counts FROM channels WHERE ref = ?",
+  );
+  const setCounted = db.change<[counts: string, channelRef: number]>(
+    "UPDATE channels SET held_counts = ? WHERE ref = ?",
+  );
+  const countsOf = (channelRef: number): Partial<Record<AlertEvent, number>> =>
+    JSON.parse(counted(channelRef)?.counts ?? "{}");
+  const release = db.change<[channelRef: number]>("DELETE FROM held_alerts WHERE channel_ref = ?");
+  const nextDigest = db.change<[channelRef: number]>(
+    "UPDATE channels SET digest = digest + 1, held_counts = '{}' WHERE ref = ?",
+  );
   return {
     hold: db.change<[row: Omit<HeldAlertRow, "ref">]>(
-      "INSERT INTO held_alerts (channel_ref, monitor_ref, event, at, message) VALUES ($channelRef, $monitorRef, $event, $at, $message)",
+      `INSERT INTO held_alerts (account_ref, channel_ref, monitor_ref, incident_ref, event, at, message)
+       VALUES ($accountRef, $channelRef, $monitorRef, $incidentRef, $event, $at, $message)`,
     ),
     /** Held alerts of a channel, those that no other about the same monitor followed first, then the newest. */
     held: db.all<HeldAlertRow, [channelRef: number, rowsMax: number]>(
-      `SELECT ref, channel_ref AS channelRef, monitor_ref AS monitorRef, event, at, message FROM (
-         SELECT *, ${IS_FOLLOWED} AS is_followed FROM held_alerts AS held WHERE channel_ref = ?
-         ORDER BY is_followed, ref DESC LIMIT ?) ORDER BY is_followed, ref DESC`,
-    ),
-    /** The numbers of held alerts of a channel by their events. */
-    heldCounts: db.all<{ event: AlertEvent; n: number }, [channelRef: number]>(
-      "SELECT event, count(*) AS n FROM held_alerts WHERE channel_ref = ? GROUP BY event",
+      `SELECT ref, account_ref AS accountRef, channel_ref AS channelRef, monitor_ref AS monitorRef, incident_ref AS incidentRef, event, at, message
+       FROM held_alerts WHERE channel_ref = ? ORDER BY followed, ref DESC LIMIT ?`,
     ),
     heldCount: db.number<[channelRef: number]>("SELECT count(*) AS n FROM held_alerts WHERE channel_ref = ?"),
+    /** Held alerts of all channels of an account. */
+    heldOfAccount: db.number<[accountRef: number]>("SELECT n FROM held_totals WHERE account_ref = ?"),
     /** The last held alert of a channel about a monitor. */
     lastHeld: db.one<{ event: AlertEvent }, [channelRef: number, monitorRef: number]>(
-      "SELECT event FROM held_alerts WHERE channel_ref = ? AND monitor_ref = ? ORDER BY ref DESC LIMIT 1",
+      "SELECT event FROM held_alerts WHERE channel_ref = ? AND monitor_ref = ? AND followed = 0",
     ),
-    /** Drops the oldest held alert of a channel that another about the same monitor followed, else the oldest. */
-    dropHeld: db.change<[channelRef: number]>(
-      `DELETE FROM held_alerts WHERE ref = (
-         SELECT ref FROM held_alerts AS held WHERE channel_ref = ? ORDER BY NOT ${IS_FOLLOWED}, ref LIMIT 1)`,
+    /** Notes that another alert about a monitor follows. */
+    setFollowed: db.change<[channelRef: number, monitorRef: number]>(
+      "UPDATE held_alerts SET followed = 1 WHERE channel_ref = ? AND monitor_ref = ? AND followed = 0",
     ),
-    releaseHeld: db.change<[channelRef: number]>("DELETE FROM held_alerts WHERE channel_ref = ?"),
+    /** The held alert of a channel that matters least: the oldest that another about the same monitor followed, else the oldest. */
+    leastHeld: db.one<Pick<HeldAlertRow, "ref" | "event">, [channelRef: number]>(
+      "SELECT ref, event FROM held_alerts WHERE channel_ref = ? ORDER BY followed DESC, ref LIMIT 1",
+    ),
+    removeHeld: db.change<[ref: number]>("DELETE FROM held_alerts WHERE ref = ?"),
+    /** Counts an alert that is not stored. */
+    countHeld(tx: Tx, channelRef: number, event: AlertEvent): void {
+      const counts = countsOf(channelRef);
+      setCounted(tx, JSON.stringify({ ...counts, [event]: (counts[event] ?? 0) + 1 }), channelRef);
+    },
+    /** The numbers of alerts that a channel gets later by their events, with those that are not stored. */
+    heldCounts(channelRef: number): EventCount[] {
+      const counts = new Map(Object.entries(countsOf(channelRef)) as [AlertEvent, number][]);
+      for (const { event, n } of heldCounts(channelRef)) counts.set(event, n + (counts.get(event) ?? 0));
+      return [...counts].map(([event, n]) => ({ event, n }));
+    },
+    /** The number of the next message of a channel with alerts that it gets later. */
+    digestNumber: db.number<[channelRef: number]>("SELECT digest AS n FROM channels WHERE ref = ?"),
+    /** Removes what a channel got with a message. */
+    releaseHeld(tx: Tx, channelRef: number): void {
+      release(tx, channelRef);
+      nextDigest(tx, channelRef);
+    },
+    /** Incidents of a monitor with held alerts. */
+    heldIncidents: db.all<{ incidentRef: number }, [monitorRef: number]>(
+      "SELECT DISTINCT incident_ref AS incidentRef FROM held_alerts WHERE monitor_ref = ? AND incident_ref IS NOT NULL",
+    ),
     removeHeldOf: db.change<[monitorRef: number]>("DELETE FROM held_alerts WHERE monitor_ref = ?"),
-    /** Held alerts of a channel that were dropped since its last message. */
-    heldDropped: db.number<[channelRef: number]>("SELECT held_dropped AS n FROM channels WHERE ref = ?"),
-    setHeldDropped: db.change<[dropped: number, channelRef: number]>(
-      "UPDATE channels SET held_dropped = ? WHERE ref = ?",
+    removeHeldOfProject: db.change<[projectRef: number, rowsMax: number]>(
+      `DELETE FROM held_alerts WHERE ref IN (
+         SELECT held.ref FROM channels JOIN held_alerts AS held ON held.channel_ref = channels.ref WHERE project_ref = ? LIMIT ?)`,
     ),
   };
 }

@@ -8,7 +8,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { secondsOf } from "../../kernel/time/units.ts";
 import { downText } from "./domain.ts";
 import { incidentExport } from "./export.ts";
-import { INCIDENT_RETENTION_MS, Incidents } from "./lifecycle.ts";
+import { DIGEST_RETENTION_MS, INCIDENT_RETENTION_MS, Incidents } from "./lifecycle.ts";
 import { linkRoutes } from "./link-routes.ts";
 import { AlertLinks, linkToken } from "./links.ts";
 import { type CheckEffects, Outages } from "./outages.ts";
@@ -85,13 +85,23 @@ export function createIncidents(kernel: Kernel, log: IncidentLog, deps: Incident
     rowsMax: 2_000,
     remove: (tx, rowsMax) => log.removeOld(tx, rowsMax, tx.now - INCIDENT_RETENTION_MS),
   });
+  kernel.housekeeping.addPurge({
+    name: "incidents.digests.purge",
+    rowsMax: 2_000,
+    remove: (tx, rowsMax) => log.removeDigestsBefore(tx, tx.now - DIGEST_RETENTION_MS, rowsMax),
+  });
   return {
     parts: [],
     routes: (api) => [
       ...incidentRoutes(api, incidents),
       linkRoutes(api, { links, style: deps.statusStyle, clock: kernel.clock }),
     ],
-    contents: { removeRows: (tx, projectRef, rowsMax) => log.removeOfProject(tx, projectRef, rowsMax) },
+    contents: {
+      removeRows(tx, projectRef, rowsMax) {
+        const removed = log.removeOfProject(tx, projectRef, rowsMax);
+        return removed + log.removeDigestsOfProject(tx, projectRef, rowsMax - removed);
+      },
+    },
     exported: incidentExport,
     openCount: ({ project }) => log.openCount(project.ref, COUNTED_MAX),
     carryOut: (tx, effects) => outages.carryOut(tx, effects),

@@ -14,6 +14,9 @@ import type { IncidentRow, IncidentStore } from "./store.ts";
 /** Time that an incident is stored after it is resolved, in milliseconds. */
 export const INCIDENT_RETENTION_MS = 400 * DAY_MS;
 
+/** Time that is known when a message was sent, in milliseconds: longer than an incident that ended before, and was alerted later. */
+export const DIGEST_RETENTION_MS = 2 * INCIDENT_RETENTION_MS;
+
 /** Outage found by a check. */
 export interface Outage {
   /** Epoch milliseconds. */

@@ -62,6 +62,12 @@ export type IncidentAlert = {
   readonly channels: readonly string[];
 };
 
+/** A message with which a channel gets alerts later: the channel, by reference, and the number of the message. */
+export type DigestKey = {
+  readonly channelRef: number;
+  readonly number: number;
+};
+
 /** Filter of a list of incidents. Null matches any value. */
 export interface IncidentFilter {
   readonly isOpen: boolean | null;
@@ -169,13 +175,24 @@ function impactsIn(db: Database): (projectRef: number) => ReadonlyMap<string, Im
 /** Alerts that were sent about incidents. */
 function alertStore(db: Database) {
   type Stored = Pick<IncidentAlert, "at" | "event"> & { readonly channels: string };
-  const insert = db.change<[alert: Stored & { readonly ref: number }]>(
-    `INSERT OR REPLACE INTO incident_alerts (incident_ref, number, at, event, channels)
-     SELECT $ref, min(1 + coalesce(max(number), 0), ${INCIDENT_ALERTS_MAX}), $at, $event, $channels FROM incident_alerts WHERE incident_ref = $ref`,
+  type Digested = { readonly channelRef: number | null; readonly digest: number | null };
+  const insert = db.change<[alert: Stored & Digested & { readonly ref: number }]>(
+    `INSERT OR REPLACE INTO incident_alerts (incident_ref, number, at, event, channels, channel_ref, digest)
+     SELECT $ref, min(1 + coalesce(max(number), 0), ${INCIDENT_ALERTS_MAX}), $at, $event, $channels, $channelRef, $digest
+     FROM incident_alerts WHERE incident_ref = $ref`,
   );
+  const digestOf = "alert_digests AS sent ON sent.channel_ref = alert.channel_ref AND sent.number = alert.digest";
   const alerts = db.all<Stored, [ref: number, rowsMax: number]>(
-    "SELECT at, event, channels FROM incident_alerts WHERE incident_ref = ? ORDER BY number LIMIT ?",
+    `SELECT coalesce(sent.at, alert.at) AS at, event, channels FROM incident_alerts AS alert LEFT JOIN ${digestOf}
+     WHERE incident_ref = ? AND (digest IS NULL OR sent.at IS NOT NULL) ORDER BY alert.number LIMIT ?`,
   );
+  const addDigest = db.change<[digest: DigestKey & { readonly projectRef: number; readonly at: number }]>(
+    "INSERT INTO alert_digests (channel_ref, number, project_ref, at) VALUES ($channelRef, $number, $projectRef, $at)",
+  );
+  const digestsOf = (condition: string) =>
+    db.change<[value: number, rowsMax: number]>(
+      `DELETE FROM alert_digests WHERE (channel_ref, number) IN (SELECT channel_ref, number FROM alert_digests WHERE ${condition} LIMIT ?)`,
+    );
   const nearest = (condition: string) =>
     db.all<{ readonly ref: number }, [monitorId: string, ref: number, rowsMax: number]>(
       `SELECT incident_ref AS ref FROM incident_monitors WHERE monitor_id = ? AND incident_ref ${condition} LIMIT ?`,
@@ -183,10 +200,22 @@ function alertStore(db: Database) {
   const before = nearest("< ? ORDER BY incident_ref DESC");
   const after = nearest("> ? ORDER BY incident_ref");
   return {
-    addAlert(tx: Tx, ref: number, { channels, ...alert }: IncidentAlert): void {
-      insert(tx, { ...alert, ref, channels: JSON.stringify(channels) });
+    /** `digest`: the message with which a channel gets the alert; null: it was sent. */
+    addAlert(tx: Tx, ref: number, { channels, ...alert }: IncidentAlert, digest: DigestKey | null): void {
+      const { channelRef = null, number = null } = digest ?? {};
+      insert(tx, { ...alert, ref, channels: JSON.stringify(channels), channelRef, digest: number });
     },
-    /** Alerts of an incident, oldest first. */
+    /** From now on, timelines show the alerts of a message. */
+    addDigest,
+    /** Removes alerts of an incident whose messages were not sent. */
+    removeUnsent: db.change<[ref: number]>(
+      `DELETE FROM incident_alerts WHERE incident_ref = ? AND number IN (
+         SELECT alert.number FROM incident_alerts AS alert LEFT JOIN ${digestOf}
+         WHERE alert.incident_ref = incident_alerts.incident_ref AND digest IS NOT NULL AND sent.at IS NULL)`,
+    ),
+    removeDigestsOfProject: digestsOf("project_ref = ?"),
+    removeDigestsBefore: digestsOf("at < ?"),
+    /** Alerts of an incident that channels were sent, oldest first. */
     alerts: (ref: number, rowsMax: number): IncidentAlert[] =>
       alerts(ref, rowsMax).map((alert) => ({ ...alert, channels: JSON.parse(alert.channels) })),
     /** References of the nearest incidents of a monitor before and after another one. */

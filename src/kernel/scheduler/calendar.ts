@@ -1,6 +1,7 @@
 import { Cron } from "croner";
 import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
+import { MINUTE_MS, SECOND_MS } from "../time/units.ts";
 
 /**
  * Reads a cron expression of five fields, or six with seconds first, on clocks that show UTC: changes of clocks are for
@@ -60,6 +61,7 @@ const BARE_STEP = /(?:^|[\s,])\//;
 const STEP_FROM_WEEKDAY = /(^|,)([0-7]|[A-Za-z]{3})\//g;
 const NS_PER_MS = 1_000_000;
 const MINUTES_PER_HOUR = 60;
+const MINUTES_PER_DAY = 24 * MINUTES_PER_HOUR;
 
 /** Years that are searched. The rarest day, a leap day on a given weekday, comes every 40 years at the latest. */
 const YEARS_SEARCHED = 40;
@@ -197,22 +199,22 @@ export interface DailyPeriod {
 
 /**
  * When the daily period ends that a time (epoch milliseconds) is in; null outside of it. The clocks of the zone decide: of an
- * hour that they repeat, each pass counts, and a period whose end they skip ends with the change.
+ * hour that they repeat, each pass counts, and a change of clocks ends the period if they show a time outside of it then.
  */
 export function endOfDailyPeriod({ from, to, timeZone }: DailyPeriod, moment: number): number | null {
-  const clocks = clocksAt(moment, timeZone);
-  const minute = clocks.hour * MINUTES_PER_HOUR + clocks.minute;
-  const isInside = from < to ? from <= minute && minute < to : from <= minute || minute < to;
-  if (!isInside) return null;
-  const time = { hour: Math.floor(to / MINUTES_PER_HOUR), minute: to % MINUTES_PER_HOUR };
-  const end = clocks
-    .toPlainDate()
-    .add({ days: minute < to ? 0 : 1 })
-    .toPlainDateTime(time);
-  const first = firstTimeOf(end.toZonedDateTime("UTC").epochMilliseconds, timeZone);
-  return first > moment
-    ? first
-    : end.toZonedDateTime(timeZone, { disambiguation: "later" }).epochMilliseconds;
+  let end: number | null = null;
+  let clocks = clocksAt(moment, timeZone);
+  for (;;) {
+    const minute = clocks.hour * MINUTES_PER_HOUR + clocks.minute;
+    const isInside = from < to ? from <= minute && minute < to : from <= minute || minute < to;
+    if (!isInside) return end;
+    const left = (minute < to ? to : to + MINUTES_PER_DAY) - minute;
+    end = clocks.epochMilliseconds - clocks.second * SECOND_MS - clocks.millisecond + left * MINUTE_MS;
+    const change = clocks.getTimeZoneTransition("next");
+    if (change === null || end < change.epochMilliseconds) return end;
+    end = change.epochMilliseconds;
+    clocks = change;
+  }
 }
 
 /** Whether a text is a cron expression that {@link CronTimes} reads, in a time zone that this machine knows. */

@@ -212,6 +212,11 @@ export class Scheduler {
     return this.store.find(kind, key) !== null;
   }
 
+  /** When the job of a kind with a key is due, epoch milliseconds; null: there is none. */
+  dueAt(kind: string, key: string): number | null {
+    return this.store.find(kind, key)?.dueAt ?? null;
+  }
+
   /** Cancels a job. Returns whether it was still there. A job that is running continues. */
   cancel(tx: Tx, kind: string, key: string): boolean {
     return this.store.remove(tx, kind, key);

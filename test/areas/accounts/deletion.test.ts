@@ -71,8 +71,10 @@ const OF_THE_SERVER: Readonly<Record<string, string>> = {
 
 /** Tables in which the account of the test has no rows. */
 const NOT_FILLED: Readonly<Record<string, string>> = {
+  alert_digests: "only of channels that get alerts later",
   escalated_channels: "only during an outage that escalates",
   held_alerts: "only in quiet hours, or for minutes",
+  held_totals: "only while alerts are held",
   incident_link_uses: "only of outages with a link that was used",
   login_links: "the operator's, for half an hour",
   meter_stopped_projects: "only while a project is being removed",

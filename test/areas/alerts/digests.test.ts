@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type ChannelMessage, TEXT_MAX } from "../../../src/areas/alerts/channel-kinds.ts";
 import { DIGEST_ALERTS_MAX } from "../../../src/areas/alerts/digest-message.ts";
-import { HELD_ALERTS_MAX, HeldAlerts } from "../../../src/areas/alerts/held-alerts.ts";
+import { HELD_ALERTS_MAX, HELD_OF_ACCOUNT_MAX, HeldAlerts } from "../../../src/areas/alerts/held-alerts.ts";
 import { channelStore } from "../../../src/areas/alerts/store.ts";
 import type { AlertEvent } from "../../../src/kernel/data/incident-words.ts";
 import type { Client } from "../../support/client.ts";
@@ -54,7 +54,12 @@ async function holding(alerts: readonly Alert[], more: object = {}): Promise<voi
   const until = held.until(row, clock.now()) ?? 0;
   await writer.submit((tx) => {
     for (const { monitor, event = "monitor.down", facts } of alerts)
-      held.hold(tx, row, until, { monitorRef: monitor, event, message: messageOf(monitor, event, facts) });
+      held.hold(tx, row, until, {
+        monitorRef: monitor,
+        incidentRef: null,
+        event,
+        message: messageOf(monitor, event, facts),
+      });
   });
 }
 
@@ -94,9 +99,10 @@ test("a digest shows 100 alerts, and counts the others", async () => {
   expect(namesOf(shown).at(-1)).toBe("m-1050");
 });
 
-test("a channel holds 1,000 alerts; of more it drops those that others followed first, and says how many", async () => {
+test("a channel holds what its message shows; of more it drops those that others followed first, and counts them", async () => {
   const followed = { monitor: 7, event: "monitor.up" as const };
   await holding([...numbered(HELD_ALERTS_MAX - 1), followed, ...numbered(1, 5_000), ...numbered(1, 5_001)]);
+  expect(HELD_ALERTS_MAX).toBe(DIGEST_ALERTS_MAX);
   const { db } = server.server.kernel;
   const rows = db.all<{ monitor: number; event: string }>(
     "SELECT monitor_ref AS monitor, event FROM held_alerts ORDER BY ref",
@@ -106,11 +112,43 @@ test("a channel holds 1,000 alerts; of more it drops those that others followed 
   expect(rows.find(({ monitor }) => monitor === 0)).toBeUndefined();
   expect(rows.filter(({ monitor }) => monitor === 7)).toEqual([followed]);
   expect(await group()).toMatchObject({
-    omitted: HELD_ALERTS_MAX + 2 - DIGEST_ALERTS_MAX,
+    omitted: 2,
     text: `${HELD_ALERTS_MAX + 2} alerts in quiet hours, 11:00–13:00 UTC`,
   });
   expect(db.number("SELECT count(*) AS n FROM held_alerts")()).toBe(0);
-  expect(db.number("SELECT sum(held_dropped) AS n FROM channels")()).toBe(0);
+  expect(db.number("SELECT count(*) AS n FROM held_totals")()).toBe(0);
+  await server.clock.advance(23 * HOUR);
+  await holding(numbered(1), { kind: "slack" });
+  await server.clock.advance(HOUR);
+  expect(sink.take()[0]?.body).toContain("[GROUP] 1 down");
+});
+
+test("alerts that are not stored are in the title and the numbers of the message", async () => {
+  const ended = { monitor: 1, event: "monitor.up" as const };
+  await holding([...numbered(1, 1), ended, ...numbered(2 * HELD_ALERTS_MAX, 10)], { kind: "slack" });
+  await server.clock.advance(HOUR);
+  const [{ body = "" } = {}] = sink.take();
+  expect(body).toContain(`[GROUP] ${2 * HELD_ALERTS_MAX + 1} down, 1 up`);
+  expect(body).toContain(`${2 * HELD_ALERTS_MAX + 2} alerts in quiet hours`);
+});
+
+test("channels of an account hold 10,000 alerts, and more are counted only", async () => {
+  const { db, writer } = server.server.kernel;
+  const total = db.change<[n: number]>("UPDATE held_totals SET n = ?");
+  await holding(numbered(2));
+  await writer.submit((tx) => void total(tx, HELD_OF_ACCOUNT_MAX));
+  await holding(numbered(3, 100));
+  expect(db.number("SELECT count(*) AS n FROM held_alerts")()).toBe(2);
+  await server.clock.advance(HOUR);
+  const groups = sink.take().map(({ body }) => JSON.parse(body) as Group);
+  expect(groups.map(({ text }) => text).toSorted()).toEqual([
+    "2 alerts in quiet hours, 11:00–13:00 UTC",
+    "3 alerts",
+  ]);
+  expect(groups.map(({ alerts, omitted }) => [alerts.length, omitted]).toSorted()).toEqual([
+    [0, 3],
+    [2, 0],
+  ]);
 });
 
 test("the body of a webhook has at most 256 KiB of alerts, each with the beginning of a ping", async () => {

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { HELD_ALERTS_MAX } from "../../../src/areas/alerts/held-alerts.ts";
+import { incidentStore } from "../../../src/areas/incidents/store.ts";
 import { expectError } from "../../support/errors.ts";
 import type { MailServer } from "../../support/mail-server.ts";
 import { startMailing } from "../../support/mailing-server.ts";
@@ -151,6 +153,40 @@ describe("quiet hours", () => {
     expect(ofNight.map(({ event }) => event)).toEqual(["monitor.down", "monitor.up"]);
   });
 
+  test("are on the timelines of all outages of a message, also of those that it only counts", async () => {
+    await channel("night", { quiet_hours: QUIET });
+    await until(13, 30);
+    const { db, writer } = server.server.kernel;
+    const beats = await Promise.all(
+      Array.from({ length: HELD_ALERTS_MAX + 5 }, async (_, number) => {
+        const body = { type: "heartbeat", name: `job ${number}`, period_ms: 24 * HOUR };
+        return (await owner.post("/v1/pulse", body)).body;
+      }),
+    );
+    for (const { ping_url } of beats)
+      await fetch(`${server.url}${new URL(String(ping_url)).pathname}/fail`, { method: "POST" });
+    const log = incidentStore(db);
+    const incidents = db.all<{ ref: number }>("SELECT ref FROM incidents");
+    const timelines = () => incidents().map(({ ref }) => JSON.stringify(log.alerts(ref, 10)));
+    expect(new Set(timelines())).toEqual(new Set(["[]"]));
+    // Of a monitor that is gone, the message says nothing, and neither does the timeline.
+    const last = beats.at(-1);
+    expect((await owner.delete(`/v1/pulse/${last?.["id"]}`)).status).toBe(200);
+    await until(15, 1);
+    const [[, group] = []] = received();
+    expect(group).toMatchObject({ omitted: 5, text: "104 alerts in quiet hours, 13:00–15:00 UTC" });
+    const shown = timelines();
+    expect(shown.filter((alerts) => alerts === "[]")).toHaveLength(1);
+    expect(shown.filter((alerts) => alerts.includes('"channels":["night"]'))).toHaveLength(HELD_ALERTS_MAX + 4);
+    const sentAt = `"at":${Date.UTC(2026, 2, 10, 15)},`;
+    expect(shown.filter((alerts) => alerts.includes(sentAt))).toHaveLength(HELD_ALERTS_MAX + 4);
+    // They are purged.
+    const digests = db.number("SELECT count(*) AS n FROM alert_digests");
+    expect(digests()).toBe(1);
+    await writer.submit((tx) => log.removeDigestsBefore(tx, tx.now, 10));
+    expect(digests()).toBe(0);
+  });
+
   test("hold steps to the channel, and those of its own escalation wait", async () => {
     const phone = await channel("phone", { default: false, quiet_hours: QUIET });
     const boss = await channel("boss", { default: false });
@@ -256,6 +292,57 @@ describe("quiet hours", () => {
     expect((await owner.get(`${CHANNELS}/${id}`)).body).toMatchObject({ quiet_hours: QUIET, group_ms: 0 });
   });
 
+  test("that end while no server runs, or its clock is set, are over then", async () => {
+    await channel("hook", { quiet_hours: QUIET });
+    const [shop, api] = [await monitor("Shop"), await monitor("API")];
+    await until(13, 30);
+    shop.answers(503);
+    await until(13, 40);
+    server.clock.freeze(2 * HOUR);
+    await server.clock.advance(SECOND);
+    expect(summaries()).toContain("hook: monitor.down Shop");
+    // The next day, half of the hours pass on a clock that is set forward.
+    await server.clock.advance(Date.UTC(2026, 2, 11, 13, 30) - server.clock.now());
+    received();
+    api.answers(503);
+    await server.clock.advance(5 * MINUTE);
+    expect(received()).toEqual([]);
+    server.clock.setWall(HOUR + 30 * MINUTE);
+    await server.clock.advance(MINUTE);
+    expect(summaries()).toContain("hook: monitor.down API");
+    // Set back into the hours, they begin again.
+    await server.clock.advance(10 * MINUTE);
+    received();
+    server.clock.setWall(-HOUR);
+    api.answers(200);
+    await server.clock.advance(5 * MINUTE);
+    expect(received()).toEqual([]);
+    await server.clock.advance(2 * HOUR);
+    expect(summaries()).toContain("hook: monitor.up API");
+  });
+
+  test("nothing is sent for a project that was deleted meanwhile", async () => {
+    const mine = owner;
+    const { id: project } = (await mine.post("/v1/projects", { name: "Other" })).body;
+    const key = { prefix: "sm", name: "other", scopes: ["pulse:*"] };
+    const { secret } = (await mine.post(`/v1/projects/${project}/keys`, key)).body;
+    owner = new AccountClient(server.url, String(secret), mine.userId, mine.email);
+    const phone = await channel("phone", { default: false });
+    await channel("hook", { quiet_hours: QUIET });
+    await channel("loud", { escalate: [{ after_ms: 30 * MINUTE, channel_ids: [phone] }] });
+    const shop = await monitor("Shop");
+    await until(13, 30);
+    shop.answers(503);
+    await until(13, 40);
+    expect(summaries()).toEqual(["loud: monitor.down Shop"]);
+    expect((await mine.delete(`/v1/projects/${project}`)).status).toBe(200);
+    await until(15, 30);
+    expect(received()).toEqual([]);
+    const { db } = server.server.kernel;
+    for (const table of ["held_alerts", "held_totals", "alert_digests", "escalated_channels", "channels"])
+      expect(db.number(`SELECT count(*) AS n FROM ${table}`)(), table).toBe(0);
+  });
+
   test("are two different times of day in a known zone", async () => {
     const id = await channel("hook");
     expect((await owner.get(`${CHANNELS}/${id}`)).body).toMatchObject({ quiet_hours: null });
@@ -334,6 +421,23 @@ describe("group_ms", () => {
     api.answers(500);
     await server.clock.advance(3 * MINUTE);
     expect(summaries()).toEqual(["hook: monitor.up API, monitor.down API"]);
+  });
+
+  test("steps count from the message, also those of alerts that others were collected with", async () => {
+    const phone = await channel("phone", { default: false });
+    const escalate = [{ after_ms: MINUTE, channel_ids: [phone] }];
+    await channel("hook", { group_ms: 5 * MINUTE, escalate });
+    const [shop, api] = [await monitor("Shop"), await monitor("API")];
+    await until(12, 30);
+    shop.answers(503);
+    await server.clock.advance(2 * MINUTE);
+    api.answers(503);
+    await server.clock.advance(2 * MINUTE + 30 * SECOND);
+    expect(received()).toEqual([]);
+    await server.clock.advance(MINUTE + 10 * SECOND);
+    expect(summaries()).toEqual(["hook: monitor.down Shop, monitor.down API"]);
+    await server.clock.advance(MINUTE);
+    expect(summaries().toSorted()).toEqual(["phone: monitor.down API", "phone: monitor.down Shop"]);
   });
 
   test("continues until the end of quiet hours that begin meanwhile", async () => {

@@ -60,11 +60,12 @@ test("the largest timeline is limited, and takes less than 20 ms", async () => {
       }
     for (let at = 0; at < ids.length; at += 1) setLast(tx, sequence - ids.length + 1 + at, first + at);
     for (let sent = 0; sent <= INCIDENT_ALERTS_MAX; sent += 1)
-      incidents.addAlert(tx, incident?.ref ?? 0, {
-        at: clock.now() + sent,
-        event: "monitor.acknowledged",
-        channels: [`channel ${sent}`],
-      });
+      incidents.addAlert(
+        tx,
+        incident?.ref ?? 0,
+        { at: clock.now() + sent, event: "monitor.acknowledged", channels: [`channel ${sent}`] },
+        null,
+      );
   });
   const shown = await read(made["id"]);
   expect(shown.alerts).toHaveLength(ALERTS_MAX);

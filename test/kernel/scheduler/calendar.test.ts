@@ -199,6 +199,23 @@ describe("a daily period", () => {
     [1_320, 420, "Pacific/Auckland", "2026-03-10T10:00:00Z", "2026-03-10T18:00Z"],
     [1_320, 420, "Asia/Kolkata", "2026-03-10T16:30:00Z", "2026-03-11T01:30Z"],
     [1_439, 0, "UTC", "2026-03-10T23:59:30Z", "2026-03-11T00:00Z"],
+    [1_320, 420, "Asia/Kathmandu", "2026-03-10T16:14:59Z", null],
+    [1_320, 420, "Asia/Kathmandu", "2026-03-10T16:15:00Z", "2026-03-11T01:15Z"],
+    // 02:30 to 03:30: the clocks are set back to 02:00 in the middle of it, and it begins again half an hour later.
+    [150, 210, "Europe/Berlin", "2026-10-25T00:45:00Z", "2026-10-25T01:00Z"],
+    [150, 210, "Europe/Berlin", "2026-10-25T01:15:00Z", null],
+    [150, 210, "Europe/Berlin", "2026-10-25T01:30:00Z", "2026-10-25T02:30Z"],
+    // 03:00 to 02:30: the only time outside of it is skipped, or comes twice.
+    [180, 150, "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-30T00:30Z"],
+    [180, 150, "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25T00:30Z"],
+    [180, 150, "Europe/Berlin", "2026-10-25T01:00:00Z", "2026-10-25T01:30Z"],
+    // By half an hour: 02:00 becomes 02:30, and 02:00 becomes 01:30.
+    [60, 135, "Australia/Lord_Howe", "2026-10-03T15:00:00Z", "2026-10-03T15:30Z"],
+    [60, 135, "Australia/Lord_Howe", "2026-10-03T15:30:00Z", null],
+    [0, 180, "Australia/Lord_Howe", "2026-10-03T14:00:00Z", "2026-10-03T16:00Z"],
+    [60, 105, "Australia/Lord_Howe", "2026-04-04T14:30:00Z", "2026-04-04T14:45Z"],
+    [60, 105, "Australia/Lord_Howe", "2026-04-04T15:00:00Z", "2026-04-04T15:15Z"],
+    [0, 120, "Australia/Lord_Howe", "2026-04-04T14:00:00Z", "2026-04-04T15:30Z"],
   ])("%i to %i in %s, at %s, ends at %p", (from, to, zone, text, expected) => {
     expect(end(from, to, zone, text)).toBe(expected);
   });
