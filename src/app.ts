@@ -619,6 +619,7 @@ function createWatch(
     publicUrl,
     projectIdOf,
     timeZoneOf,
+    isStopped,
   });
   const incidents = createIncidents(kernel, incidentLog, {
     monitors: monitorLog,
@@ -629,6 +630,7 @@ function createWatch(
     keyName,
     owners,
     timeZoneOf,
+    isStopped,
     trail,
     statusStyle: STATUS_STYLE,
     publicUrl,

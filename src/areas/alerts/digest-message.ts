@@ -11,8 +11,8 @@ import {
   shortened,
   TEXT_MAX,
 } from "./channel-kinds.ts";
-import type { HeldAlert } from "./held-alerts.ts";
 import type { QuietHours } from "./schema.ts";
+import type { HeldAlertRow } from "./store.ts";
 
 /** Alerts that one message shows; it counts the others. */
 export const DIGEST_ALERTS_MAX = 100;
@@ -21,6 +21,11 @@ const DIGEST_BYTES_MAX = 256 * 1024;
 /** Length of the line of an alert. */
 const LINE_MAX = 240;
 const EVENT = "monitor.group";
+
+/** An alert that a channel gets later. */
+export interface HeldAlert extends Pick<HeldAlertRow, "monitorRef" | "incidentRef" | "event"> {
+  readonly message: ChannelMessage;
+}
 
 /** An alert of a digest. */
 export interface DigestAlert extends HeldAlert {

@@ -5,6 +5,7 @@ import type { ChannelMessage } from "./channel-kinds.ts";
 import { DIGEST_ALERTS_MAX } from "./digest-message.ts";
 import { DIGEST, quietUntil } from "./held-alerts.ts";
 import type { Notifications } from "./notifications.ts";
+import type { AlertDeps } from "./ports.ts";
 import type { ChannelStore } from "./store.ts";
 
 /** Ends of holds in one commit. */
@@ -13,7 +14,8 @@ const CONCURRENCY = 16;
 /** Sends channels what they have missed. */
 export class Digests {
   constructor(
-    private readonly deps: Pick<Kernel, "scheduler"> & { readonly channels: ChannelStore },
+    private readonly deps: Pick<Kernel, "scheduler"> &
+      Pick<AlertDeps, "isStopped"> & { readonly channels: ChannelStore },
     private readonly notifications: Notifications,
   ) {
     deps.scheduler.register(DIGEST, {
@@ -26,7 +28,7 @@ export class Digests {
   private release(tx: Tx, channelRef: number): void {
     const { channels, scheduler } = this.deps;
     const channel = channels.withRef(channelRef);
-    if (channel === null) return;
+    if (channel === null || this.deps.isStopped(channel.projectRef)) return;
     const { quietHours, groupMs, accountRef } = channel;
     const isSuspended = scheduler.suspended.has(accountRef);
     const postponedTo = isSuspended ? tx.now + SUSPENDED_MS : quietUntil(quietHours, tx.now);

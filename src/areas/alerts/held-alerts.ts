@@ -3,10 +3,10 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { endOfDailyPeriod, isTimeZone } from "../../kernel/scheduler/calendar.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type ChannelMessage, shortened } from "./channel-kinds.ts";
-import { DIGEST_ALERTS_MAX } from "./digest-message.ts";
+import { DIGEST_ALERTS_MAX, type HeldAlert } from "./digest-message.ts";
 import type { DigestKey } from "./ports.ts";
 import type { QuietHours } from "./schema.ts";
-import type { ChannelRow, ChannelStore, HeldAlertRow } from "./store.ts";
+import type { ChannelRow, ChannelStore } from "./store.ts";
 
 /** The job that ends the hold of a channel; its key is the channel's reference. */
 export const DIGEST = "monitors.digest";
@@ -18,11 +18,6 @@ export const DIGEST = "monitors.digest";
 export const HELD_ALERTS_MAX = DIGEST_ALERTS_MAX;
 /** Held alerts of all channels of an account, 100 MB at most. More are counted only. */
 export const HELD_OF_ACCOUNT_MAX = 10_000;
-
-/** An alert that a channel gets later. */
-export interface HeldAlert extends Pick<HeldAlertRow, "monitorRef" | "incidentRef" | "event"> {
-  readonly message: ChannelMessage;
-}
 
 /** @throws ApiError `validation_error` for hours that are none, or in an unknown time zone */
 export function assertHours(hours: QuietHours | null): void {

@@ -18,9 +18,16 @@ import {
   TEXT_MAX,
   type Transport,
 } from "./channel-kinds.ts";
-import { type Digest, type DigestAlert, digestMessage, isOngoing, totalOf } from "./digest-message.ts";
+import {
+  type Digest,
+  type DigestAlert,
+  digestMessage,
+  type HeldAlert,
+  isOngoing,
+  totalOf,
+} from "./digest-message.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
-import { type HeldAlert, HeldAlerts } from "./held-alerts.ts";
+import { HeldAlerts } from "./held-alerts.ts";
 import { mailRecipients } from "./mail-recipients.ts";
 import type { AlertDeps, AlertedMonitor, DigestKey } from "./ports.ts";
 import { CHANNELS_MAX, type ChannelConfig } from "./schema.ts";
@@ -377,7 +384,8 @@ export class Notifications {
     const { channels, scheduler } = this.deps;
     this.dropDelayed(tx, ref);
     channels.removeEscalated(tx, ref);
-    for (const { incidentRef } of channels.heldIncidents(ref)) this.deps.incidents.removeUnsent(tx, incidentRef);
+    for (const { incidentRef } of channels.heldIncidents(ref))
+      this.deps.incidents.removeUnsent(tx, incidentRef);
     channels.removeHeldOf(tx, ref);
     for (const channel of channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX))
       for (const kind of [REMINDER, ESCALATION]) scheduler.cancel(tx, kind, reminderKey(ref, channel.ref));
@@ -392,10 +400,7 @@ export class Notifications {
     if (event !== "monitor.down" || incidentId === null || publicUrl === null) return null;
     // Programs have the API.
     if (transport.transport === "http" && transport.isSigned === true) return null;
-    const incident = this.deps.incidents.find(incidentId);
-    return (
-      incident && `${publicUrl}/alerts/${this.deps.incidents.linkToken(incident.ref, channel?.ref ?? 0)}`
-    );
+    return `${publicUrl}/alerts/${this.deps.incidents.linkToken(incidentId, channel?.ref ?? 0)}`;
   }
 
   /** Notifies the channels of a monitor again at a time, epoch milliseconds, if its outage continues until then. */

@@ -45,7 +45,7 @@ export interface DigestKey {
 interface AlertLog {
   find(incidentId: string): { readonly ref: number } | null;
   /** A token of a link in an alert about an incident to a channel; its reference is 0 for the e-mail of the account. */
-  linkToken(incidentRef: number, channelRef: number): string;
+  linkToken(incidentId: string, channelRef: number): string;
   /** `digest`: the message with which a channel gets the alert; null: it was sent. */
   addAlert(
     tx: Tx,
@@ -74,6 +74,8 @@ export interface AlertDeps {
   readonly projectIdOf: (projectRef: number) => string | null;
   /** The time zone of texts of a project. */
   readonly timeZoneOf: (projectRef: number) => string;
+  /** Whether a project is deleted. */
+  readonly isStopped: (projectRef: number) => boolean;
 }
 
 /** An outage that continues. */

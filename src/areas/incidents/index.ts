@@ -28,7 +28,7 @@ export function openIncidents({ db, vault }: Pick<Kernel, "db" | "vault">) {
     ...store,
     ofPages: pageIncidentStore(db),
     /** A token of a link in an alert about an incident to a channel; its reference is 0 for the e-mail of the account. */
-    linkToken: (incidentRef: number, channelRef: number) => linkToken(vault, incidentRef, channelRef),
+    linkToken: (incidentId: string, channelRef: number) => linkToken(vault, incidentId, channelRef),
     /** Maximum number of updates of an incident. */
     updatesMax: INCIDENT_UPDATES_MAX,
     /** The newest incidents of a project with the time of their last update; `isOpen` null: open and resolved ones. */

@@ -28,16 +28,19 @@ export interface LinkedIncident {
   readonly channelRef: number;
 }
 
-/** A token of a link in an alert to a channel, whose reference is 0 for the e-mail of the account. It cannot be made up or altered. */
-export function linkToken(vault: Pick<Vault, "seal">, incidentRef: number, channelRef: number): string {
-  return Buffer.from(vault.seal(`${incidentRef}/${channelRef}`, TOKEN_CONTEXT)).toString("base64url");
+/**
+ * A token of a link in an alert to a channel, whose reference is 0 for the e-mail of the account. It cannot be made up or altered.
+ * It has the id of the incident: a server whose backup was restored gives references to other incidents.
+ */
+export function linkToken(vault: Pick<Vault, "seal">, incidentId: string, channelRef: number): string {
+  return Buffer.from(vault.seal(`${incidentId}/${channelRef}`, TOKEN_CONTEXT)).toString("base64url");
 }
 
 /** Links in alerts, with which whoever gets them acknowledges or snoozes an outage without a login. Each works once. */
 export class AlertLinks {
   constructor(
-    private readonly deps: Pick<Kernel, "vault" | "writer"> &
-      Pick<IncidentDeps, "alerts" | "monitors" | "owners" | "timeZoneOf" | "trail"> & {
+    private readonly deps: Pick<Kernel, "vault" | "writer" | "scheduler"> &
+      Pick<IncidentDeps, "alerts" | "monitors" | "owners" | "timeZoneOf" | "isStopped" | "trail"> & {
         readonly incidents: IncidentStore;
       },
     private readonly incidents: Incidents,
@@ -45,18 +48,21 @@ export class AlertLinks {
 
   /**
    * The incident that a token leads to; null if the link was used, or the outage is over.
-   * @throws ApiError `not_found` for a token that the server has not made
+   * @throws ApiError `not_found` for a token that the server has not made, and while the account is suspended
    */
   find(token: string): LinkedIncident | null {
-    const [incidentRef = 0, channelRef = 0] = this.opened(token);
-    const { incidents, monitors } = this.deps;
-    const incident = incidents.withRef(incidentRef);
+    const [incidentId = "", channelRef] = this.opened(token);
+    const { incidents, monitors, scheduler, isStopped } = this.deps;
+    const incident = incidents.find(incidentId);
     if (incident === null || incident.resolvedAt !== null || incident.monitorRef === null) return null;
+    if (isStopped(incident.projectRef)) return null;
     const isUsed =
-      incidents.isUsedLink(incidentRef, digestOf(token)) !== 0 ||
-      incidents.usedLinks(incidentRef) >= LINK_USES_MAX;
+      incidents.isUsedLink(incident.ref, digestOf(token)) !== 0 ||
+      incidents.usedLinks(incident.ref) >= LINK_USES_MAX;
     const monitor = monitors.monitor(incident.monitorRef);
-    return isUsed || monitor === null ? null : { incident, monitor, channelRef };
+    if (isUsed || monitor === null) return null;
+    if (scheduler.suspended.has(monitor.accountRef)) throw unknownLink();
+    return { incident, monitor, channelRef: Number(channelRef) };
   }
 
   /** The time zone of the texts about an incident. */
@@ -94,13 +100,17 @@ export class AlertLinks {
     return this.incidents.acknowledgeBy(tx, incident, name === null ? "a link" : `${name} (link)`);
   }
 
-  private opened(token: string): readonly number[] {
+  private opened(token: string): readonly string[] {
     try {
-      return this.deps.vault.open(Buffer.from(token, "base64url"), TOKEN_CONTEXT).split("/").map(Number);
+      return this.deps.vault.open(Buffer.from(token, "base64url"), TOKEN_CONTEXT).split("/");
     } catch {
-      throw new ApiError("not_found", "This link is not one of this server. Open the link of an alert.");
+      throw unknownLink();
     }
   }
+}
+
+function unknownLink(): ApiError {
+  return new ApiError("not_found", "This link is not one of this server. Open the link of an alert.");
 }
 
 function digestOf(token: string): Uint8Array {

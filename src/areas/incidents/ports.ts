@@ -135,6 +135,8 @@ export interface IncidentDeps {
   readonly keyName: (credential: string) => string | null;
   /** The time zone of texts of a project. */
   readonly timeZoneOf: (projectRef: number) => string;
+  /** Whether a project is deleted. */
+  readonly isStopped: (projectRef: number) => boolean;
   /** Who an account is, for the audit log. */
   readonly owners: { account(accountRef: number): { readonly userId: string } };
   /** Writes the audit entry of somebody who has no key. */

@@ -181,7 +181,8 @@ function alertStore(db: Database) {
      SELECT $ref, min(1 + coalesce(max(number), 0), ${INCIDENT_ALERTS_MAX}), $at, $event, $channels, $channelRef, $digest
      FROM incident_alerts WHERE incident_ref = $ref`,
   );
-  const digestOf = "alert_digests AS sent ON sent.channel_ref = alert.channel_ref AND sent.number = alert.digest";
+  const digestOf =
+    "alert_digests AS sent ON sent.channel_ref = alert.channel_ref AND sent.number = alert.digest";
   const alerts = db.all<Stored, [ref: number, rowsMax: number]>(
     `SELECT coalesce(sent.at, alert.at) AS at, event, channels FROM incident_alerts AS alert LEFT JOIN ${digestOf}
      WHERE incident_ref = ? AND (digest IS NULL OR sent.at IS NOT NULL) ORDER BY alert.number LIMIT ?`,

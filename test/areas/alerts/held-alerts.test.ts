@@ -177,7 +177,9 @@ describe("quiet hours", () => {
     expect(group).toMatchObject({ omitted: 5, text: "104 alerts in quiet hours, 13:00–15:00 UTC" });
     const shown = timelines();
     expect(shown.filter((alerts) => alerts === "[]")).toHaveLength(1);
-    expect(shown.filter((alerts) => alerts.includes('"channels":["night"]'))).toHaveLength(HELD_ALERTS_MAX + 4);
+    expect(shown.filter((alerts) => alerts.includes('"channels":["night"]'))).toHaveLength(
+      HELD_ALERTS_MAX + 4,
+    );
     const sentAt = `"at":${Date.UTC(2026, 2, 10, 15)},`;
     expect(shown.filter((alerts) => alerts.includes(sentAt))).toHaveLength(HELD_ALERTS_MAX + 4);
     // They are purged.

@@ -129,3 +129,30 @@ test("a channel of the operator uses any address, but not of a person who is dis
   await operator.patch(`/v1/people/${answer.body["person_id"]}`, { disabled: true });
   expect(await notified()).toEqual({ "anyone@example.com": 2 });
 });
+
+test("people who leave while a step or a message of quiet hours waits for them get neither", async () => {
+  const [ann, bob] = [await joined("ann@example.com"), await joined("bob@example.com")];
+  const mailTo = { kind: "email", config: { to: ["ann@example.com", "bob@example.com"] } };
+  const step = await owner.post(CHANNELS, { name: "Step", ...mailTo, default: false });
+  const at = new Date(server.clock.now()).getUTCHours();
+  const hour = (more: number) => `${String((at + more) % 24).padStart(2, "0")}:00`;
+  const quiet_hours = { from: hour(0), to: hour(2), time_zone: "UTC" };
+  expect((await owner.post(CHANNELS, { name: "Night", ...mailTo, quiet_hours })).status).toBe(201);
+  const escalate = [{ after_ms: 30 * MINUTE, channel_ids: [step.body["id"]] }];
+  const first = { name: "First", kind: "email", config: { to: ["bob@example.com"] }, escalate };
+  expect((await owner.post(CHANNELS, first)).status).toBe(201);
+  await owner.post("/v1/pulse", { url: site.url("/health"), interval: MINUTE, name: "Shop" });
+  await server.clock.advance(5_000);
+  site.answers(503);
+  mail.received.length = 0;
+  const recipients = () => mail.received.splice(0).map(({ to }) => String(to));
+  await server.clock.advance(2 * MINUTE);
+  expect(recipients()).toEqual(["bob@example.com"]);
+  await owner.delete(`/v1/people/${ann}`);
+  await server.clock.advance(30 * MINUTE);
+  expect(recipients()).toEqual(["bob@example.com"]);
+  await owner.patch(`/v1/people/${bob}`, { disabled: true });
+  await server.clock.advance(120 * MINUTE);
+  // Nobody of the channel is left: the account is told what it missed.
+  expect(recipients()).toEqual(["owner@example.com"]);
+});

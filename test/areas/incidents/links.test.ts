@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { LINKS_PER_MINUTE } from "../../../src/areas/incidents/link-routes.ts";
 import type { MailServer } from "../../support/mail-server.ts";
 import { startMailing } from "../../support/mailing-server.ts";
-import type { AccountClient, TestServer } from "../../support/server.ts";
+import { AccountClient, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
@@ -151,6 +151,90 @@ describe("the link of an alert", () => {
       expect((await open(altered, "acknowledge")).status).toBe(404);
     }
     for (const one of links) expect((await open(one, "acknowledge")).status).toBe(200);
+  });
+
+  test("does nothing by requests of prefetchers, however often, and acts once when two people press at once", async () => {
+    await channel("chat");
+    await outage();
+    const link = linkIn(received()[0]);
+    const request = (method: string, init: RequestInit = {}) =>
+      fetch(`${server.url}${link}`, { method, redirect: "manual", ...init });
+    for (const headers of [
+      { purpose: "prefetch" },
+      { "sec-purpose": "prefetch;prerender" },
+      { accept: "*/*" },
+    ])
+      expect((await request("GET", { headers })).status).toBe(200);
+    const head = await request("HEAD");
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    for (const query of ["?action=acknowledge", "?action=snooze"])
+      expect((await open(`${link}${query}`)).status).toBe(200);
+    for (const method of ["OPTIONS", "PUT", "DELETE", "PATCH"])
+      expect((await request(method)).status, method).toBeGreaterThanOrEqual(204);
+    for (const body of [
+      "",
+      "action=",
+      "action=Acknowledge",
+      "ACTION=snooze",
+      '{"action":"snooze"}',
+      "x".repeat(60_000),
+    ])
+      expect((await request("POST", { body })).status, body.slice(0, 20)).toBe(400);
+    expect(await incident()).toMatchObject({ acknowledged_at: null, snoozed_until: null });
+    const both = await Promise.all([open(link, "acknowledge"), open(link, "snooze")]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 410]);
+    const { acknowledged_at, snoozed_until } = await incident();
+    expect([acknowledged_at, snoozed_until].filter((time) => time === null)).toHaveLength(1);
+  });
+
+  test("is of its server, its account and its outage only", async () => {
+    await channel("chat");
+    const id = await outage();
+    const link = linkIn(received()[0]);
+    const setSuspended = (suspended: boolean) =>
+      server.operator.patch(`/v1/admin/accounts/${owner.userId}`, { suspended });
+    await setSuspended(true);
+    expect([(await open(link)).status, (await open(link, "snooze")).status]).toEqual([404, 404]);
+    await setSuspended(false);
+    expect((await open(link)).status).toBe(200);
+    // Another server, and what else this one seals, are no links.
+    const token = link.slice("/alerts/".length);
+    const bytes = Buffer.from(token, "base64url");
+    for (const [at, byte] of bytes.entries()) {
+      if (at % 7 !== 0) continue;
+      const altered = Buffer.from(bytes);
+      altered[at] = byte ^ 1;
+      await server.clock.advance(2 * SECOND);
+      expect((await open(`/alerts/${altered.toString("base64url")}`, "acknowledge")).status).toBe(404);
+    }
+    await server.clock.advance(MINUTE);
+    const { vault } = server.server.kernel;
+    const other = Buffer.from(vault.seal(String((await incident())["id"]), "channel-config"));
+    expect((await open(`/alerts/${other.toString("base64url")}`)).status).toBe(404);
+    // A reference of a former incident, as a restored backup gives it to another one.
+    const [{ ref } = { ref: 0 }] = server.server.kernel.db.all<{ ref: number }>(
+      "SELECT max(ref) AS ref FROM incidents",
+    )();
+    const former = Buffer.from(vault.seal(`${ref}/1`, "alert-link")).toString("base64url");
+    expect((await open(`/alerts/${former}`, "acknowledge")).status).toBe(410);
+    expect((await open(`/alerts/${"A".repeat(201)}`)).status).toBe(400);
+    expect((await owner.delete(`/v1/pulse/${id}`)).status).toBeLessThan(300);
+    for (const action of [undefined, "acknowledge", "snooze"])
+      expect((await open(link, action)).status).toBe(410);
+  });
+
+  test("ends with its project", async () => {
+    const account = owner;
+    const { id: project } = (await account.post("/v1/projects", { name: "Other" })).body;
+    const key = { prefix: "sm", name: "other", scopes: ["pulse:*"] };
+    const { secret } = (await account.post(`/v1/projects/${project}/keys`, key)).body;
+    owner = new AccountClient(server.url, String(secret), account.userId, account.email);
+    await channel("chat");
+    await outage();
+    const link = linkIn(received()[0]);
+    expect((await open(link)).status).toBe(200);
+    expect((await account.delete(`/v1/projects/${project}`)).status).toBe(200);
+    for (const action of ["acknowledge", undefined]) expect((await open(link, action)).status).toBe(410);
   });
 
   test("is in e-mails, and not in webhooks", async () => {
