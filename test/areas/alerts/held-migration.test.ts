@@ -10,7 +10,7 @@ test("alerts that a channel held before the update are in its message, and then 
   const { db, writer } = storage;
   migrate(
     db,
-    MIGRATIONS.filter(({ name }) => name < "0091"),
+    MIGRATIONS.filter(({ name }) => name < "0092"),
   );
   const channel = db.change<[ref: number]>(
     `INSERT INTO channels (ref, channel_id, account_ref, project_ref, name, kind, config, is_default, events, created_at, updated_at,
