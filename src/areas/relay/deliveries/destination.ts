@@ -61,8 +61,6 @@ export interface Destination {
   cancelled(tx: Tx, relay: RelayRequest): void;
   /** The body that the next attempt sends; null when it is not stored any more, and when it must not be shown. */
   body(relay: RelayRequest): Promise<Uint8Array | null>;
-  /** The method that the next attempt sends. */
-  methodOf(relay: RelayRequest): string;
   /** Credits that sending it again costs. */
   creditsOf(relay: RelayRequest): number;
   /** Whether a finished delivery can be sent again. */

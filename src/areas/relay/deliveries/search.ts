@@ -9,7 +9,7 @@ const PAGE = 25;
 
 interface SearchDeps {
   /** A page of the deliveries that match the other filters. */
-  readonly page: (cursor: string | undefined, limit: number) => RelayPage;
+  readonly page: (cursor: string | undefined, limit: number) => Promise<RelayPage>;
   /** The stored body of a delivery; null without one. */
   readonly body: (relayId: string) => Promise<Uint8Array | null>;
 }
@@ -34,7 +34,7 @@ export async function searchDeliveries(
   do {
     if (slices.isOver) await slices.next();
     // No more than what is missing: the search always ends where a page ends.
-    const read = page(cursor, Math.min(PAGE, limit - found.length));
+    const read = await page(cursor, Math.min(PAGE, limit - found.length));
     for (const item of read.deliveries) {
       if (slices.isOver) await slices.next();
       if (await hasText(item, text, body)) found.push(item);

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
+import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import type { Caller, Charger } from "../../../kernel/callers/caller.ts";
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
@@ -28,6 +29,7 @@ import {
   type RelayBody,
   type RelayCancelled,
   type RelayDeduplicated,
+  type RelayItem,
   type RelayPage,
   type RelayQuery,
   type RelayResent,
@@ -39,7 +41,15 @@ import {
 import { searchDeliveries } from "./search.ts";
 import { deliveryStats } from "./stats.ts";
 import { type DeliveryCounts, type InFlight, itemOf, statusOf } from "./status.ts";
-import type { CallbackUrls, NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
+import {
+  type CallbackUrls,
+  eventOf,
+  type InboundEvent,
+  type NewRelay,
+  type RelayExtras,
+  type RelayRequest,
+  type RelayStore,
+} from "./store.ts";
 import { DELIVERY_HEADERS, SECRET_TARGET, type UrlDestination } from "./url-destination.ts";
 
 /** The delivery of a schedule's run. */
@@ -82,6 +92,8 @@ export class RelayService {
         readonly store: RelayStore;
         readonly relayIds: DeliveryIds;
         readonly inFlight: InFlight;
+        /** The area whose events are delivered. */
+        readonly source: { readonly current: { methodOf(event: InboundEvent): string | null } };
         readonly urls: UrlDestination;
         readonly policy: TargetPolicy;
         readonly counts: DeliveryCounts;
@@ -229,13 +241,26 @@ export class RelayService {
   }
 
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, query: RelayQuery): RelayPage {
+  async list(projectRef: number, query: RelayQuery): Promise<RelayPage> {
     const { store, inFlight } = this.deps;
     const { owner_id } = query;
     const of = this.ofMessages(projectRef, query);
-    return owner_id === undefined
-      ? listRelays(store, inFlight, projectRef, query, of)
-      : listOfOwner(this.deps, projectRef, owner_id, query, of);
+    const page =
+      owner_id === undefined
+        ? listRelays(store, inFlight, projectRef, query, of)
+        : listOfOwner(this.deps, projectRef, owner_id, query, of);
+    // The method of an event stands behind its body, which may be large.
+    const deliveries = await mapInSlices(page.deliveries, (item) => ({
+      ...item,
+      method: this.methodOf(item),
+    }));
+    return { ...page, deliveries };
+  }
+
+  /** A bucket can forward the method of a request, and changes of its settings apply to the next attempt. */
+  private methodOf(item: RelayItem): string {
+    const event = eventOf({ item });
+    return (event === null ? null : this.deps.source.current.methodOf(event)) ?? item.method;
   }
 
   /** The same with the text `q`. */
@@ -307,7 +332,7 @@ export class RelayService {
     const { retry_schedule, timeout_ms } = row;
     return {
       ...itemOf(row, this.deps.inFlight),
-      method: this.destinationOf(row).methodOf(row),
+      method: this.methodOf(row.item),
       retry_schedule: retry_schedule === null ? null : JSON.parse(retry_schedule),
       timeout_ms,
       ...shownCallbacks(row.hasCallback ? this.deps.store.callbacksOf(row.ref) : null),

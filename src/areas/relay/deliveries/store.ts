@@ -48,7 +48,7 @@ export interface InboundEvent {
 }
 
 /** The inbound event that is delivered; null for other deliveries. */
-export function eventOf({ item: { bucket_id, event_id } }: RelayRow): InboundEvent | null {
+export function eventOf({ item: { bucket_id, event_id } }: Pick<RelayRow, "item">): InboundEvent | null {
   return bucket_id === null || event_id === null ? null : { bucket_id, event_id };
 }
 

@@ -117,10 +117,6 @@ export class UrlDestination implements Destination {
     return row.item.method === "GET" ? new Uint8Array() : bodyOf(row);
   }
 
-  methodOf({ item }: RelayRequest): string {
-    return item.method;
-  }
-
   creditsOf(): number {
     return 1;
   }

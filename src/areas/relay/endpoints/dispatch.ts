@@ -257,13 +257,6 @@ export class EndpointDispatch implements EndpointDestination {
     return content.template === null ? (content.body ?? new Uint8Array()) : content.template();
   }
 
-  /** A bucket can forward the method of a request, and changes of its settings apply to the next attempt. */
-  methodOf(relay: RelayRequest): string {
-    const event = eventOf(relay);
-    const method = event === null ? null : this.deps.source.current.methodOf(event);
-    return method ?? relay.item.method;
-  }
-
   creditsOf(relay: RelayRequest): number {
     const event = eventOf(relay);
     return event === null ? 1 : this.deps.source.current.creditsOf(event);

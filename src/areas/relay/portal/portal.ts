@@ -131,8 +131,8 @@ export class Portal {
   }
 
   /** A page of the deliveries of messages to the customer, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  deliveries(caller: Caller, query: PortalDeliveryQuery): PortalDeliveryPage {
-    const { deliveries, ...next } = this.deps.relays.list(caller.project.ref, {
+  async deliveries(caller: Caller, query: PortalDeliveryQuery): Promise<PortalDeliveryPage> {
+    const { deliveries, ...next } = await this.deps.relays.list(caller.project.ref, {
       ...query,
       owner_id: ownerOf(caller),
     });

@@ -159,7 +159,9 @@ test("endpoints among the targets get the same parts", async () => {
   expect([got.body.length, got.headers.get("x-shop")]).toEqual([0, "7"]);
   const [delivery] = (await stage.account.get("/v1/relay?limit=1")).body["deliveries"] as {
     relay_id: string;
+    method: string;
   }[];
+  expect(delivery?.method).toBe("GET");
   const shown = await stage.account.get(`/v1/relay/${delivery?.relay_id}`);
   expect(shown.body).toMatchObject({ method: "GET", event_id: expect.any(String) });
   const posted = await forwarded("POST", "/y", ["User-Agent: shop/2"], "body");
