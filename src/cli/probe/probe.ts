@@ -20,7 +20,7 @@ import type { Arguments } from "../arguments.ts";
 import { unlessAborted } from "../listen/server.ts";
 import { interruption, printError } from "../output.ts";
 import { ProbeSchedule } from "./schedule.ts";
-import { type Answer, ProbeServer } from "./server.ts";
+import { type Answer, ProbeServer, type Trouble } from "./server.ts";
 
 /** Results that are kept while they cannot be sent; then the oldest are dropped. About 4 MB. */
 export const QUEUE_MAX = 10_000;
@@ -106,7 +106,7 @@ function listOf(args: Arguments, flag: string): string[] {
 }
 
 /** A running probe. */
-class Probing {
+export class Probing {
   private readonly queue: Kept[] = [];
   private readonly schedule = new ProbeSchedule((monitor) => void this.check(monitor));
   private readonly runId = crypto.randomUUID().slice(0, 13);
@@ -148,7 +148,7 @@ class Probing {
       );
       if (answer === null) return;
       if ("trouble" in answer) {
-        await this.recover(answer.trouble.message, Math.max(pauseMs, answer.trouble.pauseMs));
+        await this.recover(answer.trouble, pauseMs);
         pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX);
         continue;
       }
@@ -200,7 +200,7 @@ class Probing {
   /** Whether a failure may be this machine's own: none of the observer targets is reached, or without such the server is not. */
   private async isOffline({ error }: Measurement): Promise<boolean> {
     if (error === null || !CONNECTIVITY_FAILURE.test(error)) return false;
-    if (this.observerTargets.length === 0) return this.isLost || !(await this.server.isReached());
+    if (this.observerTargets.length === 0) return !(await this.server.isReached());
     const rules = { account: null, timeoutMs: REACH_MS, anywhere: true };
     const reached = this.observerTargets.map((host) => this.outbound.reaches(`http://${host}`, rules));
     return !(await Promise.all(reached)).includes(true);
@@ -253,7 +253,7 @@ class Probing {
         pauseMs = RETRY_MS;
         if (answer !== null) this.back();
       } else {
-        await this.recover(answer.trouble.message, Math.max(pauseMs, answer.trouble.pauseMs));
+        await this.recover(answer.trouble, pauseMs);
         pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX);
       }
     }
@@ -296,11 +296,13 @@ class Probing {
     }
   }
 
-  private async recover(message: string, pauseMs: number): Promise<void> {
-    const what = this.wasConnected ? "Connection lost" : `No connection to ${this.server.url}`;
-    if (!this.isLost) printError(`${what}: ${sentence(message)} Retrying until it is back.`);
-    this.isLost = true;
-    await unlessAborted(pause(pauseMs), this.signal);
+  private async recover({ message, pauseMs, isPause }: Trouble, leastMs: number): Promise<void> {
+    if (!isPause) {
+      const what = this.wasConnected ? "Connection lost" : `No connection to ${this.server.url}`;
+      if (!this.isLost) printError(`${what}: ${sentence(message)} Retrying until it is back.`);
+      this.isLost = true;
+    }
+    await unlessAborted(pause(Math.max(leastMs, pauseMs)), this.signal);
   }
 
   private back(): void {

@@ -22,6 +22,7 @@ export class ProbeSchedule {
   private monitors = new Map<string, Scheduled>();
   /** The list that is being received. */
   private next = new Map<string, ProbeMonitor>();
+  private isReceiving = false;
   private placed = 0;
 
   /** `check`: checks a monitor. */
@@ -35,8 +36,11 @@ export class ProbeSchedule {
   /** Takes a part of the list. Returns whether the list is complete, and new. */
   take({ reset, complete, monitors, scheduled }: ProbeWork): boolean {
     if (reset) this.next = new Map();
+    this.isReceiving ||= reset || monitors.length > 0;
     for (const monitor of monitors) this.next.set(monitor.monitor_id, monitor);
-    if (!complete || (!reset && monitors.length === 0)) return false;
+    // The last part may have no monitors.
+    if (!complete || !this.isReceiving) return false;
+    this.isReceiving = false;
     this.replace(scheduled);
     return true;
   }

@@ -22,6 +22,8 @@ export interface Trouble {
   readonly isTemporary: boolean;
   /** Shortest wait before the next request, in milliseconds. */
   readonly pauseMs: number;
+  /** Whether the server only asks for a pause: nothing is wrong. */
+  readonly isPause: boolean;
 }
 
 /** A response, or why there is none. */
@@ -101,7 +103,7 @@ export class ProbeServer {
       reuseConnection: true,
     });
     if (!outcome.answered) return troubleOf(outcome.failure.message, true);
-    const { status } = outcome;
+    const { status, headers: received } = outcome;
     const text = Buffer.from(outcome.body).toString("utf8");
     if (status === 401)
       throw new TokenRefused(
@@ -113,17 +115,26 @@ export class ProbeServer {
         ? troubleOf("this is not a Ninefold server: it returned no JSON", true)
         : { body: parsed as T };
     }
+    if (status === 429) {
+      const seconds = Number(received["retry-after"] ?? "1") || 1;
+      return troubleOf("the server has too many requests of this probe", true, seconds * 1_000, true);
+    }
     // An update takes somebody's time; a suspension ends at once, and votes lapse soon.
     const pauseMs = status === 409 ? 60_000 : status === 403 ? 15_000 : 0;
-    const isTemporary = status === 403 || status === 409 || status === 429 || status >= 500 || status < 400;
+    const isTemporary = status === 403 || status === 409 || status >= 500 || status < 400;
     const hint =
       status === 404 ? " Check that --url is the address of the server, without a path of its API." : "";
     return troubleOf(`the server returned ${status}: ${messageIn(text)}${hint}`, isTemporary, pauseMs);
   }
 }
 
-function troubleOf(message: string, isTemporary: boolean, pauseMs = 0): { readonly trouble: Trouble } {
-  return { trouble: { message, isTemporary, pauseMs } };
+function troubleOf(
+  message: string,
+  isTemporary: boolean,
+  pauseMs = 0,
+  isPause = false,
+): { readonly trouble: Trouble } {
+  return { trouble: { message, isTemporary, pauseMs, isPause } };
 }
 
 function parsedObject(text: string): object | null {
