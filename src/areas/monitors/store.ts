@@ -169,10 +169,11 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     "type, url, name, method, headers, tls_client_key, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options";
   const values =
     "$type, $url, $name, $method, $headers, $tls_client_key, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active, $options";
-  const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
-  const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
-    `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
+  const refOf = db.number<[monitorId: Uint8Array]>("SELECT ref AS n FROM monitors WHERE monitor_id = ?");
+  const refNamed = db.number<[projectRef: number, name: string]>(
+    "SELECT ref AS n FROM monitors WHERE project_ref = ? AND name = ?",
   );
+  const monitor = (ref: number): MonitorRow | null => unsaved?.monitor(ref) ?? rows.read(ref);
   const insert = db.change<[SettingsParams & Identity]>(
     `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at, managed_by) VALUES ($ref, $monitorId, $accountRef, $projectRef, ${values}, 1, $now, $now, $managedBy)`,
   );
@@ -229,16 +230,10 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
       unsaved?.release(tx, ref);
       removeState(tx, ref);
     },
-    find(monitorId: string): MonitorRow | null {
-      const stored = withId(uuidToBytes(monitorId));
-      return stored && current(stored);
-    },
-    monitor: (ref: number): MonitorRow | null => unsaved?.monitor(ref) ?? rows.read(ref),
+    find: (monitorId: string): MonitorRow | null => monitor(refOf(uuidToBytes(monitorId))),
+    monitor,
     /** The monitor of a project with this name; null for none. */
-    named(projectRef: number, name: string): MonitorRow | null {
-      const stored = withName(projectRef, name);
-      return stored && current(stored);
-    },
+    named: (projectRef: number, name: string): MonitorRow | null => monitor(refNamed(projectRef, name)),
     ofProject: db.all<{ ref: number }, [projectRef: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
     ),

@@ -196,14 +196,20 @@ export class Checks {
     changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
 
+  /** Whether the votes of a monitor say something else than its status, such as after one has lapsed. */
+  hasNewVerdict(monitor: MonitorRow, now: number): boolean {
+    return this.votes.isVoting(monitor) && this.isNews(monitor, this.votes.tally(monitor, now), now);
+  }
+
+  private isNews(monitor: MonitorRow, verdict: Verdict | null, now: number): boolean {
+    if (verdict === null) return monitor.status !== "unknown" && this.votes.isObservable(monitor, now);
+    return monitor.status !== (verdict.isDown ? "down" : "up") || monitor.isSplit !== verdict.isSplit;
+  }
+
   /** The monitor after votes have been counted without a new one; the same if they change nothing. */
   private recount(tx: Tx, monitor: MonitorRow, verdict: Verdict | null): MonitorRow {
-    if (verdict === null) {
-      const isKnown = monitor.status !== "unknown";
-      return isKnown && this.votes.isObservable(monitor, tx.now) ? this.markedUnknown(tx, monitor) : monitor;
-    }
-    const isSame = monitor.status === (verdict.isDown ? "down" : "up") && monitor.isSplit === verdict.isSplit;
-    if (isSame) return monitor;
+    if (!this.isNews(monitor, verdict, tx.now)) return monitor;
+    if (verdict === null) return this.markedUnknown(tx, monitor);
     const check: CompletedCheck = {
       up: !verdict.isDown,
       latencyMs: monitor.latencyMs ?? 0,

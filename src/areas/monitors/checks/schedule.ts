@@ -17,6 +17,9 @@ const SLOW_TOTAL = 3_072;
 /** Share of both for one account: however many hosts it checks, the checks of others run on time. */
 const ACCOUNT_SHARE = 1 / 2;
 
+/** Votes of monitors without checks by the server are counted together, each so many milliseconds: for many, one by one costs more. */
+const VOTES_MS = 1_000;
+
 /** The probes of monitors. */
 interface ProbeChecks {
   /** Under a test clock: has the connected probes of a monitor check it. */
@@ -50,7 +53,9 @@ export class CheckSchedule {
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
     await this.probes.checkDue(monitor);
     if (!monitor.settings.probes.includes(LOCAL)) {
-      const retryAt = nextCheckAt(monitor.ref, this.intervalOf(monitor), job.dueAt, clock.now());
+      const next = nextCheckAt(monitor.ref, this.intervalOf(monitor), job.dueAt, clock.now());
+      const retryAt = Math.ceil(next / VOTES_MS) * VOTES_MS;
+      if (!this.checks.hasNewVerdict(monitor, clock.now())) return { retryAt, attempt: 0 };
       return { retryAt, attempt: 0, record: (tx) => this.checks.recordVotes(tx, monitor.ref) };
     }
     const checked = await this.checks.run(monitor, false);

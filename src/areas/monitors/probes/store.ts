@@ -35,7 +35,8 @@ export type ProbeStore = ReturnType<typeof probeStore>;
 export function probeStore(db: Database) {
   const rows = resourceTable(db, PROBES);
   const find = db.number<[probeRef: number, digest: Uint8Array]>(
-    "SELECT received_at AS n FROM probe_results WHERE probe_ref = ? AND digest = ? LIMIT 1",
+    // By itself, SQLite would search all results of the probe: both begin with its reference.
+    "SELECT received_at AS n FROM probe_results INDEXED BY probe_results_digest WHERE probe_ref = ? AND digest = ? LIMIT 1",
   );
   const count = db.change<[ref: number]>("UPDATE probes SET results = results + 1 WHERE ref = ?");
   const counted = db.number<[ref: number]>("SELECT results AS n FROM probes WHERE ref = ?");
