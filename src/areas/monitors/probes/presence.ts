@@ -22,6 +22,9 @@ export class Presence {
   private wake: (() => void) | null = null;
   private seenAt = Number.NEGATIVE_INFINITY;
   private wasCut = false;
+  /** Of its last request, epoch milliseconds; 0 before one. */
+  lastSeenAt = 0;
+  private counted: { readonly version: number; readonly monitors: number } | null = null;
   /** By monitor id. */
   private readonly due = new Map<string, DueCheck>();
   /** Checks that it has been told of. */
@@ -36,6 +39,11 @@ export class Presence {
   /** Identifies its list of monitors. */
   get list(): string {
     return `${this.run}-${this.version}`;
+  }
+
+  /** Whether a list is one that this process has given to it, maybe before a change. */
+  isOwnList(list: string): boolean {
+    return list.startsWith(`${this.run}-`);
   }
 
   /** Whether a request of it waits. */
@@ -53,6 +61,12 @@ export class Presence {
     return this.isWaiting || this.told.size > 0 || monotonicMs() - this.seenAt < CONNECTED_MS;
   }
 
+  /** Number of its monitors, which `count` reads where they have changed. */
+  monitors(count: () => number): number {
+    if (this.counted?.version !== this.version) this.counted = { version: this.version, monitors: count() };
+    return this.counted.monitors;
+  }
+
   /** Its monitors have changed. */
   changed(): void {
     this.version += 1;
@@ -64,10 +78,14 @@ export class Presence {
     this.wake?.();
   }
 
-  /** A request for work has begun, or has ended: the next one follows, unless the probe has closed the connection (`isCut`). */
-  seen(isCut: boolean): void {
+  /**
+   * A request for work has begun, or has ended, at a time (epoch milliseconds): the next one follows, unless the probe has closed
+   * the connection (`isCut`).
+   */
+  seen(now: number, isCut: boolean): void {
     this.wasCut = isCut;
     this.seenAt = isCut ? Number.NEGATIVE_INFINITY : monotonicMs();
+    this.lastSeenAt = now;
   }
 
   /** Whether there are checks that it has not been told of. */

@@ -24,7 +24,7 @@ interface Deps {
   readonly probes: ProbeStore;
   readonly votes: VoteStore;
   readonly monitors: Pick<MonitorStore, "monitor">;
-  readonly workplace: Pick<ProbeWorkplace, "changed" | "isOnline" | "isWaiting" | "removed">;
+  readonly workplace: Pick<ProbeWorkplace, "changed" | "isOnline" | "removed" | "seenAt">;
   readonly removal: Pick<ProbeRemoval, "remove">;
 }
 
@@ -41,7 +41,7 @@ export function probeResource({ db, ids, tiers, probes, votes, monitors, workpla
       name: row.name,
       location: row.location,
       status: isOnline === null ? "new" : isOnline ? "online" : "offline",
-      last_seen_at: isoTimeOrNull(workplace.isWaiting(row.ref) ? context.tx.now : row.lastSeenAt),
+      last_seen_at: isoTimeOrNull(workplace.seenAt(row, context.tx.now)),
       version: row.version,
       queue: row.queue,
       clock_offset_ms: row.clockOffsetMs,

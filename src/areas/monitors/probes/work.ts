@@ -55,9 +55,12 @@ const CONCURRENCY = 16;
 /** How long ids of results are remembered. */
 const RESULT_ID_MS = DAY_MS;
 
+/** How old the stored time of a probe's last request may be: the exact one is in memory. */
+const SEEN_MS = 10_000;
+
 /** Records what probes have seen. */
 interface Recorder {
-  record(tx: Tx, monitor: MonitorRow, checks: readonly CompletedCheck[]): MonitorRow | null;
+  recordNow(tx: Tx, monitor: MonitorRow, checks: readonly CompletedCheck[]): MonitorRow;
 }
 
 type Deps = Pick<
@@ -129,9 +132,9 @@ export class ProbeWorkplace {
       const message = `The server has version ${this.deps.version}, and the probe ${version.slice(0, 20)}. Update the older one.`;
       throw new ApiError("probe_version_unsupported", message);
     }
-    await this.deps.writer.submit((tx) => this.seen(tx, probe, query));
     const presence = this.presenceOf(probe.ref, probe);
-    presence.seen(false);
+    await this.deps.writer.submit((tx) => this.seen(tx, this.authenticate(call), query));
+    presence.seen(this.deps.clock.now(), false);
     const position = positionOf(after);
     const end = monotonicMs() + wait_ms;
     call.setIdleTimeout(0);
@@ -152,7 +155,7 @@ export class ProbeWorkplace {
       }
     } finally {
       call.request.signal.removeEventListener("abort", wake);
-      presence.seen(call.request.signal.aborted);
+      presence.seen(this.deps.clock.now(), call.request.signal.aborted);
     }
     if (this.ended.signal.aborted)
       throw new ApiError("service_unavailable", "The server is shutting down. Retry the request.");
@@ -165,23 +168,29 @@ export class ProbeWorkplace {
    */
   async receive(call: OpenCall, { results }: ProbeResultsBody): Promise<ProbeResultsAccepted> {
     const probe = this.authenticate(call);
-    const gainPerMs = Math.max(1, this.deps.votes.countOf(probe.ref, RATED_MONITORS_MAX));
+    const presence = this.presenceOf(probe.ref, probe);
+    const monitors = presence.monitors(() => this.deps.votes.countOf(probe.ref, RATED_MONITORS_MAX));
     this.takeTokens(
       this.results,
-      { probe, rate: { ...RESULT_RATE, gainPerMs }, count: Math.max(1, results.length) },
+      {
+        probe,
+        rate: { ...RESULT_RATE, gainPerMs: Math.max(1, monitors) },
+        count: Math.max(1, results.length),
+      },
       "The probe sends too much. Retry later.",
     );
     const received = this.deps.clock.now();
+    presence.lastSeenAt = received;
     const rejected: ProbeResultsAccepted["rejected"] = [];
     for (let start = 0; start < results.length || start === 0; start += RESULTS_PER_UNIT) {
       const part = results.slice(start, start + RESULTS_PER_UNIT);
       const reasons = await this.deps.writer.submit((tx) => {
         // It may have been removed or suspended since the last part.
-        this.authenticate(call);
-        if (start === 0) this.seen(tx, probe, {});
+        const row = this.authenticate(call);
+        const isStale = row.offline || tx.now - (row.lastSeenAt ?? 0) >= SEEN_MS;
+        if (start === 0 && isStale) this.seen(tx, row, {});
         return part.map((result) => this.record(tx, probe, result, received));
       });
-      const presence = this.presenceOf(probe.ref, probe);
       for (const [index, reason] of reasons.entries()) {
         if (reason === null) presence.recorded(part[index]?.monitor_id.toLowerCase() ?? "");
         else rejected.push({ index: start + index, reason });
@@ -261,6 +270,12 @@ export class ProbeWorkplace {
     return lastSeenAt === null ? null : !offline || this.isWaiting(ref);
   }
 
+  /** Time of the last request of a probe, epoch milliseconds; null before its first. */
+  seenAt({ ref, lastSeenAt }: ProbeRow, now: number): number | null {
+    if (this.isWaiting(ref)) return now;
+    return lastSeenAt && Math.max(lastSeenAt, this.presences.get(ref)?.lastSeenAt ?? 0);
+  }
+
   /** Whether a request of a probe waits, which counts as seen. */
   isWaiting(ref: number): boolean {
     return this.presences.get(ref)?.isWaiting === true;
@@ -302,10 +317,9 @@ export class ProbeWorkplace {
   }
 
   /** Records that a probe has called, and notifies channels if it was offline. */
-  private seen(tx: Tx, { ref }: ProbeRow, { version, queue, time_ms }: ProbeWorkQuery): void {
-    const { probes, scheduler, stopped } = this.deps;
-    const before = probes.withRef(ref);
-    if (before === null || stopped.has(before.projectRef)) throw unauthorized();
+  private seen(tx: Tx, before: ProbeRow, { version, queue, time_ms }: ProbeWorkQuery): void {
+    const { probes, scheduler } = this.deps;
+    const { ref } = before;
     probes.setSeen(tx, {
       ref,
       now: tx.now,
@@ -325,16 +339,17 @@ export class ProbeWorkplace {
     const { suspended } = scheduler;
     const probe = probes.withRef(ref);
     if (probe === null || probe.offline) return {};
-    const { accountRef, lastSeenAt } = probe;
+    const { accountRef } = probe;
+    const seenAt = this.seenAt(probe, clock.now()) ?? 0;
     // It cannot call while its account is suspended.
-    const isSeen = this.isWaiting(ref) || suspended.has(accountRef);
-    const since = isSeen
+    const since = suspended.has(accountRef)
       ? clock.now()
-      : Math.max(lastSeenAt ?? 0, this.startedAt, suspended.activeSince(accountRef));
+      : Math.max(seenAt, this.startedAt, suspended.activeSince(accountRef));
     if (clock.now() - since < OFFLINE_MS) return { retryAt: since + OFFLINE_MS, attempt: 0 };
     return {
       record: (tx: Tx) => {
-        if (probes.withRef(ref)?.lastSeenAt !== probe.lastSeenAt) return;
+        const now = probes.withRef(ref);
+        if (now === null || (this.seenAt(now, tx.now) ?? 0) !== seenAt) return;
         probes.setOffline(tx, ref);
         this.deps.changes.inProject(tx, probe.projectRef, "pulse");
         this.notify(
@@ -391,13 +406,15 @@ export class ProbeWorkplace {
         },
       }),
     };
-    checks.record(tx, monitor, [check]);
+    checks.recordNow(tx, monitor, [check]);
     return null;
   }
 
   private workAfter(probe: ProbeRow, presence: Presence, position: Position): ProbeWork {
     const { monitors, votes, isTestClock } = this.deps;
-    const { list } = presence;
+    // A list that is being read is read to its end: one that changes all the time would never be read.
+    const isReading = !position.isComplete && presence.isOwnList(position.list);
+    const list = isReading ? position.list : presence.list;
     const isSame = position.list === list;
     const due = presence.takeDue();
     const scheduled = !isTestClock;
@@ -405,9 +422,9 @@ export class ProbeWorkplace {
       return { cursor: cursorOf(position), reset: false, complete: true, monitors: [], due, scheduled };
     const shown: ProbeMonitor[] = [];
     let [ref, length] = [isSame ? position.ref : 0, 0];
-    const rows = votes.monitorsOf(probe.ref, ref, MONITORS_PER_PAGE);
+    const rows = votes.monitorsOf(probe.ref, ref, MONITORS_PER_PAGE + 1);
     let read = 0;
-    for (const row of rows) {
+    for (const row of rows.slice(0, MONITORS_PER_PAGE)) {
       if (length > PAGE_LENGTH_MAX) break;
       read += 1;
       ref = row.ref;
@@ -417,7 +434,7 @@ export class ProbeWorkplace {
       length += JSON.stringify(item).length;
       shown.push(item);
     }
-    const complete = read === rows.length && rows.length < MONITORS_PER_PAGE;
+    const complete = read === rows.length;
     const cursor = cursorOf({ list, ref, isComplete: complete });
     return { cursor, reset: !isSame, complete, monitors: shown, due, scheduled };
   }
