@@ -11,6 +11,7 @@
 //   scripts/bench --warm-seconds N  seconds of load before a server counts as warm (10; 0: only cold servers are measured)
 //   scripts/bench --fsync-ms N      duration of an fsync in the row of a slow disk (10)
 //   scripts/bench --wal-minutes N   afterwards sends deducts over 32 connections for N minutes and measures the size of the WAL
+//   scripts/bench --probe-minutes N minutes for which the memory of a server with 50 probes is watched (10)
 //   scripts/bench --binary          runs the executable dist/ninefold instead of the source
 //   scripts/bench --json            prints the results as one JSON object on standard output
 // Exits with 1 if a requirement is missed. The rows are in bench/rows.ts.
@@ -39,6 +40,7 @@ import {
 import { LONG_CHAIN, measureLongChain } from "./long-chain.ts";
 import { MILLION_METERS, measureMillion } from "./million.ts";
 import { PostgresDeduct } from "./postgres.ts";
+import { MANY_PROBES, measureManyProbes, measureOneProbe, ONE_PROBE } from "./probes.ts";
 import { RedisDeduct } from "./redis.ts";
 import { measureRemoval, PROJECT_REMOVAL } from "./removal.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./results.ts";
@@ -68,6 +70,7 @@ const { values } = parseArgs({
     "warm-seconds": { type: "string", default: "10" },
     "fsync-ms": { type: "string", default: "10" },
     "wal-minutes": { type: "string", default: "0" },
+    "probe-minutes": { type: "string", default: "10" },
     binary: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
@@ -101,6 +104,12 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [ARCHIVE, (stage, say) => measureArchive(stage, say, series())],
   [START_UP, measureStartUp],
   [IDLE, measureIdle],
+  [ONE_PROBE, (stage, say) => measureOneProbe(stage, command, say)],
+  [
+    MANY_PROBES,
+    (stage, say) =>
+      measureManyProbes(stage, command, wholeNumber("probe-minutes", values["probe-minutes"], 1), say),
+  ],
   [CHECK_COST, measureCheckCost],
   [CHECK_BY_NGINX, measureByNginx],
 ];

@@ -184,7 +184,7 @@ async function readWhile(server: ServerProcess, key: string, seconds: number): P
 type Ask = (method: string, path: string, body: object) => Promise<HttpResponse>;
 
 /** Calls `work` `times` times over a few connections. @throws Error for any response but 2xx. */
-async function asClients(
+export async function asClients(
   server: ServerProcess,
   key: string,
   times: number,
@@ -206,7 +206,7 @@ async function asClients(
 }
 
 /** A process that receives the server's requests. */
-interface Receiver {
+export interface Receiver {
   readonly port: number;
   /** URL of one of many hosts that resolve to it. */
   hostUrl(number: number): string;
