@@ -114,6 +114,8 @@ export class Probing {
   private running = 0;
   private dropped = 0;
   private isLost = false;
+  /** Whether a pause that the server asks for was reported. Since results are sent all the time, once is enough. */
+  private isPaused = false;
   private wasConnected = false;
   private isSending = false;
   /** Results of the next request: fewer after one that was rejected, so that one result does not take others with it. */
@@ -297,7 +299,10 @@ export class Probing {
   }
 
   private async recover({ message, pauseMs, isPause }: Trouble, leastMs: number): Promise<void> {
-    if (!isPause) {
+    if (isPause) {
+      if (!this.isPaused) printError(`Paused: ${sentence(message)}`);
+      this.isPaused = true;
+    } else {
       const what = this.wasConnected ? "Connection lost" : `No connection to ${this.server.url}`;
       if (!this.isLost) printError(`${what}: ${sentence(message)} Retrying until it is back.`);
       this.isLost = true;

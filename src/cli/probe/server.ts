@@ -117,7 +117,7 @@ export class ProbeServer {
     }
     if (status === 429) {
       const seconds = Number(received["retry-after"] ?? "1") || 1;
-      return troubleOf("the server has too many requests of this probe", true, seconds * 1_000, true);
+      return troubleOf(messageIn(text), true, seconds * 1_000, true);
     }
     // An update takes somebody's time; a suspension ends at once, and votes lapse soon.
     const pauseMs = status === 409 ? 60_000 : status === 403 ? 15_000 : 0;
