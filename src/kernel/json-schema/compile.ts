@@ -51,6 +51,8 @@ export interface SchemaNode
   type?: readonly JsonType[];
   /** Texts of the values that are allowed, as {@link canonicalText} writes them. */
   enum?: ReadonlySet<string>;
+  /** The length of the longest of them. */
+  enumLength?: number;
   required?: readonly string[];
   dependentRequired?: ReadonlyMap<string, readonly string[]>;
   uniqueItems?: boolean;
@@ -147,10 +149,10 @@ class SchemaReader {
 
   private readOther(node: SchemaNode, name: string, value: unknown, field: string, level: number): void {
     if (name === "type") node.type = typesIn(value, field);
-    else if (name === "const") node.enum = intersection(node.enum, [canonicalText(value)]);
+    else if (name === "const") restrict(node, [canonicalText(value)]);
     else if (name === "enum") {
       if (!Array.isArray(value)) throw invalidField(field, "must be a list of values");
-      node.enum = intersection(node.enum, value.map(canonicalText));
+      restrict(node, value.map(canonicalText));
     } else if (name === "required") node.required = namesIn(value, field);
     else if (name === "dependentRequired") {
       if (!isObject(value)) throw invalidField(field, "must be an object of lists of names");
@@ -217,11 +219,11 @@ function namesIn(value: unknown, field: string): string[] {
   throw invalidField(field, "must be a list of names");
 }
 
-function intersection(
-  texts: ReadonlySet<string> | undefined,
-  others: readonly string[],
-): ReadonlySet<string> {
-  return new Set(texts === undefined ? others : others.filter((text) => texts.has(text)));
+/** Restricts the values that are allowed to those with some texts. */
+function restrict(node: SchemaNode, texts: readonly string[]): void {
+  const known = node.enum;
+  node.enum = new Set(known === undefined ? texts : texts.filter((text) => known.has(text)));
+  node.enumLength = texts.reduce((longest, { length }) => Math.max(longest, length), 0);
 }
 
 /** A fragment without percent encoding; null where that is wrong. */

@@ -49,10 +49,13 @@ export async function validate(
 
 const TOO_LONG = new Error("the limit of steps is reached");
 
+/** Names of an object that are listed once for all schemas that are applied to it: a large object takes milliseconds. */
+const MANY_NAMES = 64;
+
 /** What the schemas of one place have evaluated. */
 interface Evaluated {
-  readonly names: Set<string>;
-  readonly items: Set<number>;
+  names: Set<string>;
+  items: Set<number>;
 }
 
 type Path = readonly (string | number)[];
@@ -64,6 +67,8 @@ class Validation {
   private steps = 0;
   private depth = 0;
   private checkedAt = 0;
+  /** The names of large objects. */
+  private readonly names = new Map<object, readonly string[]>();
 
   constructor(readonly tracksEvaluated: boolean) {}
 
@@ -97,6 +102,15 @@ class Validation {
     return isValid;
   }
 
+  /** The names of an object's members. */
+  namesOf(value: object): readonly string[] {
+    const known = this.names.size === 0 ? undefined : this.names.get(value);
+    if (known !== undefined) return known;
+    const names = Object.keys(value);
+    if (names.length >= MANY_NAMES) this.names.set(value, names);
+    return names;
+  }
+
   /** Whether nothing more is to be found out of an invalid value. */
   isEnough(reports: boolean): boolean {
     return !reports || this.errors.length >= SCHEMA_ERRORS_MAX;
@@ -114,10 +128,10 @@ class Validation {
 
   /** The keywords without schemas. */
   private assert(node: SchemaNode, value: unknown, path: Path, reports: boolean): boolean {
-    const { type, enum: values } = node;
+    const { type, enum: values, enumLength = 0 } = node;
     if (type !== undefined && !type.some((name) => isOfType(name, value)))
       return this.fail(reports, path, `must be ${type.map(typeName).join(" or ")}`);
-    if (values !== undefined && !this.isAmong(values, value))
+    if (values !== undefined && !this.isAmong(values, enumLength, value))
       return this.fail(reports, path, `must be ${listOf(values)}`);
     const message = isNumber(value)
       ? numberProblem(node, value)
@@ -130,9 +144,12 @@ class Validation {
     return isMembers(value) ? this.assertMembers(node, value, path, reports) : true;
   }
 
-  private isAmong(values: ReadonlySet<string>, value: unknown): boolean {
-    this.count(sizeOf(value, STEPS_MAX));
-    return values.has(canonicalText(value));
+  /** `longest`: the length of the longest of the texts. */
+  private isAmong(values: ReadonlySet<string>, longest: number, value: unknown): boolean {
+    const size = sizeOf(value, STEPS_MAX);
+    this.count(size);
+    // Each value has at least one character.
+    return size <= longest && values.has(canonicalText(value));
   }
 
   private textProblem({ minLength, maxLength }: SchemaNode, value: string): string | null {
@@ -153,7 +170,7 @@ class Validation {
 
   private assertMembers(node: SchemaNode, value: object, path: Path, reports: boolean): boolean {
     const { minProperties, maxProperties, required = [], dependentRequired } = node;
-    const size = minProperties === undefined && maxProperties === undefined ? 0 : Object.keys(value).length;
+    const size = minProperties === undefined && maxProperties === undefined ? 0 : this.namesOf(value).length;
     if (minProperties !== undefined && size < minProperties)
       return this.fail(reports, path, `must have at least ${minProperties} members`);
     if (maxProperties !== undefined && size > maxProperties)
@@ -319,12 +336,12 @@ function* applyProperties(validation: Validation, { node, value, path, reports, 
   if (!isMembers(value)) return true;
   const { properties, additionalProperties } = node;
   let isValid = true;
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of validation.namesOf(value)) {
     validation.count(1);
     const schema = properties?.get(name) ?? additionalProperties;
     if (schema === undefined) continue;
     evaluated.names.add(name);
-    const result = yield* validation.apply(schema, member, [...path, name], reports);
+    const result = yield* validation.apply(schema, memberOf(value, name), [...path, name], reports);
     isValid = result && isValid;
     if (!isValid && validation.isEnough(reports)) break;
   }
@@ -335,7 +352,7 @@ function* applyNames(validation: Validation, { node, value, path, reports }: Pla
   const { propertyNames } = node;
   if (!isMembers(value) || propertyNames === undefined) return true;
   let isValid = true;
-  for (const name of Object.keys(value)) {
+  for (const name of validation.namesOf(value)) {
     if (yield* validation.apply(propertyNames, name, [...path, name], false)) continue;
     isValid = validation.fail(reports, [...path, name], "has a name that the schema does not allow");
     if (validation.isEnough(reports)) break;
@@ -364,11 +381,11 @@ function* applyUnevaluatedProperties(validation: Validation, place: Place): Step
   const { unevaluatedProperties: schema } = node;
   if (!isMembers(value) || schema === undefined) return true;
   let isValid = true;
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of validation.namesOf(value)) {
     validation.count(1);
     if (evaluated.names.has(name)) continue;
     evaluated.names.add(name);
-    const result = yield* validation.apply(schema, member, [...path, name], reports);
+    const result = yield* validation.apply(schema, memberOf(value, name), [...path, name], reports);
     isValid = result && isValid;
     if (!isValid && validation.isEnough(reports)) break;
   }
@@ -379,9 +396,20 @@ function newEvaluated(): Evaluated {
   return { names: new Set(), items: new Set() };
 }
 
+/** Adds to the larger set, so that a chain of references to a large value does not copy it at each of them. */
 function merge(into: Evaluated, from: Evaluated): void {
-  for (const name of from.names) into.names.add(name);
-  for (const at of from.items) into.items.add(at);
+  into.names = union(into.names, from.names);
+  into.items = union(into.items, from.items);
+}
+
+function union<Value>(one: Set<Value>, other: Set<Value>): Set<Value> {
+  const [larger, smaller] = one.size < other.size ? [other, one] : [one, other];
+  for (const value of smaller) larger.add(value);
+  return larger;
+}
+
+function memberOf(value: object, name: string): unknown {
+  return (value as Readonly<Record<string, unknown>>)[name];
 }
 
 /** Whether a value has members: an object that is neither a list nor a number. */

@@ -150,7 +150,38 @@ describe("a validation ends", () => {
     expect(await problems(schema, value)).toEqual(tooLong);
   });
 
-  test.each(CASES)("without holding up others: %s", async (_, schema, value) => {
+  const members = Object.fromEntries(many.map((n) => [`n${n}`, n]));
+  const chain = (length: number, last: object) => ({
+    $defs: Object.fromEntries(
+      Array.from({ length }, (_, at) => [
+        `a${at}`,
+        at === length - 1 ? last : { $ref: `#/$defs/a${at + 1}` },
+      ]),
+    ),
+    $ref: "#/$defs/a0",
+  });
+  const LARGE: typeof CASES = [
+    [
+      "a large object that all of a chain of references evaluate",
+      { ...chain(SUBSCHEMAS_MAX - 2, { additionalProperties: true }), unevaluatedProperties: false },
+      members,
+    ],
+    [
+      "a large list that all of a chain of references evaluate",
+      { ...chain(SUBSCHEMAS_MAX - 2, { items: true }), unevaluatedItems: false },
+      many,
+    ],
+    ["numbers of members", { allOf: Array(SUBSCHEMAS_MAX).fill({ minProperties: 1 }) }, members],
+    [
+      "members of which the first is wrong",
+      { anyOf: Array(SUBSCHEMAS_MAX / 2).fill({ additionalProperties: { type: "string" } }) },
+      members,
+    ],
+    ["a large value that is none of short ones", { enum: [{}, [1]] }, { a: [members, members] }],
+    ["a large value that is none of long ones", { enum: [many.slice(0, 10_000)] }, many],
+    ["many items that differ", { uniqueItems: true }, many.map((n) => ({ n }))],
+  ];
+  test.each([...CASES, ...LARGE])("without holding up others: %s", async (_, schema, value) => {
     const compiled = compileSchema("schema", schema);
     expect(await leastMs(TURN_MS_MAX, () => longestTurnMs(() => validate(compiled, value)))).toBeLessThan(
       TURN_MS_MAX,

@@ -33,6 +33,10 @@ const REMEMBERED_MAX = 20_000;
 const COMPILED_MAX = 100;
 /** Schemas and examples of a page, in characters. A longer page ends early. */
 const PAGE_LENGTH_MAX = 512 * 1024;
+/** Types of an import: each is some statements of one unit of work. */
+export const IMPORTED_TYPES_MAX = 1_000;
+/** Schemas and examples of an import, in characters: several webhooks may share a part of the document. */
+export const IMPORTED_LENGTH_MAX = 4 * 1024 * 1024;
 /** Hours of `invalid_24h`. */
 const INVALID_HOURS = 24;
 
@@ -162,10 +166,16 @@ export class EventTypes {
   async prepareImport(document: object): Promise<PreparedImport> {
     const ready: PreparedImport["ready"][number][] = [];
     const skipped: PreparedImport["skipped"][number][] = [];
+    let length = 0;
     for (const webhook of webhooksOf(document)) {
       if (slices.isOver) await slices.next();
       const { name } = webhook;
-      if ("reason" in webhook) skipped.push(webhook);
+      if (ready.length >= IMPORTED_TYPES_MAX || length > IMPORTED_LENGTH_MAX)
+        skipped.push({
+          name,
+          reason: "the document has too many webhooks, or they share too much: import it in parts",
+        });
+      else if ("reason" in webhook) skipped.push(webhook);
       else if (!TYPE_NAME.test(name))
         skipped.push({ name, reason: "the name must be 1 to 128 letters, digits, _, . and -" });
       else
@@ -176,7 +186,9 @@ export class EventTypes {
             schema,
             example,
           };
-          ready.push({ name, prepared: await this.prepare(name, imported) });
+          const prepared = await this.prepare(name, imported);
+          ready.push({ name, prepared });
+          length += (prepared.schema?.length ?? 0) + (prepared.example?.length ?? 0);
         } catch (error) {
           if (!(error instanceof ApiError)) throw error;
           skipped.push({ name, reason: error.message });

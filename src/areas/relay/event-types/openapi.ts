@@ -1,9 +1,12 @@
 import { isExactNumber } from "../../../json-text.ts";
 import { MISSING, memberAt, pointerSteps } from "../../../kernel/data/json-pointer.ts";
 import { ApiError } from "../../../kernel/errors.ts";
+import { SUBSCHEMAS_MAX } from "../../../kernel/json-schema/compile.ts";
 
 /** References that are followed one after another: nobody's document has more. */
 const REFERENCES_MAX = 20;
+/** Longest reference, in characters: it is searched for from the root of the document. */
+export const REFERENCE_LENGTH_MAX = 1_000;
 /** Values of one schema, with all that it refers to: a schema of this size is rejected for its bytes anyway. */
 const VALUES_MAX = 20_000;
 /** Values of all schemas of a document, each with all that it refers to: many webhooks may share a large one. */
@@ -68,9 +71,11 @@ function exampleOf(document: object, json: object): object | null {
 
 /** Copies a schema with everything that it refers to, which then stands in its `$defs`. */
 class SchemaCopy {
-  /** Names in `$defs`, by reference. */
+  /** Names in `$defs`, by reference, and all of them. */
   private readonly names = new Map<string, string>();
-  private readonly definitions: [name: string, schema: unknown][] = [];
+  private readonly taken = new Set<string>();
+  /** Numbers below it are taken. */
+  private numbered = 0;
   private values = 0;
 
   constructor(
@@ -82,8 +87,11 @@ class SchemaCopy {
     if (!isObject(schema)) return null;
     const copy = this.copy(schema);
     if (!isObject(copy)) return null;
-    if (this.definitions.length === 0) return copy;
-    return { ...copy, $defs: Object.fromEntries(this.definitions) };
+    const definitions: [name: string, schema: unknown][] = [];
+    // A copy may add further references, after those that are known.
+    for (const [reference, name] of this.names)
+      definitions.push([name, this.copy(targetOf(this.document, reference))]);
+    return definitions.length === 0 ? copy : { ...copy, $defs: Object.fromEntries(definitions) };
   }
 
   private copy(value: unknown): unknown {
@@ -102,21 +110,25 @@ class SchemaCopy {
     );
   }
 
+  /** The reference to the copy of what a reference leads to, which {@link of} makes. */
   private reference(reference: string): string {
     const known = this.names.get(reference);
     if (known !== undefined) return `#/$defs/${known}`;
-    const last =
-      reference
-        .split("/")
-        .at(-1)
-        ?.replace(/[^A-Za-z0-9_.-]/g, "_") ?? "";
-    const taken = new Set(this.names.values());
-    const name = last === "" || taken.has(last) ? `schema${this.names.size}` : last;
+    // Each leads to a subschema.
+    if (this.names.size >= SUBSCHEMAS_MAX)
+      throw unreadable(`has a schema with more than ${SUBSCHEMAS_MAX} references`);
+    const name = this.nameFor(reference);
     this.names.set(reference, name);
-    const place: [string, unknown] = [name, true];
-    this.definitions.push(place);
-    place[1] = this.copy(targetOf(this.document, reference));
+    this.taken.add(name);
     return `#/$defs/${name}`;
+  }
+
+  private nameFor(reference: string): string {
+    const last = reference.split("/").at(-1) ?? "";
+    const name = last.replace(/[^A-Za-z0-9_.-]/g, "_");
+    if (name !== "" && !this.taken.has(name)) return name;
+    while (this.taken.has(`schema${this.numbered}`)) this.numbered += 1;
+    return `schema${this.numbered}`;
   }
 }
 
@@ -133,6 +145,8 @@ function resolved(document: object, value: unknown): object {
 }
 
 function targetOf(document: object, reference: string): unknown {
+  if (reference.length > REFERENCE_LENGTH_MAX)
+    throw unreadable(`has a reference of more than ${REFERENCE_LENGTH_MAX} characters`);
   const steps = reference.startsWith("#/") ? pointerSteps(decoded(reference.slice(1))) : null;
   const target = steps === null ? MISSING : memberAt(document, steps);
   if (target === MISSING) throw unreadable(`refers to ${reference}, which is not in the document`);

@@ -1,10 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import {
+  IMPORTED_LENGTH_MAX,
+  IMPORTED_TYPES_MAX,
+} from "../../../../src/areas/relay/event-types/event-types.ts";
+import { REFERENCE_LENGTH_MAX } from "../../../../src/areas/relay/event-types/openapi.ts";
+import {
   EXAMPLE_BYTES_MAX,
   TYPE_DESCRIPTION_LENGTH_MAX,
 } from "../../../../src/areas/relay/event-types/schema.ts";
+import { SCHEMA_BYTES_MAX, SUBSCHEMAS_MAX } from "../../../../src/kernel/json-schema/compile.ts";
 import { expectError } from "../../../support/errors.ts";
 import { customerOf, OWNER, portalToken } from "../../../support/portal.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../../support/processor-time.ts";
 import { endpoint, type Scenario } from "../../../support/scenario.ts";
 import { messagingStage } from "../messages-support.ts";
 
@@ -355,6 +362,93 @@ describe("POST /v1/relay/event-types/import", () => {
       code: "conflict",
     },
   ]);
+});
+
+describe("an import", () => {
+  const IMPORT = `${PATH}/import`;
+  const hook = (schema: object, example?: object) => ({
+    post: { requestBody: { content: { "application/json": { schema, example } } } },
+  });
+  const imported = async (openapi: object) => {
+    const { status, text, body } = await stage.account.post(IMPORT, { openapi });
+    expect(status, text).toBe(200);
+    const { created, skipped } = body as { created: string[]; skipped: { name: string; reason: string }[] };
+    return { created, skipped };
+  };
+  const numbered = (count: number, of: (at: number) => [name: string, value: object]) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => of(at)));
+  /** Each schema refers to the next one. */
+  const chain = (length: number) => ({
+    parts: numbered(length, (at) => [`a${at}`, at + 1 === length ? {} : { $ref: `#/parts/a${at + 1}` }]),
+    webhooks: { chain: hook({ $ref: "#/parts/a0" }) },
+  });
+  const wide = (length: number) => ({
+    parts: numbered(length, (at) => [`a${at}`, {}]),
+    webhooks: {
+      wide: hook({ allOf: Array.from({ length }, (_, at) => ({ $ref: `#/parts/a${at}` })) }),
+    },
+  });
+
+  test("follows a chain of references to the limit of subschemas, and not beyond", async () => {
+    expect((await imported(chain(SUBSCHEMAS_MAX))).created).toEqual(["chain"]);
+    const [skipped] = (await imported(chain(SUBSCHEMAS_MAX + 1))).skipped;
+    expect(skipped?.reason).toContain(`more than ${SUBSCHEMAS_MAX} references`);
+  });
+
+  test("of references with the same last name has all that they lead to", async () => {
+    const parts = { a: { x: { const: 1 } }, b: { x: { const: 2 } }, schema0: { const: 3 }, "": { const: 4 } };
+    const references = ["#/parts/a/x", "#/parts/schema0", "#/parts/b/x", "#/parts/"];
+    const names = references.map((_, at) => `p${at}`);
+    const properties = Object.fromEntries(names.map((name, at) => [name, { $ref: references[at] }]));
+    await imported({ parts, webhooks: { same: hook({ properties }) } });
+    const send = (payload: object) =>
+      stage.account.post("/v1/relay/messages", { event_type: "same", payload });
+    expect((await send({ p0: 1, p1: 3, p2: 2, p3: 4 })).body["schema_errors"]).toBeUndefined();
+    expect((await send({ p0: 0, p1: 0, p2: 0, p3: 0 })).body["schema_errors"]).toHaveLength(4);
+  });
+
+  test("skips what is beyond a number of types, or shares too much of the document", async () => {
+    const shared = { part: hook({ title: "x".repeat(SCHEMA_BYTES_MAX / 2) }) };
+    const of = (count: number, name: string, webhook: object) =>
+      imported({ ...shared, webhooks: numbered(count, (at) => [`${name}.${at}`, webhook]) });
+    const many = await of(IMPORTED_TYPES_MAX + 1, "many", hook({}));
+    expect(many.created).toHaveLength(IMPORTED_TYPES_MAX);
+    expect(many.skipped).toEqual([{ name: `many.${IMPORTED_TYPES_MAX}`, reason: expect.any(String) }]);
+    const count = IMPORTED_LENGTH_MAX / (SCHEMA_BYTES_MAX / 2);
+    const large = await of(count + 2, "large", { $ref: "#/part" });
+    expect([large.created.length, large.skipped.map(({ name }) => name)]).toEqual([
+      count,
+      [`large.${count}`, `large.${count + 1}`],
+    ]);
+    const long = `#/${"x".repeat(REFERENCE_LENGTH_MAX)}`;
+    const { skipped } = await imported({ webhooks: { long: hook({ $ref: long }) } });
+    expect(skipped[0]?.reason).toContain("reference of more than");
+  });
+
+  test.each([
+    ["a chain of references", () => chain(20_000)],
+    ["many references", () => wide(12_000)],
+    [
+      "the most types",
+      (run: number) => ({ webhooks: numbered(IMPORTED_TYPES_MAX, (at) => [`m.${run}.${at}`, hook({})]) }),
+    ],
+    [
+      "many types that share a large schema",
+      (run: number) => ({
+        part: hook({ title: "x".repeat(4_000) }),
+        webhooks: numbered(2_000, (at) => [`s.${run}.${at}`, { $ref: "#/part" }]),
+      }),
+    ],
+  ])("does not hold up other requests: %s", async (_, documentOf) => {
+    let run = 0;
+    const least = await leastMs(TURN_MS_MAX, async () => {
+      stage.account = await stage.server.account({ tier: "unlimited" });
+      run += 1;
+      const openapi = documentOf(run);
+      return longestTurnMs(() => imported(openapi));
+    });
+    expect(least).toBeLessThan(TURN_MS_MAX);
+  });
 });
 
 describe("GET /v1/relay/portal/event-types", () => {
