@@ -20,6 +20,8 @@ export const FLAGS_PER_PROJECT_MAX = 20_000;
 export const DEFINITIONS_BYTES_MAX = 8 * 1024 * 1024;
 /** Open proposals per project. */
 export const OPEN_PROPOSALS_MAX = 100;
+/** Bytes of their texts: a change of a flag outdates all of its open ones, and writes them again, in one unit of work. */
+export const OPEN_PROPOSALS_BYTES_MAX = 2 * 1024 * 1024;
 /** Proposals stored per project, open ones included: after that each new one replaces the oldest decided one. */
 export const PROPOSALS_PER_PROJECT_MAX = 1_000;
 /** How long proposals are stored, open ones included. */
@@ -117,4 +119,9 @@ export function flagNotFoundError(
   flagKey: string,
 ): ApiError {
   return new ApiError(code, `This project has no flag "${flagKey}".`);
+}
+
+/** Bytes of a stored text; 0 for none. */
+export function byteLength(text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(text);
 }

@@ -13,6 +13,7 @@ import type { FlagChange } from "./definitions/change.ts";
 import { jsonBytes, withDefaults } from "./definitions/definition.ts";
 import { changedSettings, type Settings } from "./definitions/settings.ts";
 import {
+  byteLength,
   creditsOfSave,
   DEFINITIONS_BYTES_MAX,
   EVALUATIONS_RETENTION_MS,
@@ -617,8 +618,4 @@ function hasTag(row: FlagRow, tag: string): boolean {
 
 function summaryOf({ flag_key, enabled, description }: FlagRow) {
   return { flag_key, enabled: enabled !== 0, ...(description === null ? {} : { description }) };
-}
-
-function byteLength(text: string | null): number {
-  return text === null ? 0 : Buffer.byteLength(text);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  OPEN_PROPOSALS_BYTES_MAX,
   OPEN_PROPOSALS_MAX,
   PROPOSALS_PER_PROJECT_MAX,
   PROPOSALS_RETENTION_MS,
@@ -7,6 +8,7 @@ import {
 import { HOUR_MS } from "../../../src/kernel/time/units.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { useTestServer } from "../../support/server.ts";
 import { ARGS, join } from "../people/support.ts";
@@ -220,6 +222,55 @@ describe("POST /v1/gate/{flagKey}/proposals", () => {
     expectError(await account.post(PATH, { enabled: true }), "proposal_limit_exceeded");
     await account.delete(`/v1/gate/f${OPEN_PROPOSALS_MAX - 1}/proposals/${last}`);
     await propose(account, { enabled: true });
+  });
+});
+
+describe("large proposals", () => {
+  const values = Array.from({ length: 100 }, (_, at) => `value-${at}-${"v".repeat(80)}`);
+  const change = (name: string) => ({
+    description: name,
+    rules: [0, 1, 2, 3, 4].map(() => ({
+      when: [{ attribute: name, op: "in", values }],
+      serve: { variant: "on" },
+    })),
+  });
+  /** Makes as many as the project can have open, and returns their ids. */
+  async function fill(account: Client): Promise<string[]> {
+    const ids: string[] = [];
+    for (let index = 0; index < OPEN_PROPOSALS_MAX; index += 1) {
+      const { status, body } = await account.post(PATH, change(`n${index}`));
+      if (status !== 201) break;
+      ids.push(String(body["proposal_id"]));
+    }
+    return ids;
+  }
+
+  test("of a project have 2 MiB together at most, and a deletion counts what it deletes", async () => {
+    const account = await server.account({ tier: "unlimited" });
+    expect((await save(account, change("before"))).status).toBe(201);
+    const ids = await fill(account);
+    // Each is stored as the change, and as the fields before and after it.
+    const bytes = 3 * Buffer.byteLength(JSON.stringify(change("n0")));
+    expect(ids.length).toBe(Math.floor(OPEN_PROPOSALS_BYTES_MAX / bytes));
+    const { error } = expectError(await account.post(PATH, change("more")), "proposal_limit_exceeded");
+    expect(error.message).toContain(`more than ${OPEN_PROPOSALS_BYTES_MAX} bytes`);
+    expectError(await account.post(PATH, { delete: true }), "proposal_limit_exceeded");
+    for (const id of ids.slice(0, 2)) await account.delete(`${PATH}/${id}`);
+    await propose(account, { delete: true });
+    await propose(account, change("another"));
+  });
+
+  test("are outdated together without holding up other requests", async () => {
+    const least = await leastMs(TURN_MS_MAX, async () => {
+      const account = await server.account({ tier: "unlimited" });
+      await save(account);
+      const [first] = await fill(account);
+      const other = await anotherKey(account);
+      return longestTurnMs(async () => {
+        expect((await other.post(`${PATH}/${first}/approve`)).status).toBe(200);
+      });
+    });
+    expect(least).toBeLessThan(TURN_MS_MAX);
   });
 });
 

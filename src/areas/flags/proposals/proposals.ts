@@ -7,7 +7,13 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { AuditChange, Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { FlagChange } from "../definitions/change.ts";
-import { assertKeyAllowed, OPEN_PROPOSALS_MAX, PROPOSALS_PER_PROJECT_MAX } from "../domain.ts";
+import {
+  assertKeyAllowed,
+  byteLength,
+  OPEN_PROPOSALS_BYTES_MAX,
+  OPEN_PROPOSALS_MAX,
+  PROPOSALS_PER_PROJECT_MAX,
+} from "../domain.ts";
 import {
   type FlagProposal,
   type FlagProposalBody,
@@ -91,14 +97,21 @@ export class Proposals {
         "proposal_limit_exceeded",
         `The project has ${OPEN_PROPOSALS_MAX} open proposals, the maximum. Decide some of them first.`,
       );
-    if (credits > 0) charge(credits);
-    if (this.store.count(projectRef) >= PROPOSALS_PER_PROJECT_MAX)
-      this.store.removeOldestDecided(tx, projectRef);
     const { before = null, after = null } = entry ?? {};
     const [was, became] =
       before !== null && after !== null
         ? [difference(before, after), difference(after, before)]
         : [before, after];
+    const texts = { was: was && JSON.stringify(was), became: became && JSON.stringify(became) };
+    const bytes = byteLength(json) + byteLength(texts.was) + byteLength(texts.became);
+    if (this.store.openBytes(projectRef) + bytes > OPEN_PROPOSALS_BYTES_MAX)
+      throw new ApiError(
+        "proposal_limit_exceeded",
+        `The open proposals of the project would have more than ${OPEN_PROPOSALS_BYTES_MAX} bytes together. Decide some of them first.`,
+      );
+    if (credits > 0) charge(credits);
+    if (this.store.count(projectRef) >= PROPOSALS_PER_PROJECT_MAX)
+      this.store.removeOldestDecided(tx, projectRef);
     const row = {
       id: prefixedId("prop", this.ids.uuidV7()),
       project_ref: projectRef,
@@ -106,8 +119,7 @@ export class Proposals {
       status: "open" as const,
       base_version: version,
       change: json,
-      was: was && JSON.stringify(was),
-      became: became && JSON.stringify(became),
+      ...texts,
       comment: body.comment ?? null,
       proposer: identity,
       proposed_by: JSON.stringify(actor),

@@ -56,6 +56,11 @@ export function proposalStore(db: Database) {
     openCount: db.number<[projectRef: number]>(
       "SELECT count(*) AS n FROM flag_proposals WHERE project_ref = ? AND status = 'open'",
     ),
+    /** Bytes of the open proposals of a project. */
+    openBytes: db.number<[projectRef: number]>(
+      `SELECT coalesce(sum(coalesce(octet_length(change), 0) + coalesce(octet_length(was), 0) + coalesce(octet_length(became), 0)), 0) AS n
+       FROM flag_proposals WHERE project_ref = ? AND status = 'open'`,
+    ),
     /** All proposals of a project, decided ones included. */
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM flag_proposals WHERE project_ref = ?"),
     removeOldestDecided: db.change<[projectRef: number]>(
