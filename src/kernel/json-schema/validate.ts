@@ -402,8 +402,8 @@ function merge(into: Evaluated, from: Evaluated): void {
   into.items = union(into.items, from.items);
 }
 
-function union<Value>(one: Set<Value>, other: Set<Value>): Set<Value> {
-  const [larger, smaller] = one.size < other.size ? [other, one] : [one, other];
+function union<Value>(left: Set<Value>, right: Set<Value>): Set<Value> {
+  const [larger, smaller] = left.size < right.size ? [right, left] : [left, right];
   for (const value of smaller) larger.add(value);
   return larger;
 }
