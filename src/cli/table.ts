@@ -581,6 +581,7 @@ const DECLARED = [
         ),
         repeatable: true,
       },
+      option("--extra-ca", "FILE", "Additional certificate authorities (PEM) for targets and the server"),
     ],
     variables: [],
     example: "ninefold probe --url https://ninefold.example.com --token-file /etc/ninefold/probe.token",

@@ -14,6 +14,7 @@ import { readText } from "../../config/sources.ts";
 import { counted } from "../../kernel/data/backup-check.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { isPublicAddress } from "../../kernel/outbound/address.ts";
+import { extraAuthorities } from "../../kernel/outbound/authorities.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { monotonicMs, realTimeout } from "../../kernel/time/clock.ts";
 import type { Arguments } from "../arguments.ts";
@@ -42,6 +43,8 @@ const CONNECTIVITY_FAILURE = /^(?:dns|connect|timeout|reset):/;
 
 /** A result that is not sent yet. */
 interface Kept {
+  /** The settings that were checked. */
+  readonly monitor: ProbeMonitor;
   /** Monotonic milliseconds of the start of the check. */
   readonly at: number;
   readonly result: Omit<ProbeResult, "age_ms">;
@@ -68,7 +71,7 @@ function serverOf(args: Arguments): ProbeServer {
     throw new StartupError(
       `--token-file: ${file} does not contain the token of a probe, which begins with probe_. Create a probe with POST /v1/pulse/probes or in the console, and write its token to the file.`,
     );
-  return new ProbeServer(server, token);
+  return new ProbeServer(server, token, extraAuthorities(args.text("--extra-ca")));
 }
 
 /** The form of a token: whether it is valid, the server knows. */
@@ -96,7 +99,8 @@ function serverUrl(text: string): string {
 }
 
 function outboundOf(args: Arguments): OutboundClient {
-  return new OutboundClient(listOf(args, "--allow-private-targets"), { runsIn: "probe" });
+  const authorities = extraAuthorities(args.text("--extra-ca"));
+  return new OutboundClient(listOf(args, "--allow-private-targets"), { ...authorities, runsIn: "probe" });
 }
 
 /** The values of an option that can be repeated, and have several with commas. */
@@ -108,7 +112,7 @@ function listOf(args: Arguments, flag: string): string[] {
 /** A running probe. */
 export class Probing {
   private readonly queue: Kept[] = [];
-  private readonly schedule = new ProbeSchedule((monitor) => void this.check(monitor));
+  private readonly schedule = new ProbeSchedule((monitor) => void this.check(monitor, false));
   private readonly runId = crypto.randomUUID().slice(0, 13);
   private results = 0;
   private running = 0;
@@ -159,15 +163,19 @@ export class Probing {
       const body: ProbeWork = answer.body;
       cursor = body.cursor;
       isComplete = body.complete;
-      if (this.schedule.take(body)) printError(`Checking ${counted(this.schedule.size, "monitor")}.`);
+      if (this.schedule.take(body)) {
+        printError(`Checking ${counted(this.schedule.size, "monitor")}.`);
+        this.dropOutdated();
+      }
       for (const id of body.due) {
         const monitor = this.schedule.find(id);
-        if (monitor !== null) void this.check(monitor);
+        if (monitor !== null) void this.check(monitor, true);
       }
     }
   }
 
-  private async check(monitor: ProbeMonitor): Promise<void> {
+  /** `isDue`: the server waits for the result. */
+  private async check(monitor: ProbeMonitor, isDue: boolean): Promise<void> {
     if (this.running >= CONCURRENCY_MAX) return;
     if (!Object.hasOwn(MONITOR_TYPES, monitor.type)) {
       const error = `unsupported: this probe has version ${version}, which has no type ${monitor.type}. Update it with ninefold upgrade`;
@@ -190,6 +198,12 @@ export class Probing {
       const target = { account: null, settings, headers, clientKey };
       const found = await measureTarget(this.outbound, target, monotonicMs);
       if (found === null || this.signal.aborted) return;
+      if (!this.isCurrent(monitor)) {
+        // It has changed meanwhile, and may have another target.
+        const changed = this.schedule.find(monitor.monitor_id);
+        if (isDue && changed !== null) await this.check(changed, true);
+        return;
+      }
       const { measured } = found;
       // What could not be checked has not failed.
       this.schedule.checked(monitor, measured.up || measured.isUnknown === true);
@@ -212,6 +226,7 @@ export class Probing {
     this.results += 1;
     const { certificate, icmp } = measured;
     this.queue.push({
+      monitor,
       at: measured.at,
       result: {
         result_id: `${this.runId}-${this.results}`,
@@ -219,7 +234,7 @@ export class Probing {
         status: measured.isUnknown ? "unknown" : measured.up ? "up" : "down",
         latency_ms: Math.round(measured.latencyMs),
         response_status: measured.responseStatus,
-        error: measured.error?.slice(0, ERROR_LENGTH_MAX) ?? null,
+        error: measured.error?.slice(0, ERROR_LENGTH_MAX).toWellFormed() ?? null,
         ...(isOffline && { observer_offline: true }),
         ...(icmp && { icmp }),
         ...(certificate && {
@@ -237,6 +252,17 @@ export class Probing {
       if (this.dropped === 1) printError(`More than ${QUEUE_MAX} results wait: the oldest are dropped.`);
     }
     this.wake();
+  }
+
+  /** Whether the server still has these settings. */
+  private isCurrent(monitor: ProbeMonitor): boolean {
+    return this.schedule.find(monitor.monitor_id) === monitor;
+  }
+
+  /** Drops results of monitors that have changed: they say nothing about their present targets. */
+  private dropOutdated(): void {
+    const current = this.queue.filter(({ monitor }) => this.isCurrent(monitor));
+    if (current.length < this.queue.length) this.queue.splice(0, this.queue.length, ...current);
   }
 
   private wake: () => void = () => undefined;

@@ -1,6 +1,7 @@
 import { version } from "../../../package.json" with { type: "json" };
 import type { ProbeResult, ProbeResultsAccepted, ProbeWork } from "../../areas/monitors/probes/schema.ts";
 import { StartupError } from "../../kernel/errors.ts";
+import type { extraAuthorities } from "../../kernel/outbound/authorities.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { monotonicMs, wallMs } from "../../kernel/time/clock.ts";
 
@@ -34,13 +35,17 @@ class TokenRefused extends StartupError {}
 
 /** The server of a probe. At most two requests are open: one waits for work, and one sends results. */
 export class ProbeServer {
-  private readonly outbound = new OutboundClient(["all"], { trustLoopback: true });
+  private readonly outbound: OutboundClient;
   private reached: { readonly at: number; readonly isReached: Promise<boolean> } | null = null;
 
+  /** `authorities`: who may have issued its certificate; the public authorities if that is empty. */
   constructor(
     readonly url: string,
     private readonly token: string,
-  ) {}
+    authorities: ReturnType<typeof extraAuthorities>,
+  ) {
+    this.outbound = new OutboundClient(["all"], { ...authorities, trustLoopback: true });
+  }
 
   /** The work after a position, or the next change. @throws TokenRefused */
   work(cursor: string | null, queue: number, waits: boolean): Promise<Answer<ProbeWork>> {
@@ -121,7 +126,8 @@ export class ProbeServer {
     }
     // An update takes somebody's time; a suspension ends at once, and votes lapse soon.
     const pauseMs = status === 409 ? 60_000 : status === 403 ? 15_000 : 0;
-    const isTemporary = status === 403 || status === 409 || status >= 500 || status < 400;
+    // Anything else than these two is of a proxy, or of a node that does not serve: the results are good.
+    const isTemporary = status !== 400 && status !== 413;
     const hint =
       status === 404 ? " Check that --url is the address of the server, without a path of its API." : "";
     return troubleOf(`the server returned ${status}: ${messageIn(text)}${hint}`, isTemporary, pauseMs);

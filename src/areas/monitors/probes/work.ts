@@ -416,10 +416,11 @@ export class ProbeWorkplace {
     const isReading = !position.isComplete && presence.isOwnList(position.list);
     const list = isReading ? position.list : presence.list;
     const isSame = position.list === list;
-    const due = presence.takeDue();
     const scheduled = !isTestClock;
-    if (isSame && position.isComplete)
-      return { cursor: cursorOf(position), reset: false, complete: true, monitors: [], due, scheduled };
+    if (isSame && position.isComplete) {
+      const unchanged = { cursor: cursorOf(position), reset: false, complete: true, monitors: [] };
+      return { ...unchanged, due: presence.takeDue(), scheduled };
+    }
     const shown: ProbeMonitor[] = [];
     let [ref, length] = [isSame ? position.ref : 0, 0];
     const rows = votes.monitorsOf(probe.ref, ref, MONITORS_PER_PAGE + 1);
@@ -436,6 +437,8 @@ export class ProbeWorkplace {
     }
     const complete = read === rows.length;
     const cursor = cursorOf({ list, ref, isComplete: complete });
+    // Only who has the whole list has the monitors that are due.
+    const due = complete ? presence.takeDue() : [];
     return { cursor, reset: !isSame, complete, monitors: shown, due, scheduled };
   }
 

@@ -1,31 +1,29 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { freePort } from "../../../harness/processes/ports.ts";
 import { NINEFOLD_COMMAND, plainEnvironment } from "../../../harness/processes/server-process.ts";
 import type { Client } from "../../../support/client.ts";
 import { until } from "../../../support/eventually.ts";
+import { ProbeProcesses } from "../../../support/probe-processes.ts";
 import { startTestServer, type TestServer } from "../../../support/server.ts";
 import { WebhookSink } from "../../../support/webhook-sink.ts";
 
 const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 /** A process starts, and the machine may be busy. */
 const TIMEOUT_MS = 60_000;
 
-let folder: string;
+let probes: ProbeProcesses;
 let server: TestServer;
 let target: WebhookSink;
 let account: Client;
-const running = new Set<Bun.Subprocess>();
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "ninefold-probe-"));
+  probes = new ProbeProcesses();
   target = new WebhookSink();
 });
 afterAll(() => {
   target.stop();
-  rmSync(folder, { recursive: true, force: true });
+  probes.remove();
 });
 beforeEach(async () => {
   server = await startTestServer({ manualClock: true, args: ["--port", String(freePort())] });
@@ -34,23 +32,12 @@ beforeEach(async () => {
   target.answers(200);
 });
 afterEach(async () => {
-  for (const child of running) child.kill("SIGKILL");
-  running.clear();
+  probes.kill();
   await server.stop();
 });
 
-function start(token: string, more: readonly string[] = [], env: Record<string, string> = {}) {
-  const file = join(folder, crypto.randomUUID());
-  writeFileSync(file, `${token}\n`);
-  const args = ["probe", "--url", server.url, "--token-file", file, ...more];
-  const child = Bun.spawn([...NINEFOLD_COMMAND, ...args], {
-    env: { ...plainEnvironment({}), ...env },
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  running.add(child);
-  return child;
-}
+const start = (token: string, more: readonly string[] = [], env: Readonly<Record<string, string>> = {}) =>
+  probes.start(server.url, token, more, env);
 
 async function tokenOf(name: string): Promise<string> {
   return String((await account.post("/v1/pulse/probes", { name })).body["token"]);
@@ -77,6 +64,70 @@ async function advanceUntil(isDone: () => Promise<boolean>): Promise<void> {
 }
 
 describe("ninefold probe", () => {
+  test(
+    "drops what it found with settings that have changed meanwhile, and checks with the new ones",
+    async () => {
+      const token = await tokenOf("home");
+      const id = await monitorOf("home");
+      await account.put(`/v1/pulse/${id}`, { timeout: 30_000 });
+      const held = Promise.withResolvers<Response>();
+      target.answersBy(({ path }) => (path === "/health" ? held.promise : 200));
+      const child = start(token, ["--allow-private-targets", "loopback"]);
+      await until(async () => (await statusOf("home")) === "online");
+      let isChecked = false;
+      const checked = account.post(`/v1/pulse/${id}/check`).finally(() => {
+        isChecked = true;
+      });
+      await until(async () => target.received.length > 0);
+      await account.put(`/v1/pulse/${id}`, { url: target.url("/elsewhere") });
+      const lines = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+      for (let text = ""; text.split("Checking 1 monitor.").length < 3; ) text += (await lines.read()).value;
+      expect(isChecked).toBe(false);
+      held.resolve(new Response(null, { status: 503 }));
+      expect((await checked).body).toMatchObject({ status: "up" });
+      const { body } = await account.get(`/v1/pulse/${id}/history`);
+      expect(body["checks"]).toMatchObject([{ status: "up", manual: true }]);
+    },
+    2 * TIMEOUT_MS,
+  );
+
+  test(
+    "keeps its results while a proxy stands in place of the server",
+    async () => {
+      const monitor = { monitor_id: crypto.randomUUID(), type: "http", url: target.url("/health") };
+      const settings = { method: "GET", headers: null, body: null, timeout: 10_000, interval: DAY };
+      const monitors = [{ ...monitor, ...settings, consecutive_threshold: 1 }];
+      const sent: string[] = [];
+      const statuses = [404, 502, 200];
+      const proxy = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        async fetch(request) {
+          if (request.method === "GET") {
+            const { searchParams } = new URL(request.url);
+            if (searchParams.get("wait_ms") !== "0") await new Promise(() => {});
+            const work = { cursor: "a", reset: true, complete: true, monitors, due: [], scheduled: true };
+            return Response.json(work);
+          }
+          const { results } = (await request.json()) as { results: { result_id: string }[] };
+          sent.push(...results.map(({ result_id }) => result_id));
+          const status = statuses[sent.length - 1] ?? 200;
+          return status === 200
+            ? Response.json({ accepted: 1, rejected: [] })
+            : new Response("no such page", { status });
+        },
+      });
+      try {
+        probes.start(String(proxy.url), "probe_x", ["--allow-private-targets", "loopback"]);
+        await until(async () => sent.length === statuses.length);
+        expect(new Set(sent).size).toBe(1);
+      } finally {
+        await proxy.stop(true);
+      }
+    },
+    2 * TIMEOUT_MS,
+  );
+
   test(
     "checks what the server may not reach, survives a restart of the server, and is noticed when it is killed",
     async () => {
@@ -114,7 +165,7 @@ describe("ninefold probe", () => {
         String((await account.post("/v1/pulse", { ...body, probes: [probe] })).body["id"]);
       const [id, other] = [await create("home"), await create("bare")];
       start(home, ["--allow-private-targets", "loopback"]);
-      start(bare, ["--allow-private-targets", "loopback"], { PATH: folder });
+      start(bare, ["--allow-private-targets", "loopback"], { PATH: probes.folder });
       await until(async () => (await statusOf("home")) === "online" && (await statusOf("bare")) === "online");
       await advanceUntil(async () => (await statusOfMonitor(id)) === "up");
       expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject({

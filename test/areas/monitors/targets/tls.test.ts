@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { createServer, type Server } from "node:net";
+import type { Server } from "node:net";
 import tls from "node:tls";
 import { SMTPServer } from "smtp-server";
 import { CLIENT_KEY_LENGTH_MAX } from "../../../../src/areas/monitors/client-certificate.ts";
@@ -11,6 +11,7 @@ import {
 import { FIRST_BYTES_MAX } from "../../../../src/kernel/outbound/first-bytes.ts";
 import { type Certificate, CertificateAuthority } from "../../../support/certificates.ts";
 import { expectError } from "../../../support/errors.ts";
+import { mailDialog } from "../../../support/mail-dialog.ts";
 import { RawServer } from "../../../support/raw-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";
 import { WebhookSink } from "../../../support/webhook-sink.ts";
@@ -53,28 +54,9 @@ async function portOf(listener: Server | tls.Server): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** A server whose connections begin with a greeting, and that replies line by line; null begins TLS. */
-function dialog(
-  greeting: string,
-  replies: Readonly<Record<string, string>>,
-  startsTls: string,
-): Promise<number> {
-  const listener = createServer((socket) => {
-    socket.on("error", () => {});
-    socket.write(greeting);
-    const onData = (bytes: Buffer): void => {
-      const line = bytes.toString().trim();
-      const command = line.split(" ").at(line.startsWith("a1") ? 1 : 0) ?? "";
-      socket.write(replies[command] ?? "500 what?\r\n");
-      if (command !== startsTls) return;
-      socket.off("data", onData);
-      const secure = new tls.TLSSocket(socket, { isServer: true, cert: own.cert, key: own.key });
-      secure.on("error", () => {});
-    };
-    socket.on("data", onData);
-  });
-  return portOf(listener);
-}
+/** The port of a mail server of such replies. */
+const dialog = (greeting: string, replies: Readonly<Record<string, string>>, startsTls: string) =>
+  portOf(mailDialog(own, greeting, replies, startsTls));
 
 async function create(terms: object): Promise<string> {
   const { status, text, body } = await account.post("/v1/pulse", { interval: MINUTE, ...terms });
