@@ -38,11 +38,11 @@ export class ProbeServer {
   private readonly outbound: OutboundClient;
   private reached: { readonly at: number; readonly isReached: Promise<boolean> } | null = null;
 
-  /** `authorities`: who may have issued its certificate; the public authorities if that is empty. */
+  /** `authorities`: who may have issued its certificate; the public authorities if it is empty. */
   constructor(
     readonly url: string,
     private readonly token: string,
-    authorities: ReturnType<typeof extraAuthorities>,
+    authorities: ReturnType<typeof extraAuthorities> = {},
   ) {
     this.outbound = new OutboundClient(["all"], { ...authorities, trustLoopback: true });
   }
