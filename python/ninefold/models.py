@@ -2112,7 +2112,7 @@ class _KeyRequired(TypedDict):
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
     permissions: List[str]
-    """Permissions of the key beside its scopes, without those of its roles."""
+    """Permissions of the key in addition to its scopes, without those of its roles."""
     roles: List[str]
     """Names of the key's roles."""
     created_by: Optional[str]
@@ -2203,7 +2203,7 @@ class KeyCreateBody(_KeyCreateBodyRequired, total=False):
     allowed_ips: Optional[List[str]]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
     permissions: Optional[List[str]]
-    """Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
+    """Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
     roles: Optional[List[str]]
     """Names of roles of the key's project, whose permissions the key has; of the default project for a key of the
     account. Not for the prefix `sm`.
@@ -2233,7 +2233,7 @@ class _KeyCreatedRequired(TypedDict):
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
     permissions: List[str]
-    """Permissions of the key beside its scopes, without those of its roles."""
+    """Permissions of the key in addition to its scopes, without those of its roles."""
     roles: List[str]
     """Names of the key's roles."""
     created_by: Optional[str]
@@ -2270,7 +2270,7 @@ class _KeyItemRequired(TypedDict):
     allowed_ips: List[str]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
     permissions: List[str]
-    """Permissions of the key beside its scopes, without those of its roles."""
+    """Permissions of the key in addition to its scopes, without those of its roles."""
     roles: List[str]
     """Names of the key's roles."""
     created_by: Optional[str]
@@ -2359,7 +2359,7 @@ class KeyPatchBody(TypedDict, total=False):
     allowed_ips: Optional[List[str]]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
     permissions: Optional[List[str]]
-    """Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
+    """Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
     roles: Optional[List[str]]
     """Names of roles of the key's project, whose permissions the key has; of the default project for a key of the
     account. Not for the prefix `sm`.
@@ -2523,7 +2523,7 @@ class KeyToImport(_KeyToImportRequired, total=False):
     allowed_ips: Optional[List[str]]
     """IP addresses and CIDR ranges from which the key can be used. Empty: any address."""
     permissions: Optional[List[str]]
-    """Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
+    """Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`."""
     roles: Optional[List[str]]
     """Names of roles of the key's project, whose permissions the key has; of the default project for a key of the
     account. Not for the prefix `sm`.

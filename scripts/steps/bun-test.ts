@@ -11,7 +11,7 @@ export interface TestRun {
   /** Whether to print passing tests too. */
   readonly verbose: boolean;
   readonly env?: Readonly<Record<string, string>>;
-  /** How many run at once at most; two more than there are cores unless it is said. */
+  /** Maximum that run concurrently. Default: two more than there are cores. */
   readonly processes?: number;
   /** Whether to write down how long each file takes, for the runs to come. */
   readonly measure?: boolean;
@@ -23,7 +23,7 @@ export interface TestRun {
 const TIMINGS = `${import.meta.dir}/../../test/timings.json`;
 /** Tests also wait: for time to pass, for the disk, and for the programs that they start. */
 const PROCESSES = availableParallelism() + 2;
-/** More processes at once would take the memory of a large machine for a second or two. */
+/** More concurrent processes would take the memory of a large machine for a second or two. */
 const PROCESSES_MAX = 8;
 
 /** Tests of what must never fail, not even once: they never run a second time, and may not be recorded as flaky. */
@@ -74,7 +74,7 @@ interface Ran extends StepResult {
 /**
  * Runs test files under `bun test`, which prints for itself, and counts by its JUnit report.
  *
- * At most {@link RERUN_MAX} files that failed run once more with nothing beside them, and the second run counts. A file that
+ * At most {@link RERUN_MAX} files that failed run once more with nothing else running, and the second run counts. A file that
  * passes then is named in the result, and is recorded as flaky. The failure of a recorded file stands, and so does that of a
  * test of what must never fail.
  */
@@ -107,12 +107,12 @@ export async function runTests(run: TestRun): Promise<StepResult> {
   };
 }
 
-/** A file system in memory, as Linux has it, and the room that tests may take at once, with much to spare. */
+/** A file system in memory, as Linux has it, and the space that concurrent tests may take, with much to spare. */
 const IN_MEMORY = "/dev/shm";
 const ROOM_BYTES = 4 * 1024 ** 3;
 
 /**
- * The folder for temporary files: in memory where there is room and programs may run from there, since tests wait for a
+ * The folder for temporary files: in memory where there is space and programs may run from there, since tests wait for a
  * disk that they do not need. What must survive a power cut is tested on a disk that keeps only what was synced.
  */
 async function temporaryFolder(): Promise<string> {
@@ -138,7 +138,7 @@ const KEEP_MEMORY = { MIMALLOC_PURGE_DELAY: "600000" };
 const KEEP_BROWSER = { NINEFOLD_TEST_KEEP_BROWSER: "1" };
 
 /**
- * Without the last stage of the JIT, which pays for what runs for minutes: the code of a test runs for a moment, and compiling it
+ * Without the last stage of the JIT, which pays for what runs for minutes: the code of a test runs briefly, and compiling it
  * so took more processor time than it saved. Tests that measure run with it, as servers do.
  */
 const SHORT_RUNS = { BUN_JSC_useFTLJIT: "0" };
@@ -190,7 +190,7 @@ function testCommand(run: TestRun, report: string): string[] {
   ];
   const { processes: processesMax = PROCESSES } = run;
   const processes = Math.min(run.files.length, processesMax, PROCESSES_MAX);
-  // The files of a process share what they import: --isolate would read the sources anew for each.
+  // The files of a process share what they import: --isolate would read the sources again for each.
   if (processes > 1) command.push(`--parallel=${processes}`, "--no-isolate", `--timings=${TIMINGS}`);
   if (run.measure === true) command.push("--update-timings");
   if (!run.verbose) command.push("--only-failures");

@@ -14,7 +14,7 @@ const CHROMIUM_PATHS = [
   "/usr/bin/google-chrome",
 ];
 
-/** What tests need of the system beside what a small Debian has. */
+/** What tests need of the system in addition to what a small Debian has. */
 const NEEDS = [
   { package: HEADLESS_SHELL, tests: ["test/pages/"], isThere: () => findChromium() !== undefined },
   // The guides are pasted into a shell, as their readers do.

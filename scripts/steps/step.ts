@@ -4,7 +4,7 @@ export interface StepResult {
   readonly passed: number;
   readonly failed: number;
   readonly seconds: number;
-  /** What to say beside the result, such as why it failed. */
+  /** What to say in addition to the result, such as why it failed. */
   readonly note: string;
   /** What the step printed, if it did not print by itself. */
   readonly output: string;
@@ -42,7 +42,7 @@ export function reportStep(step: StepResult): void {
   console.log(`${state}  ${step.name.padEnd(14)} ${step.seconds.toFixed(1).padStart(6)} s${note}`);
 }
 
-/** Seconds since a moment of `performance.now()`. */
+/** Seconds since a time of `performance.now()`. */
 export function secondsSince(begun: number): number {
   return (performance.now() - begun) / 1000;
 }

@@ -201,7 +201,7 @@ const CHANGEABLE = {
     }),
     {
       description:
-        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+        "Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
     },
   ),
   roles: optional(
@@ -340,7 +340,7 @@ const TERMS = {
     description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
   }),
   permissions: Type.Array(Type.String({ examples: ["documents.read"] }), {
-    description: "Permissions of the key beside its scopes, without those of its roles.",
+    description: "Permissions of the key in addition to its scopes, without those of its roles.",
   }),
   roles: Type.Array(Type.String({ examples: ["editor"] }), { description: "Names of the key's roles." }),
   created_by: orNull(Type.String({ examples: ["psn_3vQ8Zk2mX7cB4nL9pS1t"] }), {

@@ -1525,7 +1525,7 @@ export interface KeyCreateBody {
     | undefined;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
-  /** Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
+  /** Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
   permissions?: readonly string[] | null | undefined;
   /** Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`. */
   roles?: readonly string[] | null | undefined;
@@ -1556,7 +1556,7 @@ export interface KeyCreated {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
-  /** Permissions of the key beside its scopes, without those of its roles. */
+  /** Permissions of the key in addition to its scopes, without those of its roles. */
   permissions: string[];
   /** Names of the key's roles. */
   roles: string[];
@@ -1671,7 +1671,7 @@ export interface KeyToImport {
     | undefined;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
-  /** Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
+  /** Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
   permissions?: readonly string[] | null | undefined;
   /** Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`. */
   roles?: readonly string[] | null | undefined;
@@ -1724,7 +1724,7 @@ export interface KeyItem {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
-  /** Permissions of the key beside its scopes, without those of its roles. */
+  /** Permissions of the key in addition to its scopes, without those of its roles. */
   permissions: string[];
   /** Names of the key's roles. */
   roles: string[];
@@ -1794,7 +1794,7 @@ export interface KeyPatchBody {
     | undefined;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
-  /** Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
+  /** Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`. */
   permissions?: readonly string[] | null | undefined;
   /** Names of roles of the key's project, whose permissions the key has; of the default project for a key of the account. Not for the prefix `sm`. */
   roles?: readonly string[] | null | undefined;

@@ -1377,7 +1377,7 @@ export const BODIES = {
       type: "array",
       nullable: true,
       description:
-        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+        "Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
     },
     roles: {
       type: "array",
@@ -1493,7 +1493,7 @@ export const BODIES = {
       type: "array",
       nullable: true,
       description:
-        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+        "Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
     },
     roles: {
       type: "array",
@@ -3345,7 +3345,7 @@ export const BODIES = {
       type: "array",
       nullable: true,
       description:
-        "Permissions of the key beside its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
+        "Permissions of the key in addition to its scopes: any texts, with `*` as in scopes. Not for the prefix `sm`.",
     },
     roles: {
       type: "array",
@@ -3419,7 +3419,7 @@ export const BODIES = {
       type: "any",
       nullable: true,
       description:
-        'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` beside `$` replaces a missing value. `format` is then ignored.',
+        'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` next to `$` replaces a missing value. `format` is then ignored.',
     },
     signature: {
       type: "object",
@@ -3600,7 +3600,7 @@ export const BODIES = {
       type: "any",
       nullable: true,
       description:
-        'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` beside `$` replaces a missing value. `format` is then ignored.',
+        'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` next to `$` replaces a missing value. `format` is then ignored.',
     },
     signature: {
       type: "object",

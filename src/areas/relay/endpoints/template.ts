@@ -26,7 +26,7 @@ export const EndpointTemplate = Type.Unsafe<object>(
   Type.Union([Type.Object({}, { additionalProperties: true }), Type.Array(Type.Any())], {
     errorMessage: "must be an object or a list",
     description:
-      'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` beside `$` replaces a missing value. `format` is then ignored.',
+      'JSON body in which each `{"$": "/data/id"}` is replaced by the value at this JSON pointer of `{id, type, timestamp, data}`; `default` next to `$` replaces a missing value. `format` is then ignored.',
     examples: [{ text: { $: "/data/message", default: "" } }],
   }),
 );
