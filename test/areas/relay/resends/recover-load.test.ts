@@ -42,6 +42,34 @@ test(
   TIMEOUT_MS,
 );
 
+/** As many as may run at the same time. */
+const RUNS = 10;
+
+test(
+  "ten recoveries of a hundred messages per second hold up no other request",
+  async () => {
+    await unlimited();
+    await sendMany("c", BATCH);
+    const started: string[] = [];
+    const best = await leastMs(TURN_MS_MAX, async () => {
+      for (const id of started.splice(0)) await stage.account.delete(`/v1/relay/resends/${id}`);
+      const created = await Promise.all(
+        Array.from({ length: RUNS }, (_, at) => messaging.endpoint(`/run-${at}`, { order_by: "/n" })),
+      );
+      for (const id of created) {
+        const path = `/v1/relay/endpoints/${id}/recover`;
+        const { body } = await stage.account.post(path, { since: 0, per_second: 100 });
+        started.push(String(body["resend_id"]));
+        // Nothing is sent, which takes time, too.
+        await messaging.patch(id, { state: "paused" });
+      }
+      return longestTurnMs(() => stage.server.clock.advance(1_000));
+    });
+    expect(best).toBeLessThanOrEqual(TURN_MS_MAX);
+  },
+  TIMEOUT_MS,
+);
+
 /** Large payloads, in which their order key stands: each takes milliseconds to be parsed. */
 const LARGE = 10;
 const PAYLOAD = { id: "customer", list: Array.from({ length: 45_000 }, (_, at) => `item number ${at}`) };
