@@ -15,6 +15,9 @@ import {
 const CREDITS = 1_000_000_000;
 /** Endpoints that each event goes to. */
 const ENDPOINTS = 3;
+/** The first endpoint receives the events in order by key. */
+const ORDERED = "/0";
+const ORDER_KEYS = 32;
 /** A closed port. */
 const NOBODY = "http://127.0.0.1:9";
 /** Longest wait for due deliveries: those interrupted by a kill are repeated at the start. */
@@ -25,12 +28,18 @@ const REJECTED_FIRST = 0.1;
 const REPLAYED = 0.1;
 const SWITCHED = 0.03;
 
+/** The body of an event. */
+interface Numbered {
+  readonly number: number;
+  readonly key: number;
+}
+
 /** An event in a response. */
 interface Shown {
   readonly id: string;
   readonly status: string;
   readonly attempts: number;
-  readonly payload: { readonly number: number };
+  readonly payload: Numbered;
   readonly deliveries: readonly { readonly endpoint_id: string; readonly status: string }[];
 }
 
@@ -42,7 +51,8 @@ interface Replay {
 
 /**
  * Webhooks to a bucket whose targets are endpoints, with replays and pauses. After every crash each acknowledged event exists
- * once, and has exactly one delivery to each endpoint, and one more for each replay: a kill never leaves a part of them.
+ * once, and has exactly one delivery to each endpoint, and one more for each replay: a kill never leaves a part of them. The first
+ * endpoint receives those of an order key one after another, each after the one before was accepted.
  */
 export class TargetBucketWorkload extends RecordedOfAccount implements Workload {
   readonly name = "target buckets";
@@ -58,6 +68,11 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
   private replays = 0;
   /** Events and endpoints that the receiver has seen. */
   private readonly arrived = new Set<string>();
+  /** Deliveries to the ordered endpoint since the last verification, in the order of their first arrival, and keys whose last one was rejected. */
+  private readonly arrivedOfKey = new Map<number, string[]>();
+  private readonly rejectedOfKey = new Set<number>();
+  private orderedId = "";
+  private newestOrdered = "";
   private newest = "";
   private events = 0;
   private deliveries = 0;
@@ -76,8 +91,10 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
         url: `${origin}/${number}`,
         state: this.delivers ? "live" : "paused",
         retry_schedule: Array(20).fill("1s"),
+        order_by: `/${number}` === ORDERED ? "/key" : null,
       };
       const { endpoint_id } = await this.ask(target, "POST", "/v1/relay/endpoints", body);
+      if (`/${number}` === ORDERED) this.orderedId = String(endpoint_id);
       targets.push({ endpoint_id });
     }
     const created = await this.ask(target, "POST", "/v1/catch/buckets", { targets });
@@ -93,7 +110,8 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
     const number = this.sent;
     this.inDoubt.add(number);
     const path = `/v1/catch/${this.bucketId}`;
-    const response = await target.send({ method: "POST", path, key: this.key, body: { number } });
+    const body: Numbered = { number, key: number % ORDER_KEYS };
+    const response = await target.send({ method: "POST", path, key: this.key, body });
     if (response === null) {
       this.counts.inDoubt += 1;
       return;
@@ -124,6 +142,7 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
     this.events += fresh.length;
     await this.verifyCounts(target);
     await this.verifyCharges(target);
+    await this.verifyOrder(target);
     return this.problems.splice(0);
   }
 
@@ -241,11 +260,53 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
     return `http://127.0.0.1:${server.port}`;
   }
 
-  private receive(request: Request): Response {
-    const place = `${new URL(request.url).pathname} ${request.headers.get("x-svc-event-id") ?? ""}`;
+  private async receive(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    const place = `${pathname} ${request.headers.get("x-svc-event-id") ?? ""}`;
+    const { key } = (await request.json()) as Numbered;
     const isRejected = !this.arrived.has(place) && Bun.hash.crc32(place) % 1000 < REJECTED_FIRST * 1000;
     this.arrived.add(place);
+    if (pathname === ORDERED)
+      this.checkOrder(key, request.headers.get("x-svc-delivery-id") ?? "", !isRejected);
     return new Response(null, { status: isRejected ? 503 : 200 });
+  }
+
+  /** A delivery arrives again if it was rejected, or in flight at a kill; another one follows once it was accepted. */
+  private checkOrder(key: number, id: string, isAccepted: boolean): void {
+    const ids = this.arrivedOfKey.get(key) ?? [];
+    this.arrivedOfKey.set(key, ids);
+    const last = ids.at(-1);
+    if (id !== last) {
+      if (ids.includes(id)) this.problem(`a delivery of the key ${key} arrived again after a later one`);
+      if (this.rejectedOfKey.has(key))
+        this.problem(`a delivery of the key ${key} overtook one that was rejected`);
+      ids.push(id);
+    }
+    if (isAccepted) this.rejectedOfKey.delete(key);
+    else this.rejectedOfKey.add(key);
+  }
+
+  /** Those of a key arrived in the order in which they were created. */
+  private async verifyOrder(target: Target): Promise<void> {
+    const created = new Map<string, number>();
+    let newest = this.newestOrdered;
+    for (let cursor = ""; ; ) {
+      const path = `/v1/relay?endpoint_id=${this.orderedId}&limit=100${cursor}`;
+      const page = await this.ask(target, "GET", path);
+      const ids = (page["deliveries"] as { relay_id: string }[]).map(({ relay_id }) => relay_id);
+      if (created.size === 0) newest = ids[0] ?? newest;
+      const known = ids.indexOf(this.newestOrdered);
+      for (const id of known < 0 ? ids : ids.slice(0, known)) created.set(id, -created.size);
+      if (known >= 0 || page["cursor"] === undefined) break;
+      cursor = `&cursor=${encodeURIComponent(String(page["cursor"]))}`;
+    }
+    this.newestOrdered = newest;
+    for (const [key, ids] of this.arrivedOfKey) {
+      const places = ids.map((id) => created.get(id) ?? Number.NaN);
+      if (places.some((place, at) => at > 0 && !(place > (places[at - 1] ?? 0))))
+        this.problem(`the deliveries of the key ${key} arrived in the order ${places.join(", ")}`);
+    }
+    this.arrivedOfKey.clear();
   }
 
   private problem(what: string): void {
