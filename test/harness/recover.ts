@@ -16,6 +16,7 @@ import { describeRecover, runRecover } from "./recover/run.ts";
 
 /** Longest pause of keys that do not fail: a recovery sends once a second. */
 const PAUSE_MS_MAX = 3_000;
+/** What the reads of another account may take longer than those of a server that does nothing else. */
 const P99_MS_MAX = 20;
 
 const { values } = parseArgs({
@@ -60,7 +61,7 @@ try {
   const isOk =
     result.problems.length === 0 &&
     result.longestPauseMs <= PAUSE_MS_MAX &&
-    result.sending.p99Ms <= P99_MS_MAX;
+    result.sending.p99Ms - result.sending.bareP99Ms <= P99_MS_MAX;
   console.log(isOk ? "ok" : "FAILED");
   process.exitCode = isOk ? 0 : 1;
 } catch (error) {

@@ -79,7 +79,7 @@ test("an endpoint names its recovery while it is running", async () => {
   expect(await messaging.read(id)).not.toHaveProperty("recovery_id");
 });
 
-test("a recovery is stopped, and ends when its endpoint is disabled or the credits are spent", async () => {
+test("a recovery is stopped, and ends when its endpoint is disabled", async () => {
   const messages = async () => {
     for (const n of [1, 2, 3]) await messaging.send({ n });
   };
@@ -101,4 +101,59 @@ test("a recovery is stopped, and ends when its endpoint is disabled or the credi
     status: "cancelled",
     error: "the endpoint is disabled or deleted",
   });
+});
+
+test("a recovery goes on while its endpoint is paused, and the deliveries wait in their order", async () => {
+  const since = stage.server.clock.now();
+  for (const n of [1, 2, 3]) await messaging.send({ n });
+  const id = await messaging.endpoint("/paused");
+  const { body } = await recover(id, { since, per_second: 1 });
+  await messaging.settle();
+  await messaging.patch(id, { state: "paused" });
+  for (let second = 0; second < 3; second += 1) await stage.server.clock.advance(1_000);
+  expect(await run(body["resend_id"])).toMatchObject({ status: "done", matched: 3, resent: 3, skipped: 0 });
+  expect(messaging.takenNumbers("/paused")).toEqual([1]);
+  expectError(await recover(id, { since }), "conflict");
+  await messaging.patch(id, { state: "live" });
+  await messaging.settle();
+  expect(messaging.takenNumbers("/paused")).toEqual([2, 3]);
+});
+
+test("a recovery ends when its endpoint is deleted", async () => {
+  const since = stage.server.clock.now();
+  for (const n of [1, 2]) await messaging.send({ n });
+  const id = await messaging.endpoint("/deleted");
+  const { body } = await recover(id, { since, per_second: 1 });
+  await messaging.settle();
+  expect((await stage.account.delete(`/v1/relay/endpoints/${id}`)).status).toBe(204);
+  await stage.server.clock.advance(1_000);
+  expect(await run(body["resend_id"])).toMatchObject({
+    status: "cancelled",
+    resent: 1,
+    error: "the endpoint is disabled or deleted",
+  });
+});
+
+test("a recovery ends when the credits are spent, and another one sends the rest", async () => {
+  const since = stage.server.clock.now();
+  for (const n of [1, 2, 3]) await messaging.send({ n });
+  const id = await messaging.endpoint("/credits");
+  const setBalance = (amount: number) =>
+    stage.server.operator.patch(`/v1/admin/accounts/${stage.account.userId}`, { balance: amount });
+  await setBalance(2);
+  const { body } = await recover(id, { since, per_second: 100 });
+  await messaging.settle();
+  expect(await run(body["resend_id"])).toMatchObject({
+    status: "cancelled",
+    matched: 3,
+    resent: 2,
+    skipped: 1,
+    error: "the account has no credits left",
+  });
+  expect([messaging.takenNumbers("/credits").sort(), await balance()]).toEqual([[1, 2], 0]);
+  await setBalance(10);
+  const next = await recover(id, { since });
+  expect(next.body["matched"]).toBe(1);
+  await messaging.settle();
+  expect([messaging.takenNumbers("/credits"), await balance()]).toEqual([[3], 9]);
 });
