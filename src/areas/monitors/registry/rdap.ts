@@ -62,17 +62,20 @@ export function expiryIn(status: number, text: string, name: string): Expiry {
   return expiresAt === undefined ? { problem: "the registry publishes no expiry" } : { expiresAt };
 }
 
-/** Epoch milliseconds of a time of RFC 3339, which some registries give as a date alone. */
+/** Earlier dates stand for none, such as the year 1: the first name was registered in 1985. */
+const FIRST_EXPIRY = Date.UTC(1985, 0, 1);
+
+/** Epoch milliseconds of a time of RFC 3339, which some registries give as a date alone. Null for what is none. */
 function timeOf(date: string): number | null {
   const isTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})?)?$/.test(
     date,
   );
   if (!isTime) return null;
   const hasZone = /[Zz]$|[+-]\d{2}:\d{2}$/.test(date.slice(10));
-  const time = Date.parse(
-    date.length === 10 || hasZone ? date.replace(" ", "T") : `${date.replace(" ", "T")}Z`,
-  );
-  return Number.isFinite(time) ? time : null;
+  // A leap second is one that the date of JavaScript does not have.
+  const written = date.replace(" ", "T").replace(/(?<=T\d{2}:\d{2}:)60/i, "59");
+  const time = Date.parse(date.length === 10 || hasZone ? written : `${written}Z`);
+  return time >= FIRST_EXPIRY ? time : null;
 }
 
 function objectIn(text: string): Readonly<Record<string, unknown>> | null {

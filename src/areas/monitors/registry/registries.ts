@@ -36,6 +36,8 @@ export class Registries {
   private known: Known | null = null;
   private builtIn: RdapServers | null = null;
   private reading: Promise<RdapServers> | null = null;
+  /** Whether the list could be used the last time. */
+  private isUsable = true;
 
   /** @throws StartupError for a file that cannot be read */
   constructor(private readonly deps: Deps) {
@@ -65,9 +67,17 @@ export class Registries {
 
   /** URL of the RDAP server of a name; null: none is known. @throws Error if the list cannot be read */
   async serverOf(name: string): Promise<string | null> {
-    const { rdapBootstrap: source } = this.deps;
-    const servers = source !== null && this.url === null ? this.ofFile(source) : await this.ofUrl();
-    return serverFor(servers, name);
+    const { rdapBootstrap: source, log } = this.deps;
+    try {
+      const servers = source !== null && this.url === null ? this.ofFile(source) : await this.ofUrl();
+      this.isUsable = true;
+      return serverFor(servers, name);
+    } catch (error) {
+      // Once, and not for each monitor.
+      if (this.isUsable) log.warn("the list of RDAP servers cannot be read", { error: errorText(error) });
+      this.isUsable = false;
+      throw error;
+    }
   }
 
   /** The list of a file, which is read again when it changes. @throws StartupError */

@@ -12,11 +12,13 @@ export const DOMAIN: TargetKind = {
   probeUrlOf: () => null,
 };
 
+/** Labels of a name as registries accept them: letters, digits and inner hyphens (RFC 1123). */
+const NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
 /** A registered name in the letters of DNS, without a dot at its end; null if it is none. */
 function registeredName(host: string): string | null {
   const name = domainToASCII(host.replace(/\.$/, "")).toLowerCase();
-  const isName = name.includes(".") && isIP(name) === 0 && /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(name);
-  return isName ? name : null;
+  return NAME.test(name) && isIP(name) === 0 ? name : null;
 }
 
 /** @throws ApiError `validation_error` for what cannot be a registered name */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expectError } from "../../../support/errors.ts";
@@ -60,6 +60,11 @@ function registeredUntil(at: number): void {
     { eventAction: "expiration", eventDate: new Date(at).toISOString() },
   ];
   respond = () => Response.json({ objectClassName: "domain", ldhName: "EXAMPLE.COM", events });
+}
+
+/** A response with a date of expiry as it is written. */
+function expiring(eventDate: string): Response {
+  return Response.json({ objectClassName: "domain", events: [{ eventAction: "expiration", eventDate }] });
 }
 
 async function create(more: object = {}): Promise<string> {
@@ -229,6 +234,7 @@ describe("a domain monitor", () => {
     ],
     ["too much", () => new Response("[".repeat(300_000)), /did not respond/],
     ["a deep object", () => new Response("[".repeat(100_000)), /something else than a domain/],
+    ["the year 1", () => expiring("0001-01-01T00:00:00Z"), /publishes no expiry/],
   ] as const)("is unknown after %s", async (_name, response, error) => {
     respond = response;
     const id = await create();
@@ -249,8 +255,43 @@ describe("a domain monitor", () => {
   });
 
   test.each([
+    ["2031-06-30", "2031-06-30T00:00:00Z"],
+    ["2031-06-30T23:59:59", "2031-06-30T23:59:59Z"],
+    ["2031-06-30 23:59:59+02:00", "2031-06-30T21:59:59Z"],
+    ["2031-06-30T23:59:60Z", "2031-06-30T23:59:59Z"],
+    ["2031-06-30t23:59:59.123456789z", "2031-06-30T23:59:59Z"],
+  ])("reads %s as %s", async (written, time) => {
+    respond = () => expiring(written);
+    const id = await create();
+    await first();
+    expect(await view(id)).toMatchObject({ status: "up", domain: { expires_at: Date.parse(time) / 1_000 } });
+  });
+
+  test("is unknown while the list of a file cannot be used, which is logged once", async () => {
+    registeredUntil(server.clock.now() + 100 * DAY);
+    const id = await create();
+    await first();
+    const checked = async () => {
+      await account.post(`/v1/pulse/${id}/check`);
+      return (await view(id))["error"];
+    };
+    const list = readFileSync(bootstrap, "utf8");
+    rmSync(bootstrap);
+    expect(await checked()).toBe("domain: the list of RDAP servers cannot be read");
+    writeFileSync(bootstrap, "<html>");
+    expect(await checked()).toBe("domain: the list of RDAP servers cannot be read");
+    writeFileSync(bootstrap, list);
+    expect(await checked()).toBeNull();
+    const logged = server.logs.filter(({ message }) => message === "the list of RDAP servers cannot be read");
+    expect(logged).toMatchObject([{ level: "warn" }]);
+  });
+
+  test.each([
     ["host", { host: "localhost" }],
     ["host", { host: "192.0.2.1" }],
+    ["host", { host: `${"a".repeat(64)}.com` }],
+    ["host", { host: "-example.com" }],
+    ["host", { host: "example-.com" }],
     ["interval", { interval: 60_000 }],
     ["probes", { probes: ["local"] }],
   ])("rejects %s that does not suit it", async (field, more) => {

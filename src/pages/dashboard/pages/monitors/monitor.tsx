@@ -145,10 +145,17 @@ function limitsOf({
     .join(", ");
 }
 
+/** Why nothing is known of the target; empty before the first check. */
+function unknownText({ probe_states: probes, error }: MonitorStatus): string {
+  if (probes.length > 0 && probes.every(({ online }) => online === false))
+    return " None of its probes is online.";
+  return error === null ? "" : ` The last check could not be made: ${error}.`;
+}
+
 /** What is checked, who is notified, and why alerts are suppressed. */
 function Lead({ of: monitor }: { of: MonitorStatus }) {
   const channels = useCall("monitors.channels.list", { query: { limit: CHANNELS_MAX } }, ["pulse"]);
-  const { interval, consecutive_threshold: failures, flapping, maintenance, status, error } = monitor;
+  const { interval, consecutive_threshold: failures, flapping, maintenance, status } = monitor;
   if (monitor.type === "manual")
     return (
       <>
@@ -165,7 +172,7 @@ function Lead({ of: monitor }: { of: MonitorStatus }) {
           Notifies <a href={href(["monitors", "channels"])}>{alertText(monitor, channels.data.channels)}</a>.
         </>
       )}
-      {status === "unknown" && error !== null ? ` The last check could not be made: ${error}.` : null}
+      {status === "unknown" ? unknownText(monitor) : null}
       {maintenance ? " Alerts are suppressed: a maintenance window is open." : null}
       {flapping ? " Alerts are suppressed until the status is stable: it changes too often." : null}
     </>
