@@ -115,15 +115,26 @@ export function incidentStore(db: Database) {
     pageBy: pageBy(rows),
     /** Open incident of a monitor. */
     openOf: rows.one<[monitorRef: number]>(`WHERE monitor_ref = ? AND ${OPEN}`),
-    /** Newest outages of a monitor among its newest `rowsMax` incidents, without those that ended before a time. */
+    /**
+     * Newest outages of a monitor among its newest `rowsMax` incidents, without those that ended before a time. `isManual`: those
+     * of a manual monitor are the manual incidents with that impact.
+     */
     outagesOf: db.all<
       { readonly from: number; readonly to: number | null },
-      [{ readonly ref: number; readonly monitorId: string; readonly since: number; readonly rowsMax: number }]
+      [
+        {
+          readonly ref: number;
+          readonly monitorId: string;
+          readonly isManual: boolean;
+          readonly since: number;
+          readonly rowsMax: number;
+        },
+      ]
     >(
       `SELECT "from", "to" FROM (
-         SELECT monitor_ref, started_at AS "from", resolved_at AS "to" FROM incident_monitors JOIN incidents ON ref = incident_ref
+         SELECT monitor_ref, impact, started_at AS "from", resolved_at AS "to" FROM incident_monitors JOIN incidents ON ref = incident_ref
          WHERE monitor_id = $monitorId ORDER BY incident_ref DESC LIMIT $rowsMax
-       ) WHERE monitor_ref = $ref AND ("to" IS NULL OR "to" >= $since)`,
+       ) WHERE (monitor_ref = $ref OR ($isManual AND monitor_ref IS NULL AND impact = 'outage')) AND ("to" IS NULL OR "to" >= $since)`,
     ),
     /** Number of open incidents of a project, counted up to a maximum. */
     openCount: db.number<[projectRef: number, countMax: number]>(

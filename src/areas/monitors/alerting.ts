@@ -68,6 +68,8 @@ export interface OpenIncident {
 export interface OutageQuery {
   readonly ref: number;
   readonly monitorId: string;
+  /** Whether its outages are manual incidents, instead of those that it opens. */
+  readonly isManual: boolean;
   /** Epoch milliseconds: outages that ended before it are omitted. */
   readonly since: number;
   readonly rowsMax: number;

@@ -1,15 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import {
-  dateTime,
-  flag,
-  named,
-  oneOf,
-  orNull,
-  patchOf,
-  refersTo,
-  text,
-  timeZone,
-} from "../../kernel/data/schema.ts";
+import { dateTime, flag, named, oneOf, orNull, patchOf, refersTo, text } from "../../kernel/data/schema.ts";
 
 /** Maximum number of characters of a page's texts. */
 export const PAGE_LENGTHS_MAX = { title: 100, description: 500, footer: 300, groupName: 100 } as const;
@@ -243,10 +233,15 @@ const BADGE_LOOK = {
 
 /** How a badge of a page or a group looks. */
 export const SummaryBadgeQuery = Type.Object(BADGE_LOOK);
+/** Longest name of a zone. */
+const ZONE_LENGTH_MAX = 64;
+
 /** Query of pages for people. */
 export const ZoneQuery = Type.Object({
   tz: Type.Optional(
-    timeZone({
+    text({
+      min: 0,
+      max: ZONE_LENGTH_MAX,
       description:
         "Time zone of the times in the texts of the page, an IANA name; that of the project by default, and for an unknown name. Bars and JSON stay in UTC.",
       examples: ["Europe/Berlin"],

@@ -69,6 +69,7 @@ test("its time counts: uptime is the share without an outage, and channels are n
     await owner.post(`${INCIDENTS}/${incident.id}/updates`, { status: "resolved" });
     const { body } = await owner.get(`/v1/pulse/${id}/history`);
     expect(body["uptime"]).toMatchObject({ "24h": 90, "90d": 90 });
+    expect(body["outages"]).toMatchObject({ "24h": { count: 1, duration_ms: HOUR } });
     const checks = body["checks"] as Shown[];
     expect(checks.map(({ status, error }) => ({ status, error }))).toEqual([
       { status: "up", error: null },
@@ -81,6 +82,28 @@ test("its time counts: uptime is the share without an outage, and channels are n
   } finally {
     sink.stop();
   }
+});
+
+test("its outages are the incidents with that impact, those that overlap as one", async () => {
+  const owner = await server.account({ tier: "unlimited" });
+  const id = await manual(owner);
+  const open = async (impact: string) =>
+    String((await created(owner, INCIDENTS, { title: "Down", impact, monitor_ids: [id] })).id);
+  const resolve = (incident: string) =>
+    owner.post(`${INCIDENTS}/${incident}/updates`, { status: "resolved" });
+  const first = await open("outage");
+  await server.clock.advance(HOUR);
+  const second = await open("outage");
+  await open("degraded");
+  await server.clock.advance(HOUR);
+  await resolve(first);
+  await server.clock.advance(HOUR);
+  await resolve(second);
+  await server.clock.advance(HOUR);
+  await open("outage");
+  await server.clock.advance(HOUR);
+  const { outages } = (await owner.get(`/v1/pulse/${id}/history`)).body;
+  expect(outages).toMatchObject({ "24h": { count: 2, duration_ms: 4 * HOUR } });
 });
 
 test("it counts no time while it is paused, or in maintenance, and has its state after that", async () => {

@@ -74,8 +74,11 @@ export function historyOf(
 }
 
 /** Number and duration of a monitor's outages in each range. */
-function outagesOf(alerting: HistoryDeps["alerting"], { ref, monitorId }: MonitorRow, now: number) {
-  const outages = alerting.outagesOf({ ref, monitorId, since: now - RANGES["90d"], rowsMax: OUTAGES_MAX });
+function outagesOf(alerting: HistoryDeps["alerting"], { ref, monitorId, settings }: MonitorRow, now: number) {
+  const isManual = settings.type === "manual";
+  const query = { ref, monitorId, isManual, since: now - RANGES["90d"], rowsMax: OUTAGES_MAX };
+  const found = alerting.outagesOf(query);
+  const outages = isManual ? merged(found) : found;
   const totalOf = (range: MonitorRange) => {
     const since = now - RANGES[range];
     const within = outages.filter(({ to }) => (to ?? now) >= since);
@@ -83,6 +86,29 @@ function outagesOf(alerting: HistoryDeps["alerting"], { ref, monitorId }: Monito
     return { count: within.length, duration_ms: durations.reduce((sum, ms) => sum + ms, 0) };
   };
   return { "24h": totalOf("24h"), "7d": totalOf("7d"), "30d": totalOf("30d"), "90d": totalOf("90d") };
+}
+
+interface Outage {
+  /** Epoch milliseconds. */
+  readonly from: number;
+  /** Null while it continues. */
+  readonly to: number | null;
+}
+
+/** Outages without those that are in others: manual incidents can overlap. */
+function merged(outages: readonly Outage[]): Outage[] {
+  const result: Outage[] = [];
+  for (const outage of outages.toSorted((a, b) => a.from - b.from)) {
+    const last = result.at(-1);
+    const isApart = last === undefined || (last.to !== null && last.to < outage.from);
+    if (isApart) result.push(outage);
+    else result[result.length - 1] = { from: last.from, to: laterOf(last.to, outage.to) };
+  }
+  return result;
+}
+
+function laterOf(left: number | null, right: number | null): number | null {
+  return left === null || right === null ? null : Math.max(left, right);
 }
 
 function sequenceOf(store: CheckStore, cursor: string, ref: number): number {
