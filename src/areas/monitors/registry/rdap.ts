@@ -65,6 +65,9 @@ export function expiryIn(status: number, text: string, name: string): Expiry {
 /** Earlier dates stand for none, such as the year 1: the first name was registered in 1985. */
 const FIRST_EXPIRY = Date.UTC(1985, 0, 1);
 
+/** Where the seconds of a time are. */
+const SECONDS_AT = "2027-01-01T00:00:".length;
+
 /** Epoch milliseconds of a time of RFC 3339, which some registries give as a date alone. Null for what is none. */
 function timeOf(date: string): number | null {
   const isTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})?)?$/.test(
@@ -73,7 +76,9 @@ function timeOf(date: string): number | null {
   if (!isTime) return null;
   const hasZone = /[Zz]$|[+-]\d{2}:\d{2}$/.test(date.slice(10));
   // A leap second is one that the date of JavaScript does not have.
-  const written = date.replace(" ", "T").replace(/(?<=T\d{2}:\d{2}:)60/i, "59");
+  const isLeap = date.slice(SECONDS_AT, SECONDS_AT + 2) === "60";
+  const whole = isLeap ? `${date.slice(0, SECONDS_AT)}59${date.slice(SECONDS_AT + 2)}` : date;
+  const written = whole.replace(" ", "T");
   const time = Date.parse(date.length === 10 || hasZone ? written : `${written}Z`);
   return time >= FIRST_EXPIRY ? time : null;
 }

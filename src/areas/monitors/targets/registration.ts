@@ -12,13 +12,15 @@ export const DOMAIN: TargetKind = {
   probeUrlOf: () => null,
 };
 
-/** Labels of a name as registries accept them: letters, digits and inner hyphens (RFC 1123). */
-const NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Characters of a label as registries accept them (RFC 1123); a hyphen is neither first nor last. */
+const LABEL = /^[a-z0-9-]{1,63}$/;
 
 /** A registered name in the letters of DNS, without a dot at its end; null if it is none. */
 function registeredName(host: string): string | null {
   const name = domainToASCII(host.replace(/\.$/, "")).toLowerCase();
-  return NAME.test(name) && isIP(name) === 0 ? name : null;
+  const labels = name.split(".");
+  const isName = labels.every((label) => LABEL.test(label) && !label.startsWith("-") && !label.endsWith("-"));
+  return isName && labels.length > 1 && isIP(name) === 0 ? name : null;
 }
 
 /** @throws ApiError `validation_error` for what cannot be a registered name */
