@@ -4753,9 +4753,16 @@ class ProbeResultsBodyResultsItem(_ProbeResultsBodyResultsItemRequired, total=Fa
     certificate: ProbeResultsBodyResultsItemCertificate
 
 
-class ProbeResultsBody(TypedDict):
+class _ProbeResultsBodyRequired(TypedDict):
     results: List[ProbeResultsBodyResultsItem]
     """At most 500 results."""
+
+
+class ProbeResultsBody(_ProbeResultsBodyRequired, total=False):
+    run: str
+    """Identifies the process of the probe, for `sent_ms`."""
+    sent_ms: int
+    """Time of the request by the monotonic clock of the process, in milliseconds: shows how long it was on its way."""
 
 
 class ProbeWorkMonitorsItem(TypedDict):
@@ -7703,6 +7710,10 @@ class ProbeWorkReadQuery(TypedDict, total=False):
     """Number of results that the probe still has to send."""
     time_ms: int
     """Time of the probe's clock, Unix milliseconds."""
+    run: str
+    """Identifies the process of the probe, for `sent_ms`."""
+    sent_ms: int
+    """Time of the request by the monotonic clock of the process, in milliseconds: shows how long it was on its way."""
 
 
 class ProjectsListQuery(TypedDict, total=False):

@@ -36,6 +36,8 @@ class TokenRefused extends StartupError {}
 /** The server of a probe. At most two requests are open: one waits for work, and one sends results. */
 export class ProbeServer {
   private readonly outbound: OutboundClient;
+  /** Identifies this process. */
+  private readonly run = crypto.randomUUID();
   private reached: { readonly at: number; readonly isReached: Promise<boolean> } | null = null;
 
   /** `authorities`: who may have issued its certificate; the public authorities if it is empty. */
@@ -55,6 +57,8 @@ export class ProbeServer {
       version,
       queue: String(queue),
       time_ms: String(wallMs()),
+      run: this.run,
+      sent_ms: String(Math.round(monotonicMs())),
       ...(cursor === null ? {} : { after: cursor }),
     });
     return this.call<ProbeWork>("GET", `/v1/probe/work?${query}`, null, waitMs + RESPONSE_MS);
@@ -62,7 +66,12 @@ export class ProbeServer {
 
   /** Sends results. @throws TokenRefused */
   send(results: readonly ProbeResult[]): Promise<Answer<ProbeResultsAccepted>> {
-    return this.call<ProbeResultsAccepted>("POST", "/v1/probe/results", { results }, RESPONSE_MS);
+    return this.call<ProbeResultsAccepted>(
+      "POST",
+      "/v1/probe/results",
+      { results, run: this.run, sent_ms: Math.round(monotonicMs()) },
+      RESPONSE_MS,
+    );
   }
 
   /** Whether the server takes connections now: otherwise this machine may be offline. Concurrent callers share the look. */

@@ -4094,6 +4094,10 @@ export interface ProbeResultsBody {
         }
       | undefined;
   }[];
+  /** Identifies the process of the probe, for `sent_ms`. */
+  run?: string | undefined;
+  /** Time of the request by the monotonic clock of the process, in milliseconds: shows how long it was on its way. */
+  sent_ms?: number | undefined;
 }
 
 /** The response of `POST /v1/probe/results`. */
@@ -6566,6 +6570,10 @@ export const OPERATIONS = {
       queue?: number | undefined;
       /** Time of the probe's clock, Unix milliseconds. */
       time_ms?: number | undefined;
+      /** Identifies the process of the probe, for `sent_ms`. */
+      run?: string | undefined;
+      /** Time of the request by the monotonic clock of the process, in milliseconds: shows how long it was on its way. */
+      sent_ms?: number | undefined;
     }
   >,
   "projects.create": "POST /v1/projects" as Route<Project, never, ProjectCreateBody>,

@@ -3223,7 +3223,22 @@ export const BODIES = {
       description: "Whether the person cannot log in. Disabling ends their sessions immediately.",
     },
   },
-  "probe.results.create": { results: { type: "array", required: true, description: "At most 500 results." } },
+  "probe.results.create": {
+    results: { type: "array", required: true, description: "At most 500 results." },
+    run: {
+      type: "string",
+      description: "Identifies the process of the probe, for `sent_ms`.",
+      minLength: 1,
+      maxLength: 64,
+    },
+    sent_ms: {
+      type: "integer",
+      description:
+        "Time of the request by the monotonic clock of the process, in milliseconds: shows how long it was on its way.",
+      minimum: 0,
+      maximum: 9007199254740991,
+    },
+  },
   "projects.create": {
     name: { type: "string", required: true, example: "Shop", minLength: 1, maxLength: 100 },
     description: { type: "string", nullable: true, minLength: 0, maxLength: 500 },

@@ -1,4 +1,5 @@
 import { type Cancel, monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
+import { TransitTimes } from "./transit.ts";
 
 /** How long a probe counts as connected between two of its requests, in milliseconds of real time. */
 const CONNECTED_MS = 1_000;
@@ -17,6 +18,7 @@ export interface PresenceOwner {
 
 /** A probe as the server knows it while it runs: who waits, and what its list is. */
 export class Presence {
+  readonly transit = new TransitTimes();
   /** Changes with its list of monitors: a cursor of another list begins again. */
   private version = 0;
   private wake: (() => void) | null = null;

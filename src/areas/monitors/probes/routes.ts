@@ -43,7 +43,7 @@ export function probeRoutes(api: Api, workplace: ProbeWorkplace) {
           name: "probe.results.create",
           summary: "Send results of a probe",
           description:
-            "Called by `ninefold probe` with the token of the probe as `Authorization: Bearer`. A result counts once, for a monitor that names the probe. Its time is that of the receipt less `age_ms`; one that is older than the interval and the timeout of its monitor is stored in the history only.",
+            "Called by `ninefold probe` with the token of the probe as `Authorization: Bearer`. A result counts once, for a monitor that names the probe. Its time is that of the receipt less `age_ms`, and less the time that a bad line delayed the request by; one that is older than the interval and the timeout of its monitor is stored in the history only.",
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
           bodyLimits: { bytesMax: RESULTS_BYTES_MAX, levelsMax: RESULTS_LEVELS_MAX },
           example: { results: [] },

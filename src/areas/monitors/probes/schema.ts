@@ -86,6 +86,27 @@ export type Probe = Static<typeof Probe>;
 /** Response to a deletion. */
 export const ProbeDeleted = named("ProbeDeleted", { deleted: Type.Literal(true) });
 
+/** When a request was sent. */
+const SENT = {
+  run: Type.Optional(
+    text({
+      min: 1,
+      max: 64,
+      description: "Identifies the process of the probe, for `sent_ms`.",
+      examples: [],
+    }),
+  ),
+  sent_ms: Type.Optional(
+    integer({
+      min: 0,
+      max: Number.MAX_SAFE_INTEGER,
+      description:
+        "Time of the request by the monotonic clock of the process, in milliseconds: shows how long it was on its way.",
+      examples: [],
+    }),
+  ),
+};
+
 /** Query for the work of a probe. */
 export const ProbeWorkQuery = named("ProbeWorkQuery", {
   after: Type.Optional(
@@ -121,6 +142,7 @@ export const ProbeWorkQuery = named("ProbeWorkQuery", {
       description: "Time of the probe's clock, Unix milliseconds.",
     }),
   ),
+  ...SENT,
 });
 export type ProbeWorkQuery = Static<typeof ProbeWorkQuery>;
 
@@ -233,6 +255,7 @@ export const ProbeResultsBody = named("ProbeResultsBody", {
     errorMessage: `must be at most ${RESULTS_MAX} results`,
     description: `At most ${RESULTS_MAX} results.`,
   }),
+  ...SENT,
 });
 export type ProbeResultsBody = Static<typeof ProbeResultsBody>;
 

@@ -135,6 +135,8 @@ export class ProbeWorkplace {
     const presence = this.presenceOf(probe.ref, probe);
     await this.deps.writer.submit((tx) => this.seen(tx, this.authenticate(call), query));
     presence.seen(this.deps.clock.now(), false);
+    // A request that is fast shows how slow others are.
+    presence.transit.delayOf(query, monotonicMs());
     const position = positionOf(after);
     const end = monotonicMs() + wait_ms;
     call.setIdleTimeout(0);
@@ -166,7 +168,7 @@ export class ProbeWorkplace {
    * Records results of a probe.
    * @throws ApiError `unauthorized`, `forbidden`, `rate_limit_exceeded`
    */
-  async receive(call: OpenCall, { results }: ProbeResultsBody): Promise<ProbeResultsAccepted> {
+  async receive(call: OpenCall, { results, ...sent }: ProbeResultsBody): Promise<ProbeResultsAccepted> {
     const probe = this.authenticate(call);
     const presence = this.presenceOf(probe.ref, probe);
     const monitors = presence.monitors(() => this.deps.votes.countOf(probe.ref, RATED_MONITORS_MAX));
@@ -179,8 +181,11 @@ export class ProbeWorkplace {
       },
       "The probe sends too much. Retry later.",
     );
-    const received = this.deps.clock.now();
-    presence.lastSeenAt = received;
+    const receipt = {
+      at: this.deps.clock.now(),
+      delayMs: presence.transit.delayOf(sent, monotonicMs()),
+    };
+    presence.lastSeenAt = receipt.at;
     const rejected: ProbeResultsAccepted["rejected"] = [];
     for (let start = 0; start < results.length || start === 0; start += RESULTS_PER_UNIT) {
       const part = results.slice(start, start + RESULTS_PER_UNIT);
@@ -189,7 +194,7 @@ export class ProbeWorkplace {
         const row = this.authenticate(call);
         const isStale = row.offline || tx.now - (row.lastSeenAt ?? 0) >= SEEN_MS;
         if (start === 0 && isStale) this.seen(tx, row, {});
-        return part.map((result) => this.record(tx, probe, result, received));
+        return part.map((result) => this.record(tx, probe, result, receipt));
       });
       for (const [index, reason] of reasons.entries()) {
         if (reason === null) presence.recorded(part[index]?.monitor_id.toLowerCase() ?? "");
@@ -375,21 +380,22 @@ export class ProbeWorkplace {
   }
 
   /** Records one result. Returns why it is rejected, or null. */
-  private record(tx: Tx, probe: ProbeRow, result: ProbeResult, received: number) {
+  private record(tx: Tx, probe: ProbeRow, result: ProbeResult, receipt: Receipt) {
     const { monitors, probes, votes, checks, stopped } = this.deps;
     const monitorId = result.monitor_id.toLowerCase();
     const monitor = UUID.test(monitorId) ? monitors.find(monitorId) : null;
     const isOwn = monitor !== null && votes.has(monitor.ref, probe.ref) !== 0;
     if (!isOwn || !monitor.settings.active || stopped.has(monitor.projectRef)) return "unknown_monitor";
-    const { age_ms: ageMs } = result;
-    if (!(ageMs >= 0 && ageMs <= RESULT_AGE_MS_MAX)) return "age";
-    if (!probes.remember(tx, probe.ref, result.result_id, received - RESULT_ID_MS)) return "duplicate";
+    const { age_ms: sentAgeMs } = result;
+    const ageMs = sentAgeMs + receipt.delayMs;
+    if (!(sentAgeMs >= 0 && ageMs <= RESULT_AGE_MS_MAX)) return "age";
+    if (!probes.remember(tx, probe.ref, result.result_id, receipt.at - RESULT_ID_MS)) return "duplicate";
     const { interval, timeout } = monitor.settings;
     const check: CompletedCheck = {
       up: result.status === "up",
       ...(result.status === "unknown" && { isUnknown: true }),
       latencyMs: result.latency_ms ?? 0,
-      at: Math.floor(received - ageMs),
+      at: Math.floor(receipt.at - ageMs),
       manual: this.presences.get(probe.ref)?.isManual(monitorId) === true,
       responseStatus: result.response_status ?? null,
       // It stands in lines of e-mails and terminals.
@@ -482,6 +488,12 @@ export class ProbeWorkplace {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** When results were received, epoch milliseconds, and for how long they were delayed on their way. */
+interface Receipt {
+  readonly at: number;
+  readonly delayMs: number;
+}
 
 /** How far a probe has read its list of monitors. */
 interface Position {

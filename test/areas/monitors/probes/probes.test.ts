@@ -249,6 +249,33 @@ describe("results", () => {
     expect(uptime).toMatchObject({ "24h": 100 });
   });
 
+  test("of a request that was delayed on its way are as old as they are", async () => {
+    const fra = await probe("fra");
+    const id = await monitor(["fra"]);
+    await server.clock.advance(10 * MINUTE);
+    const run = "1f0c";
+    expect((await fra.work(`wait_ms=0&run=${run}&sent_ms=500000`)).status).toBe(200);
+    await fra.says(id, "up");
+    const late = { result_id: "late", monitor_id: id, age_ms: 0, status: "down", error: "timeout: none" };
+    const body = { results: [late], run, sent_ms: 200_000 };
+    expect((await fra.client.post("/v1/probe/results", body)).body).toEqual({ accepted: 1, rejected: [] });
+    expect(await view(id)).toMatchObject({ status: "up", failing: false });
+    const { checks } = await history(id);
+    expect(checks.map(({ status }) => status)).toEqual(["up", "down"]);
+    const [up, down] = checks.map(({ checked_at }) => Number(checked_at)) as [number, number];
+    expect(up - down).toBeGreaterThanOrEqual(300);
+    // A delay and an age that are too long together are rejected as such an age is.
+    const older = {
+      results: [{ ...late, result_id: "older", age_ms: 7 * DAY - 1_000 }],
+      run,
+      sent_ms: 200_000,
+    };
+    expect((await fra.client.post("/v1/probe/results", older)).body).toEqual({
+      accepted: 0,
+      rejected: [{ index: 0, reason: "age" }],
+    });
+  });
+
   test("that a probe could not make are no votes: those of others decide", async () => {
     await hook();
     const [fra, nyc] = [await probe("fra"), await probe("nyc")];
