@@ -17,6 +17,7 @@ import {
   StaleConnection,
   type TlsTerms,
 } from "./connection.ts";
+import { Cookies } from "./cookies.ts";
 import { type RecordType, reverseName } from "./dns/message.ts";
 import { DNS_PORT } from "./dns/name-servers.ts";
 import { type EventLoopStalls, type EventLoopWatch, STALL_MS_MAX, watchEventLoop } from "./event-loop.ts";
@@ -57,6 +58,8 @@ export interface OutboundRequest extends TargetRules, BodyOptions {
   readonly longerBody: "truncate" | "fail";
   /** Redirects that are followed; 0: a redirect is the response. */
   readonly redirectsMax: number;
+  /** Whether cookies that a response sets are sent with the redirects that follow it. */
+  readonly keepsCookies?: boolean;
   /** Whether a connection left open by an earlier request may carry this one. */
   readonly reuseConnection: boolean;
   /** Whether the outcome says what certificate was met: on new connections alone. */
@@ -383,8 +386,12 @@ export class OutboundClient {
     let target = this.targetOf(request.url, request);
     let current = request;
     let certificate: Certificate | null = null;
+    const cookies = request.keepsCookies === true ? new Cookies() : null;
     for (let redirects = 0; ; redirects += 1) {
-      const response = await this.ask(target, current);
+      const { headers } = current;
+      const sent = cookies === null ? current : { ...current, headers: cookies.addTo(headers, target.url) };
+      const response = await this.ask(target, sent);
+      cookies?.take(response.headers["set-cookie"], target.url);
       certificate = endingFirst(certificate, response.certificate);
       const location = redirectOf(response);
       if (location === null || request.redirectsMax === 0) {

@@ -40,6 +40,7 @@ async function checkUrl(
     readsCertificate: url.slice(0, "https:".length).toLowerCase() === "https:",
     longerBody: "truncate",
     redirectsMax: REDIRECTS_MAX,
+    keepsCookies: true,
     // A check includes connecting.
     reuseConnection: false,
     verifiesTls: settings.tls_verify,

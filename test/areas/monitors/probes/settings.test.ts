@@ -43,7 +43,16 @@ beforeAll(async () => {
     ["MX", Buffer.concat([Buffer.from([0, 10]), encodedName("mail.example")])],
   ]);
   site = new WebhookSink();
-  site.answersBy(({ path }) => (path === "/gone" ? 410 : new Response("in stock, add to cart")));
+  site.answersBy(({ path, headers }) => {
+    if (path === "/gone") return 410;
+    if (path === "/login")
+      return new Response(null, {
+        status: 302,
+        headers: { location: "/shop", "set-cookie": "visit=7; Path=/" },
+      });
+    const isKnown = headers.get("cookie") === "visit=7";
+    return new Response(isKnown ? "in stock, add to cart" : "log in first");
+  });
   raw = await new RawServer((socket) =>
     socket.end("HTTP/1.1 207 Multi-Status\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
   ).start();
@@ -116,7 +125,7 @@ async function cases(): Promise<Readonly<Record<string, Case>>> {
     ca: authority.pem,
   };
   const up = { status: "up", error: null };
-  const url = site.url("/shop");
+  const url = site.url("/login");
   return {
     "dns, exact": { terms: { ...dns, record_value: "192.0.2.11" }, monitor: up },
     "dns, exact, of another value": {
@@ -164,7 +173,7 @@ async function cases(): Promise<Readonly<Record<string, Case>>> {
       terms: { url: invalid, tls_verify: false },
       monitor: { ...up, certificate },
     },
-    "all keywords": {
+    "cookies and all keywords": {
       terms: { url, keywords_all: ["in stock", "cart"] },
       monitor: up,
       check: { response_status: 200 },
