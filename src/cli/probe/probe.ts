@@ -27,8 +27,10 @@ import { type Answer, ProbeServer, type Trouble } from "./server.ts";
 export const QUEUE_MAX = 10_000;
 /** Results of one request. */
 const BATCH_MAX = 200;
-/** Time in which further results join those that wait: each request costs the server a commit. */
-const GATHER_MS = 200;
+/** Time in which further results join one that says the same as the last one of its monitor: each request costs the server a commit. */
+const GATHER_MS = 1_000;
+/** The same for a result that says something else, or that somebody waits for. */
+const NEWS_MS = 200;
 /** First wait before a request is repeated; it doubles each time up to {@link RETRY_MS_MAX}. */
 const RETRY_MS = 500;
 const RETRY_MS_MAX = 15_000;
@@ -122,6 +124,8 @@ export class Probing {
   private isPaused = false;
   private wasConnected = false;
   private isSending = false;
+  /** When the results of the queue are sent, if there are any, monotonic milliseconds. */
+  private sendAt = 0;
   /** Results of the next request: fewer after one that was rejected, so that one result does not take others with it. */
   private batchMax = BATCH_MAX;
 
@@ -187,7 +191,7 @@ export class Probing {
         responseStatus: null,
         error,
       };
-      this.keep(monitor, unknown, false);
+      this.keep(monitor, unknown, { isOffline: false, isDue });
       return;
     }
     this.running += 1;
@@ -207,7 +211,7 @@ export class Probing {
       const { measured } = found;
       // What could not be checked has not failed.
       this.schedule.checked(monitor, measured.up || measured.isUnknown === true);
-      this.keep(monitor, measured, await this.isOffline(measured));
+      this.keep(monitor, measured, { isOffline: await this.isOffline(measured), isDue });
     } finally {
       this.running -= 1;
     }
@@ -222,16 +226,22 @@ export class Probing {
     return !(await Promise.all(reached)).includes(true);
   }
 
-  private keep(monitor: ProbeMonitor, measured: Measurement, isOffline: boolean): void {
+  private keep(
+    monitor: ProbeMonitor,
+    measured: Measurement,
+    { isOffline, isDue }: { readonly isOffline: boolean; readonly isDue: boolean },
+  ): void {
     this.results += 1;
     const { certificate, icmp } = measured;
+    const status = measured.isUnknown ? "unknown" : measured.up ? "up" : "down";
+    const isNews = this.schedule.found(monitor.monitor_id, status) || isDue;
     this.queue.push({
       monitor,
       at: measured.at,
       result: {
         result_id: `${this.runId}-${this.results}`,
         monitor_id: monitor.monitor_id,
-        status: measured.isUnknown ? "unknown" : measured.up ? "up" : "down",
+        status,
         latency_ms: Math.round(measured.latencyMs),
         response_status: measured.responseStatus,
         error: measured.error?.slice(0, ERROR_LENGTH_MAX).toWellFormed() ?? null,
@@ -251,6 +261,10 @@ export class Probing {
       this.dropped += 1;
       if (this.dropped === 1) printError(`More than ${QUEUE_MAX} results wait: the oldest are dropped.`);
     }
+    const sendAt = monotonicMs() + (isNews ? NEWS_MS : GATHER_MS);
+    const isFirst = this.queue.length === 1;
+    if (!isFirst && sendAt >= this.sendAt && this.queue.length < this.batchMax) return;
+    this.sendAt = isFirst ? sendAt : Math.min(sendAt, this.sendAt);
     this.wake();
   }
 
@@ -267,15 +281,23 @@ export class Probing {
 
   private wake: () => void = () => undefined;
 
+  /** Waits until the results of the queue are due, or fill a request. */
+  private async gathered(): Promise<void> {
+    while (!this.signal.aborted && this.queue.length < this.batchMax) {
+      const leftMs = this.queue.length === 0 ? Number.POSITIVE_INFINITY : this.sendAt - monotonicMs();
+      if (leftMs <= 0) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.wake = resolve;
+      const cancel = Number.isFinite(leftMs) ? realTimeout(leftMs, resolve) : () => undefined;
+      await unlessAborted(promise, this.signal);
+      cancel();
+    }
+  }
+
   /** Sends results as they come. */
   private async sendAll(): Promise<void> {
     for (let pauseMs = RETRY_MS; !this.signal.aborted; ) {
-      if (this.queue.length === 0) {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        this.wake = resolve;
-        await unlessAborted(promise, this.signal);
-      }
-      if (this.queue.length < this.batchMax) await unlessAborted(pause(GATHER_MS), this.signal);
+      await this.gathered();
       const answer = await this.sendBatch();
       if (answer === null || "body" in answer) {
         pauseMs = RETRY_MS;
@@ -290,7 +312,7 @@ export class Probing {
   /** Sends what is left. */
   private async flush(): Promise<void> {
     while (this.queue.length > 0) {
-      if (this.isSending) await pause(GATHER_MS);
+      if (this.isSending) await pause(NEWS_MS);
       const answer = await this.sendBatch();
       if (answer !== null && "trouble" in answer) await pause(RETRY_MS);
     }
@@ -316,6 +338,8 @@ export class Probing {
       this.batchMax = Math.min(2 * this.batchMax, BATCH_MAX);
       // Others may have been dropped meanwhile.
       while (this.queue[0] !== undefined && batch.includes(this.queue[0])) this.queue.shift();
+      // Those that came meanwhile have waited as long as the request took.
+      this.sendAt = monotonicMs() + NEWS_MS;
       if ("body" in answer) return answer;
       printError(`A result was rejected: ${answer.trouble.message}`);
       return null;

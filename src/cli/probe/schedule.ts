@@ -1,4 +1,4 @@
-import type { ProbeMonitor, ProbeWork } from "../../areas/monitors/probes/schema.ts";
+import type { ProbeMonitor, ProbeResult, ProbeWork } from "../../areas/monitors/probes/schema.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../../kernel/time/clock.ts";
 
 /** The first check of a monitor comes within this time, so that a probe that starts does not check all at once. */
@@ -10,6 +10,8 @@ interface Scheduled {
   readonly monitor: ProbeMonitor;
   /** The same as text, to notice changes. */
   readonly text: string;
+  /** What the last check found; null before one. */
+  status: ProbeResult["status"] | null;
   /** Consecutive failures: the first ones, and those while down, are retried sooner. */
   failures: number;
   /** Monotonic milliseconds of the next check on its grid. */
@@ -63,6 +65,14 @@ export class ProbeSchedule {
       this.plan(entry, monotonicMs() + soonerMs);
   }
 
+  /** Records what a check has found. Returns whether it is something else than before. */
+  found(monitorId: string, status: ProbeResult["status"]): boolean {
+    const entry = this.monitors.get(monitorId);
+    if (entry?.status === status) return false;
+    if (entry !== undefined) entry.status = status;
+    return true;
+  }
+
   /** Ends all timers. */
   stop(): void {
     for (const { cancel } of this.monitors.values()) cancel();
@@ -82,7 +92,7 @@ export class ProbeSchedule {
       }
       this.placed += 1;
       const delayMs = ((this.placed * GOLDEN_RATIO) % 1) * FIRST_CHECK_MS_MAX;
-      const entry = { monitor, text, failures: 0, dueAt: 0, cancel: () => undefined };
+      const entry = { monitor, text, status: null, failures: 0, dueAt: 0, cancel: () => undefined };
       this.monitors.set(id, entry);
       if (isScheduled) this.plan(entry, monotonicMs() + delayMs);
     }

@@ -35,4 +35,13 @@ describe("the list of a probe", () => {
     expect(schedule.take(part(WHOLE))).toBe(true);
     expect(schedule.size).toBe(0);
   });
+
+  test("knows whether a check has found something else than the last one", () => {
+    const schedule = new ProbeSchedule(() => undefined);
+    schedule.take(part(WHOLE, ID));
+    const found = (["up", "up", "down", "down", "unknown", "up"] as const).map((status) =>
+      schedule.found(ID, status),
+    );
+    expect(found).toEqual([true, false, true, false, true, true]);
+  });
 });
