@@ -75,9 +75,15 @@ export class Presence {
     this.wake?.();
   }
 
-  /** Ends a request that waits: the probe is removed, or waits anew. */
+  /** Ends a request that waits, because the probe waits anew or may not wait any more. */
   end(): void {
     this.wake?.();
+  }
+
+  /** The probe is removed: nothing waits for it any more. */
+  close(): void {
+    for (const check of [...this.due.values()]) check.done(false);
+    this.end();
   }
 
   /**

@@ -235,6 +235,8 @@ export class ProbeWorkplace {
   /** Has a probe check a monitor once. Resolves to whether its result came. */
   request(probeRef: number, monitor: MonitorRow, manual: boolean): Promise<boolean> {
     const { monitorId, settings } = monitor;
+    // It may have been removed since it was chosen.
+    if (this.deps.probes.withRef(probeRef) === null) return Promise.resolve(false);
     return this.presenceOf(probeRef, monitor).request(
       monitorId,
       manual,
@@ -254,7 +256,7 @@ export class ProbeWorkplace {
   removed(tx: Tx, ref: number): void {
     this.deps.scheduler.cancel(tx, OFFLINE_JOB, String(ref));
     tx.afterCommit(() => {
-      this.presences.get(ref)?.end();
+      this.presences.get(ref)?.close();
       this.presences.delete(ref);
     });
   }
@@ -264,7 +266,7 @@ export class ProbeWorkplace {
     tx.afterCommit(() => {
       for (const [ref, presence] of this.presences) {
         if (presence.owner.projectRef !== projectRef) continue;
-        presence.end();
+        presence.close();
         this.presences.delete(ref);
       }
     });

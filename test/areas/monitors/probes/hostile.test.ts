@@ -73,6 +73,18 @@ describe("results that are not accepted", () => {
     expect((await view(id))["probe_states"]).toMatchObject([{ name: "nyc", status: "unknown" }]);
   });
 
+  test("are awaited by no manual check once their probe is deleted", async () => {
+    const id = await monitor();
+    await account.post("/v1/pulse/probes", { name: "nyc" });
+    await account.put(`/v1/pulse/${id}`, { probes: ["fra", "nyc"] });
+    const { body } = await probe.get("/v1/probe/work?wait_ms=0");
+    const checked = account.post(`/v1/pulse/${id}/check?probe=fra`);
+    const work = await probe.get(`/v1/probe/work?wait_ms=55000&after=${body["cursor"]}`);
+    expect(work.body["due"]).toEqual([id]);
+    expect((await account.delete(`/v1/pulse/probes/${probeId}`)).status).toBe(200);
+    expect((await checked).status).toBe(503);
+  });
+
   test("are those of a deleted project", async () => {
     const created = await account.post("/v1/projects", { name: "Other" });
     const terms = { prefix: "sm", name: "k", scopes: ["*"] };
