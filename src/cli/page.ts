@@ -3,6 +3,7 @@ import { readText } from "../config/sources.ts";
 import { INPUT_BYTES_MAX } from "../configuration/import/source.ts";
 import { type ImportedAddress, readSubscribers } from "../configuration/import/statuspage/subscribers.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { wallMs } from "../kernel/time/clock.ts";
 import { type ListSpec, listAll, pathSegment, withApi } from "./api.ts";
 import type { Arguments } from "./arguments.ts";
 import { print, printError, printJson } from "./output.ts";
@@ -10,12 +11,15 @@ import { print, printError, printJson } from "./output.ts";
 const PAGES: ListSpec = { path: "/v1/pulse/pages", items: "pages", cursor: "cursor" };
 /** Addresses in a request: the maximum of the API. */
 const PER_REQUEST = 200;
+/** Rejected addresses that are printed: those that a person reads. */
+const LISTED_MAX = 20;
 /** Exit code when addresses were rejected; all others were imported. */
 const REJECTED = 1;
 
+const FULL = "page_full";
 const REASONS: Readonly<Record<string, string>> = {
   invalid_address: "is no e-mail address",
-  page_full: "does not fit: the page has the maximum number of subscribers",
+  [FULL]: "does not fit: the page has the maximum number of subscribers",
 };
 
 /** `ninefold page subscribers import SLUG FILE`. Resolves to the exit code. */
@@ -24,7 +28,7 @@ export async function pageSubscribersImport(args: Arguments): Promise<number> {
   const text = readText(path === "-" ? "/dev/stdin" : path, "page subscribers import", {
     bytesMax: INPUT_BYTES_MAX,
   });
-  const { addresses, skipped } = readSubscribers(text, path);
+  const { addresses, skipped } = readSubscribers(text, path, wallMs());
   const result = await withApi(args, async (api) => importAll(api, await pageIdOf(api, slug), addresses));
   const all = { ...result, skipped };
   // That they left is respected, and nothing to be corrected.
@@ -35,7 +39,10 @@ export async function pageSubscribersImport(args: Arguments): Promise<number> {
     const left = result.rejected.length - rejected.length;
     if (left > 0) printError(`${left} skipped: they have unsubscribed from the page.`);
     for (const [reason, count] of Object.entries(skipped)) printError(`${count} skipped: ${reason}.`);
-    for (const { email, reason } of rejected) printError(`${email} ${REASONS[reason] ?? reason}.`);
+    for (const { email, reason } of rejected.slice(0, LISTED_MAX))
+      printError(`${email} ${REASONS[reason] ?? reason}.`);
+    if (rejected.length > LISTED_MAX)
+      printError(`${rejected.length - LISTED_MAX} others were rejected: --json lists all.`);
   }
   return rejected.length === 0 ? 0 : REJECTED;
 }
@@ -58,6 +65,10 @@ async function importAll(api: Api, pageId: string, addresses: readonly ImportedA
     known += Number(response["known"]);
     for (const { index, reason } of response["rejected"] as readonly JsonObject[])
       rejected.push({ email: part[Number(index)]?.email ?? "", reason: String(reason) });
+    // No other address has room, either.
+    if (rejected.at(-1)?.reason !== FULL) continue;
+    for (const { email } of addresses.slice(from + PER_REQUEST)) rejected.push({ email, reason: FULL });
+    break;
   }
   return { imported, known, rejected };
 }

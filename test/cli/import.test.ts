@@ -157,6 +157,13 @@ test("a page of Statuspage is imported, and its subscribers", async () => {
     "1 imported, 0 had subscribed already.\n",
     "1 skipped: sms in place of e-mail.\nnot an address@ is no e-mail address.\n",
   ]);
+  const wrong = file("wrong.csv", Array.from({ length: 25 }, (_, index) => `a${index}@\n`).join(""));
+  const many = await ninefold(["page", "subscribers", "import", "imported-page", wrong], { environment });
+  expect(many.error.split("\n").slice(19)).toEqual([
+    "a19@ is no e-mail address.",
+    "5 others were rejected: --json lists all.",
+    "",
+  ]);
   const unknown = await run("no-page");
   expect([unknown.code, unknown.error]).toEqual([
     1,

@@ -194,8 +194,10 @@ test("tables are read as RFC 4180 has them", () => {
 });
 
 test("subscribers are read from JSON, from tables with and without a head, and from lines", () => {
-  const emails = (text: string) => readSubscribers(text, "subscribers").addresses.map(({ email }) => email);
-  expect(readSubscribers(JSON.stringify(SUBSCRIBERS), "subscribers")).toEqual({
+  const now = Date.UTC(2026, 0, 1);
+  const emails = (text: string) =>
+    readSubscribers(text, "subscribers", now).addresses.map(({ email }) => email);
+  expect(readSubscribers(JSON.stringify(SUBSCRIBERS), "subscribers", now)).toEqual({
     addresses: [
       { email: "Ann@example.com", confirmed_at: "2025-02-01T12:00:00.000Z" },
       { email: "cleo@example.com", confirmed_at: "2025-02-03T12:00:00.000Z" },
@@ -206,6 +208,7 @@ test("subscribers are read from JSON, from tables with and without a head, and f
     readSubscribers(
       "Mode,Email,State,Created at\nemail,a@example.com,active,2025-02-01 12:00:00 UTC\nemail,b@example.com,unconfirmed,\nemail,A@example.com,active,\n",
       "s",
+      now,
     ),
   ).toEqual({
     addresses: [{ email: "a@example.com", confirmed_at: "2025-02-01T12:00:00.000Z" }],
@@ -216,5 +219,7 @@ test("subscribers are read from JSON, from tables with and without a head, and f
     "b@example.com",
   ]);
   expect(emails("a@example.com\nb@example.com\n")).toEqual(["a@example.com", "b@example.com"]);
+  const future = "email,created_at\na@example.com,2026-01-01T00:00:00.001Z\n";
+  expect(readSubscribers(future, "s", now).addresses).toEqual([{ email: "a@example.com" }]);
   expect(() => emails("")).toThrow("subscribers has no subscribers.");
 });

@@ -25,9 +25,10 @@ const LENGTH_MAX = 300;
 
 /**
  * Reads subscribers: the response of Statuspage's API, its table, the template with which it imports them, or one address a line.
+ * A confirmation after `now`, epoch milliseconds, has no time.
  * @throws StartupError if there is no address
  */
-export function readSubscribers(text: string, path: string): ReadSubscribers {
+export function readSubscribers(text: string, path: string, now: number): ReadSubscribers {
   const records = looksLikeJson(text)
     ? jsonRecords(parseJson(text, path))
     : tableRecords(parseCsv(text, path));
@@ -42,7 +43,7 @@ export function readSubscribers(text: string, path: string): ReadSubscribers {
     if (reason !== null) skip(reason);
     else if (email === null) skip("without an e-mail address");
     else if (addresses.has(email.toLowerCase())) skip("the same address again");
-    else addresses.set(email.toLowerCase(), addressOf(record, email));
+    else addresses.set(email.toLowerCase(), addressOf(record, email, now));
   }
   if (addresses.size === 0 && records.length === 0) throw new StartupError(`${path} has no subscribers.`);
   return { addresses: [...addresses.values()], skipped };
@@ -98,12 +99,12 @@ function reasonToSkip(record: Row): string | null {
   return of("quarantined_at") === "" ? null : "quarantined";
 }
 
-function addressOf(record: Row, email: string): ImportedAddress {
+function addressOf(record: Row, email: string, now: number): ImportedAddress {
   for (const name of TIME_COLUMNS) {
     const value = record[name];
     const text = typeof value === "string" ? value.trim() : "";
     const time = parseDateTime(text) ?? parseDateTime(`${text.replace(" ", "T").replace(/ ?UTC$/, "")}Z`);
-    if (time !== null) return { email, confirmed_at: isoTime(time) };
+    if (time !== null && time <= now) return { email, confirmed_at: isoTime(time) };
   }
   return { email };
 }
