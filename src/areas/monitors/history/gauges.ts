@@ -29,7 +29,7 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, deps: GaugeD
   const { monitors } = deps;
   const labels = new LabelledMonitors(deps);
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
-    ["up", "1 if up, 0 if down; omitted before the first check.", upOf],
+    ["up", "1 if up, 0 if down; omitted while the status is unknown.", upOf],
     ["degraded", "1 if up, but slow.", ({ degraded }) => (degraded ? 1 : 0)],
     ["overdue", "1 if it is a heartbeat whose first success is missing.", overdueOf],
     ["latency_seconds", "Latency of the last check.", ({ latencyMs }) => inSeconds(latencyMs)],
