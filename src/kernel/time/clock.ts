@@ -39,6 +39,18 @@ export interface Clock {
   onWallSet(listener: WallListener): Cancel;
 }
 
+/**
+ * Since when a process that has run since a monotonic time can have received requests without an interruption: epoch milliseconds
+ * of the current wall clock.
+ */
+export function receivingSince(
+  clock: Pick<Clock, "now" | "monotonic" | "runningSince">,
+  startedAt: number,
+): number {
+  const since = Math.max(startedAt, clock.runningSince());
+  return clock.now() - Math.max(0, Math.round(clock.monotonic() - since));
+}
+
 /** Learns that the wall clock was set. */
 export type WallListener = (before: number, now: number) => void;
 

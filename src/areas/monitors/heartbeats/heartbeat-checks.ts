@@ -1,5 +1,6 @@
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { receivingSince } from "../../../kernel/time/clock.ts";
 import { isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { clockText, durationText } from "../../../kernel/time/readable.ts";
 import type { Checks } from "../checks/checks.ts";
@@ -298,16 +299,10 @@ export class HeartbeatChecks {
   private withCurrentDeadlines({ accountRef }: MonitorRow, row: HeartbeatRow, dueAt: number): HeartbeatRow {
     // The job is due at `jobAt`, unless the clock was set back, and the job with it.
     const setBackMs = row.jobAt === null ? 0 : Math.max(0, row.jobAt - dueAt);
-    const since = Math.max(this.receivingSince, this.reachableSince(accountRef));
+    const received = receivingSince(this.deps.clock, this.startedAt);
+    const since = Math.max(received, this.reachableSince(accountRef));
     const is = movedBack(row, setBackMs);
     return { ...row, ...afterStart(is, row, since) };
-  }
-
-  /** Since when the process receives pings without an interruption, by the current wall clock. */
-  private get receivingSince(): number {
-    const { clock } = this.deps;
-    const since = Math.max(this.startedAt, clock.runningSince());
-    return clock.now() - Math.max(0, Math.round(clock.monotonic() - since));
   }
 
   /** Since when the server is reachable; 0 for a time in the future, which was recorded before the clock was set back. */

@@ -73,6 +73,9 @@ export function probeStore(db: Database) {
       `DELETE FROM probe_results WHERE (probe_ref, place) IN (SELECT probe_ref, place FROM probes
          JOIN probe_results ON probe_ref = ref WHERE project_ref = ? LIMIT ?)`,
     ),
+    setSeenAt: db.change<[{ readonly ref: number; readonly now: number }]>(
+      "UPDATE probes SET last_seen_at = $now WHERE ref = $ref",
+    ),
     setOffline: db.change<[ref: number]>("UPDATE probes SET offline = 1 WHERE ref = ?"),
     /** Remembers the id of a result. Returns false if it has been seen since a time. */
     remember(tx: Tx, probeRef: number, resultId: string, since: number): boolean {

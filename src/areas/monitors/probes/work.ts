@@ -10,7 +10,7 @@ import type { Ids } from "../../../kernel/ids.ts";
 import { onOneLine } from "../../../kernel/one-line.ts";
 import { keyDigest, keyPrefix } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { monotonicMs } from "../../../kernel/time/clock.ts";
+import { monotonicMs, receivingSince } from "../../../kernel/time/clock.ts";
 import { DAY_MS } from "../../../kernel/time/units.ts";
 import { LOCAL, RETRY_MS_MIN } from "../options.ts";
 import type { AreaDeps } from "../ports.ts";
@@ -91,12 +91,12 @@ export class ProbeWorkplace {
   private readonly requests = new TokenBuckets<number>(BUCKETS_MAX);
   private readonly ended = new AbortController();
   private readonly run: string;
-  /** Nobody could call before. */
+  /** Monotonic time: nobody could call before. */
   private readonly startedAt: number;
 
   constructor(private readonly deps: Deps) {
     this.run = deps.ids.base62(8);
-    this.startedAt = deps.clock.now();
+    this.startedAt = deps.clock.monotonic();
     deps.scheduler.suspended.onSuspended((tx, accountRef) =>
       tx.afterCommit(() => {
         for (const presence of this.presences.values())
@@ -351,7 +351,12 @@ export class ProbeWorkplace {
     // It cannot call while its account is suspended.
     const since = suspended.has(accountRef)
       ? clock.now()
-      : Math.max(seenAt, this.startedAt, suspended.activeSince(accountRef));
+      : Math.max(seenAt, receivingSince(clock, this.startedAt), suspended.activeSince(accountRef));
+    if (since > clock.now()) {
+      // The clock was set back: its time begins anew.
+      const retryAt = clock.now() + OFFLINE_MS;
+      return { retryAt, attempt: 0, record: (tx: Tx) => this.setSeenAt(tx, ref) };
+    }
     if (clock.now() - since < OFFLINE_MS) return { retryAt: since + OFFLINE_MS, attempt: 0 };
     return {
       record: (tx: Tx) => {
@@ -367,6 +372,12 @@ export class ProbeWorkplace {
         );
       },
     };
+  }
+
+  private setSeenAt(tx: Tx, ref: number): void {
+    this.deps.probes.setSeenAt(tx, { ref, now: tx.now });
+    const presence = this.presences.get(ref);
+    if (presence !== undefined) presence.lastSeenAt = tx.now;
   }
 
   private notify(

@@ -1,6 +1,6 @@
 import type { SuspendedAccounts } from "../../../kernel/projects/suspended-accounts.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { Clock } from "../../../kernel/time/clock.ts";
+import { type Clock, receivingSince } from "../../../kernel/time/clock.ts";
 import { secondsOf } from "../../../kernel/time/units.ts";
 import { type AlertRules, afterCheck } from "../domain.ts";
 import type { Confirm } from "../options.ts";
@@ -39,15 +39,15 @@ function voteMs({ interval, timeout }: Pick<MonitorRow["settings"], "interval" |
 
 /** Decides the status of monitors that probes check. */
 export class Votes {
-  /** Votes from before the start were not renewed while the server was down. */
+  /** Monotonic time: votes from before were not renewed while the server was down. */
   private readonly startedAt: number;
 
   constructor(
     private readonly store: VoteStore,
-    clock: Pick<Clock, "now">,
+    private readonly clock: Pick<Clock, "now" | "monotonic" | "runningSince">,
     private readonly suspended: Pick<SuspendedAccounts, "activeSince">,
   ) {
-    this.startedAt = clock.now();
+    this.startedAt = clock.monotonic();
   }
 
   /** Whether a monitor has other probes than the server. */
@@ -77,10 +77,12 @@ export class Votes {
     return this.count(monitor, this.store.voters(monitor.ref), now);
   }
 
-  /** Whether missing votes show that nobody checks: after a start or a suspension, each probe first has the time for a check. */
+  /** Whether missing votes show that nobody checks: after a start, an interruption or a suspension, each probe first has the time for a check. */
   isObservable({ settings, updatedAt, accountRef }: MonitorRow, now: number): boolean {
-    const since = Math.max(this.startedAt, updatedAt, this.suspended.activeSince(accountRef));
-    return now - since >= voteMs(settings);
+    const received = receivingSince(this.clock, this.startedAt);
+    // A change in the future was made before the clock was set back.
+    const changedAt = updatedAt > now ? 0 : updatedAt;
+    return now - Math.max(received, changedAt, this.suspended.activeSince(accountRef)) >= voteMs(settings);
   }
 
   /** Whether each of those that are online has found that it cannot check. */
