@@ -586,6 +586,33 @@ class MonitorIncidents(Methods):
         )
         return cast("Pages[models.IncidentSummary, models.IncidentPage]", response)
 
+    def snooze(
+        self,
+        incident_id: str,
+        body: Optional[models.IncidentSnoozeBody] = None,
+        /,
+        *,
+        timeout: Optional[float] = None,
+        retries: Optional[int] = None,
+        idempotency_key: Union[str, None, Default] = DEFAULT,
+        **fields: Unpack[models.IncidentSnoozeBody]
+    ) -> models.Incident:
+        """Snooze an incident.
+
+        Nobody is notified again of the outage of a monitor for some time: no reminders, steps of escalations and
+        repeated webhooks. If the target is still down then, its channels are notified. Snoozing it again replaces the
+        time. Costs 1 credit.
+        """
+        response = self._api.call(
+            "POST /v1/pulse/incidents/{incident_id}/snooze",
+            {"incident_id": incident_id},
+            body=fields_of(body, fields),
+            timeout=timeout,
+            retries=retries,
+            idempotency_key=idempotency_key,
+        )
+        return cast("models.Incident", response)
+
     def update(
         self,
         incident_id: str,

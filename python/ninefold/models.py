@@ -1981,6 +1981,11 @@ class IncidentPatch(TypedDict, total=False):
     """Whether status pages show the incident."""
 
 
+class IncidentSnoozeBody(TypedDict, total=False):
+    for_ms: Union[int, str]
+    """Time for which nobody is notified again, in milliseconds."""
+
+
 class _IncidentSummaryRequired(TypedDict):
     id: str
     """Id of the incident."""

@@ -29,7 +29,7 @@ test.each([
 
 /** What operations do. A new one uses a verb of this list, or adds its own. */
 const VERBS =
-  "accept accept_fork acknowledge acquire add advance approve cancel capture check confirm create deduct delete edit end end_others evaluate evaluate_all export extend force_release get import ingest init list list_of_flag log ping prepare preview push receive recover redact refill reject release renew replay resend reset reveal revoke revoke_by_owner rotate run save schedule send send_batch set sign_up start stop stream subscribe switch test test_mail update use verify withdraw";
+  "accept accept_fork acknowledge acquire add advance approve cancel capture check confirm create deduct delete edit end end_others evaluate evaluate_all export extend force_release get import ingest init list list_of_flag log ping prepare preview push receive recover redact refill reject release renew replay resend reset reveal revoke revoke_by_owner rotate run save schedule send send_batch set sign_up snooze start stop stream subscribe switch test test_mail update use verify withdraw";
 
 test("an id ends in a verb", () => {
   const verbs = new Set(operations.map(({ operationId }) => operationId.split(".").at(-1) ?? ""));

@@ -77,6 +77,91 @@ test(
 );
 
 test(
+  "a channel with escalation, quiet hours and a group is created and edited, also on a phone, and its fields say what is wrong",
+  async () => {
+    await server.operator.post("/v1/pulse/channels", {
+      name: "Boss",
+      kind: "webhook",
+      config: { url: sink.url("/boss") },
+      default: false,
+    });
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await page.setViewportSize({ width: 390, height: 844 });
+    await visit.go("monitors/channels");
+    await page.getByRole("button", { name: "New channel" }).click();
+    const dialog = page.getByRole("dialog");
+    await page.getByLabel("Name", { exact: true }).fill("Duty");
+    await page.getByLabel("Kind").selectOption("webhook");
+    await page.getByLabel("URL").fill(sink.url("/duty"));
+    await dialog.getByText("More", { exact: true }).click();
+    await dialog.getByRole("button", { name: "Add a step" }).click();
+    await dialog.getByRole("button", { name: "Add a step" }).click();
+    const minutes = (step: number) => dialog.getByLabel(`Step ${step}: minutes after the alert`);
+    const problemAt = (field: ReturnType<typeof minutes>) =>
+      field.evaluate((box: HTMLInputElement) => box.validationMessage);
+    const create = dialog.getByRole("button", { name: "Create channel" });
+    await create.click();
+    expect(await problemAt(minutes(1))).toBe("Select a channel that the step notifies.");
+    for (const box of await dialog.getByLabel("Notify Boss").all()) await box.check();
+    await minutes(2).fill("15");
+    await create.click();
+    expect(await problemAt(minutes(2))).toBe("Must be more minutes than in the step before.");
+    await minutes(1).fill("0.5");
+    await create.click();
+    expect(await problemAt(minutes(1))).not.toBe("");
+    await minutes(1).fill("1.5");
+    await dialog.getByLabel("Hold alerts in quiet hours").check();
+    const [from, to] = [dialog.getByLabel("From", { exact: true }), dialog.getByLabel("To", { exact: true })];
+    const zone = dialog.getByLabel("Time zone");
+    await from.fill("24:00");
+    await create.click();
+    expect(await problemAt(from)).not.toBe("");
+    await from.fill("07:00");
+    await create.click();
+    expect(await problemAt(to)).toBe("Must be another time than From.");
+    await from.fill("23:30");
+    await zone.fill("Mars/Olympus");
+    await create.click();
+    expect(await problemAt(zone)).toBe("Must be a time zone such as Europe/Berlin or UTC.");
+    await zone.fill("Asia/Kathmandu");
+    await dialog.getByLabel("Collect alerts for").fill("30");
+    expect([await visit.overflow(), await visit.violations()]).toEqual([0, []]);
+    expect(await server.operator.get("/v1/pulse/channels").then(({ body }) => body["channels"])).toHaveLength(
+      1,
+    );
+    await create.click();
+    await page.getByText("Channel created. Send a test.").waitFor();
+    const found = async () =>
+      ((await server.operator.get("/v1/pulse/channels")).body["channels"] as Record<string, unknown>[]).find(
+        ({ name }) => name === "Duty",
+      ) ?? {};
+    const { escalate, ...duty } = await found();
+    expect(duty).toMatchObject({
+      quiet_hours: { from: "23:30", to: "07:00", time_zone: "Asia/Kathmandu" },
+      group_ms: 30_000,
+    });
+    expect((escalate as { after_ms: number }[]).map(({ after_ms }) => after_ms)).toEqual([90_000, 900_000]);
+    await page.getByRole("button", { name: "Edit Duty" }).click();
+    await dialog.getByText("More", { exact: true }).click();
+    expect(await minutes(2).inputValue()).toBe("15");
+    await dialog.getByRole("button", { name: "Remove step 1" }).click();
+    await dialog.getByLabel("Hold alerts in quiet hours").uncheck();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Channel updated").waitFor();
+    const after = await found();
+    expect(after).toMatchObject({ quiet_hours: null, group_ms: 30_000 });
+    expect((after["escalate"] as { after_ms: number }[]).map(({ after_ms }) => after_ms)).toEqual([900_000]);
+    await visit.expectClean();
+    for (const { id } of (await server.operator.get("/v1/pulse/channels")).body["channels"] as {
+      id: string;
+    }[])
+      await server.operator.delete(`/v1/pulse/channels/${id}`);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "acknowledges the incident of an outage; posts updates to a manual one with a preview of what visitors see",
   async () => {
     sink.answers(500);
@@ -118,9 +203,17 @@ test(
     );
     const timeline = page.getByRole("table", { name: "Timeline" });
     await timeline.getByText("the target responded with 500").waitFor();
+    await page.getByRole("button", { name: "Snooze 1 h" }).click();
+    await page.getByText("Snoozed. Nobody is notified again for an hour.").waitFor();
+    await page.getByText(/ · snoozed until /).waitFor();
+    await visit.go(`monitors/${made["id"]}`);
+    await page.getByRole("button", { name: "Outages", exact: true }).click();
+    await page.getByRole("table", { name: "Outages" }).getByText("snoozed until").waitFor();
+    await page.getByRole("table", { name: "Outages" }).getByRole("link").click();
     await page.getByRole("button", { name: "Acknowledge" }).click();
     await page.getByText("Acknowledged. The alert will not be repeated.").waitFor();
     await page.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" });
+    expect(await page.getByRole("button", { name: "Snooze 1 h" }).count()).toBe(0);
     await timeline.getByRole("row", { name: "acknowledged" }).getByText("notified Team chat").waitFor();
 
     await page.getByRole("link", { name: "Incidents" }).last().click();

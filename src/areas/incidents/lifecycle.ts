@@ -8,7 +8,13 @@ import { DAY_MS } from "../../kernel/time/units.ts";
 import { authorOf } from "./author.ts";
 import { auditSummary, incidentResource, NEW_INCIDENT, summaryOf, viewOf } from "./incidents.ts";
 import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
-import { INCIDENT_UPDATES_MAX, type Incident, type IncidentUpdateBody } from "./schema.ts";
+import {
+  INCIDENT_UPDATES_MAX,
+  type Incident,
+  type IncidentSnoozeBody,
+  type IncidentUpdateBody,
+  SNOOZE_MS,
+} from "./schema.ts";
 import type { IncidentRow, IncidentStore } from "./store.ts";
 
 /** Time that an incident is stored after it is resolved, in milliseconds. */
@@ -127,6 +133,29 @@ export class Incidents {
       facts: { acknowledged_by: acknowledgedBy },
     });
     return { row, change: this.changeOf(before, row, "acknowledged") };
+  }
+
+  /**
+   * Notifies nobody again of an outage for some time. @throws ApiError `not_found`, `conflict` if it is resolved or acknowledged,
+   * and for an incident that people opened
+   */
+  snoozeFor(
+    tx: Tx,
+    caller: Caller,
+    incidentId: string,
+    { for_ms = SNOOZE_MS }: IncidentSnoozeBody,
+  ): Incident {
+    const before = this.findOpen(caller.project.ref, incidentId);
+    if (before.monitorRef === null)
+      throw new ApiError(
+        "conflict",
+        "Nobody is notified again of a manual incident. Snooze that of a monitor.",
+      );
+    if (before.acknowledgedAt !== null)
+      throw new ApiError("conflict", "This incident is acknowledged: nobody is notified again.");
+    const { row, change } = this.snooze(tx, before, tx.now + for_ms);
+    tx.audit(change);
+    return viewOf(this.deps.incidents, row);
   }
 
   /** Notifies nobody again of an outage until a time, epoch milliseconds. Returns it, and its audit entry. */

@@ -4,15 +4,13 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { HOUR_MS } from "../../kernel/time/units.ts";
 import type { Incidents } from "./lifecycle.ts";
 import type { IncidentDeps, IncidentMonitor } from "./ports.ts";
+import { SNOOZE_MS } from "./schema.ts";
 import type { IncidentRow, IncidentStore } from "./store.ts";
 
 /** The context of sealed tokens, so that no other sealed text is one. */
 const TOKEN_CONTEXT = "alert-link";
-/** How long an outage is snoozed. */
-const SNOOZE_MS = HOUR_MS;
 const DIGEST_BYTES = 16;
 /** Links of one incident that can be used: more than are sent in a month of reminders to some channels. */
 const LINK_USES_MAX = 1_000;

@@ -4,7 +4,7 @@ import type { Api } from "../../kernel/http/api.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { resourceRoutes } from "../../kernel/resources/routes.ts";
 import type { Incidents } from "./lifecycle.ts";
-import { Incident, IncidentUpdateBody } from "./schema.ts";
+import { Incident, IncidentSnoozeBody, IncidentUpdateBody } from "./schema.ts";
 
 const CHANGE = { access: "pulse:write", audit: "yes", cost: 1, limit: "monitor" } as const;
 const PARAMS = idParams("incident");
@@ -32,6 +32,26 @@ function progressRoutes(api: Api, incidents: Incidents) {
         },
         ({ call, params }) =>
           call.perform((tx) => incidents.acknowledge(tx, call.caller, params.incident_id)),
+      ),
+    )
+    .post(
+      "/v1/pulse/incidents/:incident_id/snooze",
+      api.endpoint(
+        {
+          name: "monitors.incidents.snooze",
+          role: "responder",
+          ...CHANGE,
+          summary: "Snooze an incident",
+          description:
+            "Nobody is notified again of the outage of a monitor for some time: no reminders, steps of escalations and repeated webhooks. If the target is still down then, its channels are notified. Snoozing it again replaces the time.",
+          errors: ["not_found", "conflict"],
+          example: { for_ms: 3_600_000 },
+          params: PARAMS,
+          body: IncidentSnoozeBody,
+          response: Incident,
+        },
+        ({ call, params, body }) =>
+          call.perform((tx) => incidents.snoozeFor(tx, call.caller, params.incident_id, body)),
       ),
     )
     .post(

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ALERT_EVENTS, IMPACTS, INCIDENT_STATUSES, SHOWN_STATES } from "../../kernel/data/incident-words.ts";
 import {
   dateTime,
+  duration,
   flag,
   givenDateTime,
   named,
@@ -13,6 +14,7 @@ import {
   uuid,
 } from "../../kernel/data/schema.ts";
 import { MANAGED } from "../../kernel/resources/managed.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/units.ts";
 
 /** Maximum number of updates of an incident: one response returns all of them. */
 export const INCIDENT_UPDATES_MAX = 100;
@@ -102,6 +104,24 @@ export const IncidentUpdateBody = named("IncidentUpdateBody", {
   message: Type.Optional(Message),
 });
 export type IncidentUpdateBody = Static<typeof IncidentUpdateBody>;
+
+/** How long an outage is snoozed if nothing else is said. */
+export const SNOOZE_MS = HOUR_MS;
+
+/** Body of a snooze. */
+export const IncidentSnoozeBody = named("IncidentSnoozeBody", {
+  for_ms: Type.Optional({
+    ...duration({
+      unit: "ms",
+      min: MINUTE_MS,
+      max: 7 * DAY_MS,
+      description: "Time for which nobody is notified again, in milliseconds.",
+      examples: [SNOOZE_MS],
+    }),
+    default: SNOOZE_MS,
+  }),
+});
+export type IncidentSnoozeBody = Static<typeof IncidentSnoozeBody>;
 
 const INCIDENT = {
   id: Type.String({

@@ -27,6 +27,7 @@ import type {
   HoldBody,
   IncidentCreateBody,
   IncidentPatch,
+  IncidentSnoozeBody,
   IncidentUpdateBody,
   KeyCreateBody,
   KeyPatchBody,
@@ -856,6 +857,19 @@ export class MonitorIncidents extends Methods {
     options: RequestOptions = {},
   ): ListOf<"monitors.incidents.list", "incidents"> {
     return this.api.list("monitors.incidents.list", "incidents", { query }, options);
+  }
+
+  /**
+   * Snooze an incident. Nobody is notified again of the outage of a monitor for some time: no reminders,
+   * steps of escalations and repeated webhooks. If the target is still down then, its channels are notified.
+   * Snoozing it again replaces the time. Costs 1 credit.
+   */
+  snooze(
+    incidentId: string,
+    body: IncidentSnoozeBody,
+    options?: ChangeOptions,
+  ): Answers<"monitors.incidents.snooze"> {
+    return this.api.call("monitors.incidents.snooze", { params: { incident_id: incidentId }, body }, options);
   }
 
   /**

@@ -191,6 +191,7 @@ export const ACCESS: Readonly<Record<string, readonly (keyof Operations)[]>> = {
     "monitors.check",
     "monitors.incidents.acknowledge",
     "monitors.incidents.change",
+    "monitors.incidents.snooze",
     "monitors.incidents.update",
     "monitors.maintenance.create",
     "monitors.maintenance.delete",

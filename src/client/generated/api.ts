@@ -3264,6 +3264,12 @@ export interface IncidentSummary {
   updates_count: number;
 }
 
+/** The body of `POST /v1/pulse/incidents/{incident_id}/snooze`. */
+export interface IncidentSnoozeBody {
+  /** Time for which nobody is notified again, in milliseconds. */
+  for_ms?: number | string | undefined;
+}
+
 /** The body of `POST /v1/pulse/incidents/{incident_id}/updates`. */
 export interface IncidentUpdateBody {
   /** Progress of work on the incident. */
@@ -6405,6 +6411,11 @@ export const OPERATIONS = {
     }
   >,
   "monitors.incidents.read": "GET /v1/pulse/incidents/{incident_id}" as Route<Incident, "incident_id">,
+  "monitors.incidents.snooze": "POST /v1/pulse/incidents/{incident_id}/snooze" as Route<
+    Incident,
+    "incident_id",
+    IncidentSnoozeBody
+  >,
   "monitors.incidents.update": "POST /v1/pulse/incidents/{incident_id}/updates" as Route<
     Incident,
     "incident_id",

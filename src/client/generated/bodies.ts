@@ -2434,6 +2434,14 @@ export const BODIES = {
         "`apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete.",
     },
   },
+  "monitors.incidents.snooze": {
+    for_ms: {
+      type: "integer",
+      description: "Time for which nobody is notified again, in milliseconds.",
+      minimum: 60000,
+      maximum: 604800000,
+    },
+  },
   "monitors.incidents.update": {
     status: {
       type: "string",

@@ -246,3 +246,54 @@ describe("escalate", () => {
     expect((await patch(c, [step(MINUTE, a)])).status).toBe(200);
   });
 });
+
+describe("POST /v1/pulse/incidents/{id}/snooze", () => {
+  const open = async () => {
+    const { body } = await owner.get("/v1/pulse/incidents?status=open");
+    return (body["incidents"] as { id: string }[])[0]?.id ?? "";
+  };
+  const snooze = (id: string, body: object = {}) => owner.post(`/v1/pulse/incidents/${id}/snooze`, body);
+
+  test("stops reminders and steps for an hour, or as long as it says, and then they go on", async () => {
+    const phone = await channel("phone", { default: false });
+    const escalate = [{ after_ms: 10 * MINUTE, channel_ids: [phone] }];
+    await channel("chat", { escalate });
+    await monitor();
+    site.answers(503);
+    await server.clock.advance(2 * MINUTE);
+    expect(received()).toEqual(["/chat monitor.down"]);
+    const id = await open();
+    const answer = await snooze(id);
+    expect(answer.status, answer.text).toBe(200);
+    expect(Date.parse(String(answer.body["snoozed_until"])) - server.clock.now()).toBe(HOUR);
+    // Again replaces the time.
+    const until = Date.parse(String((await snooze(id, { for_ms: "2h" })).body["snoozed_until"]));
+    expect(until - server.clock.now()).toBe(2 * HOUR);
+    await server.clock.advance(2 * HOUR - MINUTE);
+    expect(received()).toEqual([]);
+    await server.clock.advance(2 * MINUTE);
+    expect(received().toSorted()).toEqual(["/chat monitor.down", "/phone monitor.down 1"]);
+    const { body } = await owner.get("/v1/audit?limit=1");
+    expect(body["entries"]).toMatchObject([{ action: "monitors.incidents.snooze", target: { id } }]);
+  });
+
+  test("is 409 for an incident that is resolved, acknowledged or manual, and 400 for a time that is none", async () => {
+    await monitor();
+    site.answers(503);
+    await server.clock.advance(2 * MINUTE);
+    const id = await open();
+    for (const for_ms of [MINUTE - 1, 7 * DAY + 1, null, "soon"])
+      expectError(await snooze(id, { for_ms }), "validation_error");
+    for (const for_ms of [MINUTE, 7 * DAY]) expect((await snooze(id, { for_ms })).status).toBe(200);
+    await acknowledge();
+    expectError(await snooze(id), "conflict");
+    site.answers(200);
+    await server.clock.advance(2 * MINUTE);
+    expectError(await snooze(id), "conflict");
+    const manual = await owner.post("/v1/pulse/incidents", { title: "Payments fail" });
+    expectError(await snooze(String(manual.body["id"])), "conflict");
+    const other = await server.account({ tier: "pro", email: "other@example.com" });
+    expectError(await other.post(`/v1/pulse/incidents/${id}/snooze`, {}), "not_found");
+    expectError(await snooze("inc_00000000000000000000000000000000"), "not_found");
+  });
+});

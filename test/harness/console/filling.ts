@@ -180,7 +180,19 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
   const groups = [{ name: "Shop", monitor_ids }];
   await call("POST", "/v1/pulse/pages", { slug: "acme", title: "Acme", groups, publish_incidents: "all" });
   const hook = { url: `${url}/v1/ping` };
-  await call("POST", "/v1/pulse/channels", { name: "Team chat", kind: "slack", config: hook });
+  const { id: chat } = await call("POST", "/v1/pulse/channels", {
+    name: "Team chat",
+    kind: "slack",
+    config: hook,
+  });
+  await call("POST", "/v1/pulse/channels", {
+    name: "Duty phone",
+    kind: "ntfy",
+    config: hook,
+    quiet_hours: { from: "22:00", to: "07:00", time_zone: "America/Argentina/Buenos_Aires" },
+    group_ms: 30_000,
+    escalate: [{ after_ms: 900_000, channel_ids: [chat] }],
+  });
   const incident = {
     title: "Payments fail",
     message: "Our provider has an outage.",

@@ -13,6 +13,12 @@ const STEPS_MAX = 5;
 /** Time between two steps in a new one. */
 const STEP_MS = 15 * MINUTE_MS;
 
+/** Why a step cannot be saved; empty if it can. */
+function problemOf({ after_ms, channel_ids }: Step, before: Step | undefined): string {
+  if (after_ms <= (before?.after_ms ?? 0)) return "Must be more minutes than in the step before.";
+  return channel_ids.length === 0 ? "Select a channel that the step notifies." : "";
+}
+
 /** The steps in which other channels are notified while nobody acknowledges an outage. */
 export const Escalation: Control = ({ value, onChange }) => {
   const steps = (value ?? []) as readonly Step[];
@@ -30,6 +36,10 @@ export const Escalation: Control = ({ value, onChange }) => {
             label={`Step ${at + 1}: minutes after the alert`}
             type="number"
             value={String(step.after_ms / MINUTE_MS)}
+            required
+            min={1}
+            step="any"
+            problem={problemOf(step, steps[at - 1])}
             onInput={(minutes) => replace(at, { ...step, after_ms: Number(minutes) * MINUTE_MS })}
           />
           {channels.map(({ id, name }) => (

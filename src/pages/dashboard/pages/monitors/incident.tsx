@@ -18,6 +18,7 @@ import { Status, type Tone } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
+import { snoozedText } from "./incident-text.ts";
 import { monitorBoxes } from "./monitor-boxes.tsx";
 
 /** An update that is being written. */
@@ -90,6 +91,7 @@ export function IncidentState({ of: { status } }: { of: Pick<Incident, "status">
 
 function Lead({ of: one }: { of: Incident }) {
   const { impact, cause, started_at, acknowledged_at, acknowledged_by, resolved_at, suppressed_by } = one;
+  const snoozed = snoozedText(one);
   const after = (at: string) => `after ${span(Date.parse(at) - Date.parse(started_at))}`;
   return (
     <>
@@ -97,6 +99,7 @@ function Lead({ of: one }: { of: Incident }) {
       {acknowledged_at === null
         ? null
         : ` · acknowledged by ${nameOfActor(acknowledged_by ?? "")} ${after(acknowledged_at)}`}
+      {snoozed === null ? null : ` · ${snoozed}`}
       {resolved_at === null ? null : ` · resolved ${after(resolved_at)}`}
       {cause === null ? null : ` · ${cause}`}
       {suppressed_by === null ? null : ` · no alert was sent: explained by ${suppressed_by}`}
@@ -146,6 +149,18 @@ function Actions({ of: one, onChanged }: IncidentProps) {
           }}
         >
           Acknowledge
+        </Button>
+      )}
+      {one.resolved_at !== null || one.acknowledged_at !== null || one.kind === "manual" ? null : (
+        <Button
+          operation="monitors.incidents.snooze"
+          onClick={async () => {
+            await call("monitors.incidents.snooze", { params, body: {} });
+            toast("Snoozed. Nobody is notified again for an hour.");
+            onChanged();
+          }}
+        >
+          Snooze 1 h
         </Button>
       )}
     </>

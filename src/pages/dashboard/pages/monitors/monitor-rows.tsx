@@ -11,6 +11,7 @@ import { Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { DateTime } from "../../ui/time.tsx";
+import { snoozedText } from "./incident-text.ts";
 
 const LastPings = lazy(async () => (await import("./heartbeat.tsx")).LastPings);
 
@@ -73,9 +74,10 @@ function lengthOf({ started_at, resolved_at }: IncidentSummary) {
 }
 
 /** Who acknowledged an outage and when, or why nobody was notified. */
-function alertsOf({ suppressed_by, started_at, acknowledged_at, acknowledged_by }: IncidentSummary): string {
+function alertsOf(incident: IncidentSummary): string {
+  const { suppressed_by, started_at, acknowledged_at, acknowledged_by } = incident;
   if (suppressed_by !== null) return "suppressed: another outage explains it";
-  if (acknowledged_at === null) return "not acknowledged";
+  if (acknowledged_at === null) return snoozedText(incident) ?? "not acknowledged";
   const after = duration(Date.parse(acknowledged_at) - Date.parse(started_at));
   return `acknowledged by ${nameOfActor(acknowledged_by ?? "")} after ${after}`;
 }

@@ -37,6 +37,7 @@ export const QuietHours: Control = ({ value, onChange }) => {
               value={hours.to}
               placeholder={NIGHT.to}
               {...TIME}
+              problem={hours.to === hours.from ? "Must be another time than From." : ""}
               onInput={(to) => replace({ to })}
             />
           </div>
@@ -46,6 +47,7 @@ export const QuietHours: Control = ({ value, onChange }) => {
             value={hours.time_zone}
             placeholder="Europe/Berlin"
             required
+            problem={isZone(hours.time_zone) ? "" : "Must be a time zone such as Europe/Berlin or UTC."}
             hint="Also steps of escalations wait. What the channel missed follows in one message."
             onInput={(time_zone) => replace({ time_zone })}
           />
@@ -54,6 +56,15 @@ export const QuietHours: Control = ({ value, onChange }) => {
     </fieldset>
   );
 };
+
+function isZone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: zone });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function zoneOfReader(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
