@@ -45,7 +45,6 @@ function progressRoutes(api: Api, incidents: Incidents) {
           description:
             "Nobody is notified again of the outage of a monitor for some time: no reminders, steps of escalations and repeated webhooks. If the target is still down then, its channels are notified. Snoozing it again replaces the time.",
           errors: ["not_found", "conflict"],
-          example: { for_ms: 3_600_000 },
           params: PARAMS,
           body: IncidentSnoozeBody,
           response: Incident,

@@ -866,7 +866,7 @@ export class MonitorIncidents extends Methods {
    */
   snooze(
     incidentId: string,
-    body: IncidentSnoozeBody,
+    body: IncidentSnoozeBody = {},
     options?: ChangeOptions,
   ): Answers<"monitors.incidents.snooze"> {
     return this.api.call("monitors.incidents.snooze", { params: { incident_id: incidentId }, body }, options);

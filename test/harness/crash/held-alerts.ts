@@ -20,7 +20,7 @@ const STEP_MS = 60_000;
 const QUIET = { from: "00:00", to: "23:59", time_zone: "UTC" };
 /** Outages between two verifications: each is read and most are deleted after it. */
 const OUTAGES_MAX = 40;
-/** Outages that continue over rounds, so that their escalation goes on. */
+/** Outages that continue over rounds, so that their escalation continues. */
 const KEPT_MAX = 6;
 /** How long a restarted server may take for alerts that are due. */
 const SENT_WITHIN_MS = 20_000;

@@ -30,13 +30,13 @@ interface LimitedKey {
 }
 
 /**
- * Keys with a rate limit of 30 days, whose level is written in the background: a crash gives back tokens of the last 10 s, but
+ * Keys with a rate limit of 30 days, whose level is written in the background: a crash returns tokens of the last 10 s, but
  * no earlier ones, and takes none twice.
  */
 export class LimitLevelWorkload extends RecordedOfAccount implements Workload {
   readonly name = "levels of rate limits";
   readonly weight = 2;
-  /** Uses whose tokens crashes have given back so far. */
+  /** Uses whose tokens crashes have returned so far. */
   forgiven = 0;
   private keys: LimitedKey[] = [];
 

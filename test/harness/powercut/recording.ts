@@ -243,7 +243,7 @@ function misfortune(
   control.set(fault);
 }
 
-/** A kill from outside could come between a write and its note: the notes would not tell what the disk has. */
+/** A kill from outside could come between a write and its note: the notes would not show what the disk has. */
 async function end(server: ServerProcess, ending: Ending): Promise<void> {
   if (ending === "death") await Promise.race([server.exited, Bun.sleep(DEATH_WITHIN_MS)]);
   await server.stop("SIGTERM");
