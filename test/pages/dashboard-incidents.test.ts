@@ -99,7 +99,7 @@ test(
     await dialog.getByRole("button", { name: "Add a step" }).click();
     const minutes = (step: number) => dialog.getByLabel(`Step ${step}: minutes after the alert`);
     const problemAt = (field: ReturnType<typeof minutes>) =>
-      field.evaluate((box: HTMLInputElement) => box.validationMessage);
+      field.evaluate(({ validationMessage }: { readonly validationMessage: string }) => validationMessage);
     const create = dialog.getByRole("button", { name: "Create channel" });
     await create.click();
     expect(await problemAt(minutes(1))).toBe("Select a channel that the step notifies.");
