@@ -17,6 +17,8 @@ export const PER_SECOND = 10;
 export const PER_SECOND_MAX = 100;
 /** Items examined in one step: a few milliseconds. */
 export const EXAMINED_MAX = 1_000;
+/** Bytes that are written in one unit of work: a few milliseconds. One item may have more. */
+const TURN_BYTES_MAX = 1024 * 1024;
 /** Concurrent runs of one owner. */
 export const RUNS_MAX = 10;
 /** Runs that are stored for an owner: starting one costs nothing, so the oldest finished ones are removed. */
@@ -121,6 +123,8 @@ export interface Candidate {
   readonly ref: number;
   /** 1 if it matches. */
   readonly matches: number;
+  /** Bytes that are written to send it again; default: few. */
+  readonly bytes?: number;
 }
 
 /** The matches, up to the maximum of a run. */
@@ -290,15 +294,19 @@ export class Bulk<Row extends BulkRow, Prepared = null> {
     return row !== null && isRunning(row) ? row : null;
   }
 
-  /** The next matches, at most those of one second. */
+  /** The next matches, at most those of one second, and of {@link TURN_BYTES_MAX}. */
   private turnOf(row: Row): Looked {
     const { after_ref, through_ref, per_second } = row;
     const looked = this.kind.look(row, { after: after_ref, limit: EXAMINED_MAX, matchesMax: per_second });
     const refs: number[] = [];
-    for (const { ref, matches } of looked) {
+    let written = 0;
+    for (const { ref, matches, bytes = 0 } of looked) {
       if (ref > through_ref) return { refs, after: through_ref, isLast: true };
-      if (matches === 1) refs.push(ref);
-      if (refs.length === per_second || ref === through_ref)
+      if (matches === 1) {
+        refs.push(ref);
+        written += bytes;
+      }
+      if (refs.length === per_second || written >= TURN_BYTES_MAX || ref === through_ref)
         return { refs, after: ref, isLast: ref === through_ref };
     }
     const isLast = looked.length === 0;

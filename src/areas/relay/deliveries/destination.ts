@@ -3,7 +3,7 @@ import type { AttemptResult } from "../../../kernel/outbound/retries.ts";
 import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { AttemptRow, RelayRequest } from "./store.ts";
+import type { AttemptRow, RelayDelivery, RelayRequest } from "./store.ts";
 
 /** The payload of a delivery job that needs more than the delivery's reference. */
 export interface DeliveryJob {
@@ -62,9 +62,9 @@ export interface Destination {
   /** The body that the next attempt sends; null when it is not stored any more, and when it must not be shown. */
   body(relay: RelayRequest): Promise<Uint8Array | null>;
   /** Credits that sending it again costs. */
-  creditsOf(relay: RelayRequest): number;
+  creditsOf(relay: RelayDelivery): number;
   /** Whether a finished delivery can be sent again. */
-  canRestart(relay: RelayRequest): boolean;
+  canRestart(relay: RelayDelivery): boolean;
   /** Restarts a finished delivery, due now. `key`: by {@link EndpointDestination.orderKeys}. Returns whether it is finished and can be sent. */
   restart(tx: Tx, ref: number, key: string | null): boolean;
 }
@@ -90,7 +90,7 @@ export interface Destinations {
 /** The destination of a delivery. */
 export function destinationOf(
   { urls, endpoints }: Destinations,
-  { endpointRef }: Pick<RelayRequest, "endpointRef">,
+  { endpointRef }: Pick<RelayDelivery, "endpointRef">,
 ): Destination {
   return endpointRef === null ? urls : endpoints;
 }

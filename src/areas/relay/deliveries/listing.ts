@@ -6,7 +6,7 @@ import {
   type Filters,
   failureNumber,
   kindNumber,
-  type RelayRequest,
+  type RelayDelivery,
   type RelayRow,
   type RelayStore,
   statusNumber,
@@ -40,7 +40,7 @@ export function listRelays(
   const floor = Math.max(...scans.map((scan) => scan.floor));
   const rows = new Map(scans.flatMap((scan) => scan.rows).map((row) => [row.ref, row]));
   for (const ref of status === "delivering" ? attempted : []) {
-    const row = ref < before ? store.request(ref) : null;
+    const row = ref < before ? store.delivery(ref) : null;
     if (row !== null && matches(row, filtersOf(query, of))) rows.set(ref, row);
   }
   const matching = [...rows.values()]
@@ -99,7 +99,10 @@ function scanOf(
 }
 
 /** Whether a delivery matches the filters. */
-export function matches({ item, endpointRef, messageRef, failure }: RelayRequest, filters: Filters): boolean {
+export function matches(
+  { item, endpointRef, messageRef, failure }: RelayDelivery,
+  filters: Filters,
+): boolean {
   const { since, until, statusFrom, statusThrough } = filters;
   const kind = kindNumber(item.kind);
   const isSame = (wanted: string | number | null, value: string | number | null): boolean =>

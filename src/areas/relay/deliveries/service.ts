@@ -46,6 +46,7 @@ import {
   eventOf,
   type InboundEvent,
   type NewRelay,
+  type RelayDelivery,
   type RelayExtras,
   type RelayRequest,
   type RelayStore,
@@ -196,7 +197,7 @@ export class RelayService {
   isOpen(relayId: string): boolean {
     const refs = this.deps.relayIds.refsOf(relayId);
     const row = refs
-      .map((ref) => this.deps.store.request(ref))
+      .map((ref) => this.deps.store.delivery(ref))
       .find((delivery) => delivery?.item.relay_id === relayId);
     return row !== undefined && row?.item.finished_at === null;
   }
@@ -419,24 +420,25 @@ export class RelayService {
   }
 
   /** A delivery that can be resent; null when it has not failed, or its content is deleted. */
-  resendable(ref: number): RelayRequest | null {
-    const row = this.deps.store.request(ref);
+  resendable(ref: number): RelayDelivery | null {
+    const row = this.deps.store.delivery(ref);
     if (row?.item.status !== "failed" || row.failure === null) return null;
     return this.destinationOf(row).canRestart(row) ? row : null;
   }
 
   /** Credits that resending a delivery costs. */
-  creditsOf(row: RelayRequest): number {
+  creditsOf(row: RelayDelivery): number {
     return this.destinationOf(row).creditsOf(row);
   }
 
-  /** Whether a delivery has failed; its content may be deleted. */
-  hasFailed(ref: number): boolean {
-    return this.deps.store.head(ref)?.isFailed === true;
+  /** A delivery as a part of a bulk resend: it matches if it has failed; its content may be deleted. */
+  failed(ref: number): { readonly ref: number; readonly matches: number; readonly bytes: number } {
+    const head = this.deps.store.head(ref);
+    return { ref, matches: head?.isFailed === true ? 1 : 0, bytes: head?.bytes ?? 0 };
   }
 
   /** Restarts a failed delivery, due now. `key`: by {@link orderKeys}. */
-  restart(tx: Tx, row: RelayRequest, key: string | null): void {
+  restart(tx: Tx, row: RelayDelivery, key: string | null): void {
     this.destinationOf(row).restart(tx, row.ref, key);
   }
 
@@ -446,7 +448,7 @@ export class RelayService {
     this.deps.urls.enqueue(tx, relay, relay.scheduled_for, host);
   }
 
-  private destinationOf(row: RelayRequest): Destination {
+  private destinationOf(row: RelayDelivery): Destination {
     return destinationOf(this.deps, row);
   }
 

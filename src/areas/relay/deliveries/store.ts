@@ -13,17 +13,14 @@ export interface RelayRow {
   readonly item: RelayItem;
 }
 
-/** A delivery with the content that its attempts send. */
-export interface RelayRequest extends RelayRow {
+/** A delivery without the body that its attempts send, which may be large. */
+export interface RelayDelivery extends RelayRow {
   readonly accountRef: number;
   /** Set for a message's delivery. */
   readonly endpointRef: number | null;
   readonly messageRef: number | null;
   /** Sealed. */
   readonly headers: Uint8Array | null;
-  readonly body: string | null;
-  /** Body that is not JSON; replaces `body`. */
-  readonly body_bytes: Uint8Array | null;
   /** JSON: the delays as given; null for the default. */
   readonly retry_schedule: string | null;
   /** Null for the default. */
@@ -39,7 +36,17 @@ export interface RelayRequest extends RelayRow {
   /** JSON: the template that makes the body; null for a delivery without one. */
   readonly template: string | null;
 }
-type RelayContent = Omit<RelayRequest, keyof RelayRow | "hasCallback"> & { readonly hasCallback: 0 | 1 };
+type RelayTerms = Omit<RelayDelivery, keyof RelayRow | "hasCallback"> & { readonly hasCallback: 0 | 1 };
+
+interface RelayBodies {
+  readonly body: string | null;
+  /** Body that is not JSON; replaces `body`. */
+  readonly body_bytes: Uint8Array | null;
+}
+type RelayContent = RelayTerms & RelayBodies;
+
+/** A delivery with the content that its attempts send. */
+export type RelayRequest = RelayDelivery & RelayBodies;
 
 /** An inbound event that a bucket has received. */
 export interface InboundEvent {
@@ -169,9 +176,12 @@ const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_
      JOIN relays AS h ON h.ref = head.relay_ref WHERE o.relay_ref = relays.ref AND o.state = 2) END AS waiting_for,
    CASE WHEN kind = 4 THEN (SELECT callback_of FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) END AS callback_of,
    bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, next_attempt_at, finished_at, created_at`;
-const CONTENT = `account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure,
+const TERMS = `account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, retry_schedule, timeout_ms, destination, attempts_before, failure,
    kind = 1 AND EXISTS (SELECT 1 FROM relay_callbacks AS c WHERE c.relay_ref = relays.ref) AS hasCallback,
    CASE WHEN kind = 3 THEN (SELECT template FROM relay_delivery_templates AS t WHERE t.relay_ref = relays.ref) END AS template`;
+const CONTENT = `${TERMS}, body, body_bytes`;
+/** Bytes of the body that stands in a delivery's row, which every change of its status writes again. Reads no body. */
+export const BODY_LENGTH = "coalesce(octet_length(body), octet_length(body_bytes), 0)";
 /** The condition of {@link Filters}. */
 export const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
   AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
@@ -189,10 +199,20 @@ export function relayStore(db: Database) {
   const request = db.one<StoredRow & RelayContent, [ref: number]>(
     `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref = ?`,
   );
+  const delivery = db.one<StoredRow & RelayTerms, [ref: number]>(
+    `SELECT ${COLUMNS}, ${TERMS} FROM relays WHERE ref = ?`,
+  );
   const head = db.one<
-    { readonly relay_id: Uint8Array; readonly projectRef: number; readonly isFailed: number },
+    {
+      readonly relay_id: Uint8Array;
+      readonly projectRef: number;
+      readonly isFailed: number;
+      readonly bytes: number;
+    },
     [ref: number]
-  >("SELECT relay_id, project_ref AS projectRef, status = 4 AS isFailed FROM relays WHERE ref = ?");
+  >(
+    `SELECT relay_id, project_ref AS projectRef, status = 4 AS isFailed, ${BODY_LENGTH} AS bytes FROM relays WHERE ref = ?`,
+  );
   const ofMessage = db.all<
     StoredRow & RelayContent,
     [firstRef: number, count: number, messageRef: number, limit: number]
@@ -219,12 +239,17 @@ export function relayStore(db: Database) {
       const row = request(ref);
       return row && requestOf(row);
     },
+    /** The same without its body: many are read in one step. */
+    delivery(ref: number): RelayDelivery | null {
+      const row = delivery(ref);
+      return row && deliveryOf(row);
+    },
     /** Stores the template that makes the body of a delivery. */
     setTemplate: db.change<[ref: number, template: string]>(
       "INSERT INTO relay_delivery_templates (relay_ref, template) VALUES (?, ?)",
     ),
     /** The id of a delivery; null without one. Reads no body, unlike {@link request}. */
-    head(ref: number): { relay_id: string; projectRef: number; isFailed: boolean } | null {
+    head(ref: number): { relay_id: string; projectRef: number; isFailed: boolean; bytes: number } | null {
       const row = head(ref);
       return row && { ...row, relay_id: bytesToUuid(row.relay_id), isFailed: row.isFailed === 1 };
     },
@@ -555,21 +580,15 @@ export function statusNumber(status: RelayStatus): number {
   return RELAY_STATUSES.indexOf(status) + 1;
 }
 
-function requestOf(row: StoredRow & RelayContent): RelayRequest {
-  const {
-    accountRef,
-    endpointRef,
-    messageRef,
-    headers,
-    body,
-    body_bytes,
-    retry_schedule,
-    timeout_ms,
-    destination,
-    ...rest
-  } = row;
+function requestOf({ body, body_bytes, ...row }: StoredRow & RelayContent): RelayRequest {
+  return { ...deliveryOf(row), body, body_bytes };
+}
+
+function deliveryOf(row: StoredRow & RelayTerms): RelayDelivery {
+  const { accountRef, endpointRef, messageRef, headers, retry_schedule, timeout_ms, destination, ...rest } =
+    row;
   const { attempts_before, failure, template, hasCallback, ...stored } = rest;
-  const sent = { headers, body, body_bytes, retry_schedule, timeout_ms, destination };
+  const sent = { headers, retry_schedule, timeout_ms, destination };
   const of = { accountRef, endpointRef, messageRef };
   const content = { ...sent, ...of, attempts_before, failure, template, hasCallback: hasCallback === 1 };
   return { ...rowOf(stored), ...content };

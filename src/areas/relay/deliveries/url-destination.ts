@@ -126,7 +126,7 @@ export class UrlDestination implements Destination {
   }
 
   restart(tx: Tx, ref: number): boolean {
-    const row = this.deps.store.request(ref);
+    const row = this.deps.store.delivery(ref);
     if (row === null || row.item.finished_at === null) return false;
     this.deps.store.restart(tx, tx.now, ref);
     this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);

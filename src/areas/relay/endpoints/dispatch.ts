@@ -22,6 +22,7 @@ import {
   type AttemptRow,
   eventOf,
   type InboundEvent,
+  type RelayDelivery,
   type RelayRequest,
   type RelayStore,
 } from "../deliveries/store.ts";
@@ -257,7 +258,7 @@ export class EndpointDispatch implements EndpointDestination {
     return content.template === null ? (content.body ?? new Uint8Array()) : content.template();
   }
 
-  creditsOf(relay: RelayRequest): number {
+  creditsOf(relay: RelayDelivery): number {
     const event = eventOf(relay);
     return event === null ? 1 : this.deps.source.current.creditsOf(event);
   }
@@ -378,13 +379,13 @@ export class EndpointDispatch implements EndpointDestination {
     this.eventChanged(tx, relay);
   }
 
-  canRestart(relay: RelayRequest): boolean {
+  canRestart(relay: RelayDelivery): boolean {
     return this.endpointFor(relay) !== null;
   }
 
   restart(tx: Tx, ref: number, read: string | null): boolean {
     const { store, order } = this.deps;
-    const row = store.request(ref);
+    const row = store.delivery(ref);
     const endpoint = row === null || row.item.finished_at === null ? null : this.endpointFor(row);
     if (row === null || endpoint === null) return false;
     store.restart(tx, tx.now, ref);
@@ -400,7 +401,7 @@ export class EndpointDispatch implements EndpointDestination {
     const keys = new Map<number, string | null>();
     let last: { readonly messageRef: number; readonly value: () => unknown } | null = null;
     for (const ref of refs) {
-      const row = store.request(ref);
+      const row = store.delivery(ref);
       const endpoint = row === null ? null : registry.get(row.endpointRef ?? 0);
       if (row === null || endpoint === null || !readsOrderKey(endpoint, this.explicitKeyOf(row))) continue;
       const { messageRef } = row;
@@ -412,12 +413,12 @@ export class EndpointDispatch implements EndpointDestination {
     return keys;
   }
 
-  private explicitKeyOf(row: RelayRequest): string | null {
+  private explicitKeyOf(row: RelayDelivery): string | null {
     return eventOf(row) === null ? (this.deps.messages.find(row.messageRef ?? 0)?.order_key ?? null) : null;
   }
 
   /** What a delivery sends, parsed at its first use. */
-  private valueOf(row: RelayRequest): () => unknown {
+  private valueOf(row: RelayDelivery): () => unknown {
     const { messages, source } = this.deps;
     const event = eventOf(row);
     if (event !== null) return parsedOnce(() => source.textOf(event));
@@ -425,7 +426,7 @@ export class EndpointDispatch implements EndpointDestination {
   }
 
   /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */
-  private endpointFor(row: RelayRequest): Endpoint | null {
+  private endpointFor(row: RelayDelivery): Endpoint | null {
     const { messages, source, registry } = this.deps;
     const event = eventOf(row);
     const hasContent =
@@ -434,7 +435,7 @@ export class EndpointDispatch implements EndpointDestination {
   }
 
   /** An event's delivery has changed without an attempt. */
-  private eventChanged(tx: Tx, relay: RelayRequest): void {
+  private eventChanged(tx: Tx, relay: RelayDelivery): void {
     const event = eventOf(relay);
     if (event !== null) this.deps.source.current.changed(tx, event, { attempt: null, retryAt: null });
   }
@@ -456,7 +457,7 @@ export class EndpointDispatch implements EndpointDestination {
     if (endpoint !== null && endpoint.health.state !== DISABLED) return;
     const waiting = endpoints.waitingAfter(endpointRef, after, SLICE);
     for (const { ref } of waiting) {
-      const row = inFlight.has(ref) ? null : store.request(ref);
+      const row = inFlight.has(ref) ? null : store.delivery(ref);
       if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
     }
     const last = waiting.length === SLICE ? waiting.at(-1) : undefined;
@@ -476,7 +477,7 @@ export class EndpointDispatch implements EndpointDestination {
     ending: Ending = endpoint === null ? { status: "cancelled" } : DISABLED_ENDING,
   ): void {
     const { store, counts, changes } = this.deps;
-    const row = store.request(ref);
+    const row = store.delivery(ref);
     if (row === null || row.item.finished_at !== null) return;
     const { attempts, response_status, relay_id, kind } = row.item;
     const { status, error = row.item.error, failure = null } = ending;

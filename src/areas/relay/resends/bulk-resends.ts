@@ -101,7 +101,7 @@ export class BulkResends {
   ): Candidate[] {
     const { resends, service } = this.deps;
     if (refs === null) return resends.failedAfter({ ...filters, projectRef, after, limit });
-    return refs.filter((ref) => ref > after).map((ref) => ({ ref, matches: service.hasFailed(ref) ? 1 : 0 }));
+    return refs.filter((ref) => ref > after).map((ref) => service.failed(ref));
   }
 
   /** The progress of a run; of a portal link, only of those that its customer started. @throws ApiError `not_found` */

@@ -1,7 +1,7 @@
 import type { BulkRow } from "../../../kernel/bulk/bulk.ts";
 import { bulkRows } from "../../../kernel/bulk/bulk-rows.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
-import { type Filters, MATCHES } from "../deliveries/store.ts";
+import { BODY_LENGTH, type Filters, MATCHES } from "../deliveries/store.ts";
 
 /** Filters of a bulk resend. */
 export type ResendFilters = Filters & {
@@ -63,8 +63,11 @@ export function resendStore(db: Database) {
        AND filters ->> '$.startedBy' IS NOT NULL`,
     ),
     /** A project's failed deliveries after a reference, oldest first. `matches`: 1 when the filters match. */
-    failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(
-      `SELECT ref, ifnull(failure IS NOT NULL AND finished_at <= $endedBy AND ${MATCHES}, 0) AS matches
+    failedAfter: db.all<
+      { readonly ref: number; readonly matches: 0 | 1; readonly bytes: number },
+      [walked: Walked]
+    >(
+      `SELECT ref, ifnull(failure IS NOT NULL AND finished_at <= $endedBy AND ${MATCHES}, 0) AS matches, ${BODY_LENGTH} AS bytes
        FROM relays WHERE project_ref = $projectRef AND status = 4 AND ref > $after ORDER BY ref LIMIT $limit`,
     ),
   };

@@ -114,3 +114,27 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "a bulk resend of deliveries with large bodies writes few of them at a time, at the same rate",
+  async () => {
+    stage.sink.answersBy(() => 500);
+    const relay_ids: string[] = [];
+    const payload = { text: "x".repeat(600_000) };
+    for (let n = 0; n < 5; n += 1) {
+      const body = { target_url: stage.sink.url("/bodies"), method: "POST", delay: "0s", retry_schedule: [] };
+      const { body: created } = await stage.account.post("/v1/relay", { ...body, payload });
+      relay_ids.push(String(created["relay_id"]));
+    }
+    await messaging.settle();
+    const { body } = await stage.account.post("/v1/relay/resend", { relay_ids, per_second: 100 });
+    const resent: unknown[] = [];
+    for (const ms of [1, 20, 20]) {
+      await stage.server.clock.advance(ms);
+      const { body: shown } = await stage.account.get(`/v1/relay/resends/${String(body["resend_id"])}`);
+      resent.push(shown["resent"]);
+    }
+    expect(resent).toEqual([2, 4, 5]);
+  },
+  TIMEOUT_MS,
+);
