@@ -47,8 +47,9 @@ export class Registries {
     scheduler.register(REFRESH_JOB, {
       concurrency: 1,
       run: async () => {
-        if (this.url === null || this.deps.registries.hasDomains() === 0) return {};
-        const isRead = await this.refresh();
+        if (this.deps.registries.hasDomains() === 0) return {};
+        // A file is read when it changes. The job stays for a later start without it.
+        const isRead = this.url === null || (await this.refresh());
         return { retryAt: clock.now() + (isRead ? REFRESH_MS : RETRY_MS), attempt: 0 };
       },
     });
@@ -56,12 +57,11 @@ export class Registries {
 
   /** A domain monitor begins: from now on the list is refreshed. */
   begin(tx: Tx): void {
-    if (this.url === null) return;
     const { registries, scheduler } = this.deps;
     const stored = registries.bootstrap();
     // The built-in list is taken as new.
-    if (stored?.source !== this.url) registries.setBootstrap(tx, this.url, tx.now, null);
-    const refreshedAt = stored?.source === this.url ? stored.refreshedAt : tx.now;
+    if (this.url !== null && stored?.source !== this.url) registries.setBootstrap(tx, this.url, tx.now, null);
+    const refreshedAt = stored !== null && stored.source === this.url ? stored.refreshedAt : tx.now;
     scheduler.enqueue(tx, REFRESH_JOB, "", Math.max(tx.now, refreshedAt + REFRESH_MS), null);
   }
 

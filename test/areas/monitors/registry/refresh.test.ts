@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { freePort } from "../../../harness/processes/ports.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";
 
 const DAY = 24 * 3_600_000;
@@ -8,6 +11,8 @@ const TIMEOUT_MS = 60_000;
 /** What the host of the list responds. */
 let list: () => Response;
 let reads = 0;
+/** Where the list is from, at the next start. */
+let source: string[] = [];
 let host: ReturnType<typeof Bun.serve>;
 let server: TestServer;
 let account: AccountClient;
@@ -33,14 +38,13 @@ afterAll(() => {
 beforeEach(async () => {
   reads = 0;
   list = () => listOf("com");
+  source = [`http://127.0.0.1:${host.port}/dns.json`];
+  const port = String(freePort());
   server = await startTestServer({
     manualClock: true,
-    args: [
-      "--allow-private-targets",
-      "loopback",
-      "--rdap-bootstrap",
-      `http://127.0.0.1:${host.port}/dns.json`,
-    ],
+    get args() {
+      return ["--port", port, "--allow-private-targets", "loopback", "--rdap-bootstrap", ...source];
+    },
   });
   account = await server.account({ tier: "pro" });
 });
@@ -119,6 +123,26 @@ test.each([
     await days(29);
     expect(reads).toBe(failed + 2);
     expect(server.logs.some(({ message }) => message.includes("the last one is used"))).toBe(true);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a list is refreshed also if the server started with a file before",
+  async () => {
+    const file = join(server.folder, "dns.json");
+    writeFileSync(file, await listOf("com").text());
+    const url = source;
+    source = [file];
+    await server.restart();
+    const id = await create();
+    expect([await checked(id), reads]).toEqual(["up", 0]);
+    source = url;
+    await server.restart();
+    expect(await checked(id)).toBe("up");
+    expect(reads).toBe(1);
+    await days(31);
+    expect(reads).toBe(2);
   },
   TIMEOUT_MS,
 );
