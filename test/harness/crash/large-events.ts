@@ -138,7 +138,7 @@ function hashOf(bytes: Uint8Array): string {
 }
 
 /** Pieces in the file of a running server that no event has. */
-function orphansIn(folder: string): number {
+export function orphansIn(folder: string): number {
   const db = new Database(join(folder, "ninefold.db"), { readonly: true });
   try {
     const row = db

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { orphansIn } from "../crash/large-events.ts";
 import { type Command, ServerProcess } from "../processes/server-process.ts";
 import { describeMeasured, type Measured, secondsText, Watch } from "../processes/watch.ts";
 
@@ -11,13 +12,15 @@ export interface LargeLoad {
   readonly events: number;
   readonly networks: number;
   readonly bytes: number;
+  /** How often the server is killed while they are sent and forwarded; with any, once more while they are replayed. */
+  readonly kills: number;
 }
 
 /** What the senders are told. */
 export interface Orders extends Pick<LargeLoad, "events" | "networks" | "bytes"> {
   readonly buckets: readonly string[];
-  /** Forwarded events that they wait for. */
-  readonly forwarded: number;
+  /** Whether they send again what was not acknowledged. */
+  readonly sendsAgain: boolean;
 }
 
 /** What the senders have seen once all is sent. */
@@ -28,33 +31,51 @@ export interface SentReport {
   readonly sentMs: number;
 }
 
-/** What they have seen once all is forwarded. */
-export interface ForwardedReport {
-  readonly forwardedMs: number;
-  readonly forwardedEqual: boolean;
+/** What they have seen once all that was acknowledged is received, since it was sent or replayed. */
+export interface ReceivedReport {
+  readonly receivedMs: number;
+  /** Whether everything that was received is as it was sent. */
+  readonly areEqual: boolean;
 }
 
-/** Measurements of a run, while the events were sent, and while they were forwarded. */
-export interface LargeLoadResult extends SentReport, ForwardedReport {
+/** Measurements of a run, while the events were sent, until they were forwarded, and while they were replayed. */
+export interface LargeLoadResult extends SentReport {
+  readonly forwarded: ReceivedReport;
+  readonly replayed: ReceivedReport;
   readonly sending: Measured;
   readonly forwarding: Measured;
+  readonly replaying: Measured;
+  /** Pieces in the file that no event has, at the end. */
+  readonly orphans: number;
 }
 
 /** Buckets of the accounts that receive the events. */
 const BUCKETS = 10;
 
-/** Sends many large events at the same time, while another account reads, and measures both. */
+/** Fastest replays that the API takes. */
+const REPLAYS_PER_SECOND = 100;
+/** How long the removal of pieces without an event may take. */
+const SETTLED_WITHIN_MS = 30_000;
+const SETTLED_LOOK_MS = 50;
+
+/** Sends many large events at the same time and replays them, while another account reads, and measures both. */
 export async function runLargeLoad({
   command,
   folder,
   events,
   networks,
   bytes,
+  kills,
 }: LargeLoad): Promise<LargeLoadResult> {
-  const args = ["--port", "0", "--data", join(folder, "data"), "--log-level", "warn"];
-  args.push("--trust-proxy", "127.0.0.1", "--allow-private-targets", "loopback");
-  const server = await ServerProcess.start({ command, args });
-  const senders = Bun.spawn([process.execPath, join(import.meta.dir, "senders.ts"), server.url], {
+  const data = join(folder, "data");
+  const launch = (port: string) => {
+    const args = ["--port", port, "--data", data, "--log-level", "warn"];
+    args.push("--trust-proxy", "127.0.0.1", "--allow-private-targets", "loopback");
+    return ServerProcess.start({ command, args });
+  };
+  let server = await launch("0");
+  const { url } = server;
+  const senders = Bun.spawn([process.execPath, join(import.meta.dir, "senders.ts"), url], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",
@@ -62,33 +83,64 @@ export async function runLargeLoad({
   const lines = linesOf(senders.stdout);
   try {
     const { target } = JSON.parse(await lines()) as { target: string };
-    const owner = await newAccount(server, "receiver");
-    const buckets = await Promise.all(
+    const owner = await newAccount(url, server.key, "receiver");
+    const made = await Promise.all(
       Array.from({ length: BUCKETS }, () =>
-        post<{ id: string }>(server, owner, "/v1/catch/buckets", { target_url: target, state: "live" }),
+        post<{ id: string }>(url, owner, "/v1/catch/buckets", { target_url: target, state: "live" }),
       ),
     );
-    const reader = await newAccount(server, "reader");
-    const watch = await Watch.start(server, reader);
-    const orders: Orders = {
-      events,
-      networks,
-      bytes,
-      buckets: buckets.map(({ id }) => id),
-      forwarded: events,
+    const buckets = made.map(({ id }) => id);
+    const watch = await Watch.start(server, await newAccount(url, server.key, "reader"));
+    const killed = async (): Promise<void> => {
+      watch.pause();
+      await server.stop("SIGKILL");
+      server = await launch(new URL(url).port);
+      watch.follow(server);
     };
-    senders.stdin.write(`${JSON.stringify(orders)}\n`);
-    await senders.stdin.flush();
-    const sent = JSON.parse(await lines()) as SentReport;
+    const order = async (text: string): Promise<void> => {
+      senders.stdin.write(`${text}\n`);
+      await senders.stdin.flush();
+    };
+    /** The next report; the server is killed when so many events are acknowledged or received. */
+    const report = async <Report>(killsAt: number[]): Promise<Report> => {
+      for (;;) {
+        const message = JSON.parse(await lines()) as { progress?: number };
+        if (message.progress === undefined) return message as Report;
+        const next = killsAt[0];
+        if (next === undefined || message.progress < next) continue;
+        killsAt.shift();
+        await killed();
+      }
+    };
+    await order(JSON.stringify({ events, networks, bytes, buckets, sendsAgain: kills > 0 } satisfies Orders));
+    const killsAt = Array.from({ length: kills }, (_, at) => Math.ceil((events * (at + 1)) / (kills + 1)));
+    const sent = await report<SentReport>(killsAt);
     const sending = watch.take();
-    const forwarded = JSON.parse(await lines()) as ForwardedReport;
+    const forwarded = await report<ReceivedReport>([]);
     const forwarding = watch.take();
+    await order("again");
+    // What is received from here on counts.
+    while (!(await lines()).includes('"progress":0'));
+    for (const bucket of buckets)
+      await post(url, owner, `/v1/catch/${bucket}/replays`, { per_second: REPLAYS_PER_SECOND });
+    const replayed = await report<ReceivedReport>(kills > 0 ? [Math.ceil(events / 2)] : []);
+    const replaying = watch.take();
     await watch.stop();
-    return { ...sent, ...forwarded, sending, forwarding };
+    const orphans = await settledOrphans(data);
+    return { ...sent, forwarded, replayed, sending, forwarding, replaying, orphans };
   } finally {
     senders.kill();
     await senders.exited;
     await server.stop();
+  }
+}
+
+async function settledOrphans(data: string): Promise<number> {
+  const until = performance.now() + SETTLED_WITHIN_MS;
+  for (;;) {
+    const orphans = orphansIn(data);
+    if (orphans === 0 || performance.now() > until) return orphans;
+    await Bun.sleep(SETTLED_LOOK_MS);
   }
 }
 
@@ -113,23 +165,29 @@ function linesOf(stream: ReadableStream<Uint8Array>): () => Promise<string> {
   };
 }
 
-async function post<T>({ url }: ServerProcess, key: string | null, path: string, body: object): Promise<T> {
+async function post<T>(url: string, key: string | null, path: string, body: object): Promise<T> {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
 }
 
-async function newAccount(server: ServerProcess, name: string): Promise<string> {
+async function newAccount(url: string, key: string | null, name: string): Promise<string> {
   const account = { email: `${name}@example.com`, tier: "unlimited" };
-  return (await post<{ api_key: string }>(server, server.key, "/v1/admin/accounts", account)).api_key;
+  return (await post<{ api_key: string }>(url, key, "/v1/admin/accounts", account)).api_key;
 }
 
 /** The measurements as lines of text. */
 export function describeLargeLoad(result: LargeLoadResult): string {
-  const { accepted, sentMs, forwardedMs, sending, forwarding } = result;
+  const { accepted, sentMs, forwarded, replayed, sending, forwarding, replaying, orphans } = result;
   return [
     `${accepted} accepted in ${secondsText(sentMs)}: ${describeMeasured(sending)}`,
-    `all forwarded in ${secondsText(forwardedMs)}: ${describeMeasured(forwarding)}`,
+    `all forwarded in ${secondsText(forwarded.receivedMs)}${equality(forwarded)}: ${describeMeasured(forwarding)}`,
+    `all replayed in ${secondsText(replayed.receivedMs)}${equality(replayed)}: ${describeMeasured(replaying)}`,
+    `pieces without an event: ${orphans}`,
   ].join("\n");
+}
+
+function equality({ areEqual }: ReceivedReport): string {
+  return areEqual ? ", byte for byte" : ", NOT AS SENT";
 }
