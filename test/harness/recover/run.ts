@@ -40,6 +40,8 @@ export interface RecoverResult extends Measurements {
   readonly problems: readonly string[];
   readonly kills: number;
   readonly messages: number;
+  /** Deliveries that were seen after a kill to wait for an earlier one of their key. */
+  readonly held: number;
   readonly acceptedMs: number;
   /** Time from the first recovery to the end of the last one, and the part of it in which the server was down. */
   readonly recoveredMs: number;
@@ -142,6 +144,7 @@ class RecoverRun {
   private readonly kills: Kill[] = [];
   private readonly problems: string[] = [];
   private isOver = false;
+  private held = 0;
   private key = "";
 
   private constructor(
@@ -202,6 +205,7 @@ class RecoverRun {
       longestPauseMs: Math.max(...verdicts.map(({ longestPauseMs }) => longestPauseMs)),
       kills: this.kills.length,
       messages: total,
+      held: this.held,
       acceptedMs,
       recoveredMs,
       downMs,
@@ -360,9 +364,30 @@ class RecoverRun {
       const readyAt = performance.now();
       this.kills.push({ at, startedAt, readyAt });
       report?.(`kill ${number}: ready again after ${(readyAt - at).toFixed(0)} ms`);
+      await this.checkHeld();
     }
     if (this.kills.length < kills)
       this.problems.push(`all was over after ${this.kills.length} of ${kills} kills`);
+  }
+
+  /** Deliveries that are held wait for an older one of their key, also after a kill. */
+  private async checkHeld(): Promise<void> {
+    const listed = (await this.ask("GET", "/v1/relay?status=scheduled&limit=100"))["deliveries"];
+    for (const { message_id, waiting_for, attempts } of listed as ListedDelivery[]) {
+      if (waiting_for === null) continue;
+      this.held += 1;
+      const head = (await this.ask("GET", `/v1/relay/${waiting_for}`)) as unknown as ListedDelivery;
+      if (attempts > 0 || !this.isBehind(message_id, head.message_id))
+        this.problems.push(`${message_id} waits for ${head.message_id} after ${attempts} attempts`);
+    }
+  }
+
+  private isBehind(id: string, other: string): boolean {
+    const [[endpoint = 0, at = 0] = [], [otherEndpoint = 0, before = 0] = []] = [id, other].map((name) =>
+      name.split("-").slice(1).map(Number),
+    );
+    const { load } = this;
+    return keyAt(load, endpoint, at) === keyAt(load, otherEndpoint, before) && before < at;
   }
 
   /** Until it is killed a server must respond to every request, and log no warning or error. */
@@ -452,6 +477,7 @@ interface ListedDelivery {
   readonly relay_id: string;
   readonly endpoint_id: string;
   readonly message_id: string;
+  readonly waiting_for: string | null;
   readonly status: string;
   readonly attempts: number;
 }
@@ -469,12 +495,13 @@ async function nextMillisecond(): Promise<number> {
 /** A result as lines of text. */
 export function describeRecover(result: RecoverResult): string {
   const { messages, kills, recoveredMs, downMs, repeated, overtaken, longestPauseMs, sending } = result;
-  const { idleMsPerSecond } = result;
+  const { idleMsPerSecond, held } = result;
   const upMs = recoveredMs - downMs;
   const lines = [
     `${messages} messages recovered in ${secondsText(recoveredMs)}, ${kills} kills, down for ${secondsText(downMs)}: ` +
       `${((messages * 1_000) / upMs).toFixed(1)} per second while it was up`,
     `${repeated} requests repeated; at most ${overtaken} older messages were in flight when a newer one arrived`,
+    `${held} deliveries were seen to be held by their key after a kill`,
     `longest pause of keys that do not fail: ${longestPauseMs.toFixed(0)} ms, without the time in which it was down`,
     describeMeasured(sending),
   ];
