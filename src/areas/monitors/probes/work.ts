@@ -189,7 +189,8 @@ export class ProbeWorkplace {
     const rejected: ProbeResultsAccepted["rejected"] = [];
     for (let start = 0; start < results.length || start === 0; start += RESULTS_PER_UNIT) {
       const part = results.slice(start, start + RESULTS_PER_UNIT);
-      const reasons = await this.deps.writer.submit((tx) => {
+      // As the checks of the server are: requests of others come first.
+      const reasons = await this.deps.writer.submitInBackground((tx) => {
         // It may have been removed or suspended since the last part.
         const row = this.authenticate(call);
         const isStale = row.offline || tx.now - (row.lastSeenAt ?? 0) >= SEEN_MS;

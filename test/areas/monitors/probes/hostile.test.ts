@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { MONITORS_PER_PART } from "../../../../src/areas/monitors/probes/removal.ts";
 import { RESULTS_BYTES_MAX, RESULTS_MAX } from "../../../../src/areas/monitors/probes/schema.ts";
+import { realDelay } from "../../../../src/kernel/time/clock.ts";
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { until } from "../../../support/eventually.ts";
@@ -206,6 +207,36 @@ test("an id of a result counts again after 24 hours, and not after a restart", a
     server = shared;
   }
 }, 30_000);
+
+test("results are recorded after the changes of others, however many requests bring them", async () => {
+  const shared = server;
+  // Under a manual clock no time passes in a commit.
+  server = await startTestServer();
+  try {
+    account = await server.account();
+    probe = server.client(String((await account.post("/v1/pulse/probes", { name: "fra" })).body["token"]));
+    const id = await monitor();
+    const { writer } = server.server.kernel;
+    const requests = 30;
+    let isOver = false;
+    const sending = Promise.all(Array.from({ length: requests }, () => send(many(200, id)))).finally(() => {
+      isOver = true;
+    });
+    const units: number[] = [];
+    while (!isOver) {
+      const before = writer.stats.units;
+      await writer.submit(() => null);
+      units.push(writer.stats.units - before);
+      await realDelay(1);
+    }
+    expect((await sending).map(({ status }) => status)).toEqual(Array(requests).fill(200));
+    // In their lane, most would wait for one unit of each request.
+    expect(units.toSorted((a, b) => a - b)[units.length >> 1]).toBeLessThan(requests / 2);
+  } finally {
+    await server.stop();
+    server = shared;
+  }
+}, 60_000);
 
 describe("odd results", () => {
   test("are JSON: what is no number is rejected, and names of prototypes are names", async () => {

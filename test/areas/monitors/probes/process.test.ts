@@ -184,6 +184,30 @@ describe("ninefold probe", () => {
   );
 
   test(
+    "whose observer targets cannot be reached has no vote on what it cannot reach, and one on responses",
+    async () => {
+      const token = await tokenOf("home");
+      target.answers(503);
+      const responding = await monitorOf("home");
+      const settings = { url: `http://127.0.0.1:${freePort()}/`, interval: MINUTE, probes: ["home"] };
+      const silent = String((await account.post("/v1/pulse", settings)).body["id"]);
+      const observer = ["--observer-targets", `127.0.0.1:${freePort()}`];
+      start(token, ["--allow-private-targets", "loopback", ...observer]);
+      await until(async () => (await statusOf("home")) === "online");
+      await advanceUntil(async () => (await statusOfMonitor(responding)) === "down");
+      const lastOf = async (id: string) =>
+        (await account.get(`/v1/pulse/${id}/history?limit=1`)).body["checks"] as object[];
+      await advanceUntil(async () => (await lastOf(silent)).length > 0);
+      expect(await lastOf(silent)).toMatchObject([{ observer_offline: true, error: expect.any(String) }]);
+      expect((await account.get(`/v1/pulse/${silent}`)).body).toMatchObject({
+        status: "unknown",
+        incident_id: null,
+      });
+    },
+    2 * TIMEOUT_MS,
+  );
+
+  test(
     "obeys its own permission of private targets",
     async () => {
       const token = await tokenOf("home");
