@@ -36,6 +36,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "key create": async () => (await import("./cli/key.ts")).keyCreate,
   "key list": async () => (await import("./cli/key.ts")).keyList,
   "key revoke": async () => (await import("./cli/key.ts")).keyRevoke,
+  "key import": async () => (await import("./cli/key-import.ts")).keyImport,
   "page subscribers import": async () => (await import("./cli/page.ts")).pageSubscribersImport,
   "people list": async () => (await import("./cli/people.ts")).peopleList,
   "people invite": async () => (await import("./cli/people.ts")).peopleInvite,

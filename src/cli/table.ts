@@ -414,6 +414,17 @@ const DECLARED = [
     example: "ninefold key revoke 0197a3b2-5c1e-7f00-8a9b-0c1d2e3f4a5b",
   },
   {
+    name: "key import",
+    summary: "Import keys of Unkey by the hashes of their secrets",
+    details:
+      "FILE is a response of apis.listKeys with decrypt, or of permissions.listRoles, or rows of the table keys of an own\n" +
+      "installation. Secrets are hashed on this machine, and only the hashes are sent. Notes begin with what is not carried\n" +
+      "over. The exit code is 1 if a key was skipped; the others are imported. A second import changes nothing.",
+    arguments: [{ name: "FILE", several: true, help: "JSON of Unkey; - for standard input" }],
+    ...API_CALL,
+    example: "ninefold key import roles.json keys-1.json keys-2.json",
+  },
+  {
     name: "people list",
     summary: "List the people of the account, newest first",
     ...API_CALL,

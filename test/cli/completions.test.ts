@@ -47,7 +47,7 @@ const LINES: readonly (readonly [line: string, words: readonly string[]])[] = [
   ["ninefold key create --scope meter:read --sc", ["--scope"]],
   ["ninefold completions ", ["bash", "fish", "zsh"]],
   ["ninefold help ", FIRST],
-  ["ninefold help key ", ["create", "list", "revoke"]],
+  ["ninefold help key ", ["create", "import", "list", "revoke"]],
   ["ninefold nonsense ", []],
   ...COMMANDS.filter(({ name }) => name !== "help").map(
     ({ name }) => [`ninefold ${name} --`, flags(name)] as const,
