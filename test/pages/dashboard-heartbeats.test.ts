@@ -43,7 +43,9 @@ test(
     await page.getByRole("button", { name: "Create the project's ping key" }).click();
     await page.getByText(/\/ping\/[0-9A-Za-z]{22}\/mail-queue/).waitFor();
     await page
-      .getByText("Pinged every 1 h 30 min, grace period 5 min. Notifies Team chat (default channels).")
+      .getByText(
+        "Pinged every 1 h 30 min, grace period 5 min. Notifies Duty phone and Team chat (default channels).",
+      )
       .waitFor();
     await page.getByRole("button", { name: "Edit…" }).click();
     await page.getByText("More", { exact: true }).click();
