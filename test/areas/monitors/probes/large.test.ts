@@ -140,6 +140,12 @@ describe("10,000 monitors of a probe, whose last 20,000 results are remembered, 
       });
       return turnOf("POST", "/v1/probe/results", { results: sent }, token);
     });
+    const db = new Database(join(server.folder, "ninefold.db"), { readonly: true });
+    // Each new id has taken the place of the oldest one.
+    expect(db.query("SELECT count(*) AS ids, sum(received_at > 1) AS sent FROM probe_results").get()).toEqual(
+      { ids: REMEMBERED, sent: results },
+    );
+    db.close();
   }, 30_000);
 
   test("where one of them changes, and where they are listed", async () => {
