@@ -11,7 +11,7 @@
 //   scripts/bench --warm-seconds N  seconds of load before a server counts as warm (10; 0: only cold servers are measured)
 //   scripts/bench --fsync-ms N      duration of an fsync in the row of a slow disk (10)
 //   scripts/bench --wal-minutes N   afterwards sends deducts over 32 connections for N minutes and measures the size of the WAL
-//   scripts/bench --probe-minutes N minutes for which the memory of a server with 50 probes is watched (10)
+//   scripts/bench --probe-minutes N minutes for which a probe, and a server with 50 probes, are measured (10)
 //   scripts/bench --binary          runs the executable dist/ninefold instead of the source
 //   scripts/bench --json            prints the results as one JSON object on standard output
 // Exits with 1 if a requirement is missed. The rows are in bench/rows.ts.
@@ -104,12 +104,8 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [ARCHIVE, (stage, say) => measureArchive(stage, say, series())],
   [START_UP, measureStartUp],
   [IDLE, measureIdle],
-  [ONE_PROBE, (stage, say) => measureOneProbe(stage, command, say)],
-  [
-    MANY_PROBES,
-    (stage, say) =>
-      measureManyProbes(stage, command, wholeNumber("probe-minutes", values["probe-minutes"], 1), say),
-  ],
+  [ONE_PROBE, (stage, say) => measureOneProbe(stage, say, probes())],
+  [MANY_PROBES, (stage, say) => measureManyProbes(stage, say, probes())],
   [CHECK_COST, measureCheckCost],
   [CHECK_BY_NGINX, measureByNginx],
 ];
@@ -132,6 +128,10 @@ function series() {
     rounds: wholeNumber("rounds", values.rounds, 1),
     seconds: wholeNumber("seconds", values.seconds, 1),
   };
+}
+
+function probes() {
+  return { command, minutes: wholeNumber("probe-minutes", values["probe-minutes"], 1) };
 }
 
 function chosen(name: string): boolean {

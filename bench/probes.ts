@@ -25,26 +25,32 @@ const INTERVALS_MS = [MINUTE_MS, MINUTE_MS / 2] as const;
 const WARM_MS = 2 * MINUTE_MS;
 /** Time between two looks at the memory. */
 const SAMPLE_MS = 5_000;
-/** Growth of the memory over the measurement, by the line that fits it best. */
-const GROWTH_MAX = 5;
+/** Growth of the memory over the measurement in percent, by the line that fits it best: less is what the garbage collector leaves. */
+const GROWTH_MAX = 10;
 
 /** Arguments of a probe: the targets are on this machine. */
 const ALLOWED = ["--allow-private-targets", "127.0.0.0/8"];
 
+/** How probes are started, and for how many minutes they are measured. */
+interface Run {
+  readonly command: Command;
+  readonly minutes: number;
+}
+
 /** A process of a probe takes 300 checks a second from a server. Measures its share of a core, and its memory. */
 export async function measureOneProbe(
   stage: Stage,
-  command: Command,
   say: (text: string) => void,
+  { command, minutes }: Run,
 ): Promise<Finding[]> {
   const { monitors, intervalMs, coreMax } = ONE;
-  say(`${ONE_PROBE}: making ${monitors} monitors, watching for ${(WARM_MS + MINUTE_MS) / MINUTE_MS} minutes`);
+  say(`${ONE_PROBE}: making ${monitors} monitors, watching for ${WARM_MS / MINUTE_MS + minutes} minutes`);
   return onServer(stage, "one-probe", async (server, receiver) => {
     const [token = ""] = await makeProbes(stage, server, 1);
     await makeMonitors(server, receiver, { monitors, intervalMs, namesOf: () => [nameOf(0)] });
     const pid = startProbe(stage, command, server, token);
     await Bun.sleep(WARM_MS);
-    const { share, perSecond, memory } = await watch(pid, server, receiver, MINUTE_MS);
+    const { share, perSecond, memory } = await watch(pid, server, receiver, minutes * MINUTE_MS);
     return [
       rateFinding(ONE_PROBE, perSecond, (monitors * 1_000) / intervalMs),
       shareFinding(`${ONE_PROBE}: the probe's processor time`, { share, perSecond }, coreMax),
@@ -56,9 +62,8 @@ export async function measureOneProbe(
 /** Many probes check many monitors, each at two or three. Measures the share of a core that the server takes, and its memory. */
 export async function measureManyProbes(
   stage: Stage,
-  command: Command,
-  minutes: number,
   say: (text: string) => void,
+  { command, minutes }: Run,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const intervalMs of INTERVALS_MS) {
