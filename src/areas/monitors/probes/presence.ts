@@ -6,7 +6,8 @@ const CONNECTED_MS = 1_000;
 
 /** A check that the server has asked a probe for. */
 interface DueCheck {
-  readonly manual: boolean;
+  manual: boolean;
+  readonly isRecorded: Promise<boolean>;
   readonly done: (isRecorded: boolean) => void;
 }
 
@@ -80,7 +81,7 @@ export class Presence {
     this.wake?.();
   }
 
-  /** The probe is removed: nothing waits for it any more. */
+  /** The probe is removed or suspended, or the server stops: nothing waits for it any more. */
   close(): void {
     for (const check of [...this.due.values()]) check.done(false);
     this.end();
@@ -120,11 +121,19 @@ export class Presence {
 
   /** Asks for one check. Resolves when its result is recorded, or to false after `timeoutMs` of real time. */
   request(monitorId: string, manual: boolean, timeoutMs: number): Promise<boolean> {
-    this.due.get(monitorId)?.done(false);
+    const pending = this.due.get(monitorId);
+    if (pending !== undefined) {
+      // One result is for both; the probe may not have got the first request.
+      pending.manual ||= manual;
+      this.told.delete(monitorId);
+      this.wake?.();
+      return pending.isRecorded;
+    }
     const { promise, resolve } = Promise.withResolvers<boolean>();
     let cancel: Cancel = () => undefined;
     const check: DueCheck = {
       manual,
+      isRecorded: promise,
       done: (isRecorded) => {
         cancel();
         if (this.due.get(monitorId) === check) {

@@ -100,7 +100,7 @@ export class ProbeWorkplace {
     deps.scheduler.suspended.onSuspended((tx, accountRef) =>
       tx.afterCommit(() => {
         for (const presence of this.presences.values())
-          if (presence.owner.accountRef === accountRef) presence.end();
+          if (presence.owner.accountRef === accountRef) presence.close();
       }),
     );
     deps.scheduler.register(OFFLINE_JOB, {
@@ -112,7 +112,7 @@ export class ProbeWorkplace {
   /** Ends all requests that wait, because the server stops. */
   stop(): void {
     this.ended.abort();
-    for (const presence of this.presences.values()) presence.end();
+    for (const presence of this.presences.values()) presence.close();
   }
 
   /**

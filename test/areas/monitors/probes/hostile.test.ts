@@ -6,7 +6,7 @@ import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { until } from "../../../support/eventually.ts";
 import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../../support/processor-time.ts";
-import { startTestServer, type TestServer } from "../../../support/server.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";
 
 const MINUTE = 60_000;
 
@@ -336,6 +336,44 @@ describe("requests for work", () => {
     await send([resultOf(id, { age_ms: -1 })]);
     await send([resultOf(id, { status: "down" })]);
     expect((await checked).body).toMatchObject({ status: "down" });
+  });
+});
+
+describe("a manual check by a probe", () => {
+  const ask = async () => {
+    const id = await monitor();
+    await account.put(`/v1/pulse/${id}`, { timeout: 30_000 });
+    await probe.get("/v1/probe/work?wait_ms=0");
+    const asked = account.post(`/v1/pulse/${id}/check`);
+    const work = async () => (await probe.get("/v1/probe/work?wait_ms=0")).body["due"] as string[];
+    await until(async () => (await work()).includes(id));
+    return { id, asked, work };
+  };
+
+  test("has one result for all who ask meanwhile", async () => {
+    const { id, asked, work } = await ask();
+    const other = account.post(`/v1/pulse/${id}/check`);
+    await until(async () => (await work()).includes(id));
+    await send([resultOf(id, { status: "down" })]);
+    for (const { status, body } of [await asked, await other])
+      expect([status, body["status"]]).toEqual([200, "down"]);
+    const { checks } = (await account.get(`/v1/pulse/${id}/history`)).body;
+    expect(checks).toMatchObject([{ manual: true, status: "down" }]);
+  });
+
+  test("ends with the suspension of the account, and with the server", async () => {
+    const suspended = await ask();
+    const { userId } = account as AccountClient;
+    await server.operator.patch(`/v1/admin/accounts/${userId}`, { suspended: true });
+    expect((await suspended.asked).status).toBeOneOf([403, 503]);
+    await server.operator.patch(`/v1/admin/accounts/${userId}`, { suspended: false });
+    const stopped = await ask();
+    const ended = stopped.asked.then(
+      ({ status }) => status,
+      () => 503,
+    );
+    await server.restart();
+    expect(await ended).toBe(503);
   });
 });
 
