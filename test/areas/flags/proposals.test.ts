@@ -260,6 +260,20 @@ describe("large proposals", () => {
     await propose(account, change("another"));
   });
 
+  test("are listed without holding up other requests", async () => {
+    const account = await server.account({ tier: "unlimited" });
+    await save(account, change("before"));
+    for (let index = 0; index < 100; index += 1)
+      await account.delete(`${PATH}/${await propose(account, change(`n${index}`))}`);
+    const least = await leastMs(TURN_MS_MAX, () =>
+      longestTurnMs(async () => {
+        const { body } = await account.get(`${PATH}?limit=100`);
+        expect((body["proposals"] as object[]).length).toBeGreaterThan(0);
+      }),
+    );
+    expect(least).toBeLessThan(TURN_MS_MAX);
+  });
+
   test("are outdated together without holding up other requests", async () => {
     const least = await leastMs(TURN_MS_MAX, async () => {
       const account = await server.account({ tier: "unlimited" });

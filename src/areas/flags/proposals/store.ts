@@ -28,6 +28,8 @@ type Decision = Pick<ProposalRow, "ref" | "status" | "decided_by" | "decision_co
 
 const COLUMNS =
   "ref, id, project_ref, flag_key, status, base_version, change, was, became, comment, proposer, proposed_by, decided_by, decision_comment, created_at, decided_at";
+/** Without the change, which a page does not show: it is as long as the changed fields. */
+const SHOWN = COLUMNS.replace(" change,", " NULL AS change,");
 const PAGE = "AND ref < $before AND ($status IS NULL OR status = $status) ORDER BY ref DESC LIMIT $rowsMax";
 
 /** A page: before this row, newest first. */
@@ -45,10 +47,10 @@ export function proposalStore(db: Database) {
       `SELECT ${COLUMNS} FROM flag_proposals WHERE project_ref = ? AND flag_key = ? AND id = ?`,
     ),
     ofFlag: db.all<ProposalRow, [page: Page & { readonly projectRef: number; readonly flagKey: string }]>(
-      `SELECT ${COLUMNS} FROM flag_proposals WHERE project_ref = $projectRef AND flag_key = $flagKey ${PAGE}`,
+      `SELECT ${SHOWN} FROM flag_proposals WHERE project_ref = $projectRef AND flag_key = $flagKey ${PAGE}`,
     ),
     ofProject: db.all<ProposalRow, [page: Page & { readonly projectRef: number }]>(
-      `SELECT ${COLUMNS} FROM flag_proposals WHERE project_ref = $projectRef ${PAGE}`,
+      `SELECT ${SHOWN} FROM flag_proposals WHERE project_ref = $projectRef ${PAGE}`,
     ),
     openOfFlag: db.all<ProposalRow, [projectRef: number, flagKey: string]>(
       `SELECT ${COLUMNS} FROM flag_proposals WHERE project_ref = ? AND flag_key = ? AND status = 'open'`,
