@@ -94,7 +94,9 @@ export class ReplayTarget implements Target {
     this.operatorKey = operatorKey;
   }
 
+  /** After the end, nothing is sent: a step of several requests stops where it is, without a response. */
   send(request: TargetRequest): Promise<HttpResponse | null> {
+    if (this.isOver) return Promise.resolve(null);
     const number = this.sentSoFar;
     this.sentSoFar += 1;
     const recorded = this.journal.sent[number]?.request;

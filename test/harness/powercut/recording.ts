@@ -9,6 +9,7 @@ import { CallbackWorkload } from "../crash/callbacks.ts";
 import { ChainWorkload } from "../crash/chains.ts";
 import { CheckWorkload } from "../crash/checks.ts";
 import { FlagWorkload } from "../crash/flags.ts";
+import { HeldAlertWorkload } from "../crash/held-alerts.ts";
 import { HoldWorkload } from "../crash/holds.ts";
 import { KeyUsesWorkload } from "../crash/key-uses.ts";
 import { launchUnderLoad, runLoad } from "../crash/load.ts";
@@ -96,6 +97,7 @@ function createWorkloads(): Workload[] {
     new FlagWorkload(),
     new ProposalWorkload(),
     new SharedLockWorkload(),
+    new HeldAlertWorkload(),
   ];
 }
 
