@@ -8,8 +8,8 @@ import type { Notifications } from "./notifications.ts";
 import type { AlertDeps } from "./ports.ts";
 import type { ChannelStore } from "./store.ts";
 
-/** Ends of holds in one commit. */
-const CONCURRENCY = 16;
+/** Ends of holds in one commit, up to 5 ms each: those of many channels end at the same time of day. */
+const CONCURRENCY = 2;
 
 /** Sends channels what they have missed. */
 export class Digests {

@@ -7,8 +7,8 @@ import { DELAYED_ALERT, ESCALATION, type EscalationState } from "./notifications
 import type { OngoingOutage, OngoingOutages } from "./ports.ts";
 import type { ChannelStore } from "./store.ts";
 
-/** Alerts in one commit. */
-const CONCURRENCY = 64;
+/** Alerts in one commit, up to 1 ms each for a step to 10 channels: those of many outages are due at the same time. */
+const CONCURRENCY = 8;
 
 /** What the first alert of an outage says beside what is known later. */
 export type DelayedAlert = Pick<ChannelNotification, "detail" | "facts">;

@@ -6,8 +6,8 @@ import { type Notifications, REMINDER } from "./notifications.ts";
 import type { OngoingOutages } from "./ports.ts";
 import type { ChannelStore } from "./store.ts";
 
-/** Reminders in one commit. */
-const CONCURRENCY = 64;
+/** Reminders in one commit, up to 0.5 ms each: those of many outages are due at the same time. */
+const CONCURRENCY = 16;
 
 /** The end of a snooze: a channel is reminded once, whatever its `remind`. */
 interface SnoozeEnd {

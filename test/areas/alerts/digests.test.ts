@@ -7,6 +7,7 @@ import type { AlertEvent } from "../../../src/kernel/data/incident-words.ts";
 import type { Client } from "../../support/client.ts";
 import type { MailServer } from "../../support/mail-server.ts";
 import { startMailing } from "../../support/mailing-server.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import type { TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
@@ -164,6 +165,23 @@ test("the body of a webhook has at most 256 KiB of alerts, each with the beginni
   expect(bytes).toBeGreaterThan(240 * 1_024);
   expect(alerts.length + omitted).toBe(DIGEST_ALERTS_MAX);
   expect((alerts[0] as { last_ping_body?: string }).last_ping_body?.length).toBe(TEXT_MAX);
+});
+
+test("the messages of many channels whose hours end together hold up nothing else", async () => {
+  const facts = { last_ping_body: "x".repeat(1_000), url: "u".repeat(1_000), error: "e".repeat(1_000) };
+  const alerts = numbered(HELD_ALERTS_MAX).map((each) => ({ ...each, facts }));
+  const mailed = { kind: "email", config: { to: ["owner@example.com"] } };
+  const longest = await leastMs(TURN_MS_MAX, async () => {
+    for (const kind of [{}, { kind: "slack" }, mailed, {}, { kind: "ntfy" }, mailed, {}, {}])
+      await holding(alerts, kind);
+    const turn = await longestTurnMs(() => server.clock.advance(HOUR));
+    const { body } = await owner.get("/v1/pulse/channels");
+    for (const { id } of body["channels"] as { id: string }[]) await owner.delete(`/v1/pulse/channels/${id}`);
+    await server.clock.advance(23 * HOUR);
+    return turn;
+  });
+  expect(sink.take().length).toBeGreaterThanOrEqual(6);
+  expect(longest).toBeLessThanOrEqual(TURN_MS_MAX);
 });
 
 test("a chat gets what fits into a message, and a mail a line for each alert", async () => {

@@ -356,6 +356,11 @@ describe("quiet hours", () => {
       { ...QUIET, to: "15:60" },
       { ...QUIET, time_zone: "Mars/Olympus" },
       { ...QUIET, time_zone: "+02:00" },
+      { ...QUIET, time_zone: "" },
+      { ...QUIET, time_zone: "__proto__" },
+      { ...QUIET, time_zone: "Europe/Berlin\u0000" },
+      { ...QUIET, time_zone: "E".repeat(60_000) },
+      { ...QUIET, from: "0".repeat(60_000) },
       { from: "13:00", to: "15:00" },
       { from: "13:00", time_zone: "UTC" },
       [],
@@ -371,6 +376,8 @@ describe("quiet hours", () => {
       }),
       "validation_error",
     );
+    const large = await patch({ ...QUIET, time_zone: "E".repeat(1_048_576) });
+    expect([large.status, large.text.length < 1_000]).toEqual([413, true]);
     const night = { from: "22:00", to: "07:00", time_zone: "Europe/Berlin" };
     expect((await patch(night)).body).toMatchObject({ quiet_hours: night });
     expect((await owner.patch(`${CHANNELS}/${id}`, { name: "x" })).body).toMatchObject({

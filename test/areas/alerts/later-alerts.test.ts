@@ -3,6 +3,7 @@ import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import type { MailServer } from "../../support/mail-server.ts";
 import { startMailing } from "../../support/mailing-server.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import type { TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
@@ -245,6 +246,33 @@ describe("escalate", () => {
     expect((await patch(a, [])).body).toMatchObject({ escalate: [] });
     expect((await patch(c, [step(MINUTE, a)])).status).toBe(200);
   });
+});
+
+test("the steps and reminders of many outages hold up nothing else", async () => {
+  const ids: string[] = [];
+  for (let count = 0; count < 10; count += 1) {
+    const kind = count % 2 === 0 ? "discord" : "webhook";
+    ids.push(await channel(`step-${count}`, { kind, default: false }));
+  }
+  await channel("chat", { remind: "1h", escalate: [{ after_ms: 30 * MINUTE, channel_ids: ids }] });
+  const pings: string[] = [];
+  for (let count = 0; count < 100; count += 1) {
+    const beat = { type: "heartbeat", name: `job ${count}`, period_ms: DAY };
+    const { body } = await owner.post("/v1/pulse", beat);
+    pings.push(`${server.url}${new URL(String(body["ping_url"])).pathname}`);
+  }
+  const longest = await leastMs(TURN_MS_MAX, async () => {
+    for (const ping of pings) await fetch(`${ping}/fail`, { method: "POST" });
+    await server.clock.advance(29 * MINUTE);
+    sink.take();
+    const turn = await longestTurnMs(() => server.clock.advance(35 * MINUTE));
+    // The steps of all outages, and their reminders.
+    expect(sink.take().length).toBe(pings.length * (ids.length + 1));
+    for (const ping of pings) await fetch(ping, { method: "POST" });
+    await server.clock.advance(HOUR);
+    return turn;
+  });
+  expect(longest).toBeLessThanOrEqual(TURN_MS_MAX);
 });
 
 describe("POST /v1/pulse/incidents/{id}/snooze", () => {
