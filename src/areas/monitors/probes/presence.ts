@@ -25,6 +25,7 @@ export class Presence {
   private wake: (() => void) | null = null;
   private seenAt = Number.NEGATIVE_INFINITY;
   private wasCut = false;
+  private waits = false;
   /** Of its last request, epoch milliseconds; 0 before one. */
   lastSeenAt = 0;
   private counted: { readonly version: number; readonly monitors: number } | null = null;
@@ -59,9 +60,10 @@ export class Presence {
     return this.wasCut && !this.isWaiting;
   }
 
-  /** Whether it can be asked for a check. */
+  /** Whether it gets checks as soon as they are due: it waits for them, or is between two requests that do. */
   get isConnected(): boolean {
-    return this.isWaiting || this.told.size > 0 || monotonicMs() - this.seenAt < CONNECTED_MS;
+    if (this.isWaiting) return true;
+    return this.waits && (this.told.size > 0 || monotonicMs() - this.seenAt < CONNECTED_MS);
   }
 
   /** Number of its monitors, which `count` reads where they have changed. */
@@ -89,10 +91,11 @@ export class Presence {
 
   /**
    * A request for work has begun, or has ended, at a time (epoch milliseconds): the next one follows, unless the probe has closed
-   * the connection (`isCut`).
+   * the connection (`isCut`). `waits`: whether it is one that waits for work.
    */
-  seen(now: number, isCut: boolean): void {
+  seen(now: number, { isCut, waits }: { readonly isCut: boolean; readonly waits: boolean }): void {
     this.wasCut = isCut;
+    this.waits = waits;
     this.seenAt = isCut ? Number.NEGATIVE_INFINITY : monotonicMs();
     this.lastSeenAt = now;
   }

@@ -134,7 +134,7 @@ export class ProbeWorkplace {
     }
     const presence = this.presenceOf(probe.ref, probe);
     await this.deps.writer.submit((tx) => this.seen(tx, this.authenticate(call), query));
-    presence.seen(this.deps.clock.now(), false);
+    presence.seen(this.deps.clock.now(), { isCut: false, waits: wait_ms > 0 });
     // A request that is fast shows how slow others are.
     presence.transit.delayOf(query, monotonicMs());
     const position = positionOf(after);
@@ -157,7 +157,7 @@ export class ProbeWorkplace {
       }
     } finally {
       call.request.signal.removeEventListener("abort", wake);
-      presence.seen(this.deps.clock.now(), call.request.signal.aborted);
+      presence.seen(this.deps.clock.now(), { isCut: call.request.signal.aborted, waits: wait_ms > 0 });
     }
     if (this.ended.signal.aborted)
       throw new ApiError("service_unavailable", "The server is shutting down. Retry the request.");
@@ -205,12 +205,16 @@ export class ProbeWorkplace {
     return { accepted: results.length - rejected.length, rejected };
   }
 
-  /** Under a test clock: has the connected probes of a monitor check it. */
+  /** Under a test clock: has the probes of a monitor check it, and waits for those that are connected. */
   async checkDue(monitor: MonitorRow): Promise<void> {
     if (!this.deps.isTestClock) return;
     const asked = this.probesOf(monitor)
-      .filter(({ ref }) => this.presences.get(ref)?.isConnected)
-      .map(({ ref }) => this.request(ref, monitor, false));
+      .filter((probe) => this.isOnline(probe))
+      .map(({ ref }) => {
+        const isConnected = this.presences.get(ref)?.isConnected;
+        const result = this.request(ref, monitor, false);
+        return isConnected ? result : null;
+      });
     await Promise.all(asked);
   }
 

@@ -354,6 +354,40 @@ describe("results", () => {
   });
 });
 
+describe("under a test clock", () => {
+  test("a probe that does not wait gets what was due with its next request, and an advance does not wait for it", async () => {
+    const fra = await probe("fra");
+    const id = await monitor(["fra"], { timeout: 30_000 });
+    const { body } = await fra.work();
+    expect(body["due"]).toEqual([]);
+    for (let round = 0; round < 2; round += 1) {
+      await server.clock.advance(MINUTE);
+      expect((await fra.work(`wait_ms=0&after=${body["cursor"]}`)).body["due"]).toEqual([id]);
+    }
+    await fra.says(id, "up");
+    expect((await history(id)).checks).toMatchObject([{ status: "up", manual: false, probe: "fra" }]);
+  });
+
+  test("an advance waits for the results of probes that wait", async () => {
+    const fra = await probe("fra");
+    const id = await monitor(["fra"], { timeout: 30_000 });
+    const { body } = await fra.work();
+    const waiting = fra.work(`wait_ms=55000&after=${body["cursor"]}&queue=3`);
+    await until(async () => (await account.get(`/v1/pulse/probes/${fra.id}`)).text.includes('"queue":3'));
+    let isOver = false;
+    const advanced = server.clock.advance(MINUTE).then(() => {
+      isOver = true;
+    });
+    expect((await waiting).body["due"]).toEqual([id]);
+    expect(isOver).toBe(false);
+    await fra.says(id, "down");
+    await advanced;
+    expect((await view(id))["status"]).toBe("down");
+    // Advances of other tests would wait for it.
+    await account.delete(`/v1/pulse/${id}`);
+  });
+});
+
 describe("votes", () => {
   const CASES = [
     ["any", ["down", "up", "up"]],
