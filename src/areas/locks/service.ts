@@ -399,7 +399,8 @@ export class LockService {
    */
   private grantDuplicates(tx: Tx, { holder, lease }: Grant, handover: Handover): void {
     const { lock } = holder;
-    const duplicates = lock.dequeueMatching(tx, ({ request }) => isTokenOf(lease, request.token));
+    // Not in constant time: both tokens are of requests that wait, and each of a hundred grants looks at a thousand waiters.
+    const duplicates = lock.dequeueMatching(tx, ({ request }) => request.token === lease.token);
     for (const duplicate of duplicates) {
       if (duplicate.request.mode !== lock.mode) {
         const error = otherModeError(lock.key, lock.mode);

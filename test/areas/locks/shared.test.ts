@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { HOLDERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
+import { HOLDERS_PER_LOCK_MAX, WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
 import { GRANTS_PER_UNIT_MAX } from "../../../src/areas/locks/service.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { eventually } from "../../support/eventually.ts";
+import { leastMs, longestTurnMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { acquire, lockFrom, queue, release, startAcquire, waitForDepth } from "./support.ts";
 
@@ -194,6 +195,31 @@ describe("shared locks", () => {
     expect(granted.filter(({ status }) => status !== 200)).toEqual([]);
     expect(new Set(granted.map(({ body }) => body["fencing_token"])).size).toBe(size);
   });
+
+  test("a thousand readers with tokens of their own that follow a writer hold up no other request", async () => {
+    const { key: apiKey } = server.operator;
+    /** Without a socket, so that nothing of a client's work counts. */
+    const sent = async (path: string, body: object): Promise<Response> => {
+      const headers = { authorization: `Bearer ${apiKey}` };
+      const request = { method: "POST", headers, body: JSON.stringify(body) };
+      return server.server.app.http.handle(new Request(`${server.url}/v1/latch/${path}`, request));
+    };
+    let run = 0;
+    const least = await leastMs(TURN_MS_MAX, async () => {
+      run += 1;
+      const key = `readers-${run}`;
+      const { token } = (await (await sent(`${key}/acquire`, WRITER)).json()) as { token: string };
+      const readers = Array.from({ length: WAITERS_PER_LOCK_MAX }, () =>
+        sent(`${key}/acquire`, { ...SHARED, token: crypto.randomUUID() }),
+      );
+      await waitForDepth(server.operator, key, WAITERS_PER_LOCK_MAX);
+      return longestTurnMs(async () => {
+        await sent(`${key}/release`, { token });
+        for (const { status } of await Promise.all(readers)) expect(status).toBe(200);
+      });
+    });
+    expect(least).toBeLessThan(TURN_MS_MAX);
+  }, 60_000);
 
   test("at most a thousand hold it; the next one waits", async () => {
     const { operator } = server;
