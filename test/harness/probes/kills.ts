@@ -56,8 +56,8 @@ export interface ProbeKillsResult extends Verdict {
   readonly seconds: number;
 }
 
-/** Share of the kills in which the server is one of the two victims. */
-const SERVER_CHANCE = 0.5;
+/** Chance that the server is one of the two victims, if it was not before. */
+const SERVER_CHANCE = 0.8;
 /** Share of the starts that are killed before the process is ready, and the latest time of such a kill. */
 const START_KILL_CHANCE = 0.1;
 const START_KILL_MS_MAX = 300;
