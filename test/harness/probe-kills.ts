@@ -42,7 +42,7 @@ try {
     phaseMs: (2 / 3) * intervalMs,
     lifeMsMax: 5_000,
     outageMs: 5 * intervalMs,
-    downIntervalMs: null,
+    downIntervalMs: Math.max(5_000, intervalMs / 2),
     partitionMs: [3_000, 1.5 * intervalMs],
     partitionPauseMs: intervalMs,
     patienceMs: 0,

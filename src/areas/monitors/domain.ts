@@ -206,8 +206,10 @@ export function nextCheckAt(ref: number, intervalMs: number, dueAt: number, now:
   const offset = Math.floor(share(ref) * intervalMs);
   const timeAfter = (time: number): number =>
     (Math.floor((time - offset) / intervalMs) + 1) * intervalMs + offset;
-  // The first check can be at any time: the second one comes at least half an interval later.
-  const next = timeAfter(dueAt + Math.floor(intervalMs / 2));
+  // The first check, and one at another interval, can be at any time: the next one comes at least half an interval later. Where
+  // that would be more than an interval, there is another one half way.
+  const after = timeAfter(dueAt + Math.floor(intervalMs / 2));
+  const next = after - dueAt > intervalMs ? dueAt + Math.floor((after - dueAt) / 2) : after;
   return next > now ? next : timeAfter(now);
 }
 

@@ -68,8 +68,6 @@ const LIFE_MS_MIN = 200;
 const RESTART_MS = 1_000;
 /** Time with a server in reach after which a probe has sent a result: its longest pause between two attempts, and a timeout. */
 const SEND_MS = 36_000;
-/** The first check of a monitor comes within this time. */
-const FIRST_CHECK_MS_MAX = 5_000;
 const READY_MS_MAX = 60_000;
 const POLL_MS = 250;
 const READERS = 16;
@@ -125,8 +123,7 @@ class ProbeKilling {
     const { monitors, report } = this.settings;
     await this.prepare();
     report?.(`${monitors} monitors and ${this.probes.length} probes are ready`);
-    // The second check of a monitor may come one and a half intervals after the first.
-    const from = Date.now() + this.settings.intervalMs / 2 + FIRST_CHECK_MS_MAX;
+    const from = Date.now();
     await Promise.all([
       this.killAll(),
       this.partitionAll(),
