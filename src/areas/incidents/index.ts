@@ -45,6 +45,8 @@ export interface DownMonitor {
   /** Null: that of the check that opened the incident. */
   readonly error: string | null;
   readonly responseStatus: number | null;
+  /** What each probe sees; empty where only the server checks it. */
+  readonly probeStates: readonly object[];
 }
 
 /** What the area offers to the server. */
@@ -113,7 +115,7 @@ export function createIncidents(kernel: Kernel, log: IncidentLog, deps: Incident
 /** Nobody is notified again of an outage that is over or acknowledged, or whose suppression ends with an alert of its own. */
 function reminderOf(
   log: Pick<IncidentLog, "openOf">,
-  { monitor, error, responseStatus }: DownMonitor,
+  { monitor, error, responseStatus, probeStates }: DownMonitor,
   time: { readonly now: number; readonly zone: string },
 ): ReminderOfOutage | null {
   const { now } = time;
@@ -131,6 +133,7 @@ function reminderOf(
       latency_ms: monitor.latencyMs,
       consecutive_failures: monitor.consecutiveFailures,
       checked_at: monitor.lastCheckedAt && secondsOf(monitor.lastCheckedAt),
+      ...(probeStates.length > 0 ? { probe_states: probeStates } : {}),
     },
   };
 }

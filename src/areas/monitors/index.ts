@@ -62,6 +62,8 @@ interface DownMonitor {
   readonly monitor: MonitorFacts;
   readonly error: string | null;
   readonly responseStatus: number | null;
+  /** What each probe sees; empty where only the server checks it. */
+  readonly probeStates: readonly object[];
   /** Until when notifications about it must wait, epoch milliseconds; null: they need not. */
   readonly silentUntil: number | null;
 }
@@ -188,6 +190,7 @@ export function createMonitors(
         monitor: factsOf(row),
         error: last?.error ?? null,
         responseStatus: last?.responseStatus ?? null,
+        probeStates: votes.viewOf(row),
         silentUntil: suppression.suppressedUntil(ref, now),
       };
     },

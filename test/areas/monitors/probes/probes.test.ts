@@ -418,6 +418,22 @@ describe("votes", () => {
     },
   );
 
+  test("steps of an escalation say what each probe sees", async () => {
+    await hook();
+    const { channels } = (await account.get("/v1/pulse/channels")).body as { channels: { id: string }[] };
+    const [first] = channels;
+    const config = { url: sink.url("/first") };
+    const escalate = [{ after_ms: 60_000, channel_ids: [first?.id] }];
+    const more = { name: "First", kind: "webhook", config, escalate };
+    expect((await account.post("/v1/pulse/channels", more)).status).toBe(201);
+    const [fra, nyc] = [await probe("fra"), await probe("nyc")];
+    const id = await monitor(["fra", "nyc"]);
+    for (const each of [fra, nyc]) await each.says(id, "down");
+    await server.clock.advance(61_000);
+    const step = alerts().find(({ escalation_step }) => escalation_step === 1);
+    expect(step?.["probe_states"]).toMatchObject([{ name: "fra" }, { name: "nyc", status: "down" }]);
+  });
+
   test("two probes of which one sees it down are no majority: the target is degraded, and listed so", async () => {
     const [fra, nyc] = [await probe("fra"), await probe("nyc")];
     const id = await monitor(["fra", "nyc"]);
