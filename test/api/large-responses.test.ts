@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { PIECE_BYTES as STORED_PIECE_BYTES } from "../../src/kernel/http/requests/large-body.ts";
 import { LARGE_RESPONSE_BYTES, OUTGOING_LIMITS } from "../../src/kernel/http/responses/outgoing-bodies.ts";
 import { ANYONE } from "../../src/kernel/storage/tx.ts";
 import { eventually, until } from "../support/eventually.ts";
@@ -112,6 +113,19 @@ describe("a response that is larger than 64 KiB", () => {
     for (const { socket } of [...readers, more]) socket.destroy();
     await eventually(() => expect(held()).toBe(0));
     expect((await account.get("/v1/witness/export")).status).toBe(200);
+  });
+
+  test("and is stored in pieces is counted with one of them", async () => {
+    const bucket = await account.post("/v1/catch/buckets", { target_url: "https://example.com/" });
+    const path = `/v1/in/${bucket.body["id"]}`;
+    // More than the buffers of a connection take.
+    const sent = await fetch(server.url + path, { method: "POST", body: new Uint8Array(16 * 1024 * 1024) });
+    const { event_id } = (await sent.json()) as { event_id: string };
+    const raw = `/v1/catch/${bucket.body["id"]}/events/${event_id}/raw`;
+    const readers = await Promise.all([unread(raw), unread(raw)]);
+    expect(held()).toBe(2 * STORED_PIECE_BYTES);
+    for (const { socket } of readers) socket.destroy();
+    await eventually(() => expect(held()).toBe(0));
   });
 
   test("whose reader takes nothing is ended", async () => {

@@ -4,6 +4,8 @@ import { slices } from "../background/time-slices.ts";
 export interface PieceBody {
   /** Bytes of all pieces. */
   readonly length: number;
+  /** Bytes of the largest piece: a reader holds one in memory. */
+  readonly pieceBytes: number;
   /** The pieces in their order, each read when it is needed. @throws Error when the body is removed meanwhile */
   pieces(): Iterable<Uint8Array>;
 }

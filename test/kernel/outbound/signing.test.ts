@@ -37,6 +37,7 @@ describe("signatures", () => {
     let passes = 0;
     const body = {
       length: text.length,
+      pieceBytes: "a body ".length,
       *pieces() {
         passes += 1;
         for (const part of ["a body ", "in ", "pieces"]) yield new TextEncoder().encode(part);

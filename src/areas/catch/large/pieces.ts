@@ -69,6 +69,7 @@ export class Pieces {
     const count = Math.ceil(length / PIECE_BYTES);
     return {
       length,
+      pieceBytes: PIECE_BYTES,
       *pieces() {
         for (let number = 0; number < count; number += 1) {
           const bytes = pieces.read(upload, number);

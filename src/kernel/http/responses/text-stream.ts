@@ -39,13 +39,14 @@ export function textStream(
   source: TextSource,
   timeSlices: Pick<TimeSlices, "isOver" | "next"> = slices,
 ): ReadableStream<Uint8Array> | string {
-  return startedStream(call, source, timeSlices);
+  return startedStream(call, source, PIECE_BYTES, timeSlices);
 }
 
 /** A stream whose pieces are counted while they are sent. */
 function startedStream(
   call: StreamedCall,
   source: PieceSource<string | Uint8Array>,
+  pieceBytes: number,
   timeSlices: Pick<TimeSlices, "isOver" | "next">,
 ): ReadableStream<Uint8Array> | string {
   // Nobody would ever read it.
@@ -53,7 +54,7 @@ function startedStream(
     source.end();
     return "";
   }
-  const excess = rejectionBy(() => call.holdForResponse(PIECE_BYTES));
+  const excess = rejectionBy(() => call.holdForResponse(pieceBytes));
   if (excess !== null) {
     source.end();
     throw excess;
@@ -80,7 +81,7 @@ function whileAuthorized(
 /** The body of a response that is stored in pieces: the next one is read when its reader has taken those before. */
 export function bodyStream(
   call: StreamedCall,
-  body: { pieces(): Iterable<Uint8Array> },
+  body: { readonly pieceBytes: number; pieces(): Iterable<Uint8Array> },
 ): ReadableStream<Uint8Array> | string {
   const pieces = body.pieces()[Symbol.iterator]();
   const source: PieceSource<Uint8Array> = {
@@ -90,7 +91,7 @@ export function bodyStream(
     },
     end: () => void pieces.return?.(),
   };
-  return startedStream(call, source, slices);
+  return startedStream(call, source, body.pieceBytes, slices);
 }
 
 /** The pieces of a body that is complete. */

@@ -59,7 +59,7 @@ describe("an attempt to deliver", () => {
       vault: createVault(new Uint8Array(32)),
       secrets: { headers: async () => ({ "webhook-id": "evt" }) },
       events: { way: () => null },
-      large: { bodyOf: () => ({ length: 0, pieces: () => [] }) },
+      large: { bodyOf: () => ({ length: 0, pieceBytes: 0, pieces: () => [] }) },
     };
     const bucket = {
       ref: 1,
