@@ -3172,8 +3172,8 @@ class _MonitorRequired(TypedDict):
     certificate: Optional[MonitorCertificate]
     """Certificate seen by the last check (`https`, and `tcp` with `tls`)."""
     error: Optional[str]
-    """Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it
-    succeeded.
+    """Why the last check failed, or why it could not be made, so that the `status` is `unknown`. If it succeeded,
+    but other probes see the target down, the error of one of them; otherwise null.
     """
     incident_id: Optional[str]
     """Id of the open incident; null while the target is not down."""
@@ -3689,8 +3689,8 @@ class _MonitorStatusRequired(TypedDict):
     certificate: Optional[MonitorStatusCertificate]
     """Certificate seen by the last check (`https`, and `tcp` with `tls`)."""
     error: Optional[str]
-    """Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it
-    succeeded.
+    """Why the last check failed, or why it could not be made, so that the `status` is `unknown`. If it succeeded,
+    but other probes see the target down, the error of one of them; otherwise null.
     """
     incident_id: Optional[str]
     """Id of the open incident; null while the target is not down."""

@@ -292,7 +292,7 @@ const LAST_CHECK = {
   ),
   error: orNull(Type.String(), {
     description:
-      "Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded.",
+      "Why the last check failed, or why it could not be made, so that the `status` is `unknown`. If it succeeded, but other probes see the target down, the error of one of them; otherwise null.",
     examples: [null],
   }),
   incident_id: orNull(Type.String(), {

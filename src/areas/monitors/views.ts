@@ -8,7 +8,7 @@ import { daysLeft } from "./certificate.ts";
 import { hostOf, isFailing, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
 import type { AreaDeps } from "./ports.ts";
-import type { Monitor, MonitorStatus } from "./schema.ts";
+import type { Monitor, MonitorStatus, ProbeState } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "./targets/http.ts";
@@ -98,6 +98,10 @@ export class MonitorViews {
   private lastCheckOf(monitor: MonitorRow) {
     const { ref, status, latencyMs, lastCheckedAt, degraded, isSplit, overdue } = monitor;
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
+    const probeStates = this.deps.votes.viewOf(monitor);
+    // The last check may be that of a probe that sees it up.
+    const isSeenDown = status === "down" || isSplit;
+    const seenDown = isSeenDown ? probeStates.findLast(isDownVote) : undefined;
     const incident = status === "down" ? this.deps.alerting.openIncidentOf(ref) : null;
     return {
       status: isSplit ? ("degraded" as const) : status,
@@ -105,11 +109,11 @@ export class MonitorViews {
       last_checked_at: at,
       degraded,
       degraded_reason: degraded ? reasonOf(monitor) : null,
-      probe_states: this.deps.votes.viewOf(monitor),
+      probe_states: probeStates,
       overdue,
       failing: isFailing(monitor),
       certificate: certificateOf(monitor, this.deps.clock.now()),
-      error: this.errorOf(monitor),
+      error: this.errorOf(monitor) ?? seenDown?.error ?? null,
       incident_id: incident?.id ?? null,
     };
   }
@@ -131,6 +135,10 @@ export class MonitorViews {
 export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
   const host = checksTarget(settings.type) ? hostOf(settings.url) : shownName(settings);
   return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
+}
+
+function isDownVote({ status, online }: ProbeState): boolean {
+  return online && status === "down";
 }
 
 function reasonOf({ settings: { type }, isSplit }: MonitorRow): Exclude<Monitor["degraded_reason"], null> {

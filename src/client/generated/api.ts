@@ -2666,7 +2666,7 @@ export interface MonitorStatus {
     /** Whole days until then; negative after it. */
     days_left: number;
   } | null;
-  /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded. */
+  /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`. If it succeeded, but other probes see the target down, the error of one of them; otherwise null. */
   error: string | null;
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
@@ -2948,7 +2948,7 @@ export interface Monitor {
     /** Whole days until then; negative after it. */
     days_left: number;
   } | null;
-  /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`; null if it succeeded. */
+  /** Why the last check failed, or why it could not be made, so that the `status` is `unknown`. If it succeeded, but other probes see the target down, the error of one of them; otherwise null. */
   error: string | null;
   /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;

@@ -444,6 +444,20 @@ describe("votes", () => {
     expect(body["monitors"]).toMatchObject([{ monitor_id: id }]);
   });
 
+  test("of others say why the target is down, also after the check of one that sees it up", async () => {
+    const [fra, nyc] = [await probe("fra"), await probe("nyc")];
+    for (const confirm of ["any", "majority"]) {
+      const id = await monitor(["fra", "nyc"], { confirm });
+      await nyc.says(id, "down", { error: "timeout: none" });
+      await server.clock.advance(1_000);
+      await fra.says(id, "up");
+      const status = confirm === "any" ? "down" : "degraded";
+      expect(await view(id)).toMatchObject({ status, error: "timeout: none" });
+      await nyc.says(id, "up");
+      expect(await view(id)).toMatchObject({ status: "up", error: null });
+    }
+  });
+
   test("are cast after the threshold of each probe", async () => {
     const [fra, nyc] = [await probe("fra"), await probe("nyc")];
     const id = await monitor(["fra", "nyc"], { consecutive_threshold: 2, confirm: "any" });
