@@ -407,7 +407,7 @@ class RecoverRun {
         messages.filter(({ key }) => failingKeys.has(key)).map(({ id }) => id),
       ),
     );
-    const all = new Map<string, RecordedDelivery[]>();
+    const all = new Map<string, RecordedDelivery[]>(endpoints.map(({ endpointId }) => [endpointId, []]));
     const known = new Set(endpoints.flatMap(({ messages }) => messages.map(({ id }) => id)));
     for await (const { endpoint_id, relay_id, message_id, status, attempts } of this.deliveries()) {
       // The one that disabled the endpoint.
@@ -419,7 +419,7 @@ class RecoverRun {
         attempts,
         ...(firstAttemptAt === undefined ? {} : { firstAttemptAt }),
       };
-      all.set(endpoint_id, [...(all.get(endpoint_id) ?? []), delivery]);
+      all.get(endpoint_id)?.push(delivery);
     }
     return endpoints.map(({ receiver, endpointId, messages, runs }) => ({
       messages,
