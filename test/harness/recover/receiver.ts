@@ -4,6 +4,9 @@ import type { Arrival } from "./record.ts";
 /** Longest time until a response: requests are in flight most of the time, so that kills hit some. */
 const RESPONSE_MS_MAX = 200;
 
+/** Start of the ids of messages. */
+export const MESSAGE_PREFIX = "message-";
+
 /** A customer's server: it records every request, and rejects some messages. */
 export class Receiver {
   /** Requests in the order in which they arrived. */
@@ -22,6 +25,8 @@ export class Receiver {
       fetch: async (request) => {
         if (this.isGone) return new Response(null, { status: 410 });
         const id = request.headers.get("webhook-id") ?? "";
+        // A test event, which is accepted.
+        if (!id.startsWith(MESSAGE_PREFIX)) return new Response(null);
         const isRejected = rejectedIds.has(id);
         this.arrivals.push({ id, at: performance.now(), isRejected });
         await Bun.sleep(random.below(RESPONSE_MS_MAX + 1));

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SLOW_DISK } from "../../../src/kernel/storage/writer.ts";
 import { createRandom, type Random } from "../crash/random.ts";
 import { ServerTarget } from "../crash/target.ts";
 import { bodyOf, createAccount, settled, type TargetRequest, UNAVAILABLE } from "../crash/workload.ts";
@@ -8,7 +9,7 @@ import { freePort } from "../processes/ports.ts";
 import { type Command, type Launch, ServerProcess } from "../processes/server-process.ts";
 import { describeMeasured, type Measured, secondsText, Watch } from "../processes/watch.ts";
 import { judge, type Measurements } from "./judge.ts";
-import { Receiver } from "./receiver.ts";
+import { MESSAGE_PREFIX, Receiver } from "./receiver.ts";
 import type {
   AcceptedMessage,
   EndpointRecord,
@@ -42,6 +43,8 @@ export interface RecoverResult extends Measurements {
   readonly messages: number;
   /** Deliveries that were seen after a kill to wait for an earlier one of their key. */
   readonly held: number;
+  /** Times that the server has reported that its disk is slow, which explains pauses. */
+  readonly slowDisk: number;
   readonly acceptedMs: number;
   /** Time from the first recovery to the end of the last one, and the part of it in which the server was down. */
   readonly recoveredMs: number;
@@ -51,7 +54,7 @@ export interface RecoverResult extends Measurements {
   readonly idleMsPerSecond: number | null;
 }
 
-/** The breaker of an endpoint would otherwise hold all of its keys while only failing ones are left. */
+/** The breaker of an endpoint would otherwise hold all of its keys when attempts of failing ones follow each other. */
 const CONFIG = `
 [tiers.scale]
 requests_per_minute = 1000000000
@@ -72,8 +75,9 @@ const RETRY_FACTOR = 0.65;
 const RETRIES = 2;
 /** Share of the expected time in which the kills take place. */
 const KILLED_SHARE = 0.85;
-/** Interval of looks at a run. */
+/** Interval of looks at a run, and of test events while only failing keys are left, so that the breaker does not hold them. */
 const LOOK_MS = 100;
+const TEST_MS = 1_000;
 /** The end is expected within so many times the computed duration, and so much more. */
 const DURATION_FACTOR = 4;
 const DURATION_MS = 120_000;
@@ -103,7 +107,7 @@ function keyAt({ keys }: RecoverLoad, endpoint: number, at: number): string {
 }
 
 function idAt(endpoint: number, at: number): string {
-  return `message-${endpoint}-${at}`;
+  return `${MESSAGE_PREFIX}${endpoint}-${at}`;
 }
 
 /** Keys that fail, apart from each other, and their messages. */
@@ -145,6 +149,7 @@ class RecoverRun {
   private readonly problems: string[] = [];
   private isOver = false;
   private held = 0;
+  private slowDisk = 0;
   private key = "";
 
   private constructor(
@@ -160,7 +165,7 @@ class RecoverRun {
     const { command, folder } = load;
     const [config, data] = [join(folder, "ninefold.toml"), join(folder, "data")];
     writeFileSync(config, CONFIG);
-    const args = ["--port", String(freePort()), "--data", data, "--config", config, "--log-level", "error"];
+    const args = ["--port", String(freePort()), "--data", data, "--config", config, "--log-level", "warn"];
     args.push("--allow-private-targets", "127.0.0.0/8");
     const launch = { command, args };
     const server = await ServerProcess.start(launch);
@@ -189,7 +194,8 @@ class RecoverRun {
     const sending = watch.take();
     const downMs = this.kills.reduce((sum, { at, readyAt }) => sum + readyAt - at, 0);
     report?.(`all recovered in ${secondsText(recoveredMs)}`);
-    await this.untilFinished();
+    await this.checkBalance(Number(balance) - total, endpoints);
+    await this.untilFinished(endpoints);
     this.isOver = true;
     await killing;
     await watch.stop();
@@ -197,7 +203,6 @@ class RecoverRun {
     const verdicts = (await this.recordsOf(endpoints, failingKeys)).map((record) =>
       judge(record, this.kills, this.terms(failingKeys)),
     );
-    await this.checkBalance(Number(balance) - total, endpoints);
     return {
       problems: [...this.problems, ...verdicts.flatMap(({ problems }) => problems)],
       repeated: verdicts.reduce((sum, { repeated }) => sum + repeated, 0),
@@ -206,6 +211,7 @@ class RecoverRun {
       kills: this.kills.length,
       messages: total,
       held: this.held,
+      slowDisk: this.slowDisk,
       acceptedMs,
       recoveredMs,
       downMs,
@@ -329,10 +335,18 @@ class RecoverRun {
     }
   }
 
-  private async untilFinished(): Promise<void> {
+  private async untilFinished(endpoints: readonly Missing[]): Promise<void> {
+    let testedAt = performance.now();
     const limitMs = DURATION_MS + DURATION_FACTOR * (this.orderWaitMs + this.expectedMs);
     for (const status of ["scheduled", "delivering"]) {
-      const look = () => this.ask("GET", `/v1/relay?status=${status}&limit=1`);
+      const look = async () => {
+        if (performance.now() - testedAt > TEST_MS) {
+          testedAt = performance.now();
+          for (const { endpointId } of endpoints)
+            await this.ask("POST", `/v1/relay/endpoints/${endpointId}/test`, {});
+        }
+        return this.ask("GET", `/v1/relay?status=${status}&limit=1`);
+      };
       await this.until(limitMs, look, ({ deliveries }) => (deliveries as unknown[]).length === 0);
     }
   }
@@ -395,6 +409,7 @@ class RecoverRun {
     const { target, server, problems } = this;
     if (target.unexplained > 0) problems.push(`${target.unexplained} requests without a response and a kill`);
     if (target.rejections > 0) problems.push(`${target.rejections} requests got 503`);
+    this.slowDisk += server.log.split(SLOW_DISK).length - 1;
     if (server.warnings !== "") problems.push(`the server's log: ${server.warnings.trim()}`);
   }
 
@@ -495,14 +510,14 @@ async function nextMillisecond(): Promise<number> {
 /** A result as lines of text. */
 export function describeRecover(result: RecoverResult): string {
   const { messages, kills, recoveredMs, downMs, repeated, overtaken, longestPauseMs, sending } = result;
-  const { idleMsPerSecond, held } = result;
+  const { idleMsPerSecond, held, slowDisk } = result;
   const upMs = recoveredMs - downMs;
   const lines = [
     `${messages} messages recovered in ${secondsText(recoveredMs)}, ${kills} kills, down for ${secondsText(downMs)}: ` +
       `${((messages * 1_000) / upMs).toFixed(1)} per second while it was up`,
     `${repeated} requests repeated; at most ${overtaken} older messages were in flight when a newer one arrived`,
     `${held} deliveries were seen to be held by their key after a kill`,
-    `longest pause of keys that do not fail: ${longestPauseMs.toFixed(0)} ms, without the time in which it was down`,
+    `longest pause of keys that do not fail: ${longestPauseMs.toFixed(0)} ms, without the time in which it was down; the disk was slow ${slowDisk} times`,
     describeMeasured(sending),
   ];
   if (sending.processorMs !== null && idleMsPerSecond !== null) {
