@@ -4,7 +4,7 @@ import { isArchiveUrl } from "../archive/place.ts";
 import { forgetAccountSecrets } from "../areas/accounts/backup-check.ts";
 import { forgetCatchSecrets } from "../areas/catch/backup-check.ts";
 import { raiseFencingTokens } from "../areas/locks/backup-check.ts";
-import { forgetMonitorSecrets } from "../areas/monitors/backup-check.ts";
+import { forgetMonitorSecrets, reportProbes } from "../areas/monitors/backup-check.ts";
 import {
   forgetNotarySecrets,
   raiseChainEpochs,
@@ -41,6 +41,7 @@ const STEPS: readonly RestoreStep[] = [
   () => [
     "changes   everything after the backup is gone: keys revoked since then are valid again, keys made since then are not",
   ],
+  reportProbes,
   endLogins,
   reportWaitingDeliveries,
   reportHeldDeliveries,

@@ -1,9 +1,22 @@
-import { type LostSecret, lostLines, type RestoreStep } from "../../kernel/data/backup-check.ts";
+import { below, type LostSecret, lostLines, type RestoreStep } from "../../kernel/data/backup-check.ts";
 
 const HAS_SECRETS = "(headers IS NOT NULL OR tls_client_key IS NOT NULL)";
 const OWNER = "JOIN accounts ON accounts.ref = account_ref";
 const UUID = `lower(substr(hex(monitor_id), 1, 8) || '-' || substr(hex(monitor_id), 9, 4) || '-' || substr(hex(monitor_id), 13, 4)
   || '-' || substr(hex(monitor_id), 17, 4) || '-' || substr(hex(monitor_id), 21))`;
+
+/** Reports the probes of the backup, whose tokens are valid again, also where they were deleted since. */
+export const reportProbes: RestoreStep = (db) => {
+  if (!db.hasTable("probes")) return [];
+  const probes = db.all<{ name: string; email: string }>(
+    "SELECT name, email FROM probes JOIN accounts ON accounts.ref = account_ref ORDER BY probes.ref",
+  );
+  if (probes.length === 0) return [];
+  return [
+    "probes    the tokens of these are valid: delete again those that you deleted since, and create those again that you created since",
+    ...below(probes.map(({ name, email }) => `${name} of ${email}`)),
+  ];
+};
 
 /**
  * Removes what a lost master key has sealed of monitors: those with headers or a client certificate are paused, channels are deleted, since their

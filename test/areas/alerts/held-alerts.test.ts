@@ -276,6 +276,34 @@ describe("quiet hours", () => {
     expect(summaries()).toEqual(["hook: monitor.up Shop"]);
   });
 
+  test("hold for a channel that is out of use meanwhile what it was meant to get, and nothing more until it is in use again", async () => {
+    const id = await channel("hook", { quiet_hours: QUIET });
+    const own = await channel("own", { quiet_hours: QUIET, default: false });
+    const [shop, api] = [await monitor("Shop"), await monitor("API", { channels: [own] })];
+    await until(13, 30);
+    for (const each of [shop, api]) each.answers(503);
+    await until(13, 40);
+    // Out of use: a channel without events, one that the monitor does not name any more, and a monitor that is paused.
+    await owner.patch(`${CHANNELS}/${id}`, { default: false, events: [] });
+    await owner.put(`/v1/pulse/${api.id}`, { channels: [] });
+    await owner.put(`/v1/pulse/${shop.id}`, { active: false });
+    api.answers(200);
+    await until(14, 59);
+    expect(summaries()).toEqual([]);
+    await until(15, 1);
+    expect(summaries().toSorted()).toEqual(["hook: monitor.down Shop", "own: monitor.down API"]);
+    await owner.patch(`${CHANNELS}/${id}`, { default: true, events: ["monitor.down", "monitor.up"] });
+    await owner.put(`/v1/pulse/${api.id}`, { channels: [own] });
+    await owner.put(`/v1/pulse/${shop.id}`, { active: true });
+    await until(15, 5);
+    // It is the same outage.
+    expect(summaries()).toEqual([]);
+    shop.answers(200);
+    api.answers(500);
+    await until(15, 10);
+    expect(summaries().toSorted()).toEqual(["hook: monitor.up Shop", "own: monitor.down API"]);
+  });
+
   test("nothing is left of deleted monitors and channels, and a suspended account gets it later", async () => {
     const id = await channel("hook", { quiet_hours: QUIET });
     const gone = await channel("gone", { quiet_hours: QUIET });
