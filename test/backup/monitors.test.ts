@@ -13,7 +13,6 @@ let server: TestServer;
 let account: AccountClient;
 let sink: WebhookSink;
 let probes: ProbeProcesses;
-let results = 0;
 beforeEach(async () => {
   sink = new WebhookSink();
   probes = new ProbeProcesses();
@@ -67,7 +66,7 @@ async function send(
   token: string,
   monitor_id: string,
   status: "up" | "down",
-  result_id = `r-${(results += 1)}`,
+  result_id: string = crypto.randomUUID(),
 ) {
   const found = status === "up" ? { latency_ms: 20 } : { error: "timeout: none" };
   const result = { result_id, monitor_id, age_ms: 0, status, ...found };
