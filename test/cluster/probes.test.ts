@@ -92,8 +92,10 @@ test(
     const first = nodes.start("probes", nodes.folder(), options);
     const before = operatorOf(await first.server());
     const channel = await created(before, "/v1/pulse/channels", {
-      ...{ name: "hook", kind: "webhook", config: { url: hook.url("/") } },
-      ...{ group_ms: 300_000 },
+      name: "hook",
+      kind: "webhook",
+      config: { url: hook.url("/") },
+      group_ms: 300_000,
     });
     const home = await created(before, "/v1/pulse/probes", { name: "home" });
     const fra = await created(before, "/v1/pulse/probes", { name: "fra" });
@@ -112,7 +114,10 @@ test(
     const child = probes.start(address.url, String(home["token"]), ["--allow-private-targets", "loopback"]);
     await until(() => address.sent.some(({ status }) => status === 200));
     const result = (monitor_id: string | undefined, more: object) => ({
-      ...{ monitor_id, age_ms: 0, status: "down", error: "timeout: none" },
+      monitor_id,
+      age_ms: 0,
+      status: "down",
+      error: "timeout: none",
       ...more,
     });
     const sentBefore = [result(shop, { result_id: "a" }), result(api, { result_id: "b" })];
