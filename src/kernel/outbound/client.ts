@@ -23,12 +23,14 @@ import { DNS_PORT } from "./dns/name-servers.ts";
 import { type EventLoopStalls, type EventLoopWatch, STALL_MS_MAX, watchEventLoop } from "./event-loop.ts";
 import { FirstBytes } from "./first-bytes.ts";
 import { type Below, type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
+import { exchangeHttp2, Http2Wire } from "./http2.ts";
 import { type ChosenServer, createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
 import {
   type Answered,
   Deadline,
   type Failed,
   type Measured,
+  OtherProtocol,
   OutboundFailure,
   type OutboundOutcome,
 } from "./outcome.ts";
@@ -68,6 +70,8 @@ export interface OutboundRequest extends TargetRules, BodyOptions {
   readonly verifiesTls?: boolean;
   /** Presented to servers of the URL's origin that request one. Without `reuseConnection` only. */
   readonly clientCertificate?: ClientCertificate | null;
+  /** Whether it is sent over HTTP/2 to a server that offers nothing else. Without `reuseConnection` and a body in pieces only. */
+  readonly fallsBackToHttp2?: boolean;
 }
 
 /** A TCP connection, over which nothing is sent. */
@@ -418,14 +422,43 @@ export class OutboundClient {
       const response = await this.askIdle(target, addresses, bytes, request);
       if (response !== null) return response;
     }
-    const { verifiesTls: verify = true, clientCertificate: client = null } = request;
+    const { verifiesTls: verify = true, clientCertificate: client = null, fallsBackToHttp2, led } = request;
     const terms = { ...HTTP_TLS, verify, client };
-    const connection = await this.connect(target, addresses, request.deadline, terms);
-    // Once the response is there the connection may be gone.
-    const certificate = request.readsCertificate === true ? connection.certificate : null;
-    const response = await this.askOver(connection, bytes, request);
-    response.certificate = certificate;
-    return response;
+    const [since, { heldMs }] = [monotonicMs(), led];
+    try {
+      const connection = await this.connect(target, addresses, request.deadline, terms);
+      return await withCertificate(connection, request, () => this.askOver(connection, bytes, request));
+    } catch (error) {
+      if (fallsBackToHttp2 !== true || !(error instanceof OtherProtocol)) throw error;
+      const connection = await this.connectHttp2(target, addresses, request, terms, error);
+      // The latency is that of HTTP/2 alone.
+      led.heldMs = heldMs + monotonicMs() - since;
+      return await withCertificate(connection, request, () => this.askHttp2(connection, target, request));
+    }
+  }
+
+  /** Connects again, for HTTP/2. @throws `reason` if that is not certain to be the server's protocol */
+  private async connectHttp2(
+    target: Target,
+    addresses: readonly string[],
+    { deadline }: Sending,
+    terms: TlsTerms,
+    reason: OtherProtocol,
+  ): Promise<Connection> {
+    try {
+      const connection = await this.connect(target, addresses, deadline, { ...terms, protocols: ["h2"] });
+      if (reason.isCertain || connection.protocol === "h2") return connection;
+      connection.destroy();
+    } catch (error) {
+      if (reason.isCertain) throw error;
+    }
+    throw reason;
+  }
+
+  private async askHttp2(connection: Connection, target: Target, request: Sending): Promise<ResponseReader> {
+    const wire = new Http2Wire(connection, request);
+    if (this.gate !== null) await passGate(this.gate, connection, request);
+    return exchangeHttp2(wire, target, request, request.deadline);
   }
 
   /** Null: there is no idle connection, or it was dead. */
@@ -494,6 +527,18 @@ export class OutboundClient {
   }
 }
 
+/** Reads the certificate first, where it is wanted: once the response is there the connection may be gone. */
+async function withCertificate(
+  connection: Connection,
+  { readsCertificate }: OutboundRequest,
+  ask: () => Promise<ResponseReader>,
+): Promise<ResponseReader> {
+  const certificate = readsCertificate === true ? connection.certificate : null;
+  const response = await ask();
+  response.certificate = certificate;
+  return response;
+}
+
 /** Asked last, since looking up a name and connecting take time. @throws OutboundFailure `local` */
 async function passGate(
   gate: Pick<WorkGate, "pass">,
@@ -520,7 +565,7 @@ function sendingMs(body: OutboundRequest["body"]): number {
 /** Where the name of a request led, also where nothing comes of it. */
 interface Led {
   addresses: readonly string[];
-  /** How long this server has held it back. */
+  /** How long this server has held it back, or has tried another protocol. */
   heldMs: number;
 }
 

@@ -9,9 +9,9 @@ import { isLoopback } from "../data/addresses.ts";
 import { errorCode } from "../errors.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import { type Certificate, certificateOf, TrustAnchors } from "./certificate.ts";
-import { type Deadline, OutboundFailure } from "./outcome.ts";
+import { type Deadline, OtherProtocol, OutboundFailure } from "./outcome.ts";
 import { isPieces, type PieceBody } from "./piece-body.ts";
-import { type BodyOptions, HeadTooLarge, ResponseReader } from "./response-reader.ts";
+import { type BodyOptions, HeadTooLarge, Http2Bytes, ResponseReader } from "./response-reader.ts";
 import type { Target } from "./target.ts";
 
 /** Listens to a connection while it carries a request. */
@@ -28,6 +28,8 @@ export class Connection {
   /** When it became idle, monotonic milliseconds. */
   idleSince = 0;
   listener: ConnectionListener | null = null;
+  /** The protocol that was chosen by ALPN; empty: none; null: without TLS. */
+  readonly protocol: string | null;
   private closed = false;
 
   constructor(
@@ -38,6 +40,7 @@ export class Connection {
     readonly address: string,
     private readonly anchors: TrustAnchors,
   ) {
+    this.protocol = socket instanceof tls.TLSSocket ? socket.alpnProtocol || "" : null;
     socket.on("data", this.onData);
     socket.on("end", () => this.listener?.onEnd());
     // A close follows, which is all that matters; an error without a listener would end the process.
@@ -112,7 +115,9 @@ export interface TlsTerms {
   readonly client: ClientCertificate | null;
 }
 
-/** TLS of HTTP/1.1. */
+/**
+ * TLS of HTTP/1.1. HTTP/2 is not offered with it: a server that has both would choose that by its own preference.
+ */
 export const HTTP_TLS: TlsTerms = { protocols: ["http/1.1"], verify: true, client: null };
 
 /** A connection that is being opened. */
@@ -153,8 +158,8 @@ export class Connector {
       const leads = this.leadTo(address);
       const socket = target.secure ? this.openTls(target, leads, terms) : openTcp(target, leads);
       let connected = false;
-      const onError = (error: unknown): void => settle.reject(connectFailure(error, connected));
-      const onClose = (): void => settle.reject(connectFailure(null, connected));
+      const onError = (error: unknown): void => settle.reject(connectFailure(error, connected, terms));
+      const onClose = (): void => settle.reject(connectFailure(null, connected, terms));
       const finish = (): void => {
         socket.off("error", onError);
         socket.off("close", onClose);
@@ -183,8 +188,8 @@ export class Connector {
     return deadline.within<Connection>((settle) => {
       const leads = this.leadTo(connection.address);
       const socket = tls.connect({ socket: connection.detach(), ...this.tlsOptions(target, leads, terms) });
-      const onError = (error: unknown): void => settle.reject(connectFailure(error, true));
-      const onClose = (): void => settle.reject(connectFailure(null, true));
+      const onError = (error: unknown): void => settle.reject(connectFailure(error, true, terms));
+      const onClose = (): void => settle.reject(connectFailure(null, true, terms));
       socket.on("error", onError);
       socket.on("close", onClose);
       socket.once("secureConnect", () => {
@@ -242,12 +247,19 @@ const CONNECT_MESSAGES: Readonly<Record<string, string>> = {
   ETIMEDOUT: "the connection timed out",
 };
 
-function connectFailure(error: unknown, connected: boolean): OutboundFailure {
+/** The server has rejected all names that were offered by ALPN (RFC 7301, section 3.2). */
+const NO_COMMON_PROTOCOL = "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL";
+
+function connectFailure(error: unknown, connected: boolean, { protocols }: TlsTerms): OutboundFailure {
   const code = errorCode(error);
   if (!connected && isOutOfDescriptors()) {
     return new OutboundFailure("local", "this server has no capacity for another connection");
   }
   if (!connected) return new OutboundFailure("connect", CONNECT_MESSAGES[code] ?? "no connection was made");
+  if (code === NO_COMMON_PROTOCOL) {
+    const missing = `the server does not offer ${protocols.join(" or ")}`;
+    return new OtherProtocol("tls", `the TLS handshake failed: ${missing}`, true);
+  }
   const reason = /^[A-Z][A-Z0-9_]+$/.test(code) ? ` (${code})` : "";
   return new OutboundFailure("tls", `the TLS handshake failed${reason}`);
 }
@@ -454,13 +466,20 @@ class Sending {
   }
 }
 
+/** What is said of a response that ends early. */
+export const CUT = "the connection was closed before the response was complete";
+
 function ended(connection: Connection, heard: boolean): Error {
   if (connection.uses > 0 && !heard) return new StaleConnection();
-  return new OutboundFailure("reset", "the connection was closed before the response was complete");
+  // A server of gRPC that knows none of the protocols offered may complete the handshake, and close the connection afterwards.
+  if (!heard && connection.protocol === "") return new OtherProtocol("reset", CUT, false);
+  return new OutboundFailure("reset", CUT);
 }
 
 function responseFailure(error: unknown): OutboundFailure {
   if (error instanceof HeadTooLarge)
     return new OutboundFailure("too-large", "the response's headers are too long");
+  if (error instanceof Http2Bytes)
+    return new OtherProtocol("malformed", "the response is HTTP/2, not HTTP/1.1", true);
   return new OutboundFailure("malformed", "the response is not HTTP/1.1");
 }

@@ -17,6 +17,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...["content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection"],
   ...["proxy-authorization", "te", "trailer", "upgrade", "expect"],
 ]);
+/** Belongs to a connection of HTTP/1.1 that becomes HTTP/2: invalid in HTTP/2 itself. */
+const HTTP2_UPGRADE = "http2-settings";
 /** A name or an address, with or without a port. */
 const HOST_VALUE = /^(?:[A-Za-z0-9._~-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
@@ -81,25 +83,27 @@ export function withSecretsCovered(headers: RequestHeaders): RequestHeaders {
   );
 }
 
-/**
- * A request as bytes, without a body that is read piece by piece, with the `Host` and `Accept-Encoding` of `headers` in place of its own. `reuse`: whether the connection is
- * to stay open afterwards.
- */
-export function requestBytes(
-  target: Target,
-  request: {
-    method: string;
-    headers: RequestHeaders;
-    body: Uint8Array | PieceBody | null;
-    below?: Below | undefined;
-  },
-  reuse: boolean,
-): Uint8Array {
-  const { method, headers, body, below } = request;
-  const { url } = target;
+/** What a request's head is made of. */
+interface HeadedRequest {
+  readonly method: string;
+  readonly headers: RequestHeaders;
+  readonly body: Uint8Array | PieceBody | null;
+  readonly below?: Below | undefined;
+}
+
+/** The head of a request, in any version of HTTP. */
+interface RequestHead {
+  readonly host: string;
+  readonly path: string;
+  /** Without the host, and without those about the connection. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+}
+
+/** The `Host` and `Accept-Encoding` of `headers` take the place of its own. */
+function requestHead({ url }: Target, { method, headers, body, below }: HeadedRequest): RequestHead {
   let host = url.host;
   let encoding = "identity";
-  let lines = "";
+  const fields: [name: string, value: string][] = [];
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (OWN_HEADERS.has(lower)) continue;
@@ -108,13 +112,37 @@ export function requestBytes(
     // Each of them once; Host comes first (RFC 9110, section 7.2).
     if (lower === "host") host = value;
     else if (lower === "accept-encoding") encoding = value;
-    else lines += `${name}: ${value}\r\n`;
+    else fields.push([name, value]);
   }
-  let head = `${method} ${requestTarget(url, below)} HTTP/1.1\r\nHost: ${host}\r\n`;
-  head += `${lines}Accept-Encoding: ${encoding}\r\n`;
+  fields.push(["Accept-Encoding", encoding]);
   // Methods that usually have a body say when there is none; others need not.
   const length = body?.length ?? (METHODS_WITH_BODY.has(method) ? 0 : null);
-  if (length !== null) head += `Content-Length: ${length}\r\n`;
+  if (length !== null) fields.push(["Content-Length", String(length)]);
+  return { host, path: requestTarget(url, below), fields };
+}
+
+/** The head of a request over HTTP/2. */
+export function http2Head(target: Target, request: HeadedRequest): Record<string, string> {
+  const { host, path, fields } = requestHead(target, request);
+  // A value with blanks around it is malformed (RFC 9113, section 8.2.1).
+  const named = fields.map(([name, value]) => [name.toLowerCase(), value.trim()] as const);
+  return {
+    ...Object.fromEntries(named.filter(([name]) => name !== HTTP2_UPGRADE)),
+    ":method": request.method,
+    ":scheme": target.secure ? "https" : "http",
+    ":authority": host,
+    ":path": path,
+  };
+}
+
+/**
+ * A request as bytes, without a body that is read piece by piece. `reuse`: whether the connection is to stay open afterwards.
+ */
+export function requestBytes(target: Target, request: HeadedRequest, reuse: boolean): Uint8Array {
+  const { host, path, fields } = requestHead(target, request);
+  const { method, body } = request;
+  let head = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n`;
+  for (const [name, value] of fields) head += `${name}: ${value}\r\n`;
   head += reuse ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
   const headBytes = Buffer.from(head, "latin1");
   return body === null || body.length === 0 || isPieces(body) ? headBytes : Buffer.concat([headBytes, body]);

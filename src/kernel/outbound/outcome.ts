@@ -4,7 +4,7 @@ import type { ResponseHeaders } from "./response-reader.ts";
 
 /**
  * What can go wrong with a request: `invalid` URL, `blocked` address, `dns` without an address for the name, `connect`
- * without a connection, `tls` certificate or handshake, `timeout`, `reset` connection, `malformed` response (not HTTP/1),
+ * without a connection, `tls` certificate or handshake, `timeout`, `reset` connection, `malformed` response (not HTTP),
  * `too-large` head or body, too many `redirects`, `local` when this machine could not open a connection, `unsupported` when it has
  * not what the request needs: then nothing is known of the target.
  */
@@ -32,6 +32,18 @@ export class OutboundFailure extends Error {
     message: string,
   ) {
     super(message);
+  }
+}
+
+/** The server does not speak the protocol with which it was contacted: maybe it speaks another one. */
+export class OtherProtocol extends OutboundFailure {
+  constructor(
+    kind: FailureKind,
+    message: string,
+    /** False: the server has only closed the connection. */
+    readonly isCertain: boolean,
+  ) {
+    super(kind, message);
   }
 }
 

@@ -29,6 +29,9 @@ class MalformedResponse extends Error {}
 /** Thrown when the head of a response is too long. */
 export class HeadTooLarge extends Error {}
 
+/** Thrown when a peer's bytes are HTTP/2. */
+export class Http2Bytes extends Error {}
+
 /** Header values by lower-case name; repeated ones joined by a comma. */
 export type ResponseHeaders = Readonly<Record<string, string>>;
 
@@ -154,7 +157,8 @@ export class ResponseReader {
     if (this.headBytes + (end < 0 ? bytes.length : end) > HEAD_BYTES_MAX) throw new HeadTooLarge();
     if (end < 0) {
       // An invalid status line is rejected immediately, not at the deadline.
-      if (!"HTTP/1.".startsWith(bytes.toString("latin1", 0, 7))) throw new MalformedResponse();
+      if (!"HTTP/1.".startsWith(bytes.toString("latin1", 0, 7)))
+        throw beginsHttp2(bytes) ? new Http2Bytes() : new MalformedResponse();
       return bytes;
     }
     this.headBytes += end + 4;
@@ -165,8 +169,21 @@ export class ResponseReader {
     const status = Number(match[2]);
     if (status === 101) throw new MalformedResponse();
     // Interim responses announce the real one.
-    if (status >= 200) this.beginBody(status, readHeaders(lines), match[1] === "1");
+    if (status >= 200) this.beginBody(status, joined(pairsOf(lines)), match[1] === "1");
     return bytes.subarray(end + 4);
+  }
+
+  /**
+   * Takes a head that came over HTTP/2, after which {@link push} takes the body. Returns whether that completes the response.
+   * @throws MalformedResponse, HeadTooLarge
+   */
+  begin(status: number, pairs: readonly HeaderPair[]): boolean {
+    if (pairs.length > HEADER_LINES_MAX) throw new HeadTooLarge();
+    const headers = joined(pairs);
+    // Only HTTP/1.1 has it (RFC 9113, section 8.2.2).
+    if (!(status >= 200) || headers["transfer-encoding"] !== undefined) throw new MalformedResponse();
+    this.beginBody(status, headers, false);
+    return this.isDone();
   }
 
   private beginBody(status: number, headers: ResponseHeaders, persistent: boolean): void {
@@ -253,13 +270,32 @@ export class ResponseReader {
   }
 }
 
-function readHeaders(lines: readonly string[]): ResponseHeaders {
-  const headers: Record<string, string> = Object.create(null);
-  for (const line of lines) {
+/** Bytes before the contents of a frame of HTTP/2. */
+const FRAME_HEAD_BYTES = 9;
+const SETTINGS_FRAME = 4;
+
+/** Whether bytes are settings without flags and on no stream, with which each connection of HTTP/2 begins (RFC 9113, section 3.4). */
+function beginsHttp2(bytes: Buffer): boolean {
+  if (bytes.length < FRAME_HEAD_BYTES) return false;
+  return bytes[0] === 0 && bytes.readUInt16BE(3) === SETTINGS_FRAME << 8 && bytes.readUInt32BE(5) === 0;
+}
+
+/** Name and value of a header, which may come more than once. */
+export type HeaderPair = readonly [name: string, value: string];
+
+function pairsOf(lines: readonly string[]): HeaderPair[] {
+  return lines.map((line) => {
     const colon = line.indexOf(":");
-    const name = line.slice(0, Math.max(0, colon)).toLowerCase();
+    const name = line.slice(0, Math.max(0, colon));
     if (!NAME.test(name) || NO_TEXT.test(line)) throw new MalformedResponse();
-    const value = withoutBlanks(line, colon + 1);
+    return [name, withoutBlanks(line, colon + 1)];
+  });
+}
+
+function joined(pairs: readonly HeaderPair[]): ResponseHeaders {
+  const headers: Record<string, string> = Object.create(null);
+  for (const [anyCase, value] of pairs) {
+    const name = anyCase.toLowerCase();
     const known = headers[name];
     if (known === undefined) headers[name] = value;
     // No list: a proxy has repeated it.

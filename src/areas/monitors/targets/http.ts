@@ -43,6 +43,7 @@ async function checkUrl(
     keepsCookies: true,
     // A check includes connecting.
     reuseConnection: false,
+    fallsBackToHttp2: true,
     verifiesTls: settings.tls_verify,
     clientCertificate: certificate === null || clientKey === null ? null : { certificate, key: clientKey },
   });

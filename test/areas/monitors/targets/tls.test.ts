@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import http2 from "node:http2";
 import type { Server } from "node:net";
 import tls from "node:tls";
 import { SMTPServer } from "smtp-server";
@@ -47,7 +48,7 @@ afterEach(() => {
   open.clear();
 });
 
-async function portOf(listener: Server | tls.Server): Promise<number> {
+async function portOf(listener: Server | tls.Server | http2.Http2SecureServer): Promise<number> {
   open.add(listener);
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   const address = listener.address();
@@ -169,6 +170,35 @@ describe("an http monitor", () => {
     expect((await account.get(`/v1/pulse/${id}`)).body["certificate"]).toMatchObject({
       issuer: "Test Authority",
     });
+  });
+
+  test("checks a target that offers HTTP/2 only, also after a redirect", async () => {
+    const site = http2.createSecureServer({ cert: own.cert, key: own.key }, (request, response) => {
+      response.setHeader("Content-Type", "application/json");
+      if (request.url === "/down") response.writeHead(503);
+      response.end(JSON.stringify({ state: "ready", version: `HTTP ${request.httpVersion}` }));
+    });
+    site.on("sessionError", () => {}).on("tlsClientError", () => {});
+    const url = `https://127.0.0.1:${await portOf(site)}`;
+    const state = { json_path: "$.state", json_op: "==", json_value: "ready" };
+    const terms = { keyword: "HTTP 2.0", ...state };
+    const id = await create({ url, ...terms });
+    expect(await checked(id)).toEqual(["up", null]);
+    expect((await account.get(`/v1/pulse/${id}`)).body["certificate"]).toMatchObject({
+      issuer: "Test Authority",
+    });
+    expect(await checked(await create({ url: `${url}/down` }))).toEqual([
+      "down",
+      "the target responded with 503",
+    ]);
+    const from = await new RawServer((socket) =>
+      socket.end(`HTTP/1.1 302 Found\r\nLocation: ${url}/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`),
+    ).start();
+    expect(await checked(await create({ url: `http://127.0.0.1:${from.port}/`, ...terms }))).toEqual([
+      "up",
+      null,
+    ]);
+    from.stop();
   });
 
   const pair = () => ({ tls_client_certificate: client.cert, tls_client_key: client.key });
