@@ -91,6 +91,7 @@ import domain from "./0090_domain.sql" with { type: "text" };
 import statusUnsubscribed from "./0091_status_unsubscribed.sql" with { type: "text" };
 import probeRemoval from "./0092_probe_removal.sql" with { type: "text" };
 import alertDigests from "./0093_alert_digests.sql" with { type: "text" };
+import incidentProbeStates from "./0094_incident_probe_states.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -186,4 +187,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0091_status_unsubscribed", sql: statusUnsubscribed },
   { name: "0092_probe_removal", sql: probeRemoval },
   { name: "0093_alert_digests", sql: alertDigests },
+  { name: "0094_incident_probe_states", sql: incidentProbeStates },
 ];

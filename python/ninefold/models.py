@@ -1855,6 +1855,17 @@ class IncidentMonitorsItem(TypedDict):
     """State that status pages show for the monitor."""
 
 
+class IncidentProbeStatesItem(TypedDict):
+    name: str
+    status: Literal["up", "down", "unknown"]
+    online: bool
+    """Whether the probe is online. Offline probes do not vote."""
+    latency_ms: Optional[int]
+    last_checked_at: Optional[int]
+    """Time of its last check, Unix seconds."""
+    error: Optional[str]
+
+
 class IncidentStatusPagesItem(TypedDict):
     slug: str
     """Slug of the status page."""
@@ -1917,6 +1928,11 @@ class Incident(_IncidentRequired, total=False):
     """
     monitors: List[IncidentMonitorsItem]
     """Affected monitors that still exist. Only in the response to `GET`."""
+    probe_states: List[IncidentProbeStatesItem]
+    """What each probe of the monitor that opened the incident sees; once it is resolved, what each saw at the check
+    that opened it. Empty for manual incidents, and for monitors that only the server checks. Only in the response
+    to `GET`.
+    """
     status_pages: List[IncidentStatusPagesItem]
     """Published status pages that show the incident, or would if it were public, among the newest 5 of the project.
     Only in the response to `GET`.

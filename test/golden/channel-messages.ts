@@ -77,7 +77,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const facts = (row: MonitorRow | null) => row && factsOf(row);
   const told = new Incidents({
     ids, incidents, pages, changes, followIncidents: () => {},
-    monitors: { find: (id) => facts(monitors.find(id)), monitor: (ref) => facts(monitors.monitor(ref)) },
+    monitors: { find: (id) => facts(monitors.find(id)), monitor: (ref) => facts(monitors.monitor(ref)), probeStates: () => [] },
     checkChanges: () => [],
     timeZoneOf: () => "UTC",
     alerts: notifications,

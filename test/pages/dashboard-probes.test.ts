@@ -41,6 +41,18 @@ test(
     await visit.go(`monitors/${id}?rows=checks`);
     await page.getByText("from fra").waitFor();
 
+    const seenBy = (note: string) =>
+      page.locator("section").filter({ hasText: note }).getByRole("row").filter({ hasText: "fra" });
+    const { incident_id } = (await server.operator.get(`/v1/pulse/${id}`)).body;
+    await visit.go(`monitors/incidents/${incident_id}`);
+    await seenBy("Now · All probes").getByText("timeout: none").waitFor();
+    const up = { ...result, result_id: "b", status: "up", error: null };
+    expect((await probe.post("/v1/probe/results", { results: [up] })).body["accepted"]).toBe(1);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await seenBy("When it was opened · All probes").getByText("down", { exact: true }).waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+    await page.setViewportSize({ width: 1280, height: 844 });
+
     await visit.go("monitors/probes");
     await page.getByRole("button", { name: "Delete fra" }).click();
     await page.getByRole("button", { name: "Delete probe" }).click();

@@ -9,7 +9,7 @@ export const incidentExport: AreaExport = {
       of: { project_ref: "ref" },
       key: ["ref"],
       id: "incident_id",
-      show: { monitor_ids: asJson, public: asFlag, title_given: asFlag },
+      show: { monitor_ids: asJson, probe_states: asJson, public: asFlag, title_given: asFlag },
       contains: [
         {
           type: "incident_update",

@@ -1,3 +1,4 @@
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import { isUuid } from "../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -122,6 +123,7 @@ export function incidentResource(
           ...viewOf(incidents, row),
           ...timelineOf(deps, row, affected),
           monitors: pages.monitors(row.projectRef, affected, tx.now),
+          probe_states: probeStatesOf(deps, row),
           status_pages: pages.statusPages(row, affected),
         };
       },
@@ -190,6 +192,15 @@ export function incidentResource(
 /** Checks the times of an incident of a file, as far as the clock does not matter. @throws ApiError `validation_error` */
 function assertCourse(body: IncidentCreateBody): void {
   courseOf(body, Number.MAX_SAFE_INTEGER);
+}
+
+/** What probes see of the monitor of an open incident, and what they saw when a resolved one was opened. */
+function probeStatesOf(
+  { incidents, monitors }: Pick<IncidentDeps, "monitors"> & { readonly incidents: IncidentStore },
+  { ref, monitorRef, resolvedAt }: IncidentRow,
+): ProbeState[] {
+  if (monitorRef === null) return [];
+  return resolvedAt === null ? monitors.probeStates(monitorRef) : incidents.probeStatesAtStart(ref);
 }
 
 /** One line for the audit log. */

@@ -1,4 +1,5 @@
 import type { Caller } from "../../kernel/callers/caller.ts";
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AreaExport } from "../../kernel/projects/account-export.ts";
@@ -46,7 +47,7 @@ export interface DownMonitor {
   readonly error: string | null;
   readonly responseStatus: number | null;
   /** What each probe sees; empty where only the server checks it. */
-  readonly probeStates: readonly object[];
+  readonly probeStates: readonly ProbeState[];
 }
 
 /** What the area offers to the server. */

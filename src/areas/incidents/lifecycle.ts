@@ -1,4 +1,5 @@
 import type { Caller } from "../../kernel/callers/caller.ts";
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AuditChange, Tx } from "../../kernel/storage/tx.ts";
@@ -30,6 +31,8 @@ export interface Outage {
   readonly cause: string | null;
   /** Incident, else monitor, that explains the outage; null for none. */
   readonly suppressedBy: string | null;
+  /** What each probe saw; empty where only the server checks the monitor. */
+  readonly probeStates: readonly ProbeState[];
 }
 
 /** An incident after a change, and the audit entry of the change. */
@@ -60,7 +63,7 @@ export class Incidents {
   }
 
   /** Opens the incident of a monitor, in the same transaction as its check. Returns the open incident if there is one already. */
-  open(tx: Tx, monitor: IncidentMonitor, { at, cause, suppressedBy }: Outage): IncidentRow {
+  open(tx: Tx, monitor: IncidentMonitor, { at, cause, suppressedBy, probeStates }: Outage): IncidentRow {
     const open = this.openOf(monitor.ref);
     if (open !== null) return open;
     const { incidents, changes } = this.deps;
@@ -80,6 +83,7 @@ export class Incidents {
       suppressedBy,
     };
     incidents.insert(tx, row);
+    if (probeStates.length > 0) incidents.setProbeStates(tx, row.ref, probeStates);
     changes.inProject(tx, row.projectRef, "pulse", row.id);
     this.deps.pages.announce(tx, row);
     return row;

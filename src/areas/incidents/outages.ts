@@ -1,4 +1,5 @@
 import type { AlertEvent } from "../../kernel/data/incident-words.ts";
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { secondsOf } from "../../kernel/time/units.ts";
 import { downText, printable, upText } from "./domain.ts";
@@ -23,7 +24,7 @@ export interface CheckOutcome {
     /** Body of the ping that failed, or of the last one before a missed ping. */
     readonly pingBody?: string | null;
     /** What each probe sees, where several check the monitor. */
-    readonly probeStates?: readonly object[];
+    readonly probeStates?: readonly ProbeState[];
     /** What became of the packets of an `icmp` check. */
     readonly icmp?: object;
   };
@@ -82,9 +83,9 @@ export class Outages {
 
   private updateIncident(tx: Tx, outcome: CheckOutcome): IncidentRow | null {
     const { before, after, check, event, suppressedBy = null } = outcome;
-    const { at, error: cause } = check;
+    const { at, error: cause, probeStates = [] } = check;
     if (after.status === "down") {
-      const incident = this.incidents.open(tx, before, { at, cause, suppressedBy });
+      const incident = this.incidents.open(tx, before, { at, cause, suppressedBy, probeStates });
       // An alert without a suppressor: what explained the incident has recovered, and this target has not.
       return event === null || suppressedBy !== null ? incident : this.incidents.unsuppress(tx, incident);
     }

@@ -1,5 +1,6 @@
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import type { AlertEvent } from "../../kernel/data/incident-words.ts";
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Incident } from "./schema.ts";
 import type { IncidentRow } from "./store.ts";
@@ -39,6 +40,8 @@ export interface IncidentMonitor {
 export interface IncidentMonitors {
   find(monitorId: string): IncidentMonitor | null;
   monitor(ref: number): IncidentMonitor | null;
+  /** What each probe of a monitor sees now; empty where only the server checks it. */
+  probeStates(ref: number): ProbeState[];
 }
 
 /** A period, epoch milliseconds. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ALERT_EVENTS, IMPACTS, INCIDENT_STATUSES, SHOWN_STATES } from "../../kernel/data/incident-words.ts";
+import { ProbeState } from "../../kernel/data/probe-state.ts";
 import {
   dateTime,
   duration,
@@ -251,6 +252,13 @@ export const Incident = named("Incident", {
   monitors: Type.Optional(
     Type.Array(AffectedMonitor, {
       description: "Affected monitors that still exist. Only in the response to `GET`.",
+    }),
+  ),
+  probe_states: Type.Optional(
+    Type.Array(ProbeState, {
+      description:
+        "What each probe of the monitor that opened the incident sees; once it is resolved, what each saw at the check that opened it. Empty for manual incidents, and for monitors that only the server checks. Only in the response to `GET`.",
+      examples: [[]],
     }),
   ),
   status_pages: Type.Optional(

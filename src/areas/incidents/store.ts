@@ -1,5 +1,6 @@
 import type { AlertEvent, Impact, IncidentStatus } from "../../kernel/data/incident-words.ts";
 import { linksOf } from "../../kernel/data/markup.ts";
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import { column, flag, json, once, type RowOf, resourceTable } from "../../kernel/resources/table.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -76,6 +77,9 @@ export interface IncidentFilter {
   readonly isManual?: boolean;
 }
 
+/** Characters of the error of a probe that an incident stores: as many as a probe may send. */
+export const PROBE_ERROR_LENGTH_MAX = 500;
+
 type PageParams = { readonly projectRef: number; readonly before: number; readonly rowsMax: number };
 
 /** Incidents of a monitor that are searched for the timeline of another incident. */
@@ -103,6 +107,7 @@ export function incidentStore(db: Database) {
     ...removalStore(db),
     ...alertStore(db),
     ...linkStore(db),
+    ...probeStateStore(db),
     insert(tx: Tx, row: IncidentRow): void {
       rows.insert(tx, row);
       for (const monitorId of row.monitorIds) insertMonitor(tx, monitorId, row.ref);
@@ -235,6 +240,26 @@ function alertStore(db: Database) {
       [...before(monitorId, ref, NEAR_BEFORE), ...after(monitorId, ref, NEAR_AFTER)].map(
         (found) => found.ref,
       ),
+  };
+}
+
+/** What each probe saw when incidents were opened. Lists do not read it. */
+function probeStateStore(db: Database) {
+  const stored = db.one<{ readonly states: string | null }, [ref: number]>(
+    "SELECT probe_states AS states FROM incidents WHERE ref = ?",
+  );
+  const set = db.change<[states: string, ref: number]>("UPDATE incidents SET probe_states = ? WHERE ref = ?");
+  return {
+    /** Of at most as many probes as a monitor has. */
+    setProbeStates(tx: Tx, ref: number, states: readonly ProbeState[]): void {
+      const bounded = states.map(({ error, ...state }) => ({
+        ...state,
+        error: error?.slice(0, PROBE_ERROR_LENGTH_MAX).toWellFormed() ?? null,
+      }));
+      set(tx, JSON.stringify(bounded), ref);
+    },
+    /** Empty where only the server checked the monitor. */
+    probeStatesAtStart: (ref: number): ProbeState[] => JSON.parse(stored(ref)?.states ?? "[]"),
   };
 }
 

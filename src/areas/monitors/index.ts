@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
@@ -45,7 +46,7 @@ import { checkStore, monitorRows, monitorStore } from "./store.ts";
 import { createSuppression } from "./suppression/index.ts";
 import { MonitorViews } from "./views.ts";
 import { voteStore } from "./votes/store.ts";
-import { Votes } from "./votes/votes.ts";
+import { probeStatesOf, Votes } from "./votes/votes.ts";
 
 registerErrorFields({
   monitor_id: Type.String({
@@ -63,7 +64,7 @@ interface DownMonitor {
   readonly error: string | null;
   readonly responseStatus: number | null;
   /** What each probe sees; empty where only the server checks it. */
-  readonly probeStates: readonly object[];
+  readonly probeStates: readonly ProbeState[];
   /** Until when notifications about it must wait, epoch milliseconds; null: they need not. */
   readonly silentUntil: number | null;
 }
@@ -108,6 +109,11 @@ export function openMonitors(kernel: Kernel) {
     findWithHistory(monitorId: string) {
       const row = monitors.find(monitorId);
       return row && historyFactsOf({ checks, days }, row);
+    },
+    /** What each probe of a monitor sees now; empty where only the server checks it, and for one that is gone. */
+    probeStates(ref: number): ProbeState[] {
+      const row = monitors.monitor(ref);
+      return row === null ? [] : probeStatesOf(stores.votes, row);
     },
     checkChanges: (of: readonly { readonly ref: number }[], period: Period, changesMax: number) =>
       checkChanges(checks, rowsOf(of.map(({ ref }) => ref)), period, changesMax),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { ProbeState } from "../../kernel/data/probe-state.ts";
 import {
   clearable,
   duration,
@@ -179,20 +180,8 @@ export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
 /** Path of a monitor. */
 export const MonitorParams = Type.Object({ monitorId: Type.String({ maxLength: 64 }) });
 
-const TargetStatus = oneOf(["up", "down", "unknown"]);
 /** Status of a target. */
-export type TargetStatus = Static<typeof TargetStatus>;
-
-/** What a probe sees of a monitor. */
-const ProbeState = Type.Object({
-  name: Type.String({ examples: ["fra"] }),
-  status: TargetStatus,
-  online: Type.Boolean({ description: "Whether the probe is online. Offline probes do not vote." }),
-  latency_ms: orNull(Type.Integer({ examples: [84] })),
-  last_checked_at: orNull(Type.Integer(), { description: "Time of its last check, Unix seconds." }),
-  error: orNull(Type.String(), { examples: [null] }),
-});
-export type ProbeState = Static<typeof ProbeState>;
+export type TargetStatus = ProbeState["status"];
 
 const StatusFilter = oneOf(["up", "down", "unknown", "degraded", "overdue"]);
 /** Status filter of lists. Degraded targets are up, and overdue heartbeats unknown. */

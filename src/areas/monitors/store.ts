@@ -1,3 +1,4 @@
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Certificate } from "../../kernel/outbound/certificate.ts";
 import type { ManagedBy } from "../../kernel/resources/managed.ts";
@@ -10,7 +11,7 @@ import type { HeartbeatView } from "./heartbeat-fields.ts";
 import { type IcmpResult, lossPercent } from "./icmp-result.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Registration } from "./registration.ts";
-import type { Monitor, ProbeState, StatusFilter } from "./schema.ts";
+import type { Monitor, StatusFilter } from "./schema.ts";
 
 /** Settings of a monitor, by the names of the API. */
 export type MonitorSettings = Omit<

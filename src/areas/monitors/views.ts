@@ -1,3 +1,4 @@
+import type { ProbeState } from "../../kernel/data/probe-state.ts";
 import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import { managedView } from "../../kernel/resources/managed.ts";
 import type { Fields } from "../../kernel/storage/tx.ts";
@@ -8,7 +9,7 @@ import { daysLeft } from "./certificate.ts";
 import { hostOf, isFailing, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
 import type { AreaDeps } from "./ports.ts";
-import type { Monitor, MonitorStatus, ProbeState } from "./schema.ts";
+import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "./targets/http.ts";

@@ -3162,6 +3162,17 @@ export interface Incident {
     /** State that status pages show for the monitor. */
     state: "up" | "degraded" | "down" | "maintenance" | "overdue" | "paused" | "unknown";
   }[];
+  /** What each probe of the monitor that opened the incident sees; once it is resolved, what each saw at the check that opened it. Empty for manual incidents, and for monitors that only the server checks. Only in the response to `GET`. */
+  probe_states?: {
+    name: string;
+    status: "up" | "down" | "unknown";
+    /** Whether the probe is online. Offline probes do not vote. */
+    online: boolean;
+    latency_ms: number | null;
+    /** Time of its last check, Unix seconds. */
+    last_checked_at: number | null;
+    error: string | null;
+  }[];
   /** Published status pages that show the incident, or would if it were public, among the newest 5 of the project. Only in the response to `GET`. */
   status_pages?: {
     /** Slug of the status page. */

@@ -21,7 +21,7 @@ import type { FinalEffect, Suppression } from "../suppression/suppression.ts";
 import { MONITOR_CLIENT_KEY, MONITOR_HEADERS } from "../targets/http.ts";
 import { measureTarget } from "../targets/measure.ts";
 import { hasLatency } from "../types.ts";
-import type { Verdict, Votes } from "../votes/votes.ts";
+import { isVoting, statesOf, type Verdict, type Votes } from "../votes/votes.ts";
 import { effectsOf } from "./effects.ts";
 
 /** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, or the check could not be made. */
@@ -90,7 +90,7 @@ export class Checks {
   evaluate(monitor: MonitorRow, check: CompletedCheck) {
     const rules = this.rulesOf(monitor);
     // Where probes vote, the thresholds are those of each probe.
-    if (this.votes.isVoting(monitor)) return afterCheck(monitor, check, { ...rules, ...VERDICT_RULES });
+    if (isVoting(monitor)) return afterCheck(monitor, check, { ...rules, ...VERDICT_RULES });
     return afterCheck(monitor, check, check.ignoresThreshold ? { ...rules, threshold: 1 } : rules);
   }
 
@@ -189,7 +189,7 @@ export class Checks {
   recordVotes(tx: Tx, ref: number): void {
     const { monitors, changes } = this.deps;
     const monitor = monitors.monitor(ref);
-    if (monitor === null || !monitor.settings.active || !this.votes.isVoting(monitor)) return;
+    if (monitor === null || !monitor.settings.active || !isVoting(monitor)) return;
     const after = this.recount(tx, monitor, this.votes.tally(monitor, tx.now));
     if (after === monitor) return;
     monitors.updateState(tx, after);
@@ -198,7 +198,7 @@ export class Checks {
 
   /** Whether the votes of a monitor say something else than its status, such as after one has lapsed. */
   hasNewVerdict(monitor: MonitorRow, now: number): boolean {
-    return this.votes.isVoting(monitor) && this.isNews(monitor, this.votes.tally(monitor, now), now);
+    return isVoting(monitor) && this.isNews(monitor, this.votes.tally(monitor, now), now);
   }
 
   private isNews(monitor: MonitorRow, verdict: Verdict | null, now: number): boolean {
@@ -253,7 +253,7 @@ export class Checks {
       error: isDown ? (check.error ?? error) : null,
       at: Math.max(check.at, monitor.lastCheckedAt ?? 0),
       isImmediate: true,
-      probeStates: this.votes.statesOf(voters),
+      probeStates: statesOf(voters),
     };
     const evaluated = this.evaluate(before, judged);
     const state = { ...evaluated.state, degraded: isSplit || isSlow, isSplit };
@@ -330,7 +330,7 @@ export class Checks {
   /** Records one check. Returns the monitor after it, which the caller writes. */
   private recordOne(tx: Tx, monitor: MonitorRow, check: CompletedCheck): MonitorRow {
     // A check from a place that is offline is no vote.
-    if (check.offline === undefined && this.votes.isVoting(monitor)) {
+    if (check.offline === undefined && isVoting(monitor)) {
       const verdict = this.votes.cast(tx, monitor, check, this.rulesOf(monitor));
       if (check.isUnknown) return this.recordUnable(tx, monitor, check, verdict);
       if (verdict !== null) return this.recordVerdict(tx, monitor, check, verdict);

@@ -1,10 +1,10 @@
+import type { ProbeState } from "../../../kernel/data/probe-state.ts";
 import type { SuspendedAccounts } from "../../../kernel/projects/suspended-accounts.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type Clock, receivingSince } from "../../../kernel/time/clock.ts";
 import { secondsOf } from "../../../kernel/time/units.ts";
 import { type AlertRules, afterCheck } from "../domain.ts";
 import type { Confirm } from "../options.ts";
-import type { ProbeState } from "../schema.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import { LOCAL_REF, type Voter, type VoteStore } from "./store.ts";
 
@@ -37,6 +37,28 @@ function voteMs({ interval, timeout }: Pick<MonitorRow["settings"], "interval" |
   return 2 * interval + timeout;
 }
 
+/** Whether a monitor has other probes than the server. */
+export function isVoting({ settings }: MonitorRow): boolean {
+  return !isLocalOnly(settings.probes);
+}
+
+/** What each of those that check a monitor sees, for responses and alerts. */
+export function statesOf(voters: readonly Voter[]): ProbeState[] {
+  return voters.map(({ name, isOffline, status, latencyMs, lastCheckedAt, error }) => ({
+    name,
+    status,
+    online: !isOffline,
+    latency_ms: latencyMs,
+    last_checked_at: lastCheckedAt === null ? null : secondsOf(lastCheckedAt),
+    error,
+  }));
+}
+
+/** What each probe of a monitor sees; empty if only the server checks it. */
+export function probeStatesOf({ voters }: Pick<VoteStore, "voters">, monitor: MonitorRow): ProbeState[] {
+  return isVoting(monitor) ? statesOf(voters(monitor.ref)) : [];
+}
+
 /** Decides the status of monitors that probes check. */
 export class Votes {
   /** Monotonic time: votes from before were not renewed while the server was down. */
@@ -48,11 +70,6 @@ export class Votes {
     private readonly suspended: Pick<SuspendedAccounts, "activeSince">,
   ) {
     this.startedAt = clock.monotonic();
-  }
-
-  /** Whether a monitor has other probes than the server. */
-  isVoting({ settings }: MonitorRow): boolean {
-    return !isLocalOnly(settings.probes);
   }
 
   /** Records what a probe has seen, and counts the votes. Null: nobody has one. */
@@ -95,21 +112,9 @@ export class Votes {
       );
   }
 
-  /** What each of them sees, for responses and alerts. */
-  statesOf(voters: readonly Voter[]): ProbeState[] {
-    return voters.map(({ name, isOffline, status, latencyMs, lastCheckedAt, error }) => ({
-      name,
-      status,
-      online: !isOffline,
-      latency_ms: latencyMs,
-      last_checked_at: lastCheckedAt === null ? null : secondsOf(lastCheckedAt),
-      error,
-    }));
-  }
-
-  /** The same for a monitor; empty if only the server checks it. */
+  /** What each probe of a monitor sees; empty if only the server checks it. */
   viewOf(monitor: MonitorRow): ProbeState[] {
-    return this.isVoting(monitor) ? this.statesOf(this.store.voters(monitor.ref)) : [];
+    return probeStatesOf(this.store, monitor);
   }
 
   private count({ settings }: MonitorRow, voters: readonly Voter[], now: number): Verdict | null {

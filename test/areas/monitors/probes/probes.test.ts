@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { incidentStore, PROBE_ERROR_LENGTH_MAX } from "../../../../src/areas/incidents/store.ts";
 import { RESULTS_BYTES_MAX, RESULTS_MAX } from "../../../../src/areas/monitors/probes/schema.ts";
+import type { ProbeState } from "../../../../src/kernel/data/probe-state.ts";
 import type { Client } from "../../../support/client.ts";
 import { expectError } from "../../../support/errors.ts";
 import { until } from "../../../support/eventually.ts";
-import { startTestServer, type TestServer } from "../../../support/server.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../../support/server.ts";
 import { WebhookSink } from "../../../support/webhook-sink.ts";
 
 const MINUTE = 60_000;
@@ -11,7 +13,7 @@ const DAY = 24 * 60 * MINUTE;
 
 let server: TestServer;
 let sink: WebhookSink;
-let account: Client;
+let account: AccountClient;
 let hookPath: string;
 beforeAll(async () => {
   sink = new WebhookSink();
@@ -501,6 +503,112 @@ describe("votes", () => {
     await fra.says(id, "up");
     const { body } = await account.get(`/v1/pulse/incidents/${incident_id}`);
     expect(body["status"]).toBe("resolved");
+  });
+});
+
+describe("an incident", () => {
+  const states = async (path: string) => (await account.get(path)).body["probe_states"];
+  const incidentOf = async (id: string) => `/v1/pulse/incidents/${(await view(id))["incident_id"]}`;
+
+  test("shows what each probe sees, and after its end what each saw at its beginning, as the alert and the view do", async () => {
+    await hook();
+    const { channels } = (await account.get("/v1/pulse/channels")).body as { channels: { id: string }[] };
+    const escalate = [{ after_ms: MINUTE, channel_ids: [channels[0]?.id] }];
+    const first = { name: "First", kind: "webhook", config: { url: sink.url("/first") }, escalate };
+    expect((await account.post("/v1/pulse/channels", first)).status).toBe(201);
+    const [fra, nyc, sgp] = [await probe("fra"), await probe("nyc"), await probe("sgp")];
+    const id = await monitor(["fra", "nyc", "sgp"]);
+    await sgp.says(id, "up");
+    await fra.says(id, "down", { error: "connect: refused" });
+    await nyc.says(id, "down");
+    const path = await incidentOf(id);
+    const atStart = await states(path);
+    expect(atStart).toMatchObject([
+      { name: "fra", status: "down", online: true, error: "connect: refused" },
+      { name: "nyc", status: "down", error: "timeout: none" },
+      { name: "sgp", status: "up", error: null, latency_ms: 20 },
+    ]);
+    await server.clock.advance(1_000);
+    expect(alerts().find(({ event }) => event === "monitor.down")?.["probe_states"]).toEqual(atStart);
+    await sgp.says(id, "down");
+    await server.clock.advance(MINUTE);
+    const now = (await view(id))["probe_states"];
+    expect(now).not.toEqual(atStart);
+    expect(await states(path)).toEqual(now);
+    const step = alerts().find(({ escalation_step }) => escalation_step === 1);
+    expect(step?.["probe_states"]).toEqual(now);
+    for (const each of [fra, sgp]) await each.says(id, "up");
+    expect((await account.get(path)).body).toMatchObject({ status: "resolved", probe_states: atStart });
+    // Neither lists nor the responses to changes have it, as the other details of its monitors.
+    const { body } = await account.get(`/v1/pulse/incidents?monitor_id=${id}`);
+    const [listed] = body["incidents"] as object[];
+    const changed = await account.patch(path, { title: "Shop" });
+    for (const shown of [listed, changed.body]) expect(shown).not.toHaveProperty("probe_states");
+    const { text } = await server.operator.get(`/v1/admin/accounts/${account.userId}/export`);
+    const exported = text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(exported.find(({ type }) => type === "incident")).toMatchObject({ probe_states: atStart });
+    await account.delete(`/v1/pulse/${id}`);
+    expect(await states(path)).toEqual(atStart);
+  });
+
+  test("shows none where only the server checks, nor as a manual one", async () => {
+    const id = await monitor(["local"], { url: sink.url("/none") });
+    sink.answers(503);
+    await server.clock.advance(2 * MINUTE);
+    const path = await incidentOf(id);
+    sink.answers(200);
+    expect(await states(path)).toEqual([]);
+    const fra = await probe("fra");
+    const seen = await monitor(["fra"]);
+    await fra.says(seen, "down");
+    const manual = { title: "Slow", monitor_ids: [seen] };
+    const { body } = await account.post("/v1/pulse/incidents", manual);
+    expect(await states(`/v1/pulse/incidents/${body["id"]}`)).toEqual([]);
+    // A monitor of one probe is as that of several.
+    expect(await states(await incidentOf(seen))).toMatchObject([{ name: "fra", status: "down" }]);
+  });
+
+  test("stores a bounded part of long errors", async () => {
+    const fra = await probe("fra");
+    const id = await monitor(["fra"]);
+    const error = "x".repeat(PROBE_ERROR_LENGTH_MAX);
+    await fra.says(id, "down", { error });
+    const path = await incidentOf(id);
+    await fra.says(id, "up");
+    const [kept] = (await states(path)) as ProbeState[];
+    expect(kept?.error).toBe(error);
+    // Probes send no longer ones, and the server may.
+    const { db, writer } = server.server.kernel;
+    const incidents = incidentStore(db);
+    const { ref = 0 } = incidents.find(path.slice("/v1/pulse/incidents/".length)) ?? {};
+    const long = { name: "local", status: "down", online: true, latency_ms: 1, last_checked_at: 1 } as const;
+    await writer.submit((tx) => incidents.setProbeStates(tx, ref, [{ ...long, error: `${error}y` }]));
+    expect(await states(path)).toEqual([{ ...long, error }]);
+  });
+
+  test("shows visitors of status pages nothing of probes", async () => {
+    const fra = await probe("fra-secret");
+    const id = await monitor(["fra-secret"], { name: "Shop" });
+    const slug = `p${crypto.randomUUID().slice(0, 8)}`;
+    const groups = [{ name: "All", monitor_ids: [id] }];
+    const page = { slug, title: "Acme", groups, publish_incidents: "all" };
+    expect((await account.post("/v1/pulse/pages", page)).status).toBe(201);
+    await fra.says(id, "down", { error: "timeout: of fra-secret" });
+    const path = await incidentOf(id);
+    expect((await account.patch(path, { public: true })).status).toBe(200);
+    await server.clock.advance(MINUTE);
+    const incident = path.replace("/v1/pulse/incidents/", "");
+    for (const shown of ["", ".json", "/feed.atom", `/incidents/${incident}`]) {
+      const response = await fetch(`${server.url}/status/${slug}${shown}`);
+      const text = await response.text();
+      expect([response.status, shown]).toEqual([200, shown]);
+      expect(text).toContain("Shop");
+      expect(text).not.toContain("fra-secret");
+      expect(text).not.toContain("probe_states");
+    }
   });
 });
 

@@ -13,6 +13,7 @@ import { Loaded } from "../../ui/feedback.tsx";
 import { Choice, TextField } from "../../ui/field.tsx";
 import { DataForm } from "../../ui/form.tsx";
 import { InlineSelect } from "../../ui/inline.tsx";
+import { lazy } from "../../ui/lazy.tsx";
 import { Page, Panel } from "../../ui/page.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -20,6 +21,8 @@ import { Ago, DateTime } from "../../ui/time.tsx";
 import { History } from "../audit-list.tsx";
 import { snoozedText } from "./incident-text.ts";
 import { monitorBoxes } from "./monitor-boxes.tsx";
+
+const ProbeStates = lazy(async () => (await import("./probe-states.tsx")).ProbeStates);
 
 /** An update that is being written. */
 type Draft = Pick<Incident["updates"][number], "status" | "message"> & {
@@ -71,6 +74,7 @@ function Opened({ of: one, onChanged }: IncidentProps) {
             <Composer of={one} draft={draft} onDraft={setDraft} onChanged={onChanged} />
           ) : null}
           <Timeline of={one} />
+          <SeenByProbes of={one} />
         </div>
         <div class="stack">
           <Affected of={one} />
@@ -298,6 +302,12 @@ function Timeline({ of: one }: { of: Incident }) {
       )}
     </Panel>
   );
+}
+
+/** What probes see now, or saw when the incident was opened. */
+function SeenByProbes({ of: { probe_states: states = [], resolved_at } }: { of: Incident }) {
+  if (states.length === 0) return null;
+  return <ProbeStates states={states} note={resolved_at === null ? "Now" : "When it was opened"} />;
 }
 
 function Affected({ of: { monitors = [] } }: { of: Incident }) {

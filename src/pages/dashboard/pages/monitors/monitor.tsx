@@ -26,7 +26,7 @@ import { stateOf } from "./monitor-state.ts";
 
 const MonitorForm = lazy(async () => (await import("./monitor-form.tsx")).MonitorForm);
 const PingUrl = lazy(async () => (await import("./heartbeat.tsx")).PingUrl);
-const ProbeStates = lazy(async () => (await import("./probe-states.tsx")).ProbeStates);
+const MonitorProbes = lazy(async () => (await import("./monitor-probes.tsx")).MonitorProbes);
 const HeartbeatForm = lazy(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
 
 /** More than a project can have. */
@@ -120,7 +120,7 @@ export function MonitorPage({ id }: { id: string }) {
           }
         </Loaded>
         <MonitorRows id={id} outages={outages} isHeartbeat={beat !== null} />
-        {status === null || status.probe_states.length === 0 ? null : <ProbeStates of={status} />}
+        {status === null || status.probe_states.length === 0 ? null : <MonitorProbes of={status} />}
         {status?.last_ping_at == null ? null : beat}
         {status === null ? null : <MonitorAlerts of={status} />}
         {status === null ? null : <Settings of={status} />}

@@ -4,7 +4,6 @@ import { Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
-import { CONFIRM } from "./monitor-more.tsx";
 
 type ProbeState = MonitorStatus["probe_states"][number];
 
@@ -29,20 +28,19 @@ const COLUMNS: readonly Column<ProbeState>[] = [
   },
 ];
 
-/** What each probe sees of a monitor. */
-export function ProbeStates({ of: { probe_states, confirm } }: { of: MonitorStatus }) {
+/** What each probe sees of a monitor. `note`: when, or when the monitor is down. */
+export function ProbeStates({ states, note }: { states: readonly ProbeState[]; note: string }) {
   return (
     <Panel
       title="Probes"
       actions={
         <span class="quiet">
-          Down when {CONFIRM.find(([name]) => name === confirm)?.[1]} ·{" "}
-          <a href={href(["monitors", "probes"])}>All probes</a>
+          {note} · <a href={href(["monitors", "probes"])}>All probes</a>
         </span>
       }
       flush
     >
-      <Table label="Probes" columns={COLUMNS} rows={probe_states} keyOf={({ name }) => name} />
+      <Table label="Probes" columns={COLUMNS} rows={states} keyOf={({ name }) => name} />
     </Panel>
   );
 }
