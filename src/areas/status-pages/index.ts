@@ -14,6 +14,7 @@ import { statusPageResource } from "./status-pages.ts";
 import { pageStore } from "./store.ts";
 import { registerAnnouncements } from "./subscriptions/announcements.ts";
 import { subscriberImportRoutes } from "./subscriptions/import-routes.ts";
+import { SubscriberRemoval } from "./subscriptions/removal.ts";
 import { subscriptionRoutes } from "./subscriptions/routes.ts";
 import { subscriberStore } from "./subscriptions/store.ts";
 import { CONFIRMATION_MS, Subscriptions } from "./subscriptions/subscriptions.ts";
@@ -35,7 +36,8 @@ export function createStatusPages(kernel: Kernel, deps: PageDeps): StatusPagesAr
   registerAnnouncements(common);
   const publicPages = new PublicStatusPages(common);
   const invalidate = (tx: Tx, slug: string): void => publicPages.invalidate(tx, slug);
-  const statusPages = statusPageResource({ ...common, invalidate });
+  const removal = new SubscriberRemoval(common);
+  const statusPages = statusPageResource({ ...common, removal, invalidate });
   const admit = publicAdmission(kernel.clock);
   const style = deps.statusStyle;
   kernel.housekeeping.addPurge({

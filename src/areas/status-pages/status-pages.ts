@@ -20,10 +20,10 @@ import {
   StatusPageUpdateBody,
 } from "./schema.ts";
 import type { PageRow, PageStore } from "./store.ts";
-import type { SubscriberStore } from "./subscriptions/store.ts";
+import type { SubscriberRemoval } from "./subscriptions/removal.ts";
 
 interface PageResourceDeps extends Pick<Kernel, "db" | "ids">, Pick<PageDeps, "tiers" | "monitors"> {
-  readonly subscribers: SubscriberStore;
+  readonly removal: Pick<SubscriberRemoval, "remove">;
   readonly pages: PageStore;
   /** Drops the cached texts of a slug after the commit. */
   readonly invalidate: (tx: Tx, slug: string) => void;
@@ -34,7 +34,7 @@ const BODY_LIMITS = largeBody();
 
 /** Declares status pages. */
 export function statusPageResource(deps: PageResourceDeps) {
-  const { pages, monitors, subscribers, invalidate } = deps;
+  const { pages, monitors, removal, invalidate } = deps;
 
   function isMonitor(projectRef: number, id: string): boolean {
     return isUuid(id) && monitors.find(id)?.projectRef === projectRef;
@@ -136,8 +136,7 @@ export function statusPageResource(deps: PageResourceDeps) {
       schema: StatusPageDeleted,
       remove({ tx }, { ref, slug }) {
         pages.remove(tx, ref);
-        subscribers.removeOfPage(tx, ref);
-        subscribers.removeUnsubscribedOfPage(tx, ref);
+        removal.remove(tx, ref);
         invalidate(tx, slug);
       },
     },

@@ -58,7 +58,9 @@ export function subscriberStore(db: Database) {
       "UPDATE status_subscribers SET confirmed_at = ? WHERE ref = ? AND confirmed_at IS NULL",
     ),
     remove: db.change<[ref: number]>("DELETE FROM status_subscribers WHERE ref = ?"),
-    removeOfPage: db.change<[pageRef: number]>("DELETE FROM status_subscribers WHERE page_ref = ?"),
+    removeOfPage: db.change<[pageRef: number, rowsMax: number]>(
+      "DELETE FROM status_subscribers WHERE ref IN (SELECT ref FROM status_subscribers WHERE page_ref = ? LIMIT ?)",
+    ),
     removeOfProject: db.change<[projectRef: number, rowsMax: number]>(
       "DELETE FROM status_subscribers WHERE ref IN (SELECT ref FROM status_subscribers WHERE project_ref = ? LIMIT ?)",
     ),
@@ -78,8 +80,8 @@ export function subscriberStore(db: Database) {
     removeFirstUnsubscribed: db.change<[pageRef: number]>(
       "DELETE FROM status_unsubscribed WHERE ref = (SELECT min(ref) FROM status_unsubscribed WHERE page_ref = ?)",
     ),
-    removeUnsubscribedOfPage: db.change<[pageRef: number]>(
-      "DELETE FROM status_unsubscribed WHERE page_ref = ?",
+    removeUnsubscribedOfPage: db.change<[pageRef: number, rowsMax: number]>(
+      "DELETE FROM status_unsubscribed WHERE ref IN (SELECT ref FROM status_unsubscribed WHERE page_ref = ? LIMIT ?)",
     ),
     removeUnsubscribedOfProject: db.change<[projectRef: number, rowsMax: number]>(
       "DELETE FROM status_unsubscribed WHERE ref IN (SELECT ref FROM status_unsubscribed WHERE project_ref = ? LIMIT ?)",

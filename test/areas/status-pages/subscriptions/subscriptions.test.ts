@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { HtmlValidate } from "html-validate";
 import { MAILS_PER_UNIT } from "../../../../src/areas/status-pages/subscriptions/announcements.ts";
+import { ROWS_PER_PART } from "../../../../src/areas/status-pages/subscriptions/removal.ts";
 import {
   ADDRESS_REQUESTS_MAX,
   CONFIRMATION_MS,
@@ -168,7 +169,31 @@ describe("importing", () => {
     expect(unsubscribed()).toBe(UNSUBSCRIBED_MAX);
     expect((await importOf(id, [first])).body).toMatchObject({ imported: 1 });
     expect((await account.delete(`/v1/pulse/pages/${id}`)).status).toBe(200);
+    await server.clock.advance(1);
     expect(unsubscribed()).toBe(0);
+  });
+
+  test("goes with its page in parts, also after a restart, and that of other pages stays", async () => {
+    const id = await page();
+    const link = await confirmed("ann@example.com");
+    expect((await send(await confirmed("bob@example.com"), { action: "unsubscribe" })).status).toBe(200);
+    const { db } = server.server.kernel;
+    db.execute(
+      `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${2 * ROWS_PER_PART})
+       INSERT INTO status_unsubscribed (page_ref, project_ref, digest) SELECT page_ref, project_ref, randomblob(16) FROM status_unsubscribed, n`,
+    );
+    await page({}, "other");
+    fill(1, ROWS_PER_PART, 1);
+    const subscribers = () =>
+      server.server.kernel.db.number("SELECT count(*) AS n FROM status_subscribers")();
+    expect([subscribers(), unsubscribed()]).toEqual([2 * ROWS_PER_PART + 1, 2 * ROWS_PER_PART + 1]);
+    expect((await account.delete(`/v1/pulse/pages/${id}`)).status).toBe(200);
+    expect([subscribers(), unsubscribed()]).toEqual([ROWS_PER_PART + 1, 2 * ROWS_PER_PART + 1]);
+    // It is not there for anyone, though the rest of it is still stored.
+    expect((await send(link, { action: "unsubscribe" })).status).toBe(404);
+    await server.restart();
+    await server.clock.advance(1);
+    expect([subscribers(), unsubscribed()]).toEqual([ROWS_PER_PART, 0]);
   });
 
   test("has a limit for a request and for a page, and is for pages of the project", async () => {
