@@ -147,6 +147,28 @@ describe.skipIf(missing !== null)("while the disk confirms nothing", () => {
   );
 
   test(
+    "what is written later, and is not confirmed yet, is not shown twice",
+    async () => {
+      const first = await started();
+      const heartbeat = { type: "heartbeat", period_ms: 86_400_000 };
+      const { body } = await new Client(first.url, key).post("/v1/pulse", heartbeat);
+      // Nothing else is left to write.
+      await first.stop();
+      const server = await disk.start();
+      const { pathname } = new URL(String(body["ping_url"]));
+      for (let count = 0; count < 3; count += 1)
+        expect((await fetch(server.url + pathname)).status).toBe(200);
+      disk.fault("hold-wal");
+      // The first ping has written its row, those after it get theirs now.
+      await until(() => numberInFiles("SELECT count(*) AS n FROM heartbeat_pings") === 3);
+      const shown = await new Client(server.url, key).get(`/v1/pulse/${body["id"]}/pings`);
+      expect((shown.body["pings"] as object[]).length).toBe(3);
+      disk.heal("hold-wal");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "nothing is sent that an unconfirmed change has caused",
     async () => {
       const arrived: string[] = [];
@@ -184,14 +206,18 @@ function framesIn(): Buffer {
   return log.subarray(0, end);
 }
 
-/** The balance of the meter that a process would read from the files as they are now: a change whose frames are not all there does not count. */
-function balanceInFiles(): number | null {
+/** A number that a process would read from the files as they are now: a change whose frames are not all there does not count. */
+function numberInFiles(query: string): number | null {
   const copy = mkdtempSync(join(folder, "copy-"));
   for (const name of ["ninefold.db", "ninefold.db-wal"])
     copyFileSync(join(disk.data, name), join(copy, name));
   using database = new Database(join(copy, "ninefold.db"));
-  const newest = "SELECT balance_after FROM meter_entries ORDER BY sequence DESC LIMIT 1";
-  return database.query<{ readonly balance_after: number }, []>(newest).get()?.balance_after ?? null;
+  return database.query<{ readonly n: number }, []>(query).get()?.n ?? null;
+}
+
+/** The balance of the meter in the files. */
+function balanceInFiles(): number | null {
+  return numberInFiles("SELECT balance_after AS n FROM meter_entries ORDER BY sequence DESC LIMIT 1");
 }
 
 /** A server that is killed when a change is completely in the log, and not yet on the disk. */

@@ -127,9 +127,13 @@ class SteadyHeartbeat implements Actor, PendingWrite {
     };
   }
 
-  /** The pings up to a number have their rows. */
-  pingsSaved(through: number): void {
-    this.unsaved = this.unsaved.filter(({ number }) => number > through);
+  /** Its pings have their rows. Returns how to undo it. */
+  pingsSaved(): () => void {
+    const { unsaved } = this;
+    this.unsaved = [];
+    return () => {
+      this.unsaved = unsaved;
+    };
   }
 
   get monitor(): MonitorRow {
@@ -274,7 +278,8 @@ export class SteadyHeartbeats implements UnsavedMonitors, UnsavedHeartbeats {
     this.rows.heartbeats.writeState(tx, ref, heartbeat);
     for (const { number, at, ip } of unsavedPings)
       this.rows.pings.insertPing(tx, ref, number, { ...PLAIN_SUCCESS, at, ip });
-    tx.afterCommit(() => actor.pingsSaved(heartbeat.pings));
+    // From now on reads find the rows, also while the disk has not confirmed them.
+    tx.onRollback(actor.pingsSaved());
   }
 
   private insert(actor: SteadyHeartbeat): SteadyHeartbeat {
