@@ -20,6 +20,7 @@ let backup: string;
 let restored: RestoredServer;
 let account: AccountClient;
 let operatorKey: string;
+let probeToken: string;
 let masterKey: string;
 let receipts: unknown[];
 let report: string;
@@ -33,6 +34,7 @@ beforeAll(async () => {
   ({ account } = await makeFullAccount(server, EMAIL));
   receipts = (await account.get("/v1/witness/receipts")).body["receipts"] as unknown[];
   operatorKey = server.key;
+  probeToken = String((await account.post("/v1/pulse/probes", { name: "backed-up" })).body["token"]);
   const now = server.clock.now();
   await server.halt();
   masterKey = readFileSync(join(server.folder, "master.key"), "utf8");
@@ -81,9 +83,10 @@ test("a new master key is created, and nothing can be opened with the old one", 
 });
 
 describe("the server on the restored folder", () => {
-  test("keys still work, the operator's too", async () => {
+  test("keys and tokens of probes still work, the operator's key too", async () => {
     expect((await account.get("/v1/meter/balance")).status).toBe(200);
     expect((await restored.client(operatorKey).get("/v1/admin/accounts")).status).toBe(200);
+    expect((await restored.client(probeToken).get("/v1/probe/work?wait_ms=0")).status).toBe(200);
     expect((await account.post("/v1/keys/rotate", {})).status).toBe(200);
   });
 
