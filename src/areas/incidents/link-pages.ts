@@ -22,38 +22,42 @@ ${content}</main>
 /** The page of a link in an alert. Only its buttons change something, since mail scanners open links. */
 export function linkHtml(incident: IncidentRow, style: string, { now, zone }: PageTime): string {
   const { title, startedAt, cause, acknowledgedBy } = incident;
-  const known =
+  const choice =
     acknowledgedBy === null
-      ? null
-      : html`<p>Acknowledged by ${acknowledgedBy}.</p>
+      ? html`<form class="form" method="post">
+<p>Acknowledge the outage if you take care of it: nobody is notified again. Snooze it to be notified again in an hour.</p>
+<button type="submit" name="action" value="acknowledge">Acknowledge</button>
+<button type="submit" name="action" value="snooze">Snooze 1 h</button>
+</form>
+`
+      : html`<p>${acknowledgedText(acknowledgedBy)}</p>
 `;
   return page(
     style,
     title,
     html`<p>Since ${clockText(startedAt, now, zone)}${cause === null ? null : html`: ${cause}`}</p>
-${known}<form class="form" method="post">
-<p>Acknowledge the outage if you take care of it: nobody is notified again. Snooze it to be notified again in an hour.</p>
-<button type="submit" name="action" value="acknowledge">Acknowledge</button>
-<button type="submit" name="action" value="snooze">Snooze 1 h</button>
-</form>
-`,
+${choice}`,
   );
 }
 
-/** The result of a button. */
+function acknowledgedText(by: string | null): string {
+  return `Acknowledged by ${by}. Nobody is notified again until the target recovers.`;
+}
+
+/** The result of a button: an outage that is acknowledged is not snoozed. */
 export function linkUsedHtml(
-  { title, acknowledgedBy, snoozedUntil }: IncidentRow,
+  { title, acknowledgedAt, acknowledgedBy, snoozedUntil }: IncidentRow,
   action: LinkAction,
   style: string,
   { now, zone }: PageTime,
 ): string {
-  const text =
-    action === "snooze"
-      ? `Nobody is notified again before ${clockText(snoozedUntil ?? now, now, zone)}.`
-      : `Acknowledged by ${acknowledgedBy}. Nobody is notified again until the target recovers.`;
+  const isSnoozed = action === "snooze" && acknowledgedAt === null;
+  const text = isSnoozed
+    ? `Nobody is notified again before ${clockText(snoozedUntil ?? now, now, zone)}.`
+    : acknowledgedText(acknowledgedBy);
   return page(
     style,
-    action === "snooze" ? "Snoozed" : "Acknowledged",
+    isSnoozed ? "Snoozed" : "Acknowledged",
     html`<p>${title}</p>
 <p>${text}</p>
 `,

@@ -91,9 +91,10 @@ export class AlertLinks {
     });
   }
 
+  /** Null for an outage that is acknowledged already: nobody is notified again anyway. */
   private change(tx: Tx, { incident, channelRef }: LinkedIncident, action: LinkAction) {
-    if (action === "snooze") return this.incidents.snooze(tx, incident, tx.now + SNOOZE_MS);
     if (incident.acknowledgedAt !== null) return null;
+    if (action === "snooze") return this.incidents.snooze(tx, incident, tx.now + SNOOZE_MS);
     const name = this.deps.alerts.channelName(channelRef);
     return this.incidents.acknowledgeBy(tx, incident, name === null ? "a link" : `${name} (link)`);
   }

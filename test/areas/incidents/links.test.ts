@@ -133,6 +133,26 @@ describe("the link of an alert", () => {
     expect((await open(linkIn(after[1]), "acknowledge")).status).toBe(410);
   });
 
+  test("says of an acknowledged outage that it is, and does not snooze it", async () => {
+    await channel("chat");
+    await channel("phone");
+    await outage();
+    const [link = "", other = ""] = received().map(linkIn);
+    const { id } = await incident();
+    expect((await owner.post(`/v1/pulse/incidents/${id}/acknowledge`, {})).status).toBe(200);
+    const page = await open(link);
+    expect(page.text).toContain("Nobody is notified again until the target recovers.");
+    expect(page.text).not.toContain("<form");
+    // Opened before it was acknowledged.
+    const { status, text } = await open(link, "snooze");
+    expect([status, text]).toEqual([200, expect.stringContaining("<h1>Acknowledged</h1>")]);
+    expect(await incident()).toMatchObject({ acknowledged_at: expect.any(String), snoozed_until: null });
+    const { body } = await owner.get("/v1/audit?limit=1");
+    expect(body["entries"]).toMatchObject([{ actor: { type: expect.not.stringContaining("public") } }]);
+    expect((await open(link)).status).toBe(410);
+    expect((await open(other, "acknowledge")).status).toBe(200);
+  });
+
   test("is of one recipient, and 404 if it is altered", async () => {
     await channel("a");
     await channel("b");
