@@ -71,7 +71,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     people: { mayRead: () => null },
     outbox: { available: true,
-      settingsChanged: () => undefined, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
+      settingsChanged: () => undefined, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, chooseRecipients: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, givenUp: { recipient: 0, message: 0, server: 0 }, failingSince: null, lastError: null } },
   });
   const pages = { monitors: () => [], statusPages: () => [], announce: () => {} };
   const facts = (row: MonitorRow | null) => row && factsOf(row);

@@ -1,4 +1,5 @@
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
+import type { MailAudience } from "../../kernel/mail/outbox.ts";
 import type { AlertDeps } from "./ports.ts";
 
 type Deps = Pick<AlertDeps, "owners" | "people">;
@@ -28,6 +29,17 @@ export function allowedRecipients(
     if (isAllowed && !allowed.has(folded)) allowed.set(folded, address);
   }
   return [...allowed.values()];
+}
+
+/**
+ * Who gets an e-mail now that was queued for one of some recipients, who may have left since then: if all of them have, the
+ * account gets that of the first. Null: nobody.
+ */
+export function recipientNow(deps: Deps, { addresses, ...owner }: MailAudience, to: string): string | null {
+  const allowed = allowedRecipients(deps, owner, addresses);
+  if (allowed.includes(to)) return to;
+  const isForAccount = allowed.length === 0 && to === addresses[0];
+  return isForAccount ? deps.owners.account(owner.accountRef).email : null;
 }
 
 /** The recipients of a channel's e-mails. If none of them is allowed any more, the account is notified instead. */

@@ -28,7 +28,7 @@ import {
 } from "./digest-message.ts";
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
 import { HeldAlerts } from "./held-alerts.ts";
-import { mailRecipients } from "./mail-recipients.ts";
+import { mailRecipients, recipientNow } from "./mail-recipients.ts";
 import type { AlertDeps, AlertedMonitor, DigestKey } from "./ports.ts";
 import { CHANNELS_MAX, type ChannelConfig } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
@@ -154,6 +154,7 @@ export class Notifications {
     };
     deps.notifier.onAttempt(recordAttempt);
     deps.outbox.onAttempt(recordAttempt);
+    deps.outbox.chooseRecipients((audience, to) => recipientNow(deps, audience, to));
   }
 
   /** Whether a project has channels. */
@@ -547,7 +548,7 @@ export class Notifications {
   /** Queues a message to a recipient. `monitorId`: the monitor that it is about; null for none. */
   private send(tx: Tx, recipient: Recipient, monitorId: string | null, message: ChannelMessage): Withdraw {
     const { notifier, outbox, channels } = this.deps;
-    const { transport, channel, accountRef, config } = recipient;
+    const { transport, channel, accountRef, projectRef, config } = recipient;
     const showResultOf = (id: string | undefined) => {
       if (channel !== null && id !== undefined) channels.setDelivery(tx, id, channel.ref);
     };
@@ -559,7 +560,9 @@ export class Notifications {
     // The mail server may have been removed from the configuration since then.
     if (!outbox.available) return () => false;
     const mail = { subject: message.heading, text: mailTextOf(message) };
-    const ids = (config.to ?? []).map((to) => outbox.enqueue(tx, accountRef, { to, ...mail }));
+    const addresses = config.to ?? [];
+    const audience = { accountRef, projectRef, addresses };
+    const ids = addresses.map((to) => outbox.enqueue(tx, accountRef, { to, ...mail }, audience));
     showResultOf(ids[0]);
     return (later) => ids.map((id) => outbox.withdraw(later, id)).includes(true);
   }

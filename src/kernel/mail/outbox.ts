@@ -31,15 +31,25 @@ const ATTEMPTS_MAX: Readonly<Record<MailFault, number>> = {
 /** The kind of the durable job that sends one e-mail. */
 export const MAIL_JOB = "mail.send";
 
+/** All recipients of an alert of a project, of whom each gets a message of its own. */
+export interface MailAudience {
+  readonly accountRef: number;
+  readonly projectRef: number;
+  readonly addresses: readonly string[];
+}
+
+/** The address that gets a message of an audience now, which was queued for one of its addresses; null: nobody. */
+export type RecipientChoice = (audience: MailAudience, to: string) => string | null;
+
 /** Queues e-mails. */
 export interface MailQueue {
   /** Whether a mail server is configured. Without one, operations that need mail must be rejected beforehand. */
   readonly available: boolean;
   /**
-   * Queues a message in the unit of work that causes it. It waits while the account it is sent for is suspended. Returns its
-   * id.
+   * Queues a message in the unit of work that causes it. It waits while the account it is sent for is suspended. `audience`: who
+   * gets it is decided again at each attempt. Returns its id.
    */
-  enqueue(tx: Tx, accountRef: number, message: MailMessage): string;
+  enqueue(tx: Tx, accountRef: number, message: MailMessage, audience?: MailAudience): string;
 }
 
 /** What the mail server did with a message that was sent once. */
@@ -72,6 +82,8 @@ export interface Outbox extends MailQueue {
   withdraw(tx: Tx, id: string): boolean;
   /** Registers a listener to the attempts of all messages. */
   onAttempt(listener: AttemptListener): void;
+  /** Decides at each attempt who gets messages with an audience: people leave while messages wait. */
+  chooseRecipients(choice: RecipientChoice): void;
   /** Looks whether a mail server is configured now: then it sends what waits. */
   settingsChanged(): void;
   /** Sends a message immediately and once, without storing it. */
@@ -94,6 +106,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   };
   const health = new Health(deps);
   const listeners: AttemptListener[] = [];
+  let recipientOf: RecipientChoice = (_, to) => to;
   let trials = 0;
   let isRegistered = false;
   const settingsChanged = (): void => {
@@ -101,7 +114,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     isRegistered = true;
     scheduler.register(MAIL_JOB, {
       concurrency: MAIL_CONCURRENCY,
-      run: (job) => deliver(deps, mailer(), job, { health, listeners }),
+      run: (job) => deliver(deps, mailer(), job, { health, listeners, recipientOf }),
     });
   };
   settingsChanged();
@@ -110,15 +123,18 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     get available() {
       return deps.mailer() !== null;
     },
-    enqueue(tx, accountRef, message) {
+    enqueue(tx, accountRef, message, audience) {
       const key = ids.uuidV7();
-      const sealed = vault.seal(JSON.stringify(message), `mail:${key}`);
+      const sealed = vault.seal(JSON.stringify({ ...message, audience }), `mail:${key}`);
       const payload = { sealed: Buffer.from(sealed).toString("base64") };
       scheduler.enqueue(tx, MAIL_JOB, key, tx.now, payload, laneName(accountRef, "mail"));
       return key;
     },
     withdraw: (tx, id) => scheduler.cancel(tx, MAIL_JOB, id),
     onAttempt: (listener) => listeners.push(listener),
+    chooseRecipients(choice) {
+      recipientOf = choice;
+    },
     async trial(message) {
       const current = mailer();
       if (current === null) return failed("this server has no mail server configured");
@@ -213,7 +229,15 @@ async function deliver(
   deps: OutboxDeps,
   mailer: Mailer | null,
   job: Job,
-  { health, listeners }: { readonly health: Health; readonly listeners: readonly AttemptListener[] },
+  {
+    health,
+    listeners,
+    recipientOf,
+  }: {
+    readonly health: Health;
+    readonly listeners: readonly AttemptListener[];
+    readonly recipientOf: RecipientChoice;
+  },
 ): Promise<JobOutcome> {
   const { key, attempt } = job;
   if (mailer === null) return { retryAt: deps.clock.now() + NO_SERVER_MS, attempt };
@@ -221,9 +245,14 @@ async function deliver(
   const recordOf = (error: string | null) => (tx: Tx) => {
     for (const listener of listeners) listener(tx, key, error);
   };
-  const message: MailMessage = JSON.parse(deps.vault.open(Buffer.from(sealed, "base64"), `mail:${key}`));
+  const { audience, ...message }: MailMessage & { readonly audience?: MailAudience } = JSON.parse(
+    deps.vault.open(Buffer.from(sealed, "base64"), `mail:${key}`),
+  );
+  const to = audience === undefined ? message.to : recipientOf(audience, message.to);
+  if (to === null)
+    return { record: recordOf("the recipient may not receive alerts of the project any more") };
   try {
-    await mailer.send(message);
+    await mailer.send({ ...message, to });
     health.record(null);
     return { record: recordOf(null) };
   } catch (error) {

@@ -156,3 +156,29 @@ test("people who leave while a step or a message of quiet hours waits for them g
   // Nobody of the channel is left: the account is told what it missed.
   expect(recipients()).toEqual(["owner@example.com"]);
 });
+
+test("people who leave while the mail server does not accept their e-mail do not get it", async () => {
+  const [ann, bob] = [await joined("ann@example.com"), await joined("bob@example.com")];
+  expect((await create(["ann@example.com", "bob@example.com"])).status).toBe(201);
+  await owner.post("/v1/pulse", { url: site.url("/health"), interval: MINUTE, name: "Shop" });
+  await server.clock.advance(5_000);
+  const recipients = () => mail.received.splice(0).map(({ to }) => String(to));
+  recipients();
+  mail.refuseWith = 451;
+  site.answers(503);
+  await server.clock.advance(2 * MINUTE);
+  await owner.delete(`/v1/people/${ann}`);
+  mail.refuseWith = null;
+  await server.clock.advance(60 * MINUTE);
+  expect(recipients()).toEqual(["bob@example.com"]);
+  const { body } = await owner.get(CHANNELS);
+  expect(JSON.stringify(body)).toContain("may not receive alerts of the project any more");
+  // Nobody is left: the account gets it.
+  mail.refuseWith = 451;
+  site.answers(200);
+  await server.clock.advance(2 * MINUTE);
+  await owner.patch(`/v1/people/${bob}`, { disabled: true });
+  mail.refuseWith = null;
+  await server.clock.advance(60 * MINUTE);
+  expect(recipients()).toEqual(["owner@example.com"]);
+});
