@@ -118,7 +118,17 @@ describe("the files of the console", () => {
         "locks",
         "login",
       ],
-      ...["maintenance", "messages", "meters", "metrics", "monitor", "monitor-form", "monitors", "notary"],
+      ...[
+        "maintenance",
+        "messages",
+        "meters",
+        "metrics",
+        "monitor",
+        "monitor-form",
+        "monitor-probes",
+        "monitors",
+        "notary",
+      ],
       ...[
         "overview",
         "palette",
