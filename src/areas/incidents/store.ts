@@ -226,9 +226,8 @@ function alertStore(db: Database) {
     addDigest,
     /** Removes alerts of an incident whose messages were not sent. */
     removeUnsent: db.change<[ref: number]>(
-      `DELETE FROM incident_alerts WHERE incident_ref = ? AND number IN (
-         SELECT alert.number FROM incident_alerts AS alert LEFT JOIN ${digestOf}
-         WHERE alert.incident_ref = incident_alerts.incident_ref AND digest IS NOT NULL AND sent.at IS NULL)`,
+      `DELETE FROM incident_alerts AS alert WHERE incident_ref = ? AND digest IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM alert_digests AS sent WHERE sent.channel_ref = alert.channel_ref AND sent.number = alert.digest)`,
     ),
     removeDigestsOfProject: digestsOf("project_ref = ?"),
     removeDigestsBefore: digestsOf("at < ?"),

@@ -4,6 +4,7 @@ import { incidentStore } from "../../../src/areas/incidents/store.ts";
 import { expectError } from "../../support/errors.ts";
 import type { MailServer } from "../../support/mail-server.ts";
 import { startMailing } from "../../support/mailing-server.ts";
+import { processorMs, TURN_MS_MAX } from "../../support/processor-time.ts";
 import { AccountClient, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
@@ -187,6 +188,35 @@ describe("quiet hours", () => {
     expect(digests()).toBe(1);
     await writer.submit((tx) => log.removeDigestsBefore(tx, tx.now, 10));
     expect(digests()).toBe(0);
+  });
+
+  test("are taken from 50 full timelines of a deleted monitor in a short turn of the event loop", async () => {
+    await monitor("Shop");
+    const { db, writer } = server.server.kernel;
+    const log = incidentStore(db);
+    const turns: number[] = [];
+    for (let run = 0; run < 3; run += 1) {
+      db.execute(
+        `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 50)
+         INSERT INTO incidents (incident_id, project_ref, title, impact, status, monitor_ids, started_at, public)
+         SELECT 'inc_' || lower(hex(randomblob(16))), project_ref, 'Shop is down', 'outage', 'resolved', '[]', 1, 0 FROM monitors, n`,
+      );
+      const refs = db.all<{ ref: number }>("SELECT ref FROM incidents ORDER BY ref DESC LIMIT 50")();
+      db.execute(
+        `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100)
+         INSERT INTO incident_alerts (incident_ref, number, at, event, channels, channel_ref, digest)
+         SELECT ref, n, 1, 'monitor.down', '["night"]', n, 0 FROM incidents, n WHERE ref >= ${refs.at(-1)?.ref}`,
+      );
+      turns.push(
+        await processorMs(() =>
+          writer.submit((tx) => {
+            for (const { ref } of refs) log.removeUnsent(tx, ref);
+          }),
+        ),
+      );
+    }
+    expect(db.number("SELECT count(*) AS n FROM incident_alerts")()).toBe(0);
+    expect(Math.min(...turns)).toBeLessThan(TURN_MS_MAX);
   });
 
   test("hold steps to the channel, and those of its own escalation wait", async () => {
