@@ -62,6 +62,19 @@ export class Lock {
     return undefined;
   }
 
+  /** The waiters with a token, by their tokens. */
+  waitersByToken(): Map<string, Set<Waiter>> {
+    const byToken = new Map<string, Set<Waiter>>();
+    for (const waiter of this.waiters ?? NO_WAITERS) {
+      const { token } = waiter.request;
+      if (token === null) continue;
+      const sameToken = byToken.get(token);
+      if (sameToken === undefined) byToken.set(token, new Set([waiter]));
+      else sameToken.add(waiter);
+    }
+    return byToken;
+  }
+
   /** Adds a waiter to the queue. @throws ApiError `rate_limit_exceeded` when the queue is full. */
   enqueue(tx: Tx, waiter: Waiter): void {
     if (this.queueDepth >= WAITERS_PER_LOCK_MAX) {

@@ -358,6 +358,7 @@ export class LockService {
 
   /** Grants a lock to its first waiters, as long as it admits them. */
   private grantToWaiters(tx: Tx, lock: Lock): void {
+    let byToken: ReadonlyMap<string, ReadonlySet<Waiter>> | null = null;
     for (let grants = 0; ; grants += 1) {
       const next = lock.firstWaiter();
       if (next === undefined || !lock.admits(next.request.mode)) return;
@@ -365,12 +366,17 @@ export class LockService {
         tx.afterCommit(() => this.grantSoon(lock));
         return;
       }
+      const { token } = next.request;
+      // Once for all grants: each would compare its token with those of all waiters.
+      if (token !== null) byToken ??= lock.waitersByToken();
       lock.dequeue(tx);
       const granted = this.grant(tx, lock, next.request);
       const handover: Handover = { lease: granted.lease, pending: 1, isAccepted: false };
       tx.afterCommit(() => next.grant({ ...granted, handover }));
-      // No other request can have a token that was generated just now.
-      if (next.request.token !== null) this.grantDuplicates(tx, granted, handover);
+      // No other request can have a token that is generated just now.
+      const sameToken = token === null ? undefined : byToken?.get(token);
+      if (sameToken !== undefined && sameToken.size > 1)
+        this.grantDuplicates(tx, granted, handover, sameToken);
     }
   }
 
@@ -397,10 +403,14 @@ export class LockService {
    * Grants the lock to waiters with the new holder's token: they are repetitions of its request. In the other mode they
    * are rejected.
    */
-  private grantDuplicates(tx: Tx, { holder, lease }: Grant, handover: Handover): void {
+  private grantDuplicates(
+    tx: Tx,
+    { holder }: Grant,
+    handover: Handover,
+    repetitions: ReadonlySet<Waiter>,
+  ): void {
     const { lock } = holder;
-    // Not in constant time: both tokens are of requests that wait, and each of a hundred grants looks at a thousand waiters.
-    const duplicates = lock.dequeueMatching(tx, ({ request }) => request.token === lease.token);
+    const duplicates = lock.dequeueMatching(tx, (waiter) => repetitions.has(waiter));
     for (const duplicate of duplicates) {
       if (duplicate.request.mode !== lock.mode) {
         const error = otherModeError(lock.key, lock.mode);
