@@ -14,7 +14,7 @@ import { statusPageResource } from "./status-pages.ts";
 import { pageStore } from "./store.ts";
 import { registerAnnouncements } from "./subscriptions/announcements.ts";
 import { subscriberImportRoutes } from "./subscriptions/import-routes.ts";
-import { SubscriberRemoval } from "./subscriptions/removal.ts";
+import { subscriberRemoval } from "./subscriptions/removal.ts";
 import { subscriptionRoutes } from "./subscriptions/routes.ts";
 import { subscriberStore } from "./subscriptions/store.ts";
 import { CONFIRMATION_MS, Subscriptions } from "./subscriptions/subscriptions.ts";
@@ -36,7 +36,7 @@ export function createStatusPages(kernel: Kernel, deps: PageDeps): StatusPagesAr
   registerAnnouncements(common);
   const publicPages = new PublicStatusPages(common);
   const invalidate = (tx: Tx, slug: string): void => publicPages.invalidate(tx, slug);
-  const removal = new SubscriberRemoval(common);
+  const removal = subscriberRemoval(common);
   const statusPages = statusPageResource({ ...common, removal, invalidate });
   const admit = publicAdmission(kernel.clock);
   const style = deps.statusStyle;

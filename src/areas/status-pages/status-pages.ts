@@ -5,6 +5,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { ResourceContext } from "../../kernel/resources/declaration.ts";
 import { limitPerAccount } from "../../kernel/resources/limit.ts";
 import { resource } from "../../kernel/resources/resource.ts";
+import type { PartedRemoval } from "../../kernel/scheduler/parted-removal.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { assertBrand } from "./brand.ts";
@@ -20,10 +21,9 @@ import {
   StatusPageUpdateBody,
 } from "./schema.ts";
 import type { PageRow, PageStore } from "./store.ts";
-import type { SubscriberRemoval } from "./subscriptions/removal.ts";
 
 interface PageResourceDeps extends Pick<Kernel, "db" | "ids">, Pick<PageDeps, "tiers" | "monitors"> {
-  readonly removal: Pick<SubscriberRemoval, "remove">;
+  readonly removal: Pick<PartedRemoval, "remove">;
   readonly pages: PageStore;
   /** Drops the cached texts of a slug after the commit. */
   readonly invalidate: (tx: Tx, slug: string) => void;
@@ -136,7 +136,7 @@ export function statusPageResource(deps: PageResourceDeps) {
       schema: StatusPageDeleted,
       remove({ tx }, { ref, slug }) {
         pages.remove(tx, ref);
-        removal.remove(tx, ref);
+        removal.remove(tx, String(ref));
         invalidate(tx, slug);
       },
     },

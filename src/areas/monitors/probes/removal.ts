@@ -1,3 +1,4 @@
+import { PartedRemoval } from "../../../kernel/scheduler/parted-removal.ts";
 import type { Scheduler } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Writer } from "../../../kernel/storage/writer.ts";
@@ -8,9 +9,6 @@ import type { ProbeRow, ProbeStore } from "./store.ts";
 export const MONITORS_PER_PART = 200;
 /** Ids of results that one unit of work removes: a few milliseconds. */
 const RESULTS_PER_PART = 2_000;
-/** The job that removes what is left of a probe; its key is the reference and the name of the probe. */
-const REMOVAL_JOB = "monitors.probe-removal";
-const CONCURRENCY = 1;
 
 interface Deps {
   readonly scheduler: Scheduler;
@@ -19,34 +17,29 @@ interface Deps {
   readonly votes: VoteStore;
 }
 
-type RemovedProbe = Pick<ProbeRow, "ref" | "name">;
-
 /** Removes probes: the first part in the unit of work that asks for it, and what is left of large ones in further ones. */
 export class ProbeRemoval {
+  private readonly parts: PartedRemoval;
+
   constructor(private readonly deps: Deps) {
-    deps.scheduler.register(REMOVAL_JOB, {
-      concurrency: CONCURRENCY,
-      run: async ({ key }) => {
+    const { probes, votes } = deps;
+    this.parts = new PartedRemoval(deps, {
+      job: "monitors.probe-removal",
+      removePart(tx, key) {
         const [ref = "", name = ""] = key.split(" ");
-        const probe = { ref: Number(ref), name };
-        while (await deps.writer.submit((tx) => this.removePart(tx, probe)));
-        return {};
+        const probeRef = Number(ref);
+        votes.removeFromSettings(tx, { name, probeRef, now: tx.now, rowsMax: MONITORS_PER_PART });
+        const removed = votes.removeOfProbe(tx, { probeRef, rowsMax: MONITORS_PER_PART });
+        if (removed === MONITORS_PER_PART) return true;
+        return probes.forgetResults(tx, { probeRef, rowsMax: RESULTS_PER_PART }) === RESULTS_PER_PART;
       },
     });
   }
 
   /** Removes a probe: its votes no longer count, and it leaves the `probes` of its monitors. */
-  remove(tx: Tx, probe: RemovedProbe): void {
-    const isLeft = this.removePart(tx, probe);
-    this.deps.probes.remove(tx, probe.ref);
-    if (isLeft) this.deps.scheduler.enqueue(tx, REMOVAL_JOB, `${probe.ref} ${probe.name}`, tx.now, null);
-  }
-
-  /** Returns whether something may be left. */
-  private removePart(tx: Tx, { ref: probeRef, name }: RemovedProbe): boolean {
-    const { probes, votes } = this.deps;
-    votes.removeFromSettings(tx, { name, probeRef, now: tx.now, rowsMax: MONITORS_PER_PART });
-    if (votes.removeOfProbe(tx, { probeRef, rowsMax: MONITORS_PER_PART }) === MONITORS_PER_PART) return true;
-    return probes.forgetResults(tx, { probeRef, rowsMax: RESULTS_PER_PART }) === RESULTS_PER_PART;
+  remove(tx: Tx, { ref, name }: Pick<ProbeRow, "ref" | "name">): void {
+    // Its name, too, which the settings of its monitors have.
+    this.parts.remove(tx, `${ref} ${name}`);
+    this.deps.probes.remove(tx, ref);
   }
 }
