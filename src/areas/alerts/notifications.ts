@@ -29,7 +29,7 @@ import {
 import { periodText, REMIND_MS, reminderKey } from "./domain.ts";
 import { HeldAlerts } from "./held-alerts.ts";
 import { mailRecipients, recipientNow } from "./mail-recipients.ts";
-import type { AlertDeps, AlertedMonitor, DigestKey } from "./ports.ts";
+import type { AlertDeps, AlertedMonitor } from "./ports.ts";
 import { CHANNELS_MAX, type ChannelConfig } from "./schema.ts";
 import type { ChannelRow, ChannelStore } from "./store.ts";
 
@@ -197,7 +197,9 @@ export class Notifications {
       if (channel !== null && isFirst)
         this.scheduleEscalation(tx, channel, notification, heldUntil ?? tx.now);
     }
-    this.recordAlert(tx, notification, names, null);
+    const incidentRef = names.length === 0 ? null : this.incidentRefOf(notification);
+    if (incidentRef !== null)
+      this.deps.incidents.addAlert(tx, incidentRef, { at: tx.now, event, channels: names }, null);
     if (monitor !== null && event === "monitor.up") this.deps.channels.removeEscalated(tx, monitor.ref);
   }
 
@@ -209,11 +211,12 @@ export class Notifications {
     notification: ChannelNotification,
     message: ChannelMessage,
   ): void {
-    const { monitor, event, incidentId = null } = notification;
-    const incident = incidentId === null ? null : this.deps.incidents.find(incidentId);
-    const about = { monitorRef: monitor?.ref ?? null, incidentRef: incident?.ref ?? null };
-    const digest = this.held.hold(tx, channel, until, { ...about, event, message });
-    if (digest !== null) this.recordAlert(tx, notification, [channel.name], digest);
+    const { monitor, event } = notification;
+    const incidentRef = this.incidentRefOf(notification);
+    const alert = { monitorRef: monitor?.ref ?? null, incidentRef, event, message };
+    const digest = this.held.hold(tx, channel, until, alert);
+    if (digest === null || incidentRef === null) return;
+    this.deps.incidents.addAlert(tx, incidentRef, { at: tx.now, event, channels: [channel.name] }, digest);
   }
 
   /** Delays the alert of an outage until a time, epoch milliseconds. */
@@ -317,17 +320,9 @@ export class Notifications {
     return recipients;
   }
 
-  /** Stores which channels are notified of an incident, for its timeline. `digest`: the message that notifies them later. */
-  private recordAlert(
-    tx: Tx,
-    { incidentId = null, event }: Pick<ChannelNotification, "incidentId" | "event">,
-    channels: string[],
-    digest: DigestKey | null,
-  ): void {
-    const incident =
-      incidentId === null || channels.length === 0 ? null : this.deps.incidents.find(incidentId);
-    if (incident === null) return;
-    this.deps.incidents.addAlert(tx, incident.ref, { at: tx.now, event, channels }, digest);
+  /** The incident that a notification is about; null for none. */
+  private incidentRefOf({ incidentId = null }: Pick<ChannelNotification, "incidentId">): number | null {
+    return incidentId === null ? null : (this.deps.incidents.find(incidentId)?.ref ?? null);
   }
 
   /** The channels that a notification is for. */
