@@ -62,8 +62,17 @@ function readNumber(
 }
 
 function readList(value: unknown): string[] | undefined {
-  const items = typeof value === "string" ? value.split(",") : value;
-  if (!Array.isArray(items) || !items.every((item) => typeof item === "string")) return undefined;
+  if (typeof value === "string") return itemsIn(value);
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) return undefined;
+  return withoutBlanks(value);
+}
+
+/** The items of a list with commas. */
+export function itemsIn(text: string): string[] {
+  return withoutBlanks(text.split(","));
+}
+
+function withoutBlanks(items: readonly string[]): string[] {
   return items.map((item) => item.trim()).filter((item) => item !== "");
 }
 

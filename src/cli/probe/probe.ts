@@ -11,6 +11,7 @@ import { MONITOR_TYPES } from "../../areas/monitors/types.ts";
 import { UsageError } from "../../config/command-line.ts";
 import { assertObserverTargets } from "../../config/observer-targets.ts";
 import { readText } from "../../config/sources.ts";
+import { itemsIn } from "../../config/values.ts";
 import { counted } from "../../kernel/data/backup-check.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { isPublicAddress } from "../../kernel/outbound/address.ts";
@@ -107,8 +108,7 @@ function outboundOf(args: Arguments): OutboundClient {
 
 /** The values of an option that can be repeated, and have several with commas. */
 function listOf(args: Arguments, flag: string): string[] {
-  const values = args.texts(flag).flatMap((text) => text.split(","));
-  return values.map((value) => value.trim()).filter((value) => value !== "");
+  return args.texts(flag).flatMap(itemsIn);
 }
 
 /** A running probe. */

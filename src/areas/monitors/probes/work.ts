@@ -231,7 +231,7 @@ export class ProbeWorkplace {
     const online = this.probesOf(monitor)
       .filter((probe) => (name ?? probe.name) === probe.name && this.isOnline(probe) === true)
       .filter(({ ref }) => this.presences.get(ref)?.isCut !== true);
-    const [chosen] = [...online.filter(({ ref }) => this.presences.get(ref)?.isConnected), ...online];
+    const chosen = online.find(({ ref }) => this.presences.get(ref)?.isConnected) ?? online[0];
     if (chosen === undefined)
       throw new ApiError("probe_offline", `No probe of this monitor is online: ${probes.join(", ")}.`);
     return chosen.ref;
